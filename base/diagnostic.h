@@ -1,0 +1,73 @@
+/*
+ * diagnostic.h: messages as values.
+ *
+ * Every message has one row in messages.def: its number, its name, its severity
+ * and its text. A stage reports with diagnostic_add and may attach notes and
+ * one fix; the list renders as text or JSON (diagnostic_render.c). Arguments of
+ * a message's text are strings only.
+ *
+ * A list belongs to one compile or call. When memory runs out while a message is
+ * added, the list escapes through its arena like every stage (memory.h).
+ */
+#ifndef BASE_DIAGNOSTIC_H
+#define BASE_DIAGNOSTIC_H
+
+#include "../include/akg.h"
+#include "memory.h"
+#include "text.h"
+
+/* A place in the source text. Lines and columns from 1, columns in bytes; end_column is one past. */
+struct span {
+    int line, column, end_line, end_column;
+};
+
+static inline struct span span_join(struct span first, struct span last)
+{
+    return (struct span){first.line, first.column, last.end_line, last.end_column};
+}
+
+#define SEVERITY_error AKG_SEVERITY_ERROR
+#define SEVERITY_warning AKG_SEVERITY_WARNING
+
+enum message {
+#define X(id, number, severity, name, format) MSG_##id,
+#include "messages.def"
+#undef X
+    MESSAGE_COUNT
+};
+
+struct message_row {
+    const char *code, *name, *format;
+    akg_severity severity;
+};
+extern const struct message_row message_table[MESSAGE_COUNT];
+
+/* The list itself: created empty; grows; handed to the user as akg_diagnostics. */
+struct akg_diagnostics;
+
+/* NULL when out of memory. `file` and `text` are copied; text (of `length` bytes) may be NULL when there is no
+ * source to show. */
+akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t length);
+/* Where to jump when a message cannot be stored (see memory.h). */
+void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape);
+void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors);
+
+/* Adds a message: the row's format takes only %s. The result is for the three functions below;
+ * it stays valid as long as the list. A message with the same row and span as an earlier one is dropped
+ * (the earlier one is returned), and after 100 errors no more are kept. */
+struct diagnostic_entry;
+struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message message, struct span span, ...);
+/* A line under the message: "note: ..." or "help: ..." (the text carries its own prefix). */
+void diagnostic_note(struct diagnostic_entry *entry, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Text that would repair the program if it replaced the span. */
+void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Moves what is in *list to *out when out is not NULL and there is something to tell; else frees it. */
+void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out);
+
+/* The candidate nearest to `name` by edit distance, or NULL when none is near enough to propose. */
+const char *spelling_nearest(const char *name, const char *const *candidates, int count);
+
+#endif

@@ -1,0 +1,342 @@
+/*
+ * akg.h: the public interface of akg, a JIT compiler for tensor kernels.
+ *
+ * jit_compile turns the text of an .akg file into a module; a module's kernels
+ * are looked up by name and called on tensors.
+ *
+ * Conventions of every function here:
+ *   - It never exits, aborts or prints. It returns a status (or a value that
+ *     cannot fail) and, where it takes `akg_diagnostics **`, a list that says
+ *     what happened. That pointer may be NULL; otherwise it receives NULL when
+ *     there is nothing to say, or a list the caller frees.
+ *   - Objects are opaque and reference counted where the text says so;
+ *     `akg_x_release(NULL)` does nothing.
+ *   - Shapes and strides count elements, not bytes. Sizes are int64_t.
+ *   - Distinct objects may be used from distinct threads at once; what may be
+ *     shared is said at each type. There is no library-wide state.
+ */
+#ifndef AKG_H
+#define AKG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define AKG_API __attribute__((visibility("default")))
+#else
+#define AKG_API
+#endif
+
+/* ---- status and version ------------------------------------------------ */
+
+/* What a call came to. The values are also the exit statuses of akgrun. */
+typedef enum akg_status {
+    AKG_OK = 0,
+    AKG_ERROR_PROGRAM = 1,  /* the .akg text is wrong */
+    AKG_ERROR_USAGE = 2,    /* an argument of the C call (or command line) is wrong */
+    AKG_ERROR_CALL = 3,     /* the kernel call is wrong: shape, dtype, precondition, index */
+    AKG_ERROR_INTERNAL = 4, /* a bug in akg; the diagnostic says what to report */
+    AKG_ERROR_MEMORY = 5,   /* out of memory; nothing was changed */
+    AKG_ERROR_IO = 6        /* a file could not be read or written */
+} akg_status;
+
+/* One English phrase for a status; static storage. */
+AKG_API const char *akg_status_text(akg_status status);
+
+/* The library's version, "MAJOR.MINOR.PATCH"; static storage. */
+AKG_API const char *akg_version(void);
+
+/* ---- dtypes ------------------------------------------------------------ */
+
+typedef enum akg_dtype {
+    AKG_BOOL = 0, /* one byte, 0 or 1 */
+    AKG_INT8,
+    AKG_INT16,
+    AKG_INT32,
+    AKG_INT64,
+    AKG_UINT8,
+    AKG_UINT16,
+    AKG_UINT32,
+    AKG_UINT64,
+    AKG_FLOAT16,
+    AKG_BFLOAT16,
+    AKG_FLOAT32,
+    AKG_FLOAT64,
+    AKG_DTYPE_COUNT
+} akg_dtype;
+
+/* "float32" and so on; NULL for a value that is no dtype. */
+AKG_API const char *akg_dtype_name(akg_dtype dtype);
+/* The dtype of that name, or AKG_DTYPE_COUNT. */
+AKG_API akg_dtype akg_dtype_from_name(const char *name);
+/* Bytes of one element; 0 for a value that is no dtype. */
+AKG_API size_t akg_dtype_size(akg_dtype dtype);
+
+/* ---- diagnostics -------------------------------------------------------- */
+
+/* A list of messages, owned by the caller. Not to be changed by two threads. */
+typedef struct akg_diagnostics akg_diagnostics;
+
+typedef enum akg_severity { AKG_SEVERITY_NOTE = 0, AKG_SEVERITY_WARNING, AKG_SEVERITY_ERROR } akg_severity;
+
+/* One message. Lines and columns count from 1, columns in bytes; 0 where there
+ * is no place. `end_column` is one past the last byte. Strings live as long as the list. */
+typedef struct akg_diagnostic {
+    akg_severity severity;
+    const char *code;        /* "AKG0123" */
+    const char *name;        /* "mixed-dtypes" */
+    const char *file;        /* name given to jit_compile, or "" */
+    int line, column, end_line, end_column;
+    const char *message;     /* one line, no final newline */
+    const char *const *notes; /* `note_count` lines of help or context */
+    size_t note_count;
+    const char *fix;         /* text to put in place of the span, or NULL */
+} akg_diagnostic;
+
+AKG_API size_t akg_diagnostics_count(const akg_diagnostics *diagnostics);
+AKG_API size_t akg_diagnostics_error_count(const akg_diagnostics *diagnostics);
+/* Message number `index`, or NULL past the end. */
+AKG_API const akg_diagnostic *akg_diagnostics_at(const akg_diagnostics *diagnostics, size_t index);
+
+typedef enum akg_format { AKG_FORMAT_TEXT = 0, AKG_FORMAT_COLOR, AKG_FORMAT_JSON } akg_format;
+
+/* Renders the list as compilers do, source line and caret included; *text is
+ * freed with akg_free. */
+AKG_API akg_status akg_diagnostics_render(const akg_diagnostics *diagnostics, akg_format format, char **text);
+AKG_API void akg_diagnostics_free(akg_diagnostics *diagnostics);
+
+/* The explanation of a code ("AKG0123") or name, in Markdown with a wrong and a
+ * right example; NULL for an unknown one. Static storage. */
+AKG_API const char *akg_explain(const char *code_or_name);
+/* Code number `index` of all ("AKG0101"), or NULL past the end. */
+AKG_API const char *akg_explain_code(size_t index);
+
+/* Frees text that a function of this header returned. */
+AKG_API void akg_free(void *text);
+
+/* ---- tensors ------------------------------------------------------------ */
+
+/* A strided view of typed memory. Reference counted (atomically); the
+ * description never changes once made, so threads may share it. The elements
+ * are not locked. */
+typedef struct akg_tensor akg_tensor;
+
+#define AKG_MAX_RANK 16
+
+/* A new zero-filled C-contiguous tensor, data aligned to 64 bytes. rank 0 is a
+ * scalar; a dim may be 0. AKG_ERROR_USAGE: negative dim, rank out of
+ * 0..AKG_MAX_RANK, bad dtype, or a size over PTRDIFF_MAX. */
+AKG_API akg_status akg_tensor_create(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
+
+/* A tensor over the caller's memory, without a copy. `data` must be aligned to
+ * the element size; `strides` counts elements (may be 0 or negative, and `data`
+ * then still points at element [0, ..., 0]); NULL means C-contiguous. `release`, if
+ * not NULL, is called with `owner` when the last reference goes. */
+AKG_API akg_status akg_tensor_from_memory(void *data, akg_dtype dtype, int rank, const int64_t *shape,
+                                          const int64_t *strides, void (*release)(void *owner), void *owner,
+                                          akg_tensor **tensor);
+
+/* A view into `base` with its own shape and strides, starting `offset` elements
+ * after base's first; keeps `base` alive. AKG_ERROR_USAGE if any element would lie outside base's extent. */
+AKG_API akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, const int64_t *strides,
+                                   int64_t offset, akg_tensor **view);
+
+/* A fresh C-contiguous copy of `source`, of the same dtype. */
+AKG_API akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy);
+
+/* A fresh C-contiguous copy converted to `dtype` by the language's cast rules. */
+AKG_API akg_status akg_tensor_cast(const akg_tensor *source, akg_dtype dtype, akg_tensor **copy);
+
+AKG_API akg_tensor *akg_tensor_retain(akg_tensor *tensor);
+AKG_API void akg_tensor_release(akg_tensor *tensor);
+
+AKG_API akg_dtype akg_tensor_dtype(const akg_tensor *tensor);
+AKG_API int akg_tensor_rank(const akg_tensor *tensor);
+AKG_API const int64_t *akg_tensor_shape(const akg_tensor *tensor);
+AKG_API const int64_t *akg_tensor_strides(const akg_tensor *tensor);
+AKG_API int64_t akg_tensor_element_count(const akg_tensor *tensor);
+AKG_API bool akg_tensor_is_contiguous(const akg_tensor *tensor);
+/* Address of element [0, ..., 0]. */
+AKG_API void *akg_tensor_data(const akg_tensor *tensor);
+
+/* The element at a multi-index, as double (exact for all but 64-bit integers
+ * beyond 2^53). Indices are not checked. */
+AKG_API double akg_tensor_get(const akg_tensor *tensor, const int64_t *index);
+/* Sets one element, converted by the language's cast rules. */
+AKG_API void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value);
+
+/* Fills every element: uniform on [0, 1), standard normal, or first + i * step. The same seed gives
+ * the same numbers on every machine. Integer dtypes: uniform over -10..9 (0..9 unsigned, 0..1 bool). */
+AKG_API void akg_tensor_fill_uniform(akg_tensor *tensor, uint64_t seed);
+AKG_API void akg_tensor_fill_normal(akg_tensor *tensor, uint64_t seed);
+AKG_API void akg_tensor_fill_range(akg_tensor *tensor, double first, double step);
+AKG_API void akg_tensor_fill(akg_tensor *tensor, double value);
+
+/* "[1, 16, 81]": nested brackets as numpy prints them, long axes abbreviated.
+ * *text is freed with akg_free. */
+AKG_API akg_status akg_tensor_format(const akg_tensor *tensor, char **text);
+
+/* DLPack (dlpack.h, DLManagedTensor). Import takes ownership of `managed` on
+ * success and never copies; only CPU tensors with one lane are taken. Export
+ * shares the memory: the receiver calls managed->deleter. */
+struct DLManagedTensor;
+AKG_API akg_status akg_tensor_from_dlpack(struct DLManagedTensor *managed, akg_tensor **tensor,
+                                          akg_diagnostics **diagnostics);
+AKG_API akg_status akg_tensor_to_dlpack(akg_tensor *tensor, struct DLManagedTensor **managed);
+
+/* NumPy's .npy (format 1.0 to 3.0, either byte order, C or Fortran order) and
+ * .npz files. bfloat16 is written as numpy writes ml_dtypes' (descr '<V2') and read back from that.
+ * Writing is all or nothing: a new file is renamed over the old one. */
+AKG_API akg_status akg_npy_read(const char *path, akg_tensor **tensor, akg_diagnostics **diagnostics);
+AKG_API akg_status akg_npy_write(const char *path, const akg_tensor *tensor, akg_diagnostics **diagnostics);
+/* The array `key` of an .npz file ("key" or "key.npy"). */
+AKG_API akg_status akg_npz_read(const char *path, const char *key, akg_tensor **tensor,
+                                akg_diagnostics **diagnostics);
+/* Writes `count` named arrays into one .npz file (stored, not deflated). */
+AKG_API akg_status akg_npz_write(const char *path, const char *const *keys, akg_tensor *const *tensors,
+                                 size_t count, akg_diagnostics **diagnostics);
+
+/* ---- compiling ---------------------------------------------------------- */
+
+/* The kernels of one source text. Reference counted (atomically); threads may
+ * share a module and call its kernels at once. Machine code is compiled at the
+ * first call of each signature and kept as long as the module. */
+typedef struct akg_module akg_module;
+typedef struct akg_kernel akg_kernel; /* lives as long as its module */
+
+typedef enum jit_backend {
+    JIT_BACKEND_DEFAULT = 0,
+    JIT_BACKEND_TCC,        /* C through libtcc, in memory */
+    JIT_BACKEND_INTERPRETER /* the reference interpreter: slow, every access checked */
+} jit_backend;
+
+typedef struct jit_source {
+    const char *name; /* file name, for messages; read from there when text is NULL */
+    const char *text; /* not necessarily ended by a NUL; may be NULL */
+    size_t length;    /* bytes of text */
+} jit_source;
+
+typedef struct jit_options {
+    jit_backend backend;
+    bool warnings_are_errors;
+} jit_options;
+
+/*
+ * Compiles source text: parses it, checks every function, and hands out a
+ * module. `options` may be NULL. Returns AKG_ERROR_PROGRAM and the list of
+ * errors when the text is wrong; *module is then NULL. Warnings come in
+ * *diagnostics with AKG_OK. Machine code is made per call signature, later.
+ */
+AKG_API akg_status jit_compile(const jit_source *source, const jit_options *options, akg_module **module,
+                               akg_diagnostics **diagnostics);
+
+AKG_API akg_module *akg_module_retain(akg_module *module);
+AKG_API void akg_module_release(akg_module *module);
+AKG_API size_t akg_module_kernel_count(const akg_module *module);
+/* Kernel number `index` in the order of the file, or NULL past the end. */
+AKG_API akg_kernel *akg_module_kernel_at(const akg_module *module, size_t index);
+/* The kernel of that name, or NULL. */
+AKG_API akg_kernel *akg_module_kernel(const akg_module *module, const char *name);
+
+AKG_API const char *akg_kernel_name(const akg_kernel *kernel);
+/* The docstring, or "". */
+AKG_API const char *akg_kernel_documentation(const akg_kernel *kernel);
+/* True for a graph function: one whose body only calls kernels (its execution comes with the operators). */
+AKG_API bool akg_kernel_is_graph(const akg_kernel *kernel);
+
+typedef enum akg_parameter_kind {
+    AKG_PARAMETER_TENSOR = 0,
+    AKG_PARAMETER_ATTRIBUTE,
+    AKG_PARAMETER_VARIADIC /* *xs: any number of tensors */
+} akg_parameter_kind;
+
+typedef struct akg_parameter {
+    const char *name;
+    akg_parameter_kind kind;
+    bool optional;       /* has a default, None for tensors */
+    akg_dtype dtype;     /* the one dtype its annotation allows, else AKG_DTYPE_COUNT */
+    int rank;            /* known rank, else -1 */
+} akg_parameter;
+
+AKG_API size_t akg_kernel_parameter_count(const akg_kernel *kernel);
+/* Fills *parameter; false past the end. */
+AKG_API bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter);
+AKG_API size_t akg_kernel_output_count(const akg_kernel *kernel);
+/* Name of output `index`, as the return statement names it; NULL past the end. */
+AKG_API const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index);
+
+/* What `akgrun check` prints for one kernel: signature with symbolic dims and
+ * the preconditions of a call. *text is freed with akg_free. */
+AKG_API akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text);
+
+/* ---- calling ------------------------------------------------------------ */
+
+typedef enum akg_argument_kind {
+    AKG_ARGUMENT_NONE = 0, /* None: an optional tensor left out */
+    AKG_ARGUMENT_TENSOR,
+    AKG_ARGUMENT_INT,
+    AKG_ARGUMENT_FLOAT,
+    AKG_ARGUMENT_BOOL,
+    AKG_ARGUMENT_STRING,
+    AKG_ARGUMENT_INTS,   /* tuple of ints */
+    AKG_ARGUMENT_TENSORS /* for a variadic parameter */
+} akg_argument_kind;
+
+/* One argument. Borrowed: the call keeps nothing of it. */
+typedef struct akg_argument {
+    const char *name; /* NULL: positional; positional ones come first */
+    akg_argument_kind kind;
+    union {
+        akg_tensor *tensor;
+        int64_t integer;
+        double real;
+        bool boolean;
+        const char *string;
+        struct {
+            const int64_t *items;
+            size_t count;
+        } ints;
+        struct {
+            akg_tensor *const *items;
+            size_t count;
+        } tensors;
+    } as;
+} akg_argument;
+
+typedef struct akg_call_options {
+    jit_backend backend;  /* JIT_BACKEND_DEFAULT: the module's */
+    bool trust_indices;   /* switch per-element checks off: the caller vouches for data-dependent indices */
+} akg_call_options;
+
+/*
+ * Calls a kernel. `outputs` has akg_kernel_output_count entries: an entry that
+ * is NULL receives a new tensor; one that is not is written to, and must have
+ * the inferred dtype and shape and overlap no input. An output that is an input
+ * written in place must be NULL or that input; it receives a new reference to it.
+ * On error no entry is changed, and nothing was written where an argument or a
+ * precondition was wrong (AKG_ERROR_CALL with the kernel not started). A per-element check that
+ * fails stops the kernel: in-place inputs and given outputs may then be partly written.
+ */
+AKG_API akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                                   const akg_call_options *options, akg_tensor **outputs,
+                                   akg_diagnostics **diagnostics);
+
+typedef enum akg_stage { AKG_STAGE_TOKENS = 0, AKG_STAGE_AST, AKG_STAGE_IR, AKG_STAGE_C } akg_stage;
+
+/* The text of one stage, for people: of one kernel (for that call if arguments
+ * are given, else for its most general signature) or, with kernel_name NULL,
+ * of the whole file (stages tokens and ast). The source is compiled anew; *text is freed with akg_free. */
+AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
+                            const akg_argument *arguments, size_t argument_count, char **text,
+                            akg_diagnostics **diagnostics);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

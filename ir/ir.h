@@ -1,0 +1,262 @@
+/*
+ * ir.h: the loop IR, the one form between the checked text and machine code.
+ *
+ * A kernel is one specialisation of one function of the file: every expression
+ * has a dtype, every tensor a rank; shapes stay symbolic. It is a list of
+ * buffers (inputs, outputs, temporaries), of symbols (dims, attributes, loop
+ * variables, scalars), of preconditions, and one tree of statements.
+ *
+ * Nodes live in the arena of their kernel and are shared by nobody else. A symbol is
+ * compared by address; its name is unique in the kernel (ir_name_symbols).
+ * Text form: ir_print.c writes, ir_read.c reads; ir_verify.c says what holds
+ * of every kernel between two passes.
+ */
+#ifndef IR_IR_H
+#define IR_IR_H
+
+#include "../base/diagnostic.h"
+#include "../base/dtype.h"
+#include "../base/memory.h"
+
+/* ---- operations --------------------------------------------------------- */
+
+enum operation {
+#define X(id, text, arity, rule, c32, c64) OP_##id,
+#include "operations.def"
+#undef X
+    OPERATION_COUNT
+};
+
+/* What an operation takes, and gives. */
+enum operation_rule {
+    RULE_NUMERIC,  /* numbers of one dtype -> that dtype */
+    RULE_FLOATING, /* floats of one dtype -> that dtype */
+    RULE_INTEGRAL, /* integers of one dtype -> that dtype */
+    RULE_BITWISE,  /* integers or bools of one dtype -> that dtype */
+    RULE_COMPARE,  /* numbers or bools of one dtype -> bool (bools: == and != only) */
+    RULE_LOGICAL,  /* bools -> bool */
+    RULE_CLASSIFY, /* one float -> bool */
+    RULE_CHOICE,   /* bool, then two of one dtype -> that dtype */
+    RULE_CONVERT   /* anything -> the node's dtype */
+};
+
+struct operation_row {
+    const char *text;
+    int arity;
+    enum operation_rule rule;
+    const char *c32, *c64;
+};
+extern const struct operation_row operation_table[OPERATION_COUNT];
+
+/* ---- symbols and buffers ------------------------------------------------ */
+
+struct ir_expr;
+struct ir_stmt;
+
+enum ir_symbol_kind {
+    IR_SYMBOL_DIM,       /* int64: extent of an input's axis; bound by a call */
+    IR_SYMBOL_ATTRIBUTE, /* int64, float64 or bool: scalar argument; bound by a call */
+    IR_SYMBOL_LOOP,      /* int64: loop variable */
+    IR_SYMBOL_LET,       /* scalar assigned once, at its IR_LET */
+    IR_SYMBOL_VARIABLE   /* scalar that is assigned again (IR_VARIABLE, IR_ASSIGN) */
+};
+
+struct ir_symbol {
+    const char *name;
+    enum ir_symbol_kind kind;
+    akg_dtype dtype;
+    int index;                 /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    struct ir_buffer *buffer;  /* DIM: the input it is read from */
+    int axis;                  /* DIM: and the axis of it */
+    struct ir_expr *value;     /* LET: its value, for analyses */
+    struct span span;
+    void *note;                /* scratch of the pass that runs; NULL between passes */
+};
+
+enum ir_role {
+    IR_INPUT,    /* read only */
+    IR_INOUT,    /* an input written in place */
+    IR_OUTPUT,   /* made by the call */
+    IR_TEMPORARY /* made and dropped by the call */
+};
+
+struct ir_buffer {
+    const char *name;
+    enum ir_role role;
+    akg_dtype dtype;
+    int rank;
+    int index;              /* number among the kernel's buffers */
+    struct ir_expr **shape; /* `rank` int64 expressions over dims, attributes and constants. For an input, axis k either is
+                               the DIM symbol bound there, or what the call must match (an annotation) */
+    bool contiguous;        /* C-contiguous, known when compiling; else strides come with the call */
+    bool clear;             /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    struct span span;
+    void *note;
+};
+
+/* ---- expressions -------------------------------------------------------- */
+
+enum ir_expr_kind { IR_INTEGER, IR_REAL, IR_SYMBOL, IR_LOAD, IR_OPERATION };
+
+/* What is known of one index of an access. */
+enum ir_check {
+    IR_CHECK_ELEMENT = 0,  /* tested when it is executed */
+    IR_CHECK_PROVED,       /* always inside */
+    IR_CHECK_PRECONDITION, /* inside, since the kernel's preconditions hold */
+};
+
+/* buffer[indices...]: shared by loads and stores. */
+struct ir_access {
+    struct ir_buffer *buffer;
+    struct ir_expr **indices; /* buffer->rank of int64 */
+    enum ir_check *checks;    /* one per index */
+    int site;                 /* number of the place that may trap (jit/sites.h); 0 before they are numbered */
+};
+
+struct ir_expr {
+    enum ir_expr_kind kind;
+    akg_dtype dtype;
+    struct span span;
+    enum operation operation; /* OPERATION */
+    bool checked;             /* OPERATION: integer division, modulo, power whose divisor must be tested for 0 */
+    int site;                 /* OPERATION that is checked: as in ir_access */
+    int count;                /* OPERATION: number of operands */
+    union {
+        int64_t integer;           /* INTEGER: dtypes bool and integers; uint64 as its bits */
+        double real;               /* REAL: already rounded to dtype */
+        struct ir_symbol *symbol;  /* SYMBOL */
+        struct ir_access access;   /* LOAD */
+        struct ir_expr **operands; /* OPERATION */
+    };
+};
+
+/* ---- statements --------------------------------------------------------- */
+
+enum ir_stmt_kind {
+    IR_FOR,      /* for symbol = low to high step step: body   (high exclusive; step a constant, not 0) */
+    IR_WHILE,    /* while value: body */
+    IR_IF,       /* if value: body else: otherwise */
+    IR_STORE,    /* access = value */
+    IR_LET,      /* symbol = value, once */
+    IR_VARIABLE, /* declares symbol with value */
+    IR_ASSIGN,   /* symbol = value again */
+    IR_ALLOCATE, /* the life of temporary `access.buffer` starts here, anew each time */
+    IR_BREAK,    /* out of the innermost loop */
+    IR_CONTINUE,
+    IR_ASSERT    /* if not value: the call fails with `message` (per execution; those on shapes and attributes only
+                    are preconditions instead) */
+};
+
+/* Hints from the source, bits of ir_stmt.hint. */
+enum ir_hint {
+    IR_HINT_SERIAL = 1,
+    IR_HINT_VECTORIZE = 2,
+    IR_HINT_PARALLEL = 4,
+    IR_HINT_REDUCE = 8,
+    IR_HINT_UNROLL = 16
+};
+
+struct ir_stmt {
+    enum ir_stmt_kind kind;
+    struct span span;
+    struct ir_stmt *next; /* in its block */
+    struct ir_symbol *symbol;
+    struct ir_expr *low, *high; /* FOR */
+    int64_t step;               /* FOR */
+    unsigned hint;              /* FOR */
+    struct ir_expr *value;
+    struct ir_access access;  /* STORE, ALLOCATE (buffer only) */
+    struct ir_stmt *body;     /* FOR, WHILE, IF */
+    struct ir_stmt *otherwise; /* IF */
+    const char *message;      /* ASSERT */
+    int site;                 /* ASSERT: as in ir_access */
+};
+
+/* ---- kernel ------------------------------------------------------------- */
+
+enum ir_precondition_kind {
+    IR_PRECONDITION_SHAPE,  /* two dims that must be equal (annotation) */
+    IR_PRECONDITION_BOUNDS, /* an access would leave its tensor */
+    IR_PRECONDITION_ASSERT  /* the program's own assert */
+};
+
+/* Tested once per call, in order, before anything is written. */
+struct ir_precondition {
+    enum ir_precondition_kind kind;
+    struct ir_expr *guard;     /* bool over dims and attributes: only then is it demanded; NULL: always */
+    struct ir_expr *condition; /* bool over dims and attributes */
+    const char *message;       /* ASSERT: the program's; else NULL */
+    struct ir_expr *index, *extent; /* BOUNDS: the index that would be reached, and the extent it exceeds */
+    struct ir_buffer *buffer;       /* BOUNDS: of which tensor */
+    int axis;
+    struct span span; /* the access, the assert, the annotation */
+};
+
+/* A parameter of the function, in call order. */
+struct ir_parameter {
+    const char *name;
+    struct ir_buffer *buffer;    /* tensor, or NULL */
+    struct ir_symbol *attribute; /* run-time scalar, or NULL; both NULL: absent or compiled in */
+};
+
+struct ir_result {
+    const char *name;
+    struct ir_buffer *buffer; /* OUTPUT or INOUT */
+};
+
+struct ir_kernel {
+    const char *name;
+    struct arena *arena;
+    LIST(struct ir_buffer *) buffers;
+    LIST(struct ir_symbol *) dims;       /* symbol->index is the place here */
+    LIST(struct ir_symbol *) attributes; /* likewise */
+    LIST(struct ir_parameter) parameters;
+    LIST(struct ir_result) results;
+    LIST(struct ir_precondition) preconditions;
+    struct ir_stmt *body;
+    int symbol_count; /* for fresh names */
+};
+
+/* ---- building (ir_build.c) ---------------------------------------------- */
+
+struct ir_kernel *ir_kernel_new(struct arena *arena, const char *name);
+struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum ir_role role, akg_dtype dtype,
+                                int rank); /* shape entries are to be filled; appended to kernel->buffers */
+/* The name is made unique with a suffix _1, _2, ...; DIM and ATTRIBUTE symbols enter the kernel's lists. */
+struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind kind, const char *name,
+                                akg_dtype dtype);
+
+struct ir_expr *ir_integer(struct ir_kernel *kernel, akg_dtype dtype, int64_t value);
+struct ir_expr *ir_real(struct ir_kernel *kernel, akg_dtype dtype, double value);
+struct ir_expr *ir_symbol_use(struct ir_kernel *kernel, struct ir_symbol *symbol);
+struct ir_expr *ir_load(struct ir_kernel *kernel, struct ir_buffer *buffer, struct ir_expr **indices);
+/* The dtype follows the rule of the row. Operands past the arity are NULL. Folds constants of int64 and bool only, so
+ * that shapes stay simple (x + 0, x * 1, 2 + 3). */
+struct ir_expr *ir_operation(struct ir_kernel *kernel, enum operation operation, struct ir_expr *a,
+                             struct ir_expr *b, struct ir_expr *c);
+struct ir_expr *ir_cast(struct ir_kernel *kernel, akg_dtype dtype, struct ir_expr *value);
+
+struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, struct span span);
+
+/* Deep copy into `kernel` with every use of a symbol that has a non-NULL `note` (an ir_expr *) replaced by it. */
+struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_expr *expr);
+bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
+
+/* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says so. */
+bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context);
+/* Every expression that a statement itself holds (indices, bounds, value), not those of statements inside it. */
+bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
+                         void *context);
+
+/* ---- text, checks ------------------------------------------------------- */
+
+void ir_print(struct text *out, const struct ir_kernel *kernel);
+void ir_print_expr(struct text *out, const struct ir_expr *expr);
+
+/* Reads what ir_print wrote. NULL with an error in `diagnostics` when it is not that. */
+struct ir_kernel *ir_read(struct arena *arena, const char *text, size_t length, akg_diagnostics *diagnostics);
+
+/* True when every rule of the IR holds; else false and what is broken, for a bug report, in `complaint`. */
+bool ir_verify(const struct ir_kernel *kernel, struct text *complaint);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * emit_c.h: a verified, site-numbered kernel as one self-contained C translation unit (no #include).
+ */
+#ifndef JIT_EMIT_C_H
+#define JIT_EMIT_C_H
+
+#include "../ir/ir.h"
+
+struct emit_c_options {
+    const char *entry;  /* name of the function to define: int entry(const struct akg_frame *) */
+    bool trust_indices; /* leave per-element index checks out */
+};
+
+/* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc. */
+bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
+            struct text *complaint);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * sites.h: the places of a kernel that may stop it, numbered.
+ *
+ * Consumes an analysed kernel; numbers, from 1 and in the order of the text, every access with an index to be
+ * checked per element, every checked division and every assert in the body, writing the number
+ * into the node (`site`). The table turns a trap back into a message.
+ */
+#ifndef JIT_SITES_H
+#define JIT_SITES_H
+
+#include "../ir/ir.h"
+#include "frame.h"
+
+enum jit_site_kind { JIT_SITE_INDEX, JIT_SITE_DIVISION, JIT_SITE_ASSERT };
+
+struct jit_site {
+    enum jit_site_kind kind;
+    struct span span;
+    const struct ir_buffer *buffer; /* INDEX */
+    const char *message;            /* ASSERT */
+    const struct ir_symbol *loops[JIT_TRAP_LOOPS]; /* around it, outermost first (the first JIT_TRAP_LOOPS of them) */
+    int loop_count;
+};
+
+struct jit_sites {
+    LIST(struct jit_site) rows; /* number n is rows.items[n - 1] */
+};
+
+/* Every access is a site (not only those with ELEMENT checks), for the interpreter checks them all. */
+void sites_number(struct ir_kernel *kernel, struct jit_sites *sites);
+
+#endif
