@@ -52,9 +52,11 @@ akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t l
 void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape);
 void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors);
 
-/* Adds a message: the row's format takes only %s. The result is for the three functions below;
- * it stays valid as long as the list. A message with the same row and span as an earlier one is dropped
- * (the earlier one is returned), and after 100 errors no more are kept. */
+/* Adds a message: the row's format takes only %s. The result is for the two functions below, which accept NULL;
+ * it stays valid as long as the list. A message with the same row and span as an earlier one is dropped (without a place:
+ * with the same text): the earlier one is returned, but takes no more notes. After 100 errors no more errors are kept
+ * (NULL), after 100 warnings no more warnings. When memory runs out, or for MSG_MEMORY itself, the list
+ * ends with one "out of memory", for which nothing is allocated. */
 struct diagnostic_entry;
 struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message message, struct span span, ...);
 /* A line under the message: "note: ..." or "help: ..." (the text carries its own prefix). */

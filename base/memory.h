@@ -50,7 +50,8 @@ void arena_free(struct arena *arena);
 void *arena_allocate(struct arena *arena, size_t size);
 char *arena_copy(struct arena *arena, const char *text, size_t length);
 char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *arena_format_list(struct arena *arena, const char *format, va_list list);
+char *arena_format_list(struct arena *arena, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0), nonnull(2)));
 
 #define arena_new(arena, type) ((type *)arena_allocate((arena), sizeof(type)))
 #define arena_array(arena, type, count) ((type *)arena_allocate((arena), sizeof(type) * (size_t)(count)))

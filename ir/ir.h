@@ -7,9 +7,9 @@
  * variables, scalars), of preconditions, and one tree of statements.
  *
  * Nodes live in the arena of their kernel and are shared by nobody else. A symbol is
- * compared by address; its name is unique in the kernel (ir_name_symbols).
- * Text form: ir_print.c writes, ir_read.c reads; ir_verify.c says what holds
- * of every kernel between two passes.
+ * compared by address; no two symbols or buffers of a kernel have the same name (ir_symbol_new,
+ * ir_buffer_new). Text form: ir_print.c writes, ir_read.c reads; ir_verify.c says what holds of every kernel
+ * between two passes.
  */
 #ifndef IR_IR_H
 #define IR_IR_H
@@ -63,14 +63,16 @@ enum ir_symbol_kind {
 
 struct ir_symbol {
     const char *name;
+    const char *label;         /* what the program calls it, for messages; NULL: the name */
     enum ir_symbol_kind kind;
     akg_dtype dtype;
-    int index;                 /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
-    struct ir_buffer *buffer;  /* DIM: the input it is read from */
-    int axis;                  /* DIM: and the axis of it */
-    struct ir_expr *value;     /* LET: its value, for analyses */
+    int index;                /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    struct ir_buffer *buffer; /* DIM: the input it is read from */
+    int axis;                 /* DIM: and the axis of it */
+    struct ir_expr *value;    /* LET: its value, for analyses */
     struct span span;
-    void *note;                /* scratch of the pass that runs; NULL between passes */
+    int slot;   /* its place among the kernel's scalars at run time (sites_number) */
+    void *note; /* scratch of the pass that runs; NULL between passes */
 };
 
 enum ir_role {
@@ -85,11 +87,12 @@ struct ir_buffer {
     enum ir_role role;
     akg_dtype dtype;
     int rank;
-    int index;              /* number among the kernel's buffers */
-    struct ir_expr **shape; /* `rank` int64 expressions over dims, attributes and constants. For an input, axis k either is
-                               the DIM symbol bound there, or what the call must match (an annotation) */
-    bool contiguous;        /* C-contiguous, known when compiling; else strides come with the call */
-    bool clear;             /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    int index; /* number among the kernel's buffers */
+    struct ir_expr *
+        *shape; /* `rank` int64 expressions over dims, attributes and constants. For an input, axis k either
+                   is the DIM symbol bound there, or what the call must match (an annotation) */
+    bool contiguous; /* C-contiguous, known when compiling; else strides come with the call */
+    bool clear;      /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
     struct span span;
     void *note;
 };
@@ -110,7 +113,7 @@ struct ir_access {
     struct ir_buffer *buffer;
     struct ir_expr **indices; /* buffer->rank of int64 */
     enum ir_check *checks;    /* one per index */
-    int site;                 /* number of the place that may trap (jit/sites.h); 0 before they are numbered */
+    int site; /* number of the place that may trap (jit/sites.h); 0 before they are numbered */
 };
 
 struct ir_expr {
@@ -118,9 +121,9 @@ struct ir_expr {
     akg_dtype dtype;
     struct span span;
     enum operation operation; /* OPERATION */
-    bool checked;             /* OPERATION: integer division, modulo, power whose divisor must be tested for 0 */
-    int site;                 /* OPERATION that is checked: as in ir_access */
-    int count;                /* OPERATION: number of operands */
+    bool checked; /* OPERATION: integer division, modulo, power whose divisor must be tested for 0 */
+    int site;     /* OPERATION that is checked: as in ir_access */
+    int count;    /* OPERATION: number of operands */
     union {
         int64_t integer;           /* INTEGER: dtypes bool and integers; uint64 as its bits */
         double real;               /* REAL: already rounded to dtype */
@@ -143,8 +146,8 @@ enum ir_stmt_kind {
     IR_ALLOCATE, /* the life of temporary `access.buffer` starts here, anew each time */
     IR_BREAK,    /* out of the innermost loop */
     IR_CONTINUE,
-    IR_ASSERT    /* if not value: the call fails with `message` (per execution; those on shapes and attributes only
-                    are preconditions instead) */
+    IR_ASSERT /* if not value: the call fails with `message` (per execution; those on shapes and attributes
+                 only are preconditions instead) */
 };
 
 /* Hints from the source, bits of ir_stmt.hint. */
@@ -165,11 +168,11 @@ struct ir_stmt {
     int64_t step;               /* FOR */
     unsigned hint;              /* FOR */
     struct ir_expr *value;
-    struct ir_access access;  /* STORE, ALLOCATE (buffer only) */
-    struct ir_stmt *body;     /* FOR, WHILE, IF */
+    struct ir_access access;   /* STORE, ALLOCATE (buffer only) */
+    struct ir_stmt *body;      /* FOR, WHILE, IF */
     struct ir_stmt *otherwise; /* IF */
-    const char *message;      /* ASSERT */
-    int site;                 /* ASSERT: as in ir_access */
+    const char *message;       /* ASSERT */
+    int site;                  /* ASSERT: as in ir_access */
 };
 
 /* ---- kernel ------------------------------------------------------------- */
@@ -214,14 +217,18 @@ struct ir_kernel {
     LIST(struct ir_result) results;
     LIST(struct ir_precondition) preconditions;
     struct ir_stmt *body;
-    int symbol_count; /* for fresh names */
+    struct ir_names *names; /* every name taken, for fresh ones */
+    int symbol_count;       /* symbols ever made */
+    int slot_count;         /* symbols with a slot: dims, attributes, then those that the body declares */
 };
 
 /* ---- building (ir_build.c) ---------------------------------------------- */
 
 struct ir_kernel *ir_kernel_new(struct arena *arena, const char *name);
-struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum ir_role role, akg_dtype dtype,
-                                int rank); /* shape entries are to be filled; appended to kernel->buffers */
+/* Appended to kernel->buffers; the shape entries are to be filled. Contiguous unless an input. The name is
+ * made unique as a symbol's is. */
+struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum ir_role role,
+                                akg_dtype dtype, int rank);
 /* The name is made unique with a suffix _1, _2, ...; DIM and ATTRIBUTE symbols enter the kernel's lists. */
 struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind kind, const char *name,
                                 akg_dtype dtype);
@@ -230,21 +237,26 @@ struct ir_expr *ir_integer(struct ir_kernel *kernel, akg_dtype dtype, int64_t va
 struct ir_expr *ir_real(struct ir_kernel *kernel, akg_dtype dtype, double value);
 struct ir_expr *ir_symbol_use(struct ir_kernel *kernel, struct ir_symbol *symbol);
 struct ir_expr *ir_load(struct ir_kernel *kernel, struct ir_buffer *buffer, struct ir_expr **indices);
-/* The dtype follows the rule of the row. Operands past the arity are NULL. Folds constants of int64 and bool only, so
- * that shapes stay simple (x + 0, x * 1, 2 + 3). */
+/* The dtype follows the rule of the row. Operands past the arity are NULL. Folds constants of int64 and bool
+ * only, so that shapes stay simple (x + 0, x * 1, 2 + 3): the result need not be a new node. `checked` is set
+ * where a divisor may be zero. */
 struct ir_expr *ir_operation(struct ir_kernel *kernel, enum operation operation, struct ir_expr *a,
                              struct ir_expr *b, struct ir_expr *c);
 struct ir_expr *ir_cast(struct ir_kernel *kernel, akg_dtype dtype, struct ir_expr *value);
 
 struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, struct span span);
 
-/* Deep copy into `kernel` with every use of a symbol that has a non-NULL `note` (an ir_expr *) replaced by it. */
+/* Deep copy into `kernel` with every use of a symbol that has a non-NULL `note` (an ir_expr *) replaced by a
+ * copy of it. */
 struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_expr *expr);
+/* The same value by the same computation: spans, checks and sites are not compared. */
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
 
-/* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says so. */
+/* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says
+ * so. */
 bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context);
-/* Every expression that a statement itself holds (indices, bounds, value), not those of statements inside it. */
+/* ir_expr_walk over every expression that a statement itself holds (indices, bounds, value, in the order of
+ * the text), not over those of statements inside it. */
 bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
                          void *context);
 

@@ -1,0 +1,239 @@
+# Makefile: non-recursive; sources are found by folder; everything made lies
+# under build/. Run ./configure first: it writes config.mk.
+#
+#   make SANITIZE=address,undefined    a variant in build/address-undefined (also: thread)
+#   make FAULTS=1                      with injection of failures, in build/faults
+#   make CC=clang                      with another compiler, in build/clang
+#   make WERROR=1                      warnings are errors
+#   make V=1                           print whole commands
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL = all
+
+needs_no_config = clean distclean format format-check
+ifneq ($(filter-out $(needs_no_config),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(wildcard config.mk),)
+$(error there is no config.mk: run ./configure first)
+endif
+include config.mk
+endif
+
+empty =
+space = $(empty) $(empty)
+comma = ,
+
+# ---- variants ------------------------------------------------------------------
+
+ifneq ($(CC),$(CONFIGURED_CC))
+compiler_variant = $(notdir $(firstword $(CC)))
+endif
+variant = $(subst $(space),-,$(strip $(compiler_variant) $(subst $(comma),-,$(SANITIZE)) \
+            $(if $(COVERAGE),coverage) $(if $(FAULTS),faults)))
+B := build$(addprefix /,$(variant))
+
+CFLAGS ?= -O2 -g
+# A product and a sum are never contracted: the interpreter and the compiled code must agree to the bit.
+flags = -std=gnu11 -Wall -Wextra -fvisibility=hidden -fPIC -ffp-contract=off -iquote . -iquote $(B)/dsl -iquote $(B)/base $(CFLAGS)
+flags += $(if $(WERROR),-Werror)
+flags += $(if $(FAULTS),-DAKG_FAULT_INJECTION)
+flags += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -DARENA_EACH)
+flags += $(if $(COVERAGE),--coverage -O0)
+link_flags = $(filter -m% -O% -g% -fsanitize=% --coverage,$(flags)) -Wl,-z,relro -Wl,-z,now
+
+# ---- sources -----------------------------------------------------------------------
+
+library_sources := $(wildcard base/*.c ir/*.c dsl/*.c jit/*.c runtime/*.c)
+tool_sources := $(wildcard tools/*.c)
+unit_sources := $(wildcard tests/unit/test_*.c)
+unit_support := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
+bench_sources := $(wildcard bench/*.c)
+error_pages := $(sort $(wildcard docs/errors/*.md))
+
+library_objects := $(patsubst %.c,$(B)/%.o,$(library_sources)) $(B)/dsl/lexer.o $(B)/dsl/parser.o
+tool_objects := $(patsubst %.c,$(B)/%.o,$(tool_sources))
+unit_programs := $(patsubst tests/unit/%.c,$(B)/tests/%,$(unit_sources))
+bench_programs := $(patsubst bench/%.c,$(B)/bench/%,$(bench_sources))
+
+version := $(shell sed -n 's/^.define VERSION "\(.*\)"/\1/p' base/version.h)
+soname = libakg.so.0
+
+Q = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
+
+.PHONY: all demo check check-sanitize bench coverage coverage-report install install-files uninstall \
+    clean distclean format format-check FORCE
+
+all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
+
+# ---- objects -------------------------------------------------------------------------
+
+# What was built with which flags: a change of them builds anew. tests/run reads it too.
+$(B)/settings: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "CC='$(CC)'" "CFLAGS='$(flags)'" "LINK_FLAGS='$(link_flags)'" "LIBS='$(LIBS)'" \
+	    "LIBTCC='$(LIBTCC)'" "VERSION='$(version)'" >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(B)/%.o: %.c $(B)/settings
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(flags) -MMD -MP -c $< -o $@
+
+$(B)/dsl/%.o: $(B)/dsl/%.c $(B)/settings
+	$(call say,CC,$<)
+	$(Q)$(CC) $(flags) -MMD -MP -c $< -o $@
+
+$(B)/dsl/lexer.c $(B)/dsl/lexer.h &: dsl/lexer.l
+	@mkdir -p $(@D)
+	$(call say,FLEX,$<)
+	$(Q)flex --header-file=$(B)/dsl/lexer.h -o $(B)/dsl/lexer.c $<
+
+$(B)/dsl/parser.c $(B)/dsl/parser.h &: dsl/parser.y
+	@mkdir -p $(@D)
+	$(call say,BISON,$<)
+	$(Q)bison -Wall -Werror --header=$(B)/dsl/parser.h -o $(B)/dsl/parser.c $<
+
+# The pages that akgrun explain prints. The list of them counts too: a new or deleted page changes the folder's time.
+$(B)/base/error_pages.inc: base/pages.awk $(error_pages) $(wildcard docs/errors)
+	@mkdir -p $(@D)
+	$(call say,AWK,$@)
+	$(Q)awk -f $< $(error_pages) </dev/null >$@
+
+$(B)/base/explain.o: $(B)/base/error_pages.inc
+
+# The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
+$(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
+$(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources)): | $(B)/dsl/parser.h
+
+-include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/bench/*.d)
+
+# ---- libraries -----------------------------------------------------------------------
+
+# Debian's libtcc.a is compiled for executables. What keeps it out of a shared library are
+# its references to symbols that another library could replace; what keeps it out of a well-behaved one are
+# its calls of exit, printf and mprotect. Both are renamed, one by one (several may get the same name), to
+# functions and variables of jit/backend_tcc.c.
+$(B)/libtcc.o: jit/libtcc_symbols.txt $(LIBTCC) $(B)/settings
+	$(call say,RENAME,$(notdir $(LIBTCC)))
+	$(Q)cp $(LIBTCC) $(B)/libtcc_renamed.a
+	$(Q)while read -r old new; do \
+	    objcopy --redefine-sym "$$old=$$new" $(B)/libtcc_renamed.a || exit; done <$<
+	$(Q)ld -r --whole-archive $(B)/libtcc_renamed.a -o $@
+	$(Q)rm -f $(B)/libtcc_renamed.a
+
+$(B)/exports: include/akg.h
+	@mkdir -p $(@D)
+	$(Q)sed -n 's/^AKG_API [^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' $< >$@
+
+# One object in which every name but the public ones is local: nothing of ours or of libtcc's can
+# collide with the program that links the library, static or shared.
+$(B)/akg.o: $(library_objects) $(B)/libtcc.o $(B)/exports
+	$(call say,LD,$@)
+	$(Q)ld -r $(library_objects) $(B)/libtcc.o -o $(B)/akg_all.o
+	$(Q)objcopy --keep-global-symbols=$(B)/exports $(B)/akg_all.o $@
+	$(Q)rm -f $(B)/akg_all.o
+
+$(B)/libakg.a: $(B)/akg.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $<
+
+$(B)/libakg.so: $(B)/akg.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(link_flags) -Wl,-soname,$(soname) -Wl,-z,defs -Wl,-z,text $< $(LIBS) -o $@
+	$(Q)ln -sf $(notdir $@) $(B)/$(soname)
+
+$(B)/akgrun: $(tool_objects) $(B)/libakg.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $(tool_objects) $(B)/libakg.a $(LIBS) -o $@
+
+# ---- tests -----------------------------------------------------------------------------
+
+# Unit tests see every function, so they link the objects themselves.
+$(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(library_objects) $(B)/libtcc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
+$(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
+.PRECIOUS: $(B)/tests/unit/%.o $(B)/bench/%.o
+
+demo: $(B)/akgrun
+	@set -fe; for call in 'square x=[1,4,9]' 'square_grad x=[1,4,9] dout=[1,1,1]'; do \
+	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
+	    $(B)/akgrun run examples/square.akg $$call; done
+
+check: all $(unit_programs)
+	@BUILD=$(B) sh tests/run
+
+check-sanitize:
+	$(MAKE) check SANITIZE=address,undefined
+	$(MAKE) check SANITIZE=thread
+
+bench: $(bench_programs)
+	@for program in $^; do echo "== $$program"; $$program || exit; done
+
+# Lines that the tests execute, file by file. gcc only.
+coverage:
+	$(MAKE) CC=gcc COVERAGE=1 coverage-report
+
+coverage-report: all $(unit_programs)
+	@find $(B) -name '*.gcda' -delete
+	@BUILD=$(B) sh tests/run
+	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk ' \
+	    /^File / { file = substr($$0, 7, length($$0) - 7) } \
+	    /^Lines executed:/ && file ~ /^(base|ir|dsl|jit|runtime|tools)\// { \
+	        split($$0, part, /[:% ]+/); lines = $$NF; hit = part[3] * lines / 100; \
+	        if (lines > count[file]) count[file] = lines; \
+	        if (hit > done[file]) done[file] = hit } \
+	    /^Lines executed:/ { file = "" } \
+	    END { for (file in count) { \
+	            printf "%6.1f%% of %5d  %s\n", 100 * done[file] / count[file], count[file], file | "sort -k4"; \
+	            all_count += count[file]; all_done += done[file] } \
+	        close("sort -k4"); \
+	        if (all_count) printf "%6.1f%% of %5d  in all\n", 100 * all_done / all_count, all_count }'
+
+# ---- installation --------------------------------------------------------------------------
+
+shared = $(DESTDIR)$(LIBDIR)/libakg.so.$(version)
+
+install: all
+	@$(MAKE) --no-print-directory install-files
+
+# What is built, as it is.
+install-files:
+	mkdir -p $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)/man1
+	install -m 755 $(B)/akgrun $(DESTDIR)$(BINDIR)/akgrun
+	install -m 644 $(B)/libakg.a $(DESTDIR)$(LIBDIR)/libakg.a
+	install -m 755 $(B)/libakg.so $(shared)
+	ln -sf $(notdir $(shared)) $(DESTDIR)$(LIBDIR)/$(soname)
+	ln -sf $(soname) $(DESTDIR)$(LIBDIR)/libakg.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: akg' \
+	    'Description: JIT compiler for tensor kernels' 'Version: $(version)' 'Cflags: -I$${includedir}' \
+	    'Libs: -L$${libdir} -lakg' 'Libs.private: $(LIBS)' >$(DESTDIR)$(LIBDIR)/pkgconfig/akg.pc
+	install -m 644 include/akg.h $(DESTDIR)$(INCLUDEDIR)/akg.h
+	install -m 644 docs/akgrun.1 $(DESTDIR)$(MANDIR)/man1/akgrun.1
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/akgrun $(DESTDIR)$(LIBDIR)/libakg.a $(shared) $(DESTDIR)$(LIBDIR)/$(soname) \
+	    $(DESTDIR)$(LIBDIR)/libakg.so $(DESTDIR)$(LIBDIR)/pkgconfig/akg.pc $(DESTDIR)$(INCLUDEDIR)/akg.h \
+	    $(DESTDIR)$(MANDIR)/man1/akgrun.1
+
+# ---- upkeep ------------------------------------------------------------------------------------
+
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/packaging bench examples))
+
+format:
+	clang-format -i $(formatted)
+
+format-check:
+	clang-format --dry-run -Werror $(formatted)
+
+clean:
+	rm -rf build
+
+distclean: clean
+	rm -f config.mk

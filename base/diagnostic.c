@@ -1,0 +1,264 @@
+/*
+ * diagnostic.c: the list of messages: storing, dropping duplicates, handing over.
+ *
+ * Everything a list holds, the copied source text included, lies in its own
+ * arena, so that it can be rendered long after the compile is over. Running out
+ * of memory is never silent: the message that was lost leaves MSG_MEMORY behind,
+ * for which the list has room from the start.
+ */
+#include "diagnostic.h"
+#include "diagnostic_list.h"
+
+#include <string.h>
+
+#define X(id, number, severity, name, format)                                                                \
+    _Static_assert(number >= 100 && number <= 999, "a message's number has three digits");
+#include "messages.def"
+#undef X
+
+const struct message_row message_table[MESSAGE_COUNT] = {
+#define X(id, number, severity, name, format) {"AKG0" #number, name, format, SEVERITY_##severity},
+#include "messages.def"
+#undef X
+};
+
+enum { MOST_PER_SEVERITY = 100 };
+
+struct diagnostic_entry {
+    akg_diagnostic shown;
+    akg_diagnostics *list;
+    enum message message;
+    bool closed; /* a duplicate was dropped: what it goes on to say belongs to nobody */
+    LIST(const char *) notes;
+};
+
+/* Does `work`, which may allocate in the list's arena. False when memory ran out in it. */
+static bool list_try(akg_diagnostics *list, void (*work)(akg_diagnostics *list, void *context), void *context)
+{
+    jmp_buf here;
+    list->arena.escape = &here;
+    bool ran_out = setjmp(here) != 0;
+    if (!ran_out)
+        work(list, context);
+    list->arena.escape = NULL;
+    return !ran_out;
+}
+
+struct source {
+    const char *file, *text;
+    size_t length;
+};
+
+static void copy_source(akg_diagnostics *list, void *context)
+{
+    const struct source *source = context;
+    list->file = source->file ? arena_copy(&list->arena, source->file, strlen(source->file)) : "";
+    if (source->text) {
+        list->text = arena_copy(&list->arena, source->text, source->length);
+        list->length = source->length;
+    }
+}
+
+akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t length)
+{
+    akg_diagnostics *list = memory_zeroed(1, sizeof *list);
+    if (!list)
+        return NULL;
+    if (!list_try(list, copy_source, &(struct source){file, text, length})) {
+        akg_diagnostics_free(list);
+        return NULL;
+    }
+    const struct message_row *row = &message_table[MSG_MEMORY];
+    list->memory = (akg_diagnostic){.severity = row->severity,
+                                    .code = row->code,
+                                    .name = row->name,
+                                    .file = list->file,
+                                    .message = row->format};
+    return list;
+}
+
+void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape)
+{
+    list->escape = escape;
+}
+
+void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors)
+{
+    list->warnings_are_errors = are_errors;
+}
+
+/* ---- adding -------------------------------------------------------------- */
+
+/* Records that memory ran out; comes back only if nobody asked to be jumped to. */
+static void diagnostics_lost(akg_diagnostics *list)
+{
+    list->lost = true;
+    if (list->escape)
+        longjmp(*list->escape, 1);
+}
+
+/* What is being added. */
+struct addition {
+    struct diagnostic_entry *entry;
+    enum message message;
+    struct span span;
+    const char *format;
+    va_list *arguments;
+};
+
+/* A message without a place is the same only if it says the same. */
+static bool same_message(const struct diagnostic_entry *entry, enum message message, struct span span,
+                         const char *text)
+{
+    const akg_diagnostic *shown = &entry->shown;
+    return entry->message == message && shown->line == span.line && shown->column == span.column &&
+           shown->end_line == span.end_line && shown->end_column == span.end_column &&
+           (span.line > 0 || strcmp(shown->message, text) == 0);
+}
+
+static struct diagnostic_entry *entry_new(akg_diagnostics *list, enum message message, struct span span,
+                                          const char *text)
+{
+    struct diagnostic_entry *entry = arena_new(&list->arena, struct diagnostic_entry);
+    entry->list = list;
+    entry->message = message;
+    entry->shown = (akg_diagnostic){.code = message_table[message].code,
+                                    .name = message_table[message].name,
+                                    .file = list->file,
+                                    .line = span.line,
+                                    .column = span.column,
+                                    .end_line = span.end_line,
+                                    .end_column = span.end_column,
+                                    .message = text};
+    return entry;
+}
+
+/* The earlier entry that says the same, closed; or NULL. */
+static struct diagnostic_entry *find_same(const akg_diagnostics *list, enum message message, struct span span,
+                                          const char *text)
+{
+    for (int i = 0; i < list->entries.count; i++)
+        if (same_message(list->entries.items[i], message, span, text)) {
+            list->entries.items[i]->closed = true;
+            return list->entries.items[i];
+        }
+    return NULL;
+}
+
+/* The entry stays NULL where the list is full. */
+static void add_entry(akg_diagnostics *list, void *context)
+{
+    struct addition *addition = context;
+    const struct message_row *row = &message_table[addition->message];
+    const char *text = arena_format_list(&list->arena, row->format, *addition->arguments);
+    addition->entry = find_same(list, addition->message, addition->span, text);
+    bool is_error = row->severity == AKG_SEVERITY_ERROR || list->warnings_are_errors;
+    int alike = is_error ? list->error_count : list->entries.count - list->error_count;
+    if (addition->entry || alike >= MOST_PER_SEVERITY)
+        return;
+    struct diagnostic_entry *entry = entry_new(list, addition->message, addition->span, text);
+    entry->shown.severity = is_error ? AKG_SEVERITY_ERROR : row->severity;
+    list_push(&list->arena, &list->entries, entry);
+    list->error_count += is_error;
+    addition->entry = entry;
+}
+
+struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message message, struct span span, ...)
+{
+    if (!list)
+        return NULL;
+    if (message == MSG_MEMORY) {
+        list->lost = true;
+        return NULL;
+    }
+    va_list arguments;
+    va_start(arguments, span);
+    struct addition addition = {.message = message, .span = span, .arguments = &arguments};
+    bool added = list_try(list, add_entry, &addition);
+    va_end(arguments);
+    if (!added)
+        diagnostics_lost(list);
+    return addition.entry;
+}
+
+static void add_note(akg_diagnostics *list, void *context)
+{
+    struct addition *addition = context;
+    struct diagnostic_entry *entry = addition->entry;
+    const char *text = arena_format_list(&list->arena, addition->format, *addition->arguments);
+    list_push(&list->arena, &entry->notes, text);
+    entry->shown.notes = entry->notes.items;
+    entry->shown.note_count = (size_t)entry->notes.count;
+}
+
+void diagnostic_note(struct diagnostic_entry *entry, const char *format, ...)
+{
+    if (!entry || entry->closed)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    struct addition addition = {.entry = entry, .format = format, .arguments = &arguments};
+    bool added = list_try(entry->list, add_note, &addition);
+    va_end(arguments);
+    if (!added)
+        diagnostics_lost(entry->list);
+}
+
+static void add_fix(akg_diagnostics *list, void *context)
+{
+    struct addition *addition = context;
+    addition->entry->shown.fix = arena_format_list(&list->arena, addition->format, *addition->arguments);
+}
+
+void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
+{
+    if (!entry || entry->closed)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    struct addition addition = {.entry = entry, .format = format, .arguments = &arguments};
+    bool added = list_try(entry->list, add_fix, &addition);
+    va_end(arguments);
+    if (!added)
+        diagnostics_lost(entry->list);
+}
+
+void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out)
+{
+    bool told = out && akg_diagnostics_count(list) > 0;
+    if (out)
+        *out = told ? list : NULL;
+    if (told)
+        list->escape = NULL; /* what it points to ends with the compile */
+    else
+        akg_diagnostics_free(list);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+size_t akg_diagnostics_count(const akg_diagnostics *diagnostics)
+{
+    return diagnostics ? (size_t)diagnostics->entries.count + diagnostics->lost : 0;
+}
+
+size_t akg_diagnostics_error_count(const akg_diagnostics *diagnostics)
+{
+    return diagnostics ? (size_t)diagnostics->error_count + diagnostics->lost : 0;
+}
+
+const akg_diagnostic *akg_diagnostics_at(const akg_diagnostics *diagnostics, size_t index)
+{
+    if (index >= akg_diagnostics_count(diagnostics))
+        return NULL;
+    if (index == (size_t)diagnostics->entries.count)
+        return &diagnostics->memory;
+    return &diagnostics->entries.items[index]->shown;
+}
+
+void akg_diagnostics_free(akg_diagnostics *diagnostics)
+{
+    if (!diagnostics)
+        return;
+    arena_free(&diagnostics->arena);
+    memory_free(diagnostics);
+}

@@ -1,0 +1,221 @@
+/*
+ * memory.c: the heap wrappers and the arena.
+ *
+ * Consumes nothing but the C heap. An arena takes memory in blocks that double
+ * in size; with ARENA_EACH every allocation is a block of its own, so that the
+ * address sanitizer sees each overrun. A release build keeps no state outside the objects; under
+ * AKG_FAULT_INJECTION each thread has its own countdown.
+ */
+#include "memory.h"
+
+#include <limits.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef AKG_FAULT_INJECTION
+static _Thread_local long fail_remaining = -1;
+
+void memory_fail_after(long count)
+{
+    fail_remaining = count < 0 ? -1 : count;
+}
+
+long memory_fail_remaining(void)
+{
+    return fail_remaining;
+}
+
+int memory_fail_here(void)
+{
+    if (fail_remaining < 0)
+        return 0;
+    return fail_remaining-- == 0;
+}
+#endif
+
+/* Sizes of 0 become 1: then NULL always means that memory ran out. */
+
+static size_t at_least_one(size_t size)
+{
+    return size ? size : 1;
+}
+
+void *memory_allocate(size_t size)
+{
+    return memory_fail_here() ? NULL : malloc(at_least_one(size));
+}
+
+void *memory_zeroed(size_t count, size_t size)
+{
+    /* tested here too: the address sanitizer's calloc would stop the program */
+    if ((size && count > PTRDIFF_MAX / size) || memory_fail_here())
+        return NULL;
+    return calloc(at_least_one(count), at_least_one(size));
+}
+
+void *memory_resize(void *old, size_t size)
+{
+    return memory_fail_here() ? NULL : realloc(old, at_least_one(size));
+}
+
+void *memory_aligned(size_t size)
+{
+    enum { ALIGNMENT = 64 };
+    if (size > PTRDIFF_MAX - ALIGNMENT || memory_fail_here())
+        return NULL;
+    /* aligned_alloc wants a multiple of the alignment */
+    size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+}
+
+void memory_free(void *memory)
+{
+    free(memory);
+}
+
+char *memory_copy_string(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = memory_allocate(size);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+/* ---- arena --------------------------------------------------------------- */
+
+struct arena_block {
+    struct arena_block *below;
+    size_t size; /* of data */
+    alignas(max_align_t) char data[];
+};
+
+enum { FIRST_BLOCK = 4 * 1024, LARGEST_BLOCK = 256 * 1024 };
+
+static _Noreturn void arena_escape(struct arena *arena)
+{
+    longjmp(*arena->escape, 1);
+}
+
+void arena_init(struct arena *arena, jmp_buf *escape)
+{
+    *arena = (struct arena){.escape = escape};
+}
+
+void arena_free(struct arena *arena)
+{
+    for (struct arena_block *block = arena->blocks; block;) {
+        struct arena_block *below = block->below;
+        memory_free(block);
+        block = below;
+    }
+    arena->blocks = NULL;
+    arena->next = arena->end = NULL;
+}
+
+/* A new block that is not in the list yet; escapes when there is none. */
+static struct arena_block *arena_block_new(struct arena *arena, size_t size)
+{
+    if (size > PTRDIFF_MAX - sizeof(struct arena_block))
+        arena_escape(arena);
+    struct arena_block *block = memory_zeroed(1, sizeof *block + size);
+    if (!block)
+        arena_escape(arena);
+    block->size = size;
+    return block;
+}
+
+#ifdef ARENA_EACH
+
+void *arena_allocate(struct arena *arena, size_t size)
+{
+    struct arena_block *block = arena_block_new(arena, size);
+    block->below = arena->blocks;
+    arena->blocks = block;
+    return block->data;
+}
+
+#else
+
+static size_t arena_next_size(const struct arena *arena)
+{
+    if (!arena->blocks)
+        return FIRST_BLOCK;
+    return arena->blocks->size < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
+}
+
+void *arena_allocate(struct arena *arena, size_t size)
+{
+    if (size > PTRDIFF_MAX / 2)
+        arena_escape(arena);
+    size = (at_least_one(size) + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    if (size > (size_t)(arena->end - arena->next)) {
+        size_t block_size = arena_next_size(arena);
+        if (size > block_size / 4 && arena->blocks) {
+            /* something large gets a block of its own below the current one, whose rest stays usable */
+            struct arena_block *own = arena_block_new(arena, size);
+            own->below = arena->blocks->below;
+            arena->blocks->below = own;
+            return own->data;
+        }
+        struct arena_block *block = arena_block_new(arena, size > block_size ? size : block_size);
+        block->below = arena->blocks;
+        arena->blocks = block;
+        arena->next = block->data;
+        arena->end = block->data + block->size;
+    }
+    void *memory = arena->next;
+    arena->next += size;
+    return memory;
+}
+
+#endif
+
+char *arena_copy(struct arena *arena, const char *text, size_t length)
+{
+    if (length == SIZE_MAX)
+        arena_escape(arena);
+    char *copy = arena_allocate(arena, length + 1);
+    if (length)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_format_list(struct arena *arena, const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0)
+        arena_escape(arena); /* longer than INT_MAX */
+    char *text = arena_allocate(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, list);
+    return text;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = arena_format_list(arena, format, list);
+    va_end(list);
+    return text;
+}
+
+void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size)
+{
+    if (*capacity > INT_MAX / 2)
+        arena_escape(arena);
+    int larger = *capacity ? *capacity * 2 : 4;
+    if (item_size > PTRDIFF_MAX / (size_t)larger)
+        arena_escape(arena);
+    void *moved = arena_allocate(arena, item_size * (size_t)larger);
+    if (count)
+        memcpy(moved, items, item_size * (size_t)count);
+    *capacity = larger;
+    return moved;
+}

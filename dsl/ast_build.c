@@ -1,0 +1,572 @@
+/*
+ * ast_build.c: the builder calls of the grammar. Makes tree nodes from tokens,
+ * bounds the depth of the tree, and words syntax errors.
+ */
+#include "build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser.h"
+
+struct ast_expr *ast_expr_new(struct arena *arena, enum ast_expr_kind kind, struct span span)
+{
+    struct ast_expr *expr = arena_new(arena, struct ast_expr);
+    expr->kind = kind;
+    expr->span = span;
+    expr->depth = 1;
+    return expr;
+}
+
+struct ast_stmt *ast_stmt_new(struct arena *arena, enum ast_stmt_kind kind, struct span span)
+{
+    struct ast_stmt *stmt = arena_new(arena, struct ast_stmt);
+    stmt->kind = kind;
+    stmt->span = span;
+    return stmt;
+}
+
+struct ast_function *ast_module_function(const struct ast_module *module, const char *name)
+{
+    for (struct ast_function *function = module->functions; function; function = function->next)
+        if (strcmp(function->name, name) == 0)
+            return function;
+    return NULL;
+}
+
+int build_next_token(struct parser *p, struct token *token, struct span *span)
+{
+    *token = p->tokens->items[p->position];
+    *span = token->span;
+    if (p->position + 1 < p->tokens->count)
+        p->position++;
+    return token->kind;
+}
+
+/* Python constructs a newcomer may try: a better word than "unexpected". */
+static bool build_reserved_error(struct parser *p, const struct token *token)
+{
+    static const struct {
+        const char *word, *help;
+    } words[] = {
+        {"class", "an .akg file holds functions only"},
+        {"lambda", "write a function with def; it is inlined where it is called"},
+        {"try", "errors stop the call; test the condition with if instead"},
+        {"except", "errors stop the call; test the condition with if instead"},
+        {"raise", "state the condition with assert: it is checked before the kernel runs"},
+        {"global", "constants of the file can be read; results are returned"},
+        {"nonlocal", "pass values as arguments"},
+        {"yield", "write the elements of an output_tensor instead"},
+        {"async", "mark a loop parallel instead"},
+        {"await", "kernels run to the end"},
+        {"del", "names end with their block"},
+        {"finally", "errors stop the call"},
+    };
+    struct diagnostic_entry *entry = NULL;
+    char *quoted;
+
+    if (token->kind != RESERVED)
+        return false;
+    quoted = arena_format(p->arena, "'%.*s'", token->length, token->text);
+    entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, token->span, quoted);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if ((int)strlen(words[i].word) == token->length &&
+            memcmp(words[i].word, token->text, (size_t)token->length) == 0)
+            diagnostic_note(entry, "help: %s", words[i].help);
+    return true;
+}
+
+void build_syntax_error(struct parser *p, struct span span, const char *found, const char *const *expected,
+                        int count)
+{
+    const struct token *token = &p->tokens->items[p->position > 0 ? p->position - 1 : 0];
+    struct diagnostic_entry *entry;
+    const char *shown = found ? found : "text";
+
+    if (span.line == p->broken_line)
+        return;
+    p->broken_line = span.line;
+    if (token->span.line != span.line || token->span.column != span.column)
+        token = &p->tokens->items[p->position];
+    if (build_reserved_error(p, token))
+        return;
+    if (count == 1 && strcmp(expected[0], "indentation") == 0) {
+        diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, span);
+        return;
+    }
+    if (token->kind == INDENT) {
+        diagnostic_add(p->diagnostics, MSG_UNEXPECTED_INDENT, span);
+        return;
+    }
+    if (token->length > 0 && token->length <= 40 && token->kind != LINE_END)
+        shown = arena_format(p->arena, "'%.*s'", token->length, token->text);
+    entry = diagnostic_add(p->diagnostics, MSG_SYNTAX, span, shown);
+    if (count == 1)
+        diagnostic_note(entry, "help: expected %s here", expected[0]);
+    else if (count >= 2 && count <= 4) {
+        char *list = arena_format(p->arena, "%s", expected[0]);
+        for (int i = 1; i < count; i++)
+            list = arena_format(p->arena, "%s%s%s", list, i + 1 == count ? " or " : ", ", expected[i]);
+        diagnostic_note(entry, "help: expected %s here", list);
+    }
+    if (token->kind == '=')
+        diagnostic_note(entry, "help: to compare, write ==");
+}
+
+void build_finish(struct parser *p)
+{
+    int count = 0;
+    for (struct ast_function *function = p->module->functions; function; function = function->next)
+        count++;
+    p->module->function_count = count;
+}
+
+struct build_exprs *build_exprs_add(struct parser *p, struct build_exprs *exprs, struct ast_expr *expr)
+{
+    if (!exprs)
+        exprs = arena_new(p->arena, struct build_exprs);
+    list_push(p->arena, &exprs->list, expr);
+    return exprs;
+}
+
+struct build_exprs *build_comparison_add(struct parser *p, struct build_exprs *exprs,
+                                         enum ast_comparison comparison, struct ast_expr *expr)
+{
+    exprs = build_exprs_add(p, exprs, expr);
+    list_push(p->arena, &exprs->comparisons, comparison);
+    return exprs;
+}
+
+struct build_stmts build_stmts_add(struct build_stmts stmts, struct ast_stmt *stmt)
+{
+    if (!stmt)
+        return stmts;
+    if (!stmts.first)
+        stmts.first = stmts.last = stmt;
+    else
+        stmts.last->next = stmt;
+    while (stmts.last->next)
+        stmts.last = stmts.last->next;
+    return stmts;
+}
+
+struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts stmts)
+{
+    struct build_stmts result = {stmt, stmt};
+    return build_stmts_add(result, stmts.first);
+}
+
+struct build_parameters *build_parameter(struct parser *p, const struct token *name, struct ast_expr *annotation,
+                                         struct ast_expr *initial, bool variadic)
+{
+    struct build_parameters *parameters = arena_new(p->arena, struct build_parameters);
+    struct ast_parameter parameter = {
+        .name = arena_copy(p->arena, name->text, (size_t)name->length),
+        .span = name->span,
+        .annotation = annotation,
+        .initial = initial,
+        .variadic = variadic,
+    };
+    list_push(p->arena, &parameters->list, parameter);
+    return parameters;
+}
+
+struct build_parameters *build_parameters_join(struct parser *p, struct build_parameters *first,
+                                               struct build_parameters *second)
+{
+    for (int i = 0; i < second->list.count; i++)
+        list_push(p->arena, &first->list, second->list.items[i]);
+    return first;
+}
+
+/* The depth of a node over its parts; past the limit one error, and a leaf in place of the node. */
+static struct ast_expr *build_bound(struct parser *p, struct ast_expr *expr)
+{
+    int deepest = 0;
+    const struct ast_expr *parts[3] = {expr->a, expr->b, expr->condition};
+
+    for (int i = 0; i < 3; i++)
+        if (parts[i] && parts[i]->depth > deepest)
+            deepest = parts[i]->depth;
+    for (int i = 0; i < expr->count; i++)
+        if (expr->items[i]->depth > deepest)
+            deepest = expr->items[i]->depth;
+    expr->depth = deepest + 1;
+    if (expr->depth <= DSL_MAX_DEPTH)
+        return expr;
+    diagnostic_add(p->diagnostics, MSG_NESTING, expr->span, arena_format(p->arena, "%d", DSL_MAX_DEPTH));
+    return ast_expr_new(p->arena, AST_NONE, expr->span);
+}
+
+static void build_take_items(struct ast_expr *expr, struct build_exprs *items)
+{
+    if (!items)
+        return;
+    expr->items = items->list.items;
+    expr->count = items->list.count;
+    expr->comparisons = items->comparisons.items;
+}
+
+struct ast_expr *build_name(struct parser *p, const struct token *token)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_NAME, token->span);
+    expr->text = arena_copy(p->arena, token->text, (size_t)token->length);
+    return expr;
+}
+
+/* The token's digits without underscores, NUL-terminated. */
+static char *build_digits(struct parser *p, const struct token *token)
+{
+    char *digits = arena_copy(p->arena, token->text, (size_t)token->length);
+    char *to = digits;
+    for (const char *from = digits; *from; from++)
+        if (*from != '_')
+            *to++ = *from;
+    *to = 0;
+    return digits;
+}
+
+struct ast_expr *build_integer(struct parser *p, const struct token *token)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_INTEGER, token->span);
+    char *digits = build_digits(p, token), *end;
+    int base = 10;
+    unsigned long long value;
+
+    if (digits[0] == '0' && digits[1] && strchr("xXbBoO", digits[1])) {
+        base = strchr("xX", digits[1]) ? 16 : strchr("bB", digits[1]) ? 2 : 8;
+        digits += 2;
+    }
+    errno = 0;
+    value = strtoull(digits, &end, base);
+    if (errno == ERANGE)
+        diagnostic_add(p->diagnostics, MSG_NUMBER_TOO_LARGE, token->span,
+                       arena_copy(p->arena, token->text, (size_t)token->length));
+    expr->is_large = value > INT64_MAX;
+    expr->integer = (int64_t)value;
+    return expr;
+}
+
+struct ast_expr *build_real(struct parser *p, const struct token *token)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_REAL, token->span);
+    expr->real = strtod(build_digits(p, token), NULL);
+    return expr;
+}
+
+static int build_escape(char character)
+{
+    static const char from[] = "nrtabfv0\\'\"", to[] = "\n\r\t\a\b\f\v\0\\'\"";
+    const char *found = character ? strchr(from, character) : NULL;
+    return found ? to[found - from] : -1;
+}
+
+struct ast_expr *build_string(struct parser *p, struct ast_expr *before, const struct token *token)
+{
+    const char *from = token->text, *end = token->text + token->length;
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_STRING, token->span);
+    char *bytes = arena_allocate(p->arena, (size_t)token->length + 1), *to = bytes;
+    bool raw = false;
+    int quotes = 1;
+
+    for (; from < end && *from != '"' && *from != '\''; from++)
+        raw |= *from == 'r' || *from == 'R';
+    if (end - from >= 6 && from[1] == from[0] && from[2] == from[0])
+        quotes = 3;
+    from += quotes;
+    end -= end - from >= quotes ? quotes : 0;
+    for (; from < end; from++) {
+        if (*from == '\\' && !raw && from + 1 < end) {
+            int escaped = build_escape(from[1]);
+            if (from[1] == '\n') {
+                from++;
+                continue;
+            }
+            if (escaped > 0) {
+                *to++ = (char)escaped;
+                from++;
+                continue;
+            }
+        }
+        *to++ = *from;
+    }
+    expr->text = bytes;
+    if (!before)
+        return expr;
+    if (before->kind != AST_STRING) {
+        build_syntax_error(p, token->span, "string", NULL, 0);
+        return before;
+    }
+    before->text = arena_format(p->arena, "%s%s", before->text, expr->text);
+    before->span = span_join(before->span, expr->span);
+    return before;
+}
+
+struct ast_expr *build_unary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_UNARY, span);
+    expr->operation = operation;
+    expr->a = a;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a,
+                              struct ast_expr *b)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_BINARY, span);
+    expr->operation = operation;
+    expr->a = a;
+    expr->b = b;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_pair(struct parser *p, struct span span, enum ast_expr_kind kind, struct ast_expr *a,
+                            struct ast_expr *b)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, kind, span);
+    expr->a = a;
+    expr->b = b;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_compare(struct parser *p, struct span span, struct ast_expr *first,
+                               struct build_exprs *rest)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_COMPARE, span);
+    struct build_exprs *items = build_exprs_add(p, NULL, first);
+    for (int i = 0; i < rest->list.count; i++)
+        items = build_comparison_add(p, items, rest->comparisons.items[i], rest->list.items[i]);
+    build_take_items(expr, items);
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_conditional(struct parser *p, struct span span, struct ast_expr *a,
+                                   struct ast_expr *condition, struct ast_expr *b)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_CONDITIONAL, span);
+    expr->a = a;
+    expr->condition = condition;
+    expr->b = b;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_call(struct parser *p, struct span span, struct ast_expr *function,
+                            struct build_exprs *arguments)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_CALL, span);
+    expr->a = function;
+    build_take_items(expr, arguments);
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_keyword(struct parser *p, struct span span, const struct token *name,
+                               struct ast_expr *value)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_KEYWORD, span);
+    expr->text = arena_copy(p->arena, name->text, (size_t)name->length);
+    expr->a = value;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_starred(struct parser *p, struct span span, struct ast_expr *value)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_STARRED, span);
+    expr->a = value;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_subscript(struct parser *p, struct span span, struct ast_expr *value,
+                                 struct build_exprs *indices)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_SUBSCRIPT, span);
+    expr->a = value;
+    build_take_items(expr, indices);
+    if (expr->count == 1 && expr->items[0]->kind == AST_TUPLE) {
+        struct ast_expr *tuple = expr->items[0];
+        expr->items = tuple->items;
+        expr->count = tuple->count;
+    }
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_slice(struct parser *p, struct span span, struct ast_expr *low, struct ast_expr *high,
+                             struct ast_expr *step)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_SLICE, span);
+    expr->a = low;
+    expr->b = high;
+    expr->condition = step;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_expr *value,
+                                 const struct token *name)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_ATTRIBUTE, span);
+    expr->a = value;
+    expr->text = arena_copy(p->arena, name->text, (size_t)name->length);
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items, bool parenthesised)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_TUPLE, span);
+    build_take_items(expr, items);
+    expr->parenthesised = parenthesised;
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_list(struct parser *p, struct span span, struct build_exprs *items)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_LIST_DISPLAY, span);
+    build_take_items(expr, items);
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_parenthesised(struct span span, struct ast_expr *expr)
+{
+    expr->parenthesised = true;
+    expr->span = span;
+    return expr;
+}
+
+struct ast_stmt *build_expression(struct parser *p, struct span span, struct ast_expr *value)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_EXPRESSION, span);
+    stmt->value = value;
+    return stmt;
+}
+
+struct ast_stmt *build_assign(struct parser *p, struct span span, struct ast_expr *target,
+                              struct ast_expr *annotation, struct ast_expr *value)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_ASSIGN, span);
+    stmt->target = target;
+    stmt->annotation = annotation;
+    stmt->value = value;
+    return stmt;
+}
+
+struct ast_stmt *build_augmented(struct parser *p, struct span span, struct ast_expr *target,
+                                 enum operation operation, struct ast_expr *value)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_AUGMENTED, span);
+    stmt->target = target;
+    stmt->operation = operation;
+    stmt->value = value;
+    return stmt;
+}
+
+struct ast_stmt *build_assert(struct parser *p, struct span span, struct ast_expr *condition,
+                              struct ast_expr *message)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_ASSERT, span);
+    stmt->value = condition;
+    stmt->message = message;
+    return stmt;
+}
+
+struct ast_stmt *build_return(struct parser *p, struct span span, struct ast_expr *value)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_RETURN, span);
+    stmt->value = value;
+    return stmt;
+}
+
+struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *condition, struct ast_stmt *body,
+                          struct ast_stmt *otherwise)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_IF, span);
+    stmt->value = condition;
+    stmt->body = body;
+    stmt->otherwise = otherwise;
+    return stmt;
+}
+
+struct ast_stmt *build_for(struct parser *p, struct span span, struct ast_expr *target, struct ast_expr *value,
+                           struct ast_stmt *body)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_FOR, span);
+    stmt->target = target;
+    stmt->value = value;
+    stmt->body = body;
+    return stmt;
+}
+
+struct ast_stmt *build_while(struct parser *p, struct span span, struct ast_expr *condition,
+                             struct ast_stmt *body)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_WHILE, span);
+    stmt->value = condition;
+    stmt->body = body;
+    return stmt;
+}
+
+struct ast_stmt *build_with(struct parser *p, struct span span, struct ast_expr *value, struct ast_stmt *body)
+{
+    struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_WITH, span);
+    stmt->value = value;
+    stmt->body = body;
+    return stmt;
+}
+
+/* A docstring is the first statement when that is a string; it leaves the body. */
+static const char *build_docstring(struct ast_stmt **body)
+{
+    struct ast_stmt *first = *body;
+    if (!first || first->kind != AST_EXPRESSION || first->value->kind != AST_STRING)
+        return "";
+    *body = first->next;
+    return first->value->text;
+}
+
+void build_function(struct parser *p, struct build_exprs *decorators, const struct token *name,
+                    struct build_parameters *parameters, struct ast_stmt *body)
+{
+    struct ast_function *function = arena_new(p->arena, struct ast_function);
+    function->name = arena_copy(p->arena, name->text, (size_t)name->length);
+    function->span = name->span;
+    if (decorators) {
+        function->decorators = decorators->list.items;
+        function->decorator_count = decorators->list.count;
+    }
+    if (parameters) {
+        function->parameters = parameters->list.items;
+        function->parameter_count = parameters->list.count;
+    }
+    function->documentation = build_docstring(&body);
+    function->body = body;
+    if (p->last_function)
+        p->last_function->next = function;
+    else
+        p->module->functions = function;
+    p->last_function = function;
+}
+
+void build_top_statement(struct parser *p, struct ast_stmt *stmt)
+{
+    if (!stmt)
+        return;
+    if (p->last_statement)
+        p->last_statement->next = stmt;
+    else
+        p->module->statements = stmt;
+    while (stmt->next)
+        stmt = stmt->next;
+    p->last_statement = stmt;
+}
+
+void build_refuse_top(struct parser *p, struct ast_stmt *stmt)
+{
+    struct diagnostic_entry *entry = diagnostic_add(p->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
+    diagnostic_note(entry, "help: put the statement into a function: def name(...):");
+}
+
+struct ast_stmt *build_refuse_nested(struct parser *p, struct span span)
+{
+    struct diagnostic_entry *entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span,
+                                                    "a function inside a function");
+    diagnostic_note(entry, "help: define it at the top level and call it: it is inlined there");
+    return NULL;
+}

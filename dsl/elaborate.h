@@ -1,0 +1,66 @@
+/*
+ * elaborate.h: a function of the tree and the arguments of a call -> a kernel of the loop IR.
+ *
+ * Consumes a tree whose names are bound. Checks dtypes, ranks and shapes, inlines
+ * calls, unrolls what is known when compiling, turns grids and slices into loops. The
+ * result still has every access unproved: jit/analysis.h goes on from there.
+ */
+#ifndef DSL_ELABORATE_H
+#define DSL_ELABORATE_H
+
+#include "ast.h"
+
+enum dsl_argument_kind {
+    DSL_NONE,
+    DSL_TENSOR,
+    DSL_INT,
+    DSL_FLOAT,
+    DSL_BOOL,
+    DSL_STRING,
+    DSL_INTS,
+    DSL_TENSORS /* of a variadic parameter */
+};
+
+/* What is known of one argument when compiling. */
+struct dsl_argument {
+    enum dsl_argument_kind kind;
+    akg_dtype dtype;  /* TENSOR; AKG_DTYPE_COUNT: left open */
+    int rank;         /* TENSOR; -1: left open */
+    bool contiguous;  /* TENSOR */
+    bool is_constant; /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
+    int64_t integer;  /* INT, BOOL */
+    double real;      /* FLOAT */
+    const char *string;
+    const int64_t *ints;
+    const struct dsl_argument *items; /* TENSORS */
+    int count;                        /* of INTS, TENSORS */
+};
+
+struct elaborate_result {
+    struct ir_kernel *kernel; /* NULL: there are errors, or constants are missing */
+    /* Per parameter: the value must be compiled in (is_constant), for a shape, a rank or a branch
+     * hangs on it. When this grew, kernel is NULL and the caller elaborates again with those constant. */
+    bool *needs_constant;
+    bool retry;
+    /* For reports of a general signature: */
+    akg_dtype *type_class;  /* per buffer of the kernel: a variable number where the dtype stayed open,
+                               else AKG_DTYPE_COUNT; equal numbers are one dtype */
+    unsigned *allowed;      /* per buffer: the dtypes it can have */
+};
+
+/* `arguments`: one per parameter of the function. Errors go to `diagnostics`. `general` is true for
+ * a signature that stands for all calls (defaults and open dtypes), as for reports. */
+void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
+               const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
+               akg_diagnostics *diagnostics);
+
+/* The general signature: for every parameter what its annotation, default and uses tell (rank.c). */
+struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_function *function);
+
+/* The constant value of a default (number, string, bool, None, tuple of ints). False when it is none. */
+bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct dsl_argument *value);
+
+/* The dtypes an annotation allows (TYPES_ANY where it says nothing) and the rank it gives, or -1. */
+unsigned elaborate_annotation(const struct ast_expr *annotation, int *rank);
+
+#endif

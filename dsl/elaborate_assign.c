@@ -1,0 +1,500 @@
+/*
+ * elaborate_assign.c: declarations, assignments, stores, slices, returns.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg_dtype type, struct span span)
+{
+    struct ir_symbol *symbol = ir_symbol_new(e->kernel, IR_SYMBOL_VARIABLE, name, type);
+    struct ir_stmt *stmt = elaborate_emit(e, IR_VARIABLE, span);
+
+    symbol->span = span;
+    stmt->symbol = symbol;
+    stmt->value = ir_integer(e->kernel, AKG_INT64, 0);
+    stmt->value->dtype = type;
+    return symbol;
+}
+
+/* A name that is assigned once: stands for its value. Untyped values stay untyped; what would be
+ * computed at each use is computed once. */
+static struct value elaborate_let(struct elaborator *e, struct value value, const char *name, struct span span)
+{
+    struct ir_symbol *symbol;
+    struct ir_stmt *stmt;
+    bool simple;
+
+    if (!value_is_number(&value))
+        return value;
+    simple = value.expr->kind == IR_INTEGER || value.expr->kind == IR_REAL ||
+             (value.expr->kind == IR_SYMBOL && value.expr->symbol->kind != IR_SYMBOL_VARIABLE);
+    if (simple || (value.kind == VALUE_FLOAT && expr_size(value.expr, 20) < 20) ||
+        (value.kind == VALUE_INT && expr_is_invariant(value.expr) && expr_size(value.expr, 40) < 40))
+        return value;
+    if (value.kind == VALUE_FLOAT) {
+        value.expr = value_settle(e, value, span);
+        value.kind = VALUE_SCALAR;
+        if (!value.expr)
+            return value_error();
+    }
+    symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, name, value.expr->dtype);
+    symbol->span = span;
+    symbol->value = value.expr;
+    stmt = elaborate_emit(e, IR_LET, span);
+    stmt->symbol = symbol;
+    stmt->value = value.expr;
+    return value_of(value.kind, ir_symbol_use(e->kernel, symbol));
+}
+
+static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, const char *name, struct value value,
+                                      struct span span)
+{
+    struct ir_stmt *stmt;
+    struct ir_expr *expr;
+
+    if (value.kind == VALUE_SCALAR && !type_unify(&e->types, slot->variable->dtype, value.expr->dtype)) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_VARIABLE_DTYPE, span, name, type_text(&e->types, slot->variable->dtype),
+                            value_text(e, &value));
+        diagnostic_note(message, "note: a scalar has one dtype; '%s' was declared on line %d", name,
+                        slot->variable->span.line);
+        if (!type_is_variable(type_find(&e->types, slot->variable->dtype)))
+            diagnostic_note(message, "help: convert the value: %s(...)",
+                            dtype_table[type_find(&e->types, slot->variable->dtype)].name);
+        return;
+    }
+    expr = value_coerce(e, value, slot->variable->dtype, span);
+    if (!expr)
+        return;
+    stmt = elaborate_emit(e, IR_ASSIGN, span);
+    stmt->symbol = slot->variable;
+    stmt->value = expr;
+}
+
+/* Declares the binding with a value. */
+void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct value value, struct span span)
+{
+    struct slot *slot = elaborate_slot(e, binding);
+    bool changes = binding->augmented || binding->assignments > (binding->hoisted ? 2 : 1);
+    struct ir_symbol *symbol;
+    struct ir_stmt *stmt;
+    struct ir_expr *expr;
+
+    slot->variable = NULL;
+    slot->value = value;
+    if (binding->kind != AST_BINDING_LOCAL || value.kind == VALUE_ERROR)
+        return;
+    if (!value_is_number(&value))
+        return;
+    if (!changes) {
+        slot->value = elaborate_let(e, value, binding->name, span);
+        return;
+    }
+    expr = value_settle(e, value, span);
+    if (!expr) {
+        slot->value = value_error();
+        return;
+    }
+    symbol = ir_symbol_new(e->kernel, IR_SYMBOL_VARIABLE, binding->name, expr->dtype);
+    symbol->span = span;
+    stmt = elaborate_emit(e, IR_VARIABLE, span);
+    stmt->symbol = symbol;
+    stmt->value = expr;
+    slot->variable = symbol;
+}
+
+void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices, struct value value,
+                     const struct ast_expr *place, struct span span)
+{
+    struct ir_stmt *stmt;
+    struct ir_expr *expr;
+
+    if (buffer->role == IR_INPUT) {
+        bool known = false;
+        for (int i = 0; i < e->written_inputs.count; i++)
+            known |= e->written_inputs.items[i] == buffer;
+        if (!known) {
+            list_push(e->arena, &e->written_inputs, buffer);
+            list_push(e->arena, &e->written_spans, span);
+        }
+    }
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, place->span);
+    if (value.kind == VALUE_TENSOR) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span);
+        diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
+                        buffer->name, buffer->name, value.buffer->name);
+        return;
+    }
+    if (value.kind == VALUE_SCALAR && !type_unify(&e->types, buffer->dtype, value.expr->dtype)) {
+        akg_dtype to = type_find(&e->types, buffer->dtype);
+        struct diagnostic_entry *message = elaborate_error(e, MSG_STORE_DTYPE, place->span, value_text(e, &value),
+                                                           buffer->name, type_text(&e->types, to));
+        if (!type_is_variable(to)) {
+            const char *source = elaborate_source(e, place);
+            diagnostic_note(message, "help: convert it: %s(%s)", dtype_table[to].name, source);
+            diagnostic_fix(message, "%s(%s)", dtype_table[to].name, source);
+        }
+        return;
+    }
+    expr = value_coerce(e, value, buffer->dtype, place->span);
+    if (!expr)
+        return;
+    stmt = elaborate_emit(e, IR_STORE, span);
+    stmt->access.buffer = buffer;
+    stmt->access.indices = indices;
+    stmt->access.checks = arena_array(e->arena, enum ir_check, buffer->rank + 1);
+    stmt->value = expr;
+}
+
+/* ---- slices -------------------------------------------------------------------------- */
+
+static int elaborate_count_slices(const struct ast_expr *target)
+{
+    int count = 0;
+    for (int i = 0; i < target->count; i++)
+        count += target->items[i]->kind == AST_SLICE;
+    return count;
+}
+
+struct slice_reads {
+    const struct ir_buffer *buffer;
+    struct ir_expr **indices;
+    int rank;
+};
+
+static bool elaborate_slice_reads(struct ir_expr *expr, void *context)
+{
+    struct slice_reads *reads = context;
+    if (expr->kind != IR_LOAD || expr->access.buffer != reads->buffer)
+        return true;
+    for (int i = 0; i < reads->rank; i++)
+        if (!ir_expr_equal(expr->access.indices[i], reads->indices[i]))
+            return false;
+    return true;
+}
+
+/* The loops of the target's slices, outermost first; the body goes to e->tail afterwards. */
+static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *target,
+                                  int count)
+{
+    int axis = 0, number = 0;
+
+    e->slices = arena_array(e->arena, struct slice_loop, count);
+    e->slice_count = count;
+    for (int i = 0; i < target->count; i++) {
+        const struct ast_expr *item = target->items[i];
+        struct ir_expr *low, *length;
+        struct ir_stmt *loop;
+        int64_t step;
+
+        if (item->kind != AST_SLICE) {
+            struct value value = elaborate_expr(e, item->kind == AST_STARRED ? item->a : item);
+            axis += value.kind == VALUE_TUPLE ? value.count : 1;
+            continue;
+        }
+        if (axis >= buffer->rank) {
+            elaborate_error(e, MSG_RANK_MISMATCH, target->span, buffer->name,
+                            arena_format(e->arena, "%d", buffer->rank),
+                            arena_format(e->arena, "%d", target->count));
+            return false;
+        }
+        if (!elaborate_slice(e, item, buffer->shape[axis], &low, &length, &step))
+            return false;
+        e->slices[number].symbol =
+            ir_symbol_new(e->kernel, IR_SYMBOL_LOOP, arena_format(e->arena, "s%d", number), AKG_INT64);
+        e->slices[number].length = length;
+        loop = elaborate_emit(e, IR_FOR, target->span);
+        loop->symbol = e->slices[number].symbol;
+        loop->low = ir_integer(e->kernel, AKG_INT64, 0);
+        loop->high = expr_copy(e, length);
+        loop->step = 1;
+        e->tail = &loop->body;
+        number++;
+        axis++;
+    }
+    return true;
+}
+
+/* buffer[slices] = value: loops; through a temporary when the right side reads other elements of the same
+ * tensor, since the right side is evaluated first. */
+static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer, const struct ast_stmt *stmt,
+                                  int count)
+{
+    struct ir_stmt **outside = e->tail, *first = NULL;
+    struct slice_loop *outer_slices = e->slices;
+    int outer_count = e->slice_count;
+    struct ir_expr **indices;
+    struct value value;
+    struct slice_reads reads;
+
+    e->tail = &first;
+    e->loops++;
+    if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
+        (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
+        value = elaborate_expr(e, stmt->value);
+        if (stmt->kind == AST_AUGMENTED) {
+            struct ir_expr **again = elaborate_indices(e, buffer, stmt->target);
+            if (again)
+                value = elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span),
+                                         value, stmt->target, stmt->value, stmt->span);
+        }
+        reads = (struct slice_reads){buffer, indices, buffer->rank};
+        if (value_is_number(&value) && !ir_expr_walk(value.expr, elaborate_slice_reads, &reads)) {
+            struct ir_buffer *copy = ir_buffer_new(e->kernel, "slice", IR_TEMPORARY, buffer->dtype, count);
+            struct ir_expr **at = arena_array(e->arena, struct ir_expr *, count + 1);
+            struct ir_stmt *allocate = arena_new(e->arena, struct ir_stmt), *loops = first, *last;
+            bool invariant = true;
+
+            copy->contiguous = true;
+            copy->span = stmt->span;
+            for (int i = 0; i < count; i++) {
+                copy->shape[i] = expr_copy(e, e->slices[i].length);
+                invariant &= expr_is_invariant(copy->shape[i]);
+                at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
+            }
+            if (!invariant) {
+                struct diagnostic_entry *message = elaborate_error(e, MSG_SHAPE_VALUE, stmt->span);
+                diagnostic_note(message, "note: both sides touch '%s', so the right side must be kept apart",
+                                buffer->name);
+                diagnostic_note(message, "help: write the loop in the order you mean");
+            }
+            elaborate_store(e, copy, at, value, stmt->value, stmt->span);
+            allocate->kind = IR_ALLOCATE;
+            allocate->span = stmt->span;
+            allocate->access.buffer = copy;
+            allocate->next = loops;
+            first = allocate;
+            for (last = loops; last->next; last = last->next)
+                ;
+            e->tail = &last->next;
+            if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
+                (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
+                at = arena_array(e->arena, struct ir_expr *, count + 1);
+                for (int i = 0; i < count; i++)
+                    at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
+                elaborate_store(e, buffer, indices, elaborate_load(e, copy, at, stmt->span), stmt->value,
+                                stmt->span);
+            }
+        } else {
+            elaborate_store(e, buffer, indices, value, stmt->value, stmt->span);
+        }
+    }
+    e->loops--;
+    e->slices = outer_slices;
+    e->slice_count = outer_count;
+    *outside = first;
+    e->tail = outside;
+    while (*e->tail)
+        e->tail = &(*e->tail)->next;
+}
+
+/* ---- assignment statements -------------------------------------------------------------- */
+
+struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr *call, const char *name)
+{
+    bool output = call->a->builtin == BUILTIN_OUTPUT_TENSOR;
+    struct ir_buffer *buffer;
+    struct ir_expr **shape;
+    struct ir_stmt *stmt;
+    akg_dtype dtype;
+    int rank;
+
+    if (call->count < 2 || call->count > (output ? 2 : 3)) {
+        elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", call->a->text),
+                        "a shape and a dtype",
+                        arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+        return NULL;
+    }
+    if (!elaborate_shape(e, call->items[0]->kind == AST_KEYWORD ? call->items[0]->a : call->items[0], &shape, &rank) ||
+        !elaborate_dtype(e, call->items[1]->kind == AST_KEYWORD ? call->items[1]->a : call->items[1], &dtype))
+        return NULL;
+    if (output && (e->loops || e->conditions) && !e->frame->caller) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_OUTPUT_IN_LOOP, call->span);
+        diagnostic_note(message, "help: make outputs at the top of the kernel; inside, use allocate");
+        return NULL;
+    }
+    buffer = ir_buffer_new(e->kernel, name, IR_TEMPORARY, dtype, rank);
+    buffer->contiguous = true;
+    buffer->span = call->span;
+    for (int i = 0; i < rank; i++)
+        buffer->shape[i] = shape[i];
+    stmt = elaborate_emit(e, IR_ALLOCATE, call->span);
+    stmt->access.buffer = buffer;
+    return buffer;
+}
+
+static bool elaborate_is_allocation(const struct ast_expr *expr)
+{
+    return expr->kind == AST_CALL && expr->a->kind == AST_NAME && !ast_binding_of(expr->a) &&
+           (expr->a->builtin == BUILTIN_OUTPUT_TENSOR || expr->a->builtin == BUILTIN_ALLOCATE);
+}
+
+static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *target, struct value value,
+                                  struct span span)
+{
+    struct ast_binding *binding = ast_binding_of(target);
+    struct slot *slot;
+    bool declares;
+
+    if (!binding)
+        return;
+    slot = elaborate_slot(e, binding);
+    declares = target->binding->span.line == target->span.line &&
+               target->binding->span.column == target->span.column && !slot->predeclared;
+    if (value.kind == VALUE_ERROR && declares) {
+        slot->variable = NULL;
+        slot->value = value;
+        return;
+    }
+    if (declares) {
+        elaborate_bind(e, binding, value, span);
+        return;
+    }
+    if (slot->variable && value_is_number(&value)) {
+        elaborate_assign_variable(e, slot, binding->name, value, span);
+    } else if (value.kind != VALUE_ERROR && slot->value.kind != VALUE_ERROR) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
+        diagnostic_note(message, "help: give the new value a name of its own");
+    }
+}
+
+static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *target, struct value value,
+                                   const struct ast_expr *place, struct span span)
+{
+    struct ir_expr **indices;
+    struct value into;
+
+    if (target->kind == AST_NAME) {
+        elaborate_assign_name(e, target, value, span);
+        return;
+    }
+    if (target->kind == AST_TUPLE || target->kind == AST_LIST_DISPLAY) {
+        if (value.kind == VALUE_ERROR)
+            value.count = -1;
+        else if (value.kind != VALUE_TUPLE || value.count != target->count)
+            elaborate_error(e, MSG_UNPACK_COUNT, span,
+                            value.kind == VALUE_TUPLE ? arena_format(e->arena, "%d", value.count)
+                                                      : value_text(e, &value),
+                            arena_format(e->arena, "%d", target->count));
+        for (int i = 0; i < target->count; i++)
+            elaborate_assign_value(e, target->items[i],
+                                   value.kind == VALUE_TUPLE && value.count == target->count ? value.items[i]
+                                                                                             : value_error(),
+                                   place, span);
+        return;
+    }
+    into = elaborate_expr(e, target->a);
+    if (into.kind != VALUE_TENSOR) {
+        if (into.kind != VALUE_ERROR)
+            elaborate_error(e, MSG_STORE_TARGET, target->span, value_text(e, &into));
+        return;
+    }
+    indices = elaborate_indices(e, into.buffer, target);
+    if (indices && value.kind != VALUE_ERROR)
+        elaborate_store(e, into.buffer, indices, value, place, span);
+}
+
+/* a, b = b, a: the right side is evaluated before anything is assigned. */
+static struct value elaborate_freeze(struct elaborator *e, struct value value, struct span span)
+{
+    if (value.kind == VALUE_TUPLE) {
+        for (int i = 0; i < value.count; i++)
+            value.items[i] = elaborate_freeze(e, value.items[i], span);
+        return value;
+    }
+    if (value_is_number(&value) && (value.kind == VALUE_SCALAR || !expr_is_invariant(value.expr))) {
+        struct ir_symbol *symbol;
+        struct ir_stmt *stmt;
+        if (value.kind == VALUE_FLOAT)
+            return value;
+        symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, "before", value.expr->dtype);
+        symbol->value = value.expr;
+        stmt = elaborate_emit(e, IR_LET, span);
+        stmt->symbol = symbol;
+        stmt->value = value.expr;
+        value.expr = ir_symbol_use(e->kernel, symbol);
+    }
+    return value;
+}
+
+void elaborate_assign(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct value value, into;
+    int slices;
+
+    if (stmt->target->kind == AST_NAME && elaborate_is_allocation(stmt->value)) {
+        struct ir_buffer *buffer = elaborate_allocate(e, stmt->value, stmt->target->text);
+        value = (struct value){.kind = buffer ? VALUE_TENSOR : VALUE_ERROR, .buffer = buffer};
+        elaborate_assign_name(e, stmt->target, value, stmt->span);
+        return;
+    }
+    slices = stmt->target->kind == AST_SUBSCRIPT ? elaborate_count_slices(stmt->target) : 0;
+    if (slices) {
+        into = elaborate_expr(e, stmt->target->a);
+        if (into.kind == VALUE_TENSOR)
+            elaborate_slice_store(e, into.buffer, stmt, slices);
+        else if (into.kind != VALUE_ERROR)
+            elaborate_error(e, MSG_STORE_TARGET, stmt->target->span, value_text(e, &into));
+        return;
+    }
+    value = elaborate_expr(e, stmt->value);
+    if (stmt->annotation) {
+        akg_dtype type;
+        if (!elaborate_dtype(e, stmt->annotation, &type))
+            return;
+        if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT) {
+            struct ir_expr *expr = value_coerce(e, value, type, stmt->value->span);
+            value = expr ? value_of(VALUE_SCALAR, expr) : value_error();
+        } else if (value.kind == VALUE_SCALAR && !value_coerce(e, value, type, stmt->value->span)) {
+            value = value_error();
+        }
+    }
+    if (stmt->target->kind == AST_TUPLE && stmt->value->kind == AST_TUPLE)
+        value = elaborate_freeze(e, value, stmt->span);
+    elaborate_assign_value(e, stmt->target, value, stmt->value, stmt->span);
+}
+
+void elaborate_augmented(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct value into, left, right;
+    struct ir_expr **indices;
+    int slices = stmt->target->kind == AST_SUBSCRIPT ? elaborate_count_slices(stmt->target) : 0;
+
+    if (stmt->target->kind == AST_NAME) {
+        left = elaborate_expr(e, stmt->target);
+        right = elaborate_expr(e, stmt->value);
+        if (left.kind == VALUE_TUPLE && right.kind != VALUE_ERROR) {
+            elaborate_error(e, MSG_REASSIGNED, stmt->span, stmt->target->text);
+            return;
+        }
+        right = elaborate_binary(e, stmt->operation, left, right, stmt->target, stmt->value, stmt->span);
+        if (right.kind != VALUE_ERROR)
+            elaborate_assign_name(e, stmt->target, right, stmt->span);
+        return;
+    }
+    if (stmt->target->kind != AST_SUBSCRIPT)
+        return;
+    into = elaborate_expr(e, stmt->target->a);
+    if (into.kind != VALUE_TENSOR) {
+        if (into.kind != VALUE_ERROR)
+            elaborate_error(e, MSG_STORE_TARGET, stmt->target->span, value_text(e, &into));
+        return;
+    }
+    if (slices) {
+        elaborate_slice_store(e, into.buffer, stmt, slices);
+        return;
+    }
+    right = elaborate_expr(e, stmt->value);
+    indices = elaborate_indices(e, into.buffer, stmt->target);
+    if (!indices)
+        return;
+    left = elaborate_load(e, into.buffer, indices, stmt->target->span);
+    indices = arena_array(e->arena, struct ir_expr *, into.buffer->rank + 1);
+    for (int i = 0; i < into.buffer->rank; i++)
+        indices[i] = expr_copy(e, left.expr->access.indices[i]);
+    right = elaborate_binary(e, stmt->operation, left, right, stmt->target, stmt->value, stmt->span);
+    if (right.kind != VALUE_ERROR)
+        elaborate_store(e, into.buffer, indices, right, stmt->value, stmt->span);
+}

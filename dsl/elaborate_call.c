@@ -1,0 +1,185 @@
+/*
+ * elaborate_call.c: calls of builtins and casts; calls of functions go on to elaborate_inline.c.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+static bool elaborate_check_count(struct elaborator *e, const struct ast_expr *call, int least, int most)
+{
+    const char *takes;
+    struct diagnostic_entry *message;
+
+    for (int i = 0; i < call->count; i++)
+        if (call->items[i]->kind == AST_KEYWORD || call->items[i]->kind == AST_STARRED) {
+            elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
+                            arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"),
+                            call->items[i]->text ? call->items[i]->text : "*");
+            return false;
+        }
+    if (call->count >= least && call->count <= most)
+        return true;
+    takes = least == most ? arena_format(e->arena, "%d argument%s", least, least == 1 ? "" : "s")
+            : most > 1000 ? arena_format(e->arena, "at least %d arguments", least)
+                          : arena_format(e->arena, "%d to %d arguments", least, most);
+    message = elaborate_error(e, MSG_ARGUMENT_COUNT, call->span,
+                              arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"), takes,
+                              arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+    (void)message;
+    return false;
+}
+
+static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *operand, akg_dtype type,
+                                   struct span span)
+{
+    struct value value = elaborate_expr(e, operand);
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, operand->span);
+    if (value.kind == VALUE_TENSOR) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span);
+        diagnostic_note(message, "help: convert element by element: y[i] = %s(x[i])",
+                        type_is_variable(type) ? "float32" : dtype_table[type].name);
+        return value_error();
+    }
+    return value_cast(e, value, type, span);
+}
+
+/* min(a, b, ...) of two or more, or of one tuple. */
+static struct value elaborate_extreme(struct elaborator *e, const struct ast_expr *call, enum operation operation)
+{
+    const struct ast_expr *places[2] = {call->items[0], NULL};
+    struct value result = elaborate_expr(e, call->items[0]);
+    struct value tuple = {.kind = VALUE_UNSET};
+    int count = call->count;
+
+    if (call->count == 1 && result.kind == VALUE_TUPLE && result.count > 0) {
+        tuple = result;
+        result = tuple.items[0];
+        count = tuple.count;
+    } else if (call->count == 1 && result.kind != VALUE_ERROR) {
+        elaborate_check_count(e, call, 2, 1 << 20);
+        return value_error();
+    }
+    for (int i = 1; i < count; i++) {
+        struct value operands[2] = {result, {0}};
+        operands[1] = tuple.kind == VALUE_TUPLE ? tuple.items[i] : elaborate_expr(e, call->items[i]);
+        places[1] = tuple.kind == VALUE_TUPLE ? call->items[0] : call->items[i];
+        result = elaborate_operation(e, operation, operands, 2, places, call->span);
+    }
+    return result;
+}
+
+static struct value elaborate_named_operation(struct elaborator *e, const struct ast_expr *call,
+                                              enum operation operation)
+{
+    struct value operands[3];
+    int arity = operation_table[operation].arity;
+
+    if (operation == OP_MIN || operation == OP_MAX)
+        return elaborate_check_count(e, call, 1, 1 << 20) ? elaborate_extreme(e, call, operation) : value_error();
+    if (!elaborate_check_count(e, call, arity, arity))
+        return value_error();
+    for (int i = 0; i < arity; i++)
+        operands[i] = elaborate_expr(e, call->items[i]);
+    return elaborate_operation(e, operation, operands, arity, (const struct ast_expr *const *)call->items,
+                               call->span);
+}
+
+static struct value elaborate_len(struct elaborator *e, const struct ast_expr *call)
+{
+    struct value value = elaborate_expr(e, call->items[0]);
+
+    if (value.kind == VALUE_TUPLE)
+        return value_int(e, value.count);
+    if (value.kind == VALUE_TENSOR && value.buffer->rank > 0)
+        return value_of(VALUE_INT, expr_copy(e, value.buffer->shape[0]));
+    if (value.kind != VALUE_ERROR)
+        elaborate_error(e, MSG_OPERAND_KIND, call->items[0]->span, value_text(e, &value), "len");
+    return value_error();
+}
+
+static struct value elaborate_builtin(struct elaborator *e, const struct ast_expr *call, int builtin)
+{
+    struct diagnostic_entry *message;
+    struct value value;
+    akg_dtype type;
+
+    switch (builtin) {
+    case BUILTIN_LEN:
+        return elaborate_check_count(e, call, 1, 1) ? elaborate_len(e, call) : value_error();
+    case BUILTIN_CAST:
+        if (!elaborate_check_count(e, call, 2, 2) || !elaborate_dtype(e, call->items[1], &type))
+            return value_error();
+        return elaborate_cast(e, call->items[0], type, call->span);
+    case BUILTIN_INT:
+        if (!elaborate_check_count(e, call, 1, 1))
+            return value_error();
+        value = elaborate_expr(e, call->items[0]);
+        return value.kind == VALUE_INT ? value : value_cast(e, value, AKG_INT32, call->span);
+    case BUILTIN_FLOAT:
+        if (!elaborate_check_count(e, call, 1, 1))
+            return value_error();
+        value = elaborate_expr(e, call->items[0]);
+        if (value.kind == VALUE_STRING && strcmp(value.string, "inf") == 0)
+            return value_of(VALUE_FLOAT, ir_real(e->kernel, AKG_FLOAT64, __builtin_inf()));
+        if (value.kind == VALUE_STRING && strcmp(value.string, "-inf") == 0)
+            return value_of(VALUE_FLOAT, ir_real(e->kernel, AKG_FLOAT64, -__builtin_inf()));
+        if (value.kind == VALUE_STRING && strcmp(value.string, "nan") == 0)
+            return value_of(VALUE_FLOAT, ir_real(e->kernel, AKG_FLOAT64, __builtin_nan("")));
+        if (value.kind == VALUE_FLOAT)
+            return value;
+        if (value.kind == VALUE_INT)
+            return value_of(VALUE_FLOAT, value.expr->kind == IR_INTEGER
+                                             ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
+                                             : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, call->span));
+        return value_cast(e, value, AKG_FLOAT32, call->span);
+    case BUILTIN_LIKELY:
+        return elaborate_check_count(e, call, 1, 1) ? elaborate_expr(e, call->items[0]) : value_error();
+    case BUILTIN_POWER:
+    case BUILTIN_POW:
+        return elaborate_named_operation(e, call, OP_POW);
+    case BUILTIN_OUTPUT_TENSOR:
+    case BUILTIN_ALLOCATE:
+        message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span, "a new tensor");
+        diagnostic_note(message, "help: give it a name: y = %s(...)", call->a->text);
+        return value_error();
+    default:
+        message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span,
+                                  arena_format(e->arena, "'%s(...)'", call->a->text));
+        if (builtin <= BUILTIN_ENUMERATE)
+            diagnostic_note(message, "help: loop over it: for i in %s(...):", call->a->text);
+        return value_error();
+    }
+}
+
+struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
+{
+    struct ast_binding *binding = expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
+    struct value callee;
+
+    if (binding && binding->kind == AST_BINDING_FUNCTION)
+        return elaborate_inline(e, binding->function, expr);
+    if (expr->a->kind == AST_NAME && !binding) {
+        int builtin = expr->a->builtin;
+        if (builtin_is_dtype(builtin))
+            return elaborate_check_count(e, expr, 1, 1)
+                       ? elaborate_cast(e, expr->items[0], (akg_dtype)(builtin - BUILTIN_DTYPE), expr->span)
+                       : value_error();
+        if (builtin_is_operation(builtin))
+            return elaborate_named_operation(e, expr, (enum operation)(builtin - BUILTIN_OPERATION));
+        if (builtin)
+            return elaborate_builtin(e, expr, builtin);
+        return value_error();
+    }
+    callee = elaborate_expr(e, expr->a);
+    if (callee.kind == VALUE_DTYPE)
+        return elaborate_check_count(e, expr, 1, 1) ? elaborate_cast(e, expr->items[0], callee.type, expr->span)
+                                                    : value_error();
+    if (callee.kind != VALUE_ERROR) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));
+        if (callee.kind == VALUE_TENSOR)
+            diagnostic_note(message, "help: elements are read with brackets: %s[i]", elaborate_source(e, expr->a));
+    }
+    return value_error();
+}

@@ -1,0 +1,376 @@
+/*
+ * elaborate_index.c: subscripts of tensors and tuples, members, shapes, slices.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer)
+{
+    struct value shape = {.kind = VALUE_TUPLE, .count = buffer->rank};
+
+    shape.items = arena_array(e->arena, struct value, buffer->rank + 1);
+    for (int i = 0; i < buffer->rank; i++)
+        shape.items[i] = value_of(VALUE_INT, expr_copy(e, buffer->shape[i]));
+    return shape;
+}
+
+struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
+{
+    static const char *const members[] = {"shape", "dtype", "ndim"};
+    struct value value = elaborate_expr(e, expr->a);
+    struct diagnostic_entry *message;
+    const char *nearest;
+
+    if (value.kind == VALUE_ERROR)
+        return value;
+    if (value.kind == VALUE_TENSOR && strcmp(expr->text, "shape") == 0)
+        return elaborate_shape_of(e, value.buffer);
+    if (value.kind == VALUE_TENSOR && strcmp(expr->text, "dtype") == 0)
+        return (struct value){.kind = VALUE_DTYPE, .type = value.buffer->dtype};
+    if (value.kind == VALUE_TENSOR && strcmp(expr->text, "ndim") == 0)
+        return value_int(e, value.buffer->rank);
+    if (value.kind == VALUE_SCALAR && strcmp(expr->text, "dtype") == 0)
+        return (struct value){.kind = VALUE_DTYPE, .type = value.expr->dtype};
+    if (value.kind == VALUE_NONE) {
+        message = elaborate_error(e, MSG_NONE_VALUE, expr->a->span,
+                                  expr->a->kind == AST_NAME ? expr->a->text : "this");
+        diagnostic_note(message, "help: test it first: if x is not None:");
+        return value_error();
+    }
+    message = elaborate_error(e, MSG_UNKNOWN_MEMBER, expr->span, value_text(e, &value), expr->text);
+    nearest = spelling_nearest(expr->text, members, 3);
+    if (nearest)
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+    return value_error();
+}
+
+/* ---- slices ------------------------------------------------------------------------ */
+
+static struct ir_expr *elaborate_slice_end(struct elaborator *e, const struct ast_expr *end, struct ir_expr *extent,
+                                           struct ir_expr *initial)
+{
+    struct ir_expr *index;
+
+    if (!end)
+        return initial;
+    index = value_index(e, elaborate_expr(e, end), end->span);
+    if (index && index->kind == IR_INTEGER && index->integer < 0) /* counted from the end, as in Python */
+        index = ir_operation(e->kernel, OP_ADD, expr_copy(e, extent), index, NULL);
+    return index;
+}
+
+bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct ir_expr *extent,
+                     struct ir_expr **low, struct ir_expr **length, int64_t *step)
+{
+    struct value step_value;
+    struct ir_expr *high, *span;
+
+    *step = 1;
+    if (slice->condition) {
+        step_value = elaborate_expr(e, slice->condition);
+        if (!value_constant(&step_value, step) || *step <= 0) {
+            struct diagnostic_entry *message = elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span,
+                                                               "the step of a slice");
+            diagnostic_note(message, "help: write a positive number");
+            return false;
+        }
+    }
+    *low = elaborate_slice_end(e, slice->a, extent, ir_integer(e->kernel, AKG_INT64, 0));
+    high = elaborate_slice_end(e, slice->b, extent, expr_copy(e, extent));
+    if (!*low || !high)
+        return false;
+    span = ir_operation(e->kernel, OP_SUB, high, expr_copy(e, *low), NULL);
+    if (*step > 1)
+        span = ir_operation(
+            e->kernel, OP_FLOORDIV,
+            ir_operation(e->kernel, OP_ADD, span, ir_integer(e->kernel, AKG_INT64, *step - 1), NULL),
+            ir_integer(e->kernel, AKG_INT64, *step), NULL);
+    *length = span;
+    return true;
+}
+
+static int64_t elaborate_tuple_end(struct elaborator *e, const struct ast_expr *end, int64_t count, int64_t initial,
+                                   bool *ok)
+{
+    struct value value;
+    int64_t index;
+
+    if (!end)
+        return initial;
+    value = elaborate_expr(e, end);
+    if (value.kind == VALUE_INT && value.expr->kind != IR_INTEGER)
+        expr_demand_constants(e, value.expr);
+    if (!value_constant(&value, &index)) {
+        if (value.kind != VALUE_ERROR && !e->result->retry)
+            elaborate_error(e, MSG_NOT_CONSTANT, end->span, "an index of a tuple");
+        *ok = false;
+        return 0;
+    }
+    if (index < 0)
+        index += count;
+    return index < 0 ? 0 : index > count ? count : index;
+}
+
+static struct value elaborate_tuple_slice(struct elaborator *e, struct value tuple, const struct ast_expr *slice)
+{
+    bool ok = true;
+    int64_t low = elaborate_tuple_end(e, slice->a, tuple.count, 0, &ok);
+    int64_t high = elaborate_tuple_end(e, slice->b, tuple.count, tuple.count, &ok);
+    struct value part = {.kind = VALUE_TUPLE};
+
+    if (slice->condition) {
+        elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "a tuple's slice");
+        ok = false;
+    }
+    if (!ok)
+        return value_error();
+    part.count = (int)(high > low ? high - low : 0);
+    part.items = arena_array(e->arena, struct value, part.count + 1);
+    for (int i = 0; i < part.count; i++)
+        part.items[i] = value_copy(e, tuple.items[low + i]);
+    return part;
+}
+
+static struct value elaborate_tuple_item(struct elaborator *e, struct value tuple, const struct ast_expr *subscript)
+{
+    const struct ast_expr *item = subscript->items[0];
+    struct value index;
+    int64_t at;
+
+    if (subscript->count == 1 && item->kind == AST_SLICE)
+        return elaborate_tuple_slice(e, tuple, item);
+    index = elaborate_expr(e, item);
+    if (index.kind == VALUE_ERROR)
+        return index;
+    if (index.kind == VALUE_INT && index.expr->kind != IR_INTEGER && expr_demand_constants(e, index.expr))
+        return value_error();
+    if (subscript->count != 1 || !value_constant(&index, &at)) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_NOT_CONSTANT, item->span, "an index of a tuple");
+        diagnostic_note(message, "help: a loop over a tuple is unrolled: for d in x.shape:, or use const_range");
+        return value_error();
+    }
+    if (at < -tuple.count || at >= tuple.count) {
+        elaborate_error(e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at),
+                        arena_format(e->arena, "%d", tuple.count));
+        return value_error();
+    }
+    return value_copy(e, tuple.items[at < 0 ? at + tuple.count : at]);
+}
+
+/* ---- tensors ------------------------------------------------------------------------- */
+
+struct index_list {
+    struct ir_expr *items[AKG_MAX_RANK];
+    int count; /* may run past AKG_MAX_RANK; the rest is not stored */
+};
+
+static bool elaborate_push_index(struct elaborator *e, struct index_list *list, struct ir_buffer *buffer,
+                                 struct value value, struct span span)
+{
+    struct ir_expr *index;
+
+    if (value.kind == VALUE_TUPLE) {
+        for (int i = 0; i < value.count; i++)
+            if (!elaborate_push_index(e, list, buffer, value_copy(e, value.items[i]), span))
+                return false;
+        return true;
+    }
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, span);
+    index = value_index(e, value, span);
+    if (!index)
+        return false;
+    /* a negative constant counts from the end, as in Python */
+    if (index->kind == IR_INTEGER && index->integer < 0 && list->count < buffer->rank)
+        index = ir_operation(e->kernel, OP_ADD, expr_copy(e, buffer->shape[list->count]), index, NULL);
+    if (list->count < AKG_MAX_RANK)
+        list->items[list->count] = index;
+    list->count++;
+    return true;
+}
+
+/* A slice on the right side of an assignment: takes the next loop of the assignment, from the left. */
+static bool elaborate_slice_index(struct elaborator *e, struct index_list *list, struct ir_buffer *buffer,
+                                  const struct ast_expr *slice, int number, int slices)
+{
+    struct ir_expr *low, *length, *index;
+    struct slice_loop *loop;
+    int64_t step;
+    int at = e->slice_count - slices + number;
+
+    if (!e->slices) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_SLICE_PLACE, slice->span);
+        diagnostic_note(message, "help: assign to a slice, y[0:n] = ..., or write the loop");
+        return false;
+    }
+    if (at < 0) {
+        elaborate_error(e, MSG_SLICE_COUNT, slice->span);
+        return false;
+    }
+    if (list->count >= buffer->rank || list->count >= AKG_MAX_RANK) {
+        list->count++;
+        return true;
+    }
+    if (!elaborate_slice(e, slice, buffer->shape[list->count], &low, &length, &step))
+        return false;
+    loop = &e->slices[at];
+    if (!ir_expr_equal(length, loop->length) &&
+        !(length->kind == IR_INTEGER && loop->length->kind == IR_INTEGER)) {
+        struct ir_stmt *check = elaborate_emit(e, IR_ASSERT, slice->span);
+        check->value = ir_operation(e->kernel, OP_EQ, length, expr_copy(e, loop->length), NULL);
+        check->message = "the slices have different lengths";
+    } else if (!ir_expr_equal(length, loop->length)) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_SLICE_COUNT, slice->span);
+        diagnostic_note(message, "note: %lld elements on this side, %lld on the left",
+                        (long long)length->integer, (long long)loop->length->integer);
+        return false;
+    }
+    index = ir_symbol_use(e->kernel, loop->symbol);
+    if (step != 1)
+        index = ir_operation(e->kernel, OP_MUL, index, ir_integer(e->kernel, AKG_INT64, step), NULL);
+    list->items[list->count++] = ir_operation(e->kernel, OP_ADD, low, index, NULL);
+    return true;
+}
+
+struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *subscript)
+{
+    struct index_list list = {.count = 0};
+    struct ir_expr **indices;
+    int slices = 0, number = 0;
+
+    for (int i = 0; i < subscript->count; i++)
+        slices += subscript->items[i]->kind == AST_SLICE;
+    for (int i = 0; i < subscript->count; i++) {
+        const struct ast_expr *item = subscript->items[i];
+        if (item->kind == AST_SLICE) {
+            if (!elaborate_slice_index(e, &list, buffer, item, number++, slices))
+                return NULL;
+            continue;
+        }
+        if (item->kind == AST_STARRED)
+            item = item->a;
+        if (!elaborate_push_index(e, &list, buffer, elaborate_expr(e, item), item->span))
+            return NULL;
+    }
+    if (list.count != buffer->rank) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_RANK_MISMATCH, subscript->span, buffer->name,
+                            arena_format(e->arena, "%d", buffer->rank), arena_format(e->arena, "%d", list.count));
+        if (list.count < buffer->rank)
+            diagnostic_note(message, "help: give one index per axis");
+        return NULL;
+    }
+    indices = arena_array(e->arena, struct ir_expr *, list.count + 1);
+    memcpy(indices, list.items, sizeof *indices * (size_t)list.count);
+    return indices;
+}
+
+struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
+                            struct span span)
+{
+    struct ir_expr *load = arena_new(e->arena, struct ir_expr);
+
+    load->kind = IR_LOAD;
+    load->dtype = buffer->dtype;
+    load->span = span;
+    load->access.buffer = buffer;
+    load->access.indices = indices ? indices : arena_array(e->arena, struct ir_expr *, 1);
+    load->access.checks = arena_array(e->arena, enum ir_check, buffer->rank + 1);
+    return value_of(VALUE_SCALAR, load);
+}
+
+struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr)
+{
+    struct value value = elaborate_expr(e, expr->a);
+    struct ir_expr **indices;
+
+    switch (value.kind) {
+    case VALUE_ERROR:
+        return value;
+    case VALUE_TUPLE:
+        return expr->count ? elaborate_tuple_item(e, value, expr) : value_error();
+    case VALUE_TENSOR:
+        indices = elaborate_indices(e, value.buffer, expr);
+        return indices ? elaborate_load(e, value.buffer, indices, expr->span) : value_error();
+    case VALUE_NONE: {
+        struct diagnostic_entry *message = elaborate_error(
+            e, MSG_NONE_VALUE, expr->a->span, expr->a->kind == AST_NAME ? expr->a->text : "this");
+        diagnostic_note(message, "help: test it first: if %s is not None:",
+                        expr->a->kind == AST_NAME ? expr->a->text : "x");
+        return value_error();
+    }
+    default:
+        elaborate_error(e, MSG_NOT_A_TENSOR, expr->a->span, value_text(e, &value));
+        return value_error();
+    }
+}
+
+/* ---- shapes and dtypes as arguments ------------------------------------------------------ */
+
+bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct ir_expr ***shape, int *rank)
+{
+    struct value value = elaborate_expr(e, expr), *items = &value;
+    struct diagnostic_entry *message;
+
+    if (value.kind == VALUE_ERROR)
+        return false;
+    *rank = 1;
+    if (value.kind == VALUE_TUPLE) {
+        items = value.items;
+        *rank = value.count;
+    }
+    if (*rank > AKG_MAX_RANK) {
+        message = elaborate_error(e, MSG_SHAPE_VALUE, expr->span);
+        diagnostic_note(message, "note: at most %d axes", AKG_MAX_RANK);
+        return false;
+    }
+    *shape = arena_array(e->arena, struct ir_expr *, *rank + 1);
+    for (int i = 0; i < *rank; i++) {
+        struct ir_expr *extent = items[i].kind == VALUE_INT ? expr_copy(e, items[i].expr) : NULL;
+        if (!extent && items[i].kind == VALUE_ERROR)
+            return false;
+        if (extent && !e->general && !expr_is_invariant(extent) && expr_demand_constants(e, extent))
+            return false;
+        if (!extent || !expr_is_invariant(extent)) {
+            message = elaborate_error(e, MSG_SHAPE_VALUE, expr->span);
+            diagnostic_note(message, "help: a shape is known before the kernel runs: x.shape, (n, 4), "
+                                     "(x.shape[0],) + y.shape[1:]");
+            return false;
+        }
+        if (!e->general && expr_demand_constants(e, extent))
+            return false;
+        (*shape)[i] = extent;
+    }
+    return true;
+}
+
+bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtype *type)
+{
+    struct value value = elaborate_expr(e, expr);
+    struct diagnostic_entry *message;
+    const char *names[AKG_DTYPE_COUNT], *nearest;
+
+    if (value.kind == VALUE_STRING && akg_dtype_from_name(value.string) != AKG_DTYPE_COUNT)
+        value = (struct value){.kind = VALUE_DTYPE, .type = akg_dtype_from_name(value.string)};
+    if (value.kind == VALUE_DTYPE) {
+        *type = value.type;
+        return true;
+    }
+    if (expr->kind == AST_NAME && (expr->builtin == BUILTIN_FLOAT || expr->builtin == BUILTIN_INT)) {
+        *type = expr->builtin == BUILTIN_FLOAT ? AKG_FLOAT32 : AKG_INT32;
+        return true;
+    }
+    if (value.kind == VALUE_ERROR)
+        return false;
+    message = elaborate_error(e, MSG_UNKNOWN_DTYPE, expr->span);
+    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
+        names[i] = dtype_table[i].name;
+    nearest = value.kind == VALUE_STRING ? spelling_nearest(value.string, names, AKG_DTYPE_COUNT) : NULL;
+    if (nearest)
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+    else
+        diagnostic_note(message, "help: write a name (float32), a string (\"float32\") or x.dtype");
+    return false;
+}

@@ -1,0 +1,256 @@
+/*
+ * elaborate_inline.c: calls of functions of the file. A call becomes a copy of the callee's
+ * body in place, with its parameters standing for the arguments; recursion was refused before.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+/* Which argument goes to parameter `index`; -1: none, the default; -2 after a message. */
+static int elaborate_argument_for(struct elaborator *e, const struct ast_function *callee, int index,
+                                  const struct ast_expr *call)
+{
+    int found = -1;
+
+    for (int i = 0; i < call->count; i++) {
+        const struct ast_expr *argument = call->items[i];
+        bool here = argument->kind == AST_KEYWORD
+                        ? strcmp(argument->text, callee->parameters[index].name) == 0
+                        : i == index && !callee->parameters[index].variadic;
+        if (here && found >= 0) {
+            elaborate_error(e, MSG_ARGUMENT_COUNT, argument->span,
+                            arena_format(e->arena, "'%s' of '%s'", callee->parameters[index].name, callee->name),
+                            "one value", "two are");
+            return -2;
+        }
+        if (here)
+            found = i;
+    }
+    return found;
+}
+
+static bool elaborate_check_arguments(struct elaborator *e, const struct ast_function *callee,
+                                      const struct ast_expr *call)
+{
+    bool variadic = callee->parameter_count > 0 && callee->parameters[callee->parameter_count - 1].variadic;
+
+    for (int i = 0; i < call->count; i++) {
+        const struct ast_expr *argument = call->items[i];
+        bool known = argument->kind != AST_KEYWORD && (i < callee->parameter_count || variadic);
+        if (argument->kind == AST_KEYWORD) {
+            const char *names[64], *nearest;
+            int count = callee->parameter_count < 64 ? callee->parameter_count : 64;
+            struct diagnostic_entry *message;
+            for (int k = 0; k < callee->parameter_count; k++)
+                known |= strcmp(callee->parameters[k].name, argument->text) == 0;
+            if (known)
+                continue;
+            for (int k = 0; k < count; k++)
+                names[k] = callee->parameters[k].name;
+            message = elaborate_error(e, MSG_ARGUMENT_NAME, argument->span,
+                                      arena_format(e->arena, "'%s'", callee->name), argument->text);
+            nearest = spelling_nearest(argument->text, names, count);
+            if (nearest)
+                diagnostic_note(message, "help: did you mean '%s'?", nearest);
+            return false;
+        }
+        if (!known) {
+            elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
+                            arena_format(e->arena, "%d argument%s", callee->parameter_count,
+                                         callee->parameter_count == 1 ? "" : "s"),
+                            arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void elaborate_check_annotation(struct elaborator *e, const struct ast_parameter *parameter,
+                                       const struct value *value, struct span span)
+{
+    int rank = -1;
+    unsigned allowed;
+    bool fits = true;
+
+    if (!parameter->annotation || value->kind != VALUE_TENSOR)
+        return;
+    allowed = elaborate_annotation(parameter->annotation, &rank);
+    fits = type_restrict(&e->types, value->buffer->dtype, allowed) && (rank < 0 || rank == value->buffer->rank);
+    if (!fits)
+        elaborate_error(e, MSG_BAD_ARGUMENT, span,
+                        arena_format(e->arena, "a tensor %s[%d axes]", type_text(&e->types, value->buffer->dtype),
+                                     value->buffer->rank),
+                        parameter->name);
+}
+
+/* Dims of annotations stand for the extents of the tensors that were handed in. */
+static void elaborate_bind_dims(struct elaborator *e, const struct ast_function *callee, struct slot *slots)
+{
+    for (int i = 0; i < callee->parameter_count; i++) {
+        const struct ast_parameter *parameter = &callee->parameters[i];
+        const struct ast_expr *annotation = parameter->annotation;
+        const struct value *value = &slots[parameter->binding->slot].value;
+        if (!annotation || annotation->kind != AST_SUBSCRIPT || value->kind != VALUE_TENSOR)
+            continue;
+        for (int k = 0; k < annotation->count && k < value->buffer->rank; k++) {
+            struct ast_binding *dim =
+                annotation->items[k]->kind == AST_NAME ? ast_binding_of(annotation->items[k]) : NULL;
+            if (dim && dim->kind == AST_BINDING_DIM && slots[dim->slot].value.kind == VALUE_UNSET)
+                slots[dim->slot].value = value_of(VALUE_INT, expr_copy(e, value->buffer->shape[k]));
+        }
+    }
+}
+
+static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
+                                     const struct ast_expr *call, struct slot *slots)
+{
+    for (int i = 0; i < callee->parameter_count; i++) {
+        struct ast_parameter *parameter = &callee->parameters[i];
+        struct slot *slot = &slots[parameter->binding->slot];
+        int at = elaborate_argument_for(e, callee, i, call);
+
+        if (at == -2)
+            return false;
+        if (parameter->variadic) {
+            struct value tuple = {.kind = VALUE_TUPLE};
+            tuple.items = arena_array(e->arena, struct value, call->count + 1);
+            for (int k = i; k < call->count; k++)
+                if (call->items[k]->kind == AST_STARRED) {
+                    struct value rest = elaborate_expr(e, call->items[k]->a);
+                    if (rest.kind == VALUE_TUPLE && call->count == k + 1 && tuple.count == 0)
+                        tuple = rest;
+                } else if (call->items[k]->kind != AST_KEYWORD) {
+                    tuple.items[tuple.count++] = elaborate_expr(e, call->items[k]);
+                }
+            slot->value = tuple;
+            continue;
+        }
+        if (at >= 0) {
+            const struct ast_expr *argument = call->items[at];
+            slot->value = elaborate_expr(e, argument->kind == AST_KEYWORD ? argument->a : argument);
+            if (slot->value.kind == VALUE_ERROR)
+                return false;
+            if (value_is_number(&slot->value) && slot->value.kind == VALUE_SCALAR &&
+                slot->value.expr->kind != IR_INTEGER && slot->value.expr->kind != IR_REAL) {
+                struct ir_symbol *symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, parameter->name,
+                                                         slot->value.expr->dtype);
+                struct ir_stmt *let = elaborate_emit(e, IR_LET, argument->span);
+                symbol->value = let->value = slot->value.expr;
+                let->symbol = symbol;
+                slot->value.expr = ir_symbol_use(e->kernel, symbol);
+            }
+            elaborate_check_annotation(e, parameter, &slot->value, argument->span);
+        } else if (parameter->initial) {
+            slot->value = elaborate_expr(e, parameter->initial);
+        } else {
+            elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
+                            arena_format(e->arena, "%d argument%s", callee->parameter_count,
+                                         callee->parameter_count == 1 ? "" : "s"),
+                            arena_format(e->arena, "%d %s ('%s' is missing)", call->count,
+                                         call->count == 1 ? "is" : "are", parameter->name));
+            return false;
+        }
+    }
+    elaborate_bind_dims(e, callee, slots);
+    return true;
+}
+
+struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee, const struct ast_expr *call)
+{
+    struct frame frame = {.function = callee, .caller = e->frame};
+    struct slice_loop *slices = e->slices;
+    struct value result;
+    int errors = e->errors;
+
+    if (callee->broken) {
+        e->errors++;
+        return value_error();
+    }
+    frame.depth = e->frame->depth + 1;
+    if (frame.depth > ELABORATE_MAX_CALLS || ++e->unrolled > ELABORATE_MAX_UNROLLED) {
+        elaborate_error(e, MSG_CALL_DEPTH, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_CALLS));
+        return value_error();
+    }
+    if (!elaborate_check_arguments(e, callee, call))
+        return value_error();
+    frame.slots = arena_array(e->arena, struct slot, callee->slot_count + 1);
+    for (int i = 0; i < callee->slot_count; i++)
+        frame.slots[i].value.kind = VALUE_UNSET;
+    if (!elaborate_bind_arguments(e, callee, call, frame.slots))
+        return value_error();
+    frame.entry = e->tail;
+    frame.result.kind = VALUE_NONE;
+    e->slices = NULL;
+    e->frame = &frame;
+    elaborate_block(e, callee->body);
+    e->frame = frame.caller;
+    e->slices = slices;
+    if (e->errors != errors)
+        return value_error();
+    result = frame.result;
+    if (frame.result_variable)
+        result = value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame.result_variable));
+    /* What the copy computed must not change when its caller's variables do. */
+    if (result.kind == VALUE_SCALAR && result.expr->kind != IR_SYMBOL && result.expr->kind != IR_INTEGER) {
+        struct ir_symbol *symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, callee->name, result.expr->dtype);
+        struct ir_stmt *let = elaborate_emit(e, IR_LET, call->span);
+        symbol->value = let->value = result.expr;
+        let->symbol = symbol;
+        result.expr = ir_symbol_use(e->kernel, symbol);
+    }
+    return result;
+}
+
+/* ---- returns ---------------------------------------------------------------------------- */
+
+static void elaborate_return_variable(struct elaborator *e, struct value value, struct span span)
+{
+    struct frame *frame = e->frame;
+    struct ir_stmt *assign;
+    struct ir_expr *expr;
+
+    if (!frame->result_variable) {
+        /* declared where the copy starts, so that every branch can reach it */
+        struct ir_stmt **tail = e->tail, *rest = *frame->entry;
+        bool at_entry = tail == frame->entry;
+        e->tail = frame->entry;
+        frame->result_variable = elaborate_variable(
+            e, frame->function->name,
+            value.kind == VALUE_SCALAR ? value.expr->dtype
+                                       : type_fresh(&e->types, value.kind == VALUE_INT ? TYPES_NUMBER : TYPES_FLOAT,
+                                                    false),
+            span);
+        *e->tail = rest;
+        if (!at_entry)
+            e->tail = tail;
+    }
+    expr = value_coerce(e, value, frame->result_variable->dtype, span);
+    if (!expr)
+        return;
+    assign = elaborate_emit(e, IR_ASSIGN, span);
+    assign->symbol = frame->result_variable;
+    assign->value = expr;
+}
+
+void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct frame *frame = e->frame;
+    struct value value = {.kind = VALUE_NONE};
+
+    if (stmt->value)
+        value = elaborate_expr(e, stmt->value);
+    if (value.kind == VALUE_ERROR)
+        return;
+    frame->result_span = stmt->value ? stmt->value->span : stmt->span;
+    if (frame->conditions == 0 && !frame->result_variable) {
+        frame->result = value;
+        frame->done = true;
+        return;
+    }
+    if (!value_is_number(&value)) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
+        diagnostic_note(message, "note: which tensor is returned would depend on a value known only in the run");
+        return;
+    }
+    elaborate_return_variable(e, value, frame->result_span);
+}

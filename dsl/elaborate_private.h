@@ -1,0 +1,202 @@
+/*
+ * elaborate_private.h: what the elaborate_*.c files share.
+ *
+ * elaborate.c             parameters, results, the entry
+ * elaborate_statement.c   statements, loops, scopes
+ * elaborate_assign.c      assignments, slices, declarations
+ * elaborate_expression.c  names, operators, conditions
+ * elaborate_index.c       subscripts, shapes, members
+ * elaborate_call.c        builtins by name
+ * elaborate_inline.c      functions of the file
+ * elaborate_value.c       values and how untyped numbers become typed
+ * elaborate_finish.c      type variables -> dtypes
+ */
+#ifndef DSL_ELABORATE_PRIVATE_H
+#define DSL_ELABORATE_PRIVATE_H
+
+#include "builtins.h"
+#include "elaborate.h"
+#include "names.h"
+#include "types.h"
+
+enum value_kind {
+    VALUE_ERROR, /* reported already: whatever is done with it is silent */
+    VALUE_NONE,
+    VALUE_SCALAR, /* typed: expr->dtype is a dtype or a type variable */
+    VALUE_INT,    /* untyped integer: expr computes it in int64 */
+    VALUE_FLOAT,  /* untyped number with a fraction: expr computes it in float64 */
+    VALUE_STRING,
+    VALUE_TUPLE,
+    VALUE_DTYPE,
+    VALUE_TENSOR,
+    VALUE_UNSET /* a name without a value yet */
+};
+
+struct value {
+    enum value_kind kind;
+    struct ir_expr *expr;
+    const char *string;
+    struct value *items; /* TUPLE */
+    int count;
+    akg_dtype type;           /* DTYPE */
+    struct ir_buffer *buffer; /* TENSOR */
+    bool is_large;            /* INT constant past int64 (bits of an uint64) */
+};
+
+/* What a name of a function stands for, in one inlined copy of it. */
+struct slot {
+    struct value value;
+    struct ir_symbol *variable; /* not NULL: a scalar that can be assigned again */
+    bool predeclared;           /* by an if whose both sides assign it */
+};
+
+/* One copy of a function that is being elaborated. */
+struct frame {
+    const struct ast_function *function;
+    struct frame *caller;
+    struct slot *slots;
+    struct ir_stmt **entry; /* where a result variable can be declared */
+    int conditions;         /* run-time conditions around the statement, within this copy */
+    int loops;
+    bool done;              /* a return was met unconditionally */
+    struct value result;
+    struct ir_symbol *result_variable;
+    struct span result_span;
+    int depth;
+};
+
+/* One sliced axis of the assignment that is being elaborated. */
+struct slice_loop {
+    struct ir_symbol *symbol;
+    struct ir_expr *length;
+};
+
+struct elaborator {
+    struct arena *arena;
+    akg_diagnostics *diagnostics;
+    const struct ast_module *module;
+    const struct ast_function *function;
+    struct ir_kernel *kernel;
+    struct types types;
+    struct frame *frame;
+    struct ir_stmt **tail; /* where the next statement goes */
+    bool general;
+    int errors;
+    struct elaborate_result *result;
+    int attribute_parameter[64]; /* attribute symbol index -> parameter index */
+    int loops;                   /* around the statement, in all copies */
+    int conditions;
+    struct slice_loop *slices;   /* NULL outside an assignment to a slice */
+    int slice_count;
+    int unrolled;                /* statements copied so far */
+    LIST(struct ir_buffer *) written_inputs;
+    LIST(struct span) written_spans;
+    struct type_name {
+        const char *name;
+        akg_dtype type;
+    } type_names[16];
+    int type_name_count;
+};
+
+#define ELABORATE_MAX_UNROLLED 100000
+#define ELABORATE_MAX_CALLS 64
+
+/* ---- values (elaborate_value.c) ------------------------------------------------ */
+
+static inline struct value value_error(void)
+{
+    return (struct value){.kind = VALUE_ERROR};
+}
+static inline struct value value_of(enum value_kind kind, struct ir_expr *expr)
+{
+    return (struct value){.kind = kind, .expr = expr};
+}
+static inline bool value_is_number(const struct value *value)
+{
+    return value->kind == VALUE_SCALAR || value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
+}
+
+struct value value_int(struct elaborator *e, int64_t integer);
+struct value value_bool(struct elaborator *e, bool boolean);
+/* True, with the number, for an untyped integer or bool known when compiling. */
+bool value_constant(const struct value *value, int64_t *integer);
+/* A copy whose nodes nobody else holds. */
+struct value value_copy(struct elaborator *e, struct value value);
+/* "a tuple", "a string", "float32" ...: for messages. */
+const char *value_text(struct elaborator *e, const struct value *value);
+/* The value as an expression of that type: untyped numbers take it, a typed one must have it. NULL after a message; `what`
+ * names the use in it ("the operands of +"). */
+struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype type, struct span span);
+/* Explicit conversion. */
+struct value value_cast(struct elaborator *e, struct value value, akg_dtype type, struct span span);
+/* An expression with a type of its own: untyped integers become int32 or int64, floats float32, unless they meet another
+ * type later (a fresh variable). */
+struct ir_expr *value_settle(struct elaborator *e, struct value value, struct span span);
+/* As a bool: numbers compare with 0. */
+struct ir_expr *value_condition(struct elaborator *e, struct value value, struct span span);
+/* As an int64 index, extent or bound. NULL after a message. */
+struct ir_expr *value_index(struct elaborator *e, struct value value, struct span span);
+/* True when the expression is the same throughout a call: dims, attributes, constants only. */
+bool expr_is_invariant(struct ir_expr *expr);
+struct ir_expr *expr_copy(struct elaborator *e, const struct ir_expr *expr);
+int expr_size(struct ir_expr *expr, int limit);
+/* A node with its dtype given: operands may have type variables. */
+struct ir_expr *expr_node(struct elaborator *e, enum operation operation, akg_dtype dtype, struct ir_expr *a,
+                          struct ir_expr *b, struct ir_expr *c, struct span span);
+/* Demands that attributes in it be compiled in; true when there are such (then `retry` is set). */
+bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr);
+bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span, struct span right);
+
+/* ---- messages ------------------------------------------------------------------- */
+
+#define elaborate_error(e, message, span, ...)                                                               \
+    ((e)->errors++, diagnostic_add((e)->diagnostics, (message), (span), ##__VA_ARGS__))
+const char *elaborate_number(struct elaborator *e, int64_t number);
+/* The source text of a tree, for fix-its. */
+const char *elaborate_source(struct elaborator *e, const struct ast_expr *expr);
+
+/* ---- expressions ------------------------------------------------------------------- */
+
+struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr);
+struct value elaborate_binary(struct elaborator *e, enum operation operation, struct value a, struct value b,
+                              const struct ast_expr *left, const struct ast_expr *right, struct span span);
+/* An operation with the operands coerced to one type: the type rules of operations.def. */
+struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands, int count,
+                                 const struct ast_expr *const *places, struct span span);
+struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr);
+struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
+struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
+struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
+struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee, const struct ast_expr *call);
+/* Flattened indices of a subscript on a tensor, checked against the rank; NULL after a message. `slices` receives which are
+ * slices when not NULL; else a slice takes the loops of the assignment it stands in. */
+struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *subscript);
+struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
+                            struct span span);
+bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtype *type);
+bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct ir_expr ***shape, int *rank);
+/* A slice's low, length, step for an axis of that extent; false after a message. */
+bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct ir_expr *extent,
+                     struct ir_expr **low, struct ir_expr **length, int64_t *step);
+
+/* ---- statements ----------------------------------------------------------------------- */
+
+void elaborate_block(struct elaborator *e, const struct ast_stmt *first);
+void elaborate_assign(struct elaborator *e, const struct ast_stmt *stmt);
+void elaborate_augmented(struct elaborator *e, const struct ast_stmt *stmt);
+struct ir_stmt *elaborate_emit(struct elaborator *e, enum ir_stmt_kind kind, struct span span);
+/* Statements go to *first until the returned tail is put back into e->tail. */
+struct ir_stmt **elaborate_redirect(struct elaborator *e, struct ir_stmt **first);
+struct slot *elaborate_slot(struct elaborator *e, struct ast_binding *binding);
+/* Declares a variable of that type with 0. */
+struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg_dtype type, struct span span);
+void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct value value, struct span span);
+void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices, struct value value,
+                     const struct ast_expr *place, struct span span);
+void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt);
+struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr *call, const char *name);
+
+/* Replaces type variables by dtypes in the whole kernel. */
+void elaborate_finish(struct elaborator *e);
+
+#endif

@@ -1,0 +1,541 @@
+/*
+ * elaborate_statement.c: blocks, conditions and loops.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+struct ir_stmt *elaborate_emit(struct elaborator *e, enum ir_stmt_kind kind, struct span span)
+{
+    struct ir_stmt *stmt = ir_stmt_new(e->kernel, kind, span);
+    *e->tail = stmt;
+    e->tail = &stmt->next;
+    return stmt;
+}
+
+struct ir_stmt **elaborate_redirect(struct elaborator *e, struct ir_stmt **first)
+{
+    struct ir_stmt **before = e->tail;
+    e->tail = first;
+    return before;
+}
+
+struct slot *elaborate_slot(struct elaborator *e, struct ast_binding *binding)
+{
+    return &e->frame->slots[binding->slot];
+}
+
+/* ---- conditions ---------------------------------------------------------------------- */
+
+static bool elaborate_ends_in_return(const struct ast_stmt *first)
+{
+    const struct ast_stmt *last = first;
+    while (last && last->next)
+        last = last->next;
+    return last && (last->kind == AST_RETURN || (last->kind == AST_IF && elaborate_ends_in_return(last->body) &&
+                                                 elaborate_ends_in_return(last->otherwise)));
+}
+
+/* Names that both sides assign are declared before the if; which type they have shows later. */
+static void elaborate_predeclare(struct elaborator *e, const struct ast_stmt *stmt, bool declared)
+{
+    for (int i = 0; i < stmt->hoisted_count; i++) {
+        struct ast_binding *binding = stmt->hoisted[i];
+        struct slot *slot;
+        if (binding->joined)
+            continue; /* an if around this one did it */
+        slot = elaborate_slot(e, binding);
+        slot->predeclared = declared;
+        if (declared) {
+            slot->value = (struct value){.kind = VALUE_UNSET};
+            slot->variable =
+                elaborate_variable(e, binding->name, type_fresh(&e->types, TYPES_ANY, false), binding->span);
+        }
+    }
+}
+
+static void elaborate_branch(struct elaborator *e, const struct ast_stmt *block, const struct ast_stmt *rest,
+                             struct ir_stmt **first)
+{
+    struct ir_stmt **before = elaborate_redirect(e, first);
+
+    e->conditions++;
+    e->frame->conditions++;
+    elaborate_block(e, block);
+    elaborate_block(e, rest);
+    e->conditions--;
+    e->frame->conditions--;
+    e->tail = before;
+}
+
+/* A branch that makes tensors, calls functions or returns is chosen when compiling where that can be: the two sides may
+ * then differ in shapes and dtypes. Others stay run-time branches, so that an attribute that changes with
+ * every call does not compile anew. */
+static bool elaborate_is_structural(const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == AST_RETURN || (stmt->kind == AST_ASSIGN && stmt->value->kind != AST_NAME &&
+                                         (stmt->value->kind == AST_CALL || stmt->value->kind == AST_TUPLE ||
+                                          stmt->value->kind == AST_ATTRIBUTE)) ||
+            elaborate_is_structural(stmt->body) || elaborate_is_structural(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* True when what follows the if in its block was taken into it. */
+static bool elaborate_if(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct value value = elaborate_expr(e, stmt->value);
+    struct ir_expr *condition;
+    struct ir_stmt *branch;
+    bool takes_rest = elaborate_ends_in_return(stmt->body) && stmt->next;
+
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, stmt->value->span);
+    if (value.kind == VALUE_NONE)
+        value = value_bool(e, false);
+    condition = value_condition(e, value, stmt->value->span);
+    if (!condition) {
+        elaborate_block(e, stmt->body);
+        elaborate_block(e, stmt->otherwise);
+        return false;
+    }
+    if (condition->kind != IR_INTEGER && !e->general && expr_is_invariant(condition) &&
+        (condition->kind == IR_SYMBOL || elaborate_is_structural(stmt->body) ||
+         elaborate_is_structural(stmt->otherwise)) &&
+        expr_demand_constants(e, condition))
+        return true; /* elaborated again with the attribute known */
+    if (condition->kind == IR_INTEGER) {
+        elaborate_block(e, condition->integer ? stmt->body : stmt->otherwise);
+        return false;
+    }
+    elaborate_predeclare(e, stmt, true);
+    branch = elaborate_emit(e, IR_IF, stmt->span);
+    branch->value = condition;
+    elaborate_branch(e, stmt->body, NULL, &branch->body);
+    elaborate_branch(e, stmt->otherwise, takes_rest ? stmt->next : NULL, &branch->otherwise);
+    elaborate_predeclare(e, stmt, false);
+    return takes_rest;
+}
+
+/* ---- loops ------------------------------------------------------------------------------ */
+
+static void elaborate_bind_loop(struct elaborator *e, const struct ast_expr *target, struct value value)
+{
+    if (target->kind == AST_NAME) {
+        struct slot *slot = elaborate_slot(e, ast_binding_of(target));
+        slot->variable = NULL;
+        slot->value = value;
+        return;
+    }
+    if (value.kind != VALUE_TUPLE || value.count != target->count) {
+        if (value.kind != VALUE_ERROR)
+            elaborate_error(e, MSG_UNPACK_COUNT, target->span,
+                            value.kind == VALUE_TUPLE ? arena_format(e->arena, "%d", value.count) : "1",
+                            arena_format(e->arena, "%d", target->count));
+        value = value_error();
+    }
+    for (int i = 0; i < target->count; i++)
+        elaborate_bind_loop(e, target->items[i], value.kind == VALUE_TUPLE ? value.items[i] : value_error());
+}
+
+static void elaborate_body(struct elaborator *e, const struct ast_stmt *body)
+{
+    e->loops++;
+    e->frame->loops++;
+    elaborate_block(e, body);
+    e->loops--;
+    e->frame->loops--;
+}
+
+static struct ir_stmt *elaborate_loop(struct elaborator *e, const char *name, struct ir_expr *low,
+                                      struct ir_expr *high, int64_t step, unsigned hint, struct span span)
+{
+    struct ir_stmt *loop = elaborate_emit(e, IR_FOR, span);
+
+    loop->symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LOOP, name, AKG_INT64);
+    loop->symbol->span = span;
+    loop->symbol->label = name;
+    loop->low = low;
+    loop->high = high;
+    loop->step = step;
+    loop->hint = hint;
+    return loop;
+}
+
+/* The 1 to 3 arguments of a range; false after a message. */
+static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, struct ir_expr **low,
+                            struct ir_expr **high, int64_t *step)
+{
+    struct ir_expr *bounds[2] = {NULL, NULL};
+    struct value value;
+
+    *step = 1;
+    if (call->count < 1 || call->count > 3) {
+        elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", call->a->text),
+                        "1 to 3 arguments",
+                        arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+        return false;
+    }
+    for (int i = 0; i < call->count && i < 2; i++) {
+        value = elaborate_expr(e, call->items[i]);
+        if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+            value = elaborate_load(e, value.buffer, NULL, call->items[i]->span);
+        bounds[i] = value_index(e, value, call->items[i]->span);
+        if (!bounds[i] || (!e->general && expr_demand_constants(e, bounds[i])))
+            return false;
+    }
+    *low = call->count == 1 ? ir_integer(e->kernel, AKG_INT64, 0) : bounds[0];
+    *high = call->count == 1 ? bounds[0] : bounds[1];
+    if (call->count < 3)
+        return true;
+    value = elaborate_expr(e, call->items[2]);
+    if (value.kind == VALUE_INT && value.expr->kind != IR_INTEGER && expr_demand_constants(e, value.expr))
+        return false;
+    if (!value_constant(&value, step)) {
+        if (value.kind != VALUE_ERROR)
+            elaborate_error(e, MSG_NOT_CONSTANT, call->items[2]->span, "the step of a range");
+        return false;
+    }
+    if (*step == 0)
+        elaborate_error(e, MSG_STEP_ZERO, call->items[2]->span);
+    return *step != 0;
+}
+
+static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt, unsigned hint)
+{
+    const char *name = stmt->target->kind == AST_NAME ? stmt->target->text : "i";
+    struct ir_expr *low, *high;
+    struct ir_stmt **after, *loop;
+    int64_t step;
+
+    if (stmt->target->kind != AST_NAME) {
+        elaborate_error(e, MSG_LOOP_TARGET, stmt->target->span);
+        return;
+    }
+    if (!elaborate_range(e, stmt->value, &low, &high, &step)) {
+        elaborate_bind_loop(e, stmt->target, value_error());
+        if (!e->result->retry)
+            elaborate_body(e, stmt->body);
+        return;
+    }
+    loop = elaborate_loop(e, name, low, high, step, hint, stmt->span);
+    after = elaborate_redirect(e, &loop->body);
+    elaborate_bind_loop(e, stmt->target, value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol)));
+    elaborate_body(e, stmt->body);
+    e->tail = after;
+}
+
+/* for arg in grid(shape): one loop per axis; arg is the tuple of their variables. */
+static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    const struct ast_expr *call = stmt->value;
+    struct value shape = {.kind = VALUE_ERROR}, tuple = {.kind = VALUE_TUPLE};
+    struct ir_stmt **after = NULL;
+
+    if (call->count == 1)
+        shape = elaborate_expr(e, call->items[0]);
+    else
+        elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, "'grid'", "1 argument, a tuple",
+                        arena_format(e->arena, "%d are", call->count));
+    if (shape.kind == VALUE_INT || shape.kind == VALUE_SCALAR) {
+        struct value *items = arena_array(e->arena, struct value, 1);
+        items[0] = shape;
+        shape = (struct value){.kind = VALUE_TUPLE, .items = items, .count = 1};
+    }
+    if (shape.kind != VALUE_TUPLE) {
+        if (shape.kind != VALUE_ERROR) {
+            struct diagnostic_entry *message =
+                elaborate_error(e, MSG_LOOP_ITERABLE, call->items[0]->span);
+            diagnostic_note(message, "help: grid takes a shape: grid(x.shape) or grid((m, n))");
+        }
+        elaborate_bind_loop(e, stmt->target, value_error());
+        elaborate_body(e, stmt->body);
+        return;
+    }
+    tuple.count = shape.count;
+    tuple.items = arena_array(e->arena, struct value, shape.count + 1);
+    for (int i = 0; i < shape.count; i++) {
+        struct ir_expr *high = value_index(e, shape.items[i], call->items[0]->span);
+        const char *name = stmt->target->kind == AST_NAME ? arena_format(e->arena, "%s_%d", stmt->target->text, i)
+                           : stmt->target->kind == AST_TUPLE && i < stmt->target->count &&
+                                   stmt->target->items[i]->kind == AST_NAME
+                               ? stmt->target->items[i]->text
+                               : "i";
+        struct ir_stmt *loop, **before;
+        if (!high || (!e->general && expr_demand_constants(e, high)))
+            high = ir_integer(e->kernel, AKG_INT64, 0);
+        loop = elaborate_loop(e, name, ir_integer(e->kernel, AKG_INT64, 0), high, 1, 0, stmt->span);
+        tuple.items[i] = value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol));
+        before = elaborate_redirect(e, &loop->body);
+        if (i == 0)
+            after = before;
+    }
+    elaborate_bind_loop(e, stmt->target, tuple);
+    elaborate_body(e, stmt->body);
+    if (after)
+        e->tail = after;
+}
+
+static void elaborate_unrolled(struct elaborator *e, const struct ast_stmt *stmt, struct value value)
+{
+    if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
+        if (e->unrolled == ELABORATE_MAX_UNROLLED + 1)
+            elaborate_error(e, MSG_UNROLL_LIMIT, stmt->span,
+                            arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+        return;
+    }
+    elaborate_bind_loop(e, stmt->target, value);
+    elaborate_block(e, stmt->body);
+}
+
+
+static bool elaborate_leaves_loop(const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == AST_BREAK || stmt->kind == AST_CONTINUE)
+            return true;
+        if (stmt->kind != AST_FOR && stmt->kind != AST_WHILE &&
+            (elaborate_leaves_loop(stmt->body) || elaborate_leaves_loop(stmt->otherwise)))
+            return true;
+    }
+    return false;
+}
+
+static bool elaborate_refuse_break(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct diagnostic_entry *message;
+    if (!elaborate_leaves_loop(stmt->body))
+        return false;
+    message = elaborate_error(e, MSG_BREAK_OUTSIDE, stmt->span, "break or continue");
+    diagnostic_note(message, "note: this loop is unrolled when the kernel is compiled");
+    return true;
+}
+
+static void elaborate_for_const_range(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct ir_expr *low, *high;
+    int64_t step;
+
+    if (!elaborate_range(e, stmt->value, &low, &high, &step) || elaborate_refuse_break(e, stmt))
+        return;
+    if (low->kind != IR_INTEGER || high->kind != IR_INTEGER) {
+        struct diagnostic_entry *message;
+        if (expr_demand_constants(e, low) || expr_demand_constants(e, high))
+            return;
+        message = elaborate_error(e, MSG_NOT_CONSTANT, stmt->value->span, "the bounds of const_range");
+        diagnostic_note(message, "help: write range: the loop then runs instead of being unrolled");
+        return;
+    }
+    for (int64_t i = low->integer; step > 0 ? i < high->integer : i > high->integer; i += step) {
+        elaborate_unrolled(e, stmt, value_int(e, i));
+        if (e->unrolled > ELABORATE_MAX_UNROLLED || e->result->retry)
+            return;
+    }
+}
+
+static void elaborate_for_tuple(struct elaborator *e, const struct ast_stmt *stmt, struct value tuple, bool number)
+{
+    if (elaborate_refuse_break(e, stmt))
+        return;
+    for (int i = 0; i < tuple.count; i++) {
+        struct value item = value_copy(e, tuple.items[i]);
+        if (number) {
+            struct value *pair = arena_array(e->arena, struct value, 2);
+            pair[0] = value_int(e, i);
+            pair[1] = item;
+            item = (struct value){.kind = VALUE_TUPLE, .items = pair, .count = 2};
+        }
+        elaborate_unrolled(e, stmt, item);
+    }
+}
+
+static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    const struct ast_expr *over = stmt->value;
+    int builtin = over->kind == AST_CALL && over->a->kind == AST_NAME && !ast_binding_of(over->a)
+                      ? over->a->builtin
+                      : BUILTIN_NONE;
+    struct diagnostic_entry *message;
+    struct value value;
+
+    switch (builtin) {
+    case BUILTIN_RANGE:
+        elaborate_for_range(e, stmt, 0);
+        return;
+    case BUILTIN_SERIAL:
+        elaborate_for_range(e, stmt, IR_HINT_SERIAL);
+        return;
+    case BUILTIN_VECTORIZE:
+        elaborate_for_range(e, stmt, IR_HINT_VECTORIZE);
+        return;
+    case BUILTIN_PARALLEL:
+        elaborate_for_range(e, stmt, IR_HINT_PARALLEL);
+        return;
+    case BUILTIN_REDUCE:
+        elaborate_for_range(e, stmt, IR_HINT_REDUCE);
+        return;
+    case BUILTIN_UNROLL:
+        elaborate_for_range(e, stmt, IR_HINT_UNROLL);
+        return;
+    case BUILTIN_GRID:
+        elaborate_for_grid(e, stmt);
+        return;
+    case BUILTIN_CONST_RANGE:
+        elaborate_for_const_range(e, stmt);
+        return;
+    default:
+        break;
+    }
+    value = elaborate_expr(e, builtin == BUILTIN_ENUMERATE && over->count == 1 ? over->items[0] : over);
+    if (value.kind == VALUE_TUPLE) {
+        elaborate_for_tuple(e, stmt, value, builtin == BUILTIN_ENUMERATE);
+        return;
+    }
+    if (value.kind == VALUE_ERROR)
+        return;
+    message = elaborate_error(e, MSG_LOOP_ITERABLE, over->span);
+    if (value.kind == VALUE_TENSOR)
+        diagnostic_note(message, "help: loop over the indices: for i in range(%s.shape[0]):",
+                        over->kind == AST_NAME ? over->text : "x");
+    else
+        diagnostic_note(message, "help: for i in range(%s):", elaborate_source(e, over));
+}
+
+static void elaborate_while(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct ir_stmt *loop = elaborate_emit(e, IR_WHILE, stmt->span), **after, *first = NULL;
+    struct ir_expr *condition;
+    struct value value;
+
+    after = elaborate_redirect(e, &first);
+    e->loops++;
+    e->frame->loops++;
+    value = elaborate_expr(e, stmt->value);
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, stmt->value->span);
+    condition = value_condition(e, value, stmt->value->span);
+    if (condition && first) {
+        /* the condition needs statements: while True: statements; if not condition: break */
+        struct ir_stmt *test = elaborate_emit(e, IR_IF, stmt->span);
+        test->value = expr_node(e, OP_NOT, AKG_BOOL, condition, NULL, NULL, stmt->value->span);
+        test->body = ir_stmt_new(e->kernel, IR_BREAK, stmt->span);
+        condition = ir_integer(e->kernel, AKG_BOOL, 1);
+    }
+    loop->value = condition ? condition : ir_integer(e->kernel, AKG_BOOL, 0);
+    elaborate_block(e, stmt->body);
+    e->loops--;
+    e->frame->loops--;
+    loop->body = first;
+    e->tail = after;
+}
+
+/* ---- the rest -------------------------------------------------------------------------- */
+
+static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct value value = elaborate_expr(e, stmt->value), text = {.kind = VALUE_NONE};
+    struct ir_expr *condition = value_condition(e, value, stmt->value->span);
+    const char *message = "assertion failed";
+    struct ir_stmt *check;
+
+    if (stmt->message)
+        text = elaborate_expr(e, stmt->message);
+    if (text.kind == VALUE_STRING)
+        message = text.string;
+    else if (stmt->message && text.kind != VALUE_ERROR)
+        elaborate_error(e, MSG_VALUE_UNUSABLE, stmt->message->span, value_text(e, &text));
+    if (!condition)
+        return;
+    if (condition->kind == IR_INTEGER) {
+        if (!condition->integer && !e->general && e->conditions == 0)
+            elaborate_error(e, MSG_ASSERT_FALSE, stmt->span, message);
+        return;
+    }
+    if (e->loops == 0 && e->conditions == 0 && expr_is_invariant(condition)) {
+        struct ir_precondition precondition = {
+            .kind = IR_PRECONDITION_ASSERT, .condition = condition, .message = message, .span = stmt->span};
+        list_push(e->arena, &e->kernel->preconditions, precondition);
+        return;
+    }
+    check = elaborate_emit(e, IR_ASSERT, stmt->span);
+    check->value = condition;
+    check->message = message;
+}
+
+static void elaborate_expression_statement(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    struct diagnostic_entry *message;
+    struct ast_binding *binding;
+
+    if (stmt->value->kind == AST_STRING)
+        return;
+    binding = stmt->value->kind == AST_CALL && stmt->value->a->kind == AST_NAME ? ast_binding_of(stmt->value->a) : NULL;
+    if (binding && binding->kind == AST_BINDING_FUNCTION) {
+        elaborate_call(e, stmt->value);
+        return;
+    }
+    message = elaborate_error(e, MSG_NO_EFFECT, stmt->span);
+    if (stmt->value->kind == AST_COMPARE && stmt->value->comparisons[0] == AST_EQ)
+        diagnostic_note(message, "help: to assign, write =");
+}
+
+static void elaborate_with(struct elaborator *e, const struct ast_stmt *stmt)
+{
+    const struct ast_expr *call = stmt->value;
+    int builtin =
+        call->kind == AST_CALL && call->a->kind == AST_NAME && !ast_binding_of(call->a) ? call->a->builtin : 0;
+
+    if (builtin != BUILTIN_ATTR && builtin != BUILTIN_BLOCK_REALIZE) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span, "this");
+        diagnostic_note(message, "help: 'with' takes attr(\"key\", value) or block_realize(t)");
+    }
+    elaborate_block(e, stmt->body);
+}
+
+void elaborate_block(struct elaborator *e, const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (e->result->retry || e->frame->done)
+            return;
+        switch (stmt->kind) {
+        case AST_EXPRESSION:
+            elaborate_expression_statement(e, stmt);
+            break;
+        case AST_ASSIGN:
+            elaborate_assign(e, stmt);
+            break;
+        case AST_AUGMENTED:
+            elaborate_augmented(e, stmt);
+            break;
+        case AST_FOR:
+            elaborate_for(e, stmt);
+            break;
+        case AST_WHILE:
+            elaborate_while(e, stmt);
+            break;
+        case AST_IF:
+            if (elaborate_if(e, stmt))
+                return;
+            break;
+        case AST_WITH:
+            elaborate_with(e, stmt);
+            break;
+        case AST_ASSERT:
+            elaborate_assert(e, stmt);
+            break;
+        case AST_RETURN:
+            elaborate_return(e, stmt);
+            return;
+        case AST_BREAK:
+            elaborate_emit(e, IR_BREAK, stmt->span);
+            return;
+        case AST_CONTINUE:
+            elaborate_emit(e, IR_CONTINUE, stmt->span);
+            return;
+        case AST_PASS:
+        case AST_IMPORT:
+            break;
+        }
+    }
+}

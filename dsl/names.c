@@ -1,0 +1,670 @@
+/*
+ * names.c: what every name means.
+ *
+ * Consumes the tree of parse.c. Gives each AST_NAME its binding (or builtin), each
+ * function its slots, and reports names that mean nothing, or nothing any
+ * more. A name assigned in a block lives to the end of that block; one that both
+ * sides of an if assign lives after it too. Structure (returns, recursion,
+ * decorators) is checked by structure.c, which runs at the end of this stage.
+ */
+#include "names.h"
+
+#include <string.h>
+
+#include "parse.h"
+
+#define NAMES_BUCKETS 64 /* grows with the function */
+
+struct names_entry {
+    const char *name;
+    struct ast_binding *current; /* what it means here, or NULL */
+    struct ast_binding *ended;   /* the last meaning whose block is over */
+    struct span assigned;        /* first assignment anywhere in the function; line 0: none */
+    struct names_entry *next;
+};
+
+struct names_scope {
+    struct names_scope *outer;
+    struct ast_binding *first; /* declared here, newest first */
+    int depth;
+};
+
+struct names {
+    struct arena *arena;
+    akg_diagnostics *diagnostics;
+    struct ast_module *module;
+    struct ast_function *function;
+    struct names_scope *scope;
+    struct names_entry **buckets;
+    int bucket_count, entry_count;
+    int loops; /* loops around the statement */
+};
+
+static void names_block(struct names *names, struct ast_stmt *first);
+static void names_expr(struct names *names, struct ast_expr *expr);
+
+static unsigned names_hash(const char *name)
+{
+    unsigned hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
+static void names_grow(struct names *names)
+{
+    int old_count = names->bucket_count;
+    struct names_entry **old = names->buckets;
+
+    names->bucket_count = old_count ? old_count * 4 : NAMES_BUCKETS;
+    names->buckets = arena_array(names->arena, struct names_entry *, names->bucket_count);
+    for (int i = 0; i < old_count; i++)
+        for (struct names_entry *entry = old[i], *next; entry; entry = next) {
+            struct names_entry **bucket = &names->buckets[names_hash(entry->name) % (unsigned)names->bucket_count];
+            next = entry->next;
+            entry->next = *bucket;
+            *bucket = entry;
+        }
+}
+
+static struct names_entry *names_entry(struct names *names, const char *name)
+{
+    struct names_entry **bucket, *entry;
+
+    if (names->entry_count >= names->bucket_count)
+        names_grow(names);
+    bucket = &names->buckets[names_hash(name) % (unsigned)names->bucket_count];
+    for (entry = *bucket; entry; entry = entry->next)
+        if (strcmp(entry->name, name) == 0)
+            return entry;
+    entry = arena_new(names->arena, struct names_entry);
+    entry->name = name;
+    entry->next = *bucket;
+    *bucket = entry;
+    names->entry_count++;
+    return entry;
+}
+
+static struct ast_binding *names_declare(struct names *names, enum ast_binding_kind kind, const char *name,
+                                         struct span span)
+{
+    struct names_entry *entry = names_entry(names, name);
+    struct ast_binding *binding = arena_new(names->arena, struct ast_binding);
+
+    binding->kind = kind;
+    binding->name = name;
+    binding->span = span;
+    binding->slot = names->function ? names->function->slot_count++ : -1;
+    binding->depth = names->scope->depth;
+    binding->shadowed = entry->current;
+    binding->next = names->scope->first;
+    names->scope->first = binding;
+    entry->current = binding;
+    return binding;
+}
+
+static void names_enter(struct names *names, struct names_scope *scope)
+{
+    scope->outer = names->scope;
+    scope->first = NULL;
+    scope->depth = names->scope ? names->scope->depth + 1 : 0;
+    names->scope = scope;
+}
+
+static void names_leave(struct names *names)
+{
+    for (struct ast_binding *binding = names->scope->first; binding; binding = binding->next) {
+        struct names_entry *entry = names_entry(names, binding->name);
+        binding->ended = true;
+        entry->current = binding->shadowed;
+        entry->ended = binding;
+    }
+    names->scope = names->scope->outer;
+}
+
+/* Makes the one binding that a name declared on both sides of an if has after it. */
+static struct ast_binding *names_join(struct names *names, struct ast_binding *pending)
+{
+    struct ast_stmt *at = pending->join_at;
+    struct ast_binding *sides[2] = {pending->join_a, pending->join_b};
+    struct ast_binding **hoisted;
+
+    if (!at)
+        return pending;
+    pending->join_at = NULL;
+    pending->hoisted = true;
+    for (int i = 0; i < 2; i++) {
+        struct ast_binding *side = names_join(names, sides[i]);
+        pending->assignments += side->assignments;
+        pending->uses += side->uses;
+        pending->augmented |= side->augmented;
+        side->joined = pending;
+    }
+    pending->declared_by = sides[0]->declared_by;
+    hoisted = arena_array(names->arena, struct ast_binding *, at->hoisted_count + 1);
+    if (at->hoisted_count)
+        memcpy(hoisted, at->hoisted, sizeof *hoisted * (size_t)at->hoisted_count);
+    hoisted[at->hoisted_count++] = pending;
+    at->hoisted = hoisted;
+    return pending;
+}
+
+/* ---- names that are not there --------------------------------------------- */
+
+static const char *names_suggest(struct names *names, const char *name, bool tensors_only)
+{
+    LIST(const char *) candidates = {0};
+    const char *nearest;
+
+    for (int i = 0; i < names->bucket_count; i++)
+        for (struct names_entry *entry = names->buckets[i]; entry; entry = entry->next)
+            if (entry->current && candidates.count < 2000)
+                list_push(names->arena, &candidates, entry->name);
+    if (!tensors_only)
+        for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
+            if (builtin_name(i))
+                list_push(names->arena, &candidates, builtin_name(i));
+    nearest = spelling_nearest(name, candidates.items, candidates.count);
+    return nearest;
+}
+
+/* The one output that nothing was written to yet, if there is exactly one. */
+static struct ast_binding *names_unwritten_output(struct names *names)
+{
+    struct ast_binding *found = NULL;
+    for (struct names_scope *scope = names->scope; scope; scope = scope->outer)
+        for (struct ast_binding *binding = scope->first; binding; binding = binding->next) {
+            const struct ast_expr *value = binding->declared_by;
+            if (!value || value->kind != AST_CALL || value->a->builtin != BUILTIN_OUTPUT_TENSOR ||
+                binding->uses > 0)
+                continue;
+            if (found)
+                return NULL;
+            found = binding;
+        }
+    return found;
+}
+
+static void names_refuse(struct names *names, struct ast_expr *expr)
+{
+    struct names_entry *entry = names_entry(names, expr->text);
+    struct diagnostic_entry *message;
+    const char *nearest;
+    struct ast_binding *output;
+
+    if (names->function)
+        names->function->broken = true;
+    if (entry->ended) {
+        message = diagnostic_add(names->diagnostics, MSG_OUT_OF_SCOPE, expr->span, expr->text);
+        diagnostic_note(message, "note: it was declared on line %d, in a block that is over",
+                        entry->ended->span.line);
+        diagnostic_note(message, "help: assign '%s' before that block starts", expr->text);
+        return;
+    }
+    if (entry->assigned.line) {
+        message = diagnostic_add(names->diagnostics, MSG_USED_BEFORE_DECLARATION, expr->span, expr->text);
+        diagnostic_note(message, "note: it is first assigned on line %d", entry->assigned.line);
+        return;
+    }
+    message = diagnostic_add(names->diagnostics, MSG_UNDEFINED_NAME, expr->span, expr->text);
+    nearest = names_suggest(names, expr->text, false);
+    output = nearest ? NULL : names_unwritten_output(names);
+    if (nearest) {
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+        diagnostic_fix(message, "%s", nearest);
+    } else if (output) {
+        diagnostic_note(message, "help: did you mean the output '%s', declared on line %d?", output->name,
+                        output->span.line);
+    }
+}
+
+/* ---- expressions ------------------------------------------------------------ */
+
+static void names_use(struct names *names, struct ast_expr *expr)
+{
+    struct names_entry *entry = names_entry(names, expr->text);
+
+    if (entry->current) {
+        expr->binding = names_join(names, entry->current);
+        expr->binding->uses++;
+        return;
+    }
+    expr->builtin = builtin_find(expr->text);
+    if (!expr->builtin)
+        names_refuse(names, expr);
+}
+
+/* Notes how a parameter is used: that decides whether it is a tensor or a scalar. */
+static void names_parameter_use(const struct ast_expr *expr, bool as_tensor)
+{
+    struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+    if (!binding || binding->kind != AST_BINDING_PARAMETER)
+        return;
+    if (as_tensor)
+        binding->parameter->used_as_tensor = true;
+    else
+        binding->parameter->used_as_scalar = true;
+}
+
+static void names_call(struct names *names, struct ast_expr *call)
+{
+    names_expr(names, call->a);
+    for (int i = 0; i < call->count; i++) {
+        names_expr(names, call->items[i]);
+        if (call->a->kind == AST_NAME && call->a->builtin == BUILTIN_LEN)
+            names_parameter_use(call->items[i], true);
+        else if (call->a->kind == AST_NAME && !call->a->binding)
+            names_parameter_use(call->items[i], false);
+    }
+}
+
+static void names_expr(struct names *names, struct ast_expr *expr)
+{
+    if (!expr)
+        return;
+    switch (expr->kind) {
+    case AST_NAME:
+        names_use(names, expr);
+        return;
+    case AST_CALL:
+        names_call(names, expr);
+        return;
+    case AST_KEYWORD:
+    case AST_STARRED:
+        names_expr(names, expr->a);
+        return;
+    case AST_ATTRIBUTE:
+        names_expr(names, expr->a);
+        names_parameter_use(expr->a, true);
+        return;
+    case AST_SUBSCRIPT:
+        names_expr(names, expr->a);
+        names_parameter_use(expr->a, true);
+        for (int i = 0; i < expr->count; i++) {
+            names_expr(names, expr->items[i]);
+            names_parameter_use(expr->items[i], false);
+        }
+        return;
+    default:
+        names_expr(names, expr->a);
+        names_expr(names, expr->condition);
+        names_expr(names, expr->b);
+        break;
+    }
+    for (int i = 0; i < expr->count; i++)
+        names_expr(names, expr->items[i]);
+    if (expr->kind == AST_UNARY || expr->kind == AST_BINARY || expr->kind == AST_CONDITIONAL) {
+        names_parameter_use(expr->a, false);
+        if (expr->b)
+            names_parameter_use(expr->b, false);
+    }
+    if (expr->kind == AST_COMPARE && expr->comparisons[0] != AST_IS && expr->comparisons[0] != AST_IS_NOT)
+        for (int i = 0; i < expr->count; i++)
+            names_parameter_use(expr->items[i], false);
+}
+
+/* ---- statements -------------------------------------------------------------- */
+
+static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct ast_expr *target, bool unpacked)
+{
+    struct names_entry *entry = names_entry(names, target->text);
+    struct ast_binding *binding = entry->current;
+
+    if (binding && binding->join_at)
+        binding = names_join(names, binding);
+    if (binding && binding->kind == AST_BINDING_LOOP) {
+        struct diagnostic_entry *message =
+            diagnostic_add(names->diagnostics, MSG_ASSIGN_LOOP_VARIABLE, target->span, target->text);
+        diagnostic_note(message, "help: assign to another name");
+        names->function->broken = true;
+        return;
+    }
+    if (binding && binding->kind == AST_BINDING_PARAMETER && names->scope->depth > binding->depth + 1) {
+        struct diagnostic_entry *message =
+            diagnostic_add(names->diagnostics, MSG_ASSIGN_PARAMETER, target->span, target->text);
+        diagnostic_note(message, "help: copy it to a name of its own first: %s_ = %s", target->text, target->text);
+        names->function->broken = true;
+        return;
+    }
+    if (!binding || binding->kind != AST_BINDING_LOCAL) {
+        binding = names_declare(names, AST_BINDING_LOCAL, target->text, target->span);
+        binding->declared_by = unpacked ? NULL : stmt->value;
+    } else if (names->scope->depth > binding->depth) {
+        binding->augmented = true;
+    }
+    binding->assignments++;
+    target->binding = binding;
+}
+
+static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_expr *target, bool unpacked)
+{
+    struct diagnostic_entry *message;
+
+    switch (target->kind) {
+    case AST_NAME:
+        names_assign_name(names, stmt, target, unpacked);
+        return;
+    case AST_TUPLE:
+    case AST_LIST_DISPLAY:
+        for (int i = 0; i < target->count; i++)
+            names_assign(names, stmt, target->items[i], true);
+        return;
+    case AST_SUBSCRIPT:
+        names_expr(names, target);
+        return;
+    default:
+        message = diagnostic_add(names->diagnostics, MSG_ASSIGN_TARGET, target->span);
+        diagnostic_note(message, "help: assign to a name or to an element: name = ... or y[i] = ...");
+        names->function->broken = true;
+    }
+}
+
+static void names_augmented(struct names *names, struct ast_stmt *stmt)
+{
+    struct ast_binding *binding;
+
+    names_expr(names, stmt->value);
+    names_parameter_use(stmt->value, false);
+    if (stmt->target->kind != AST_NAME) {
+        names_assign(names, stmt, stmt->target, false);
+        return;
+    }
+    names_use(names, stmt->target);
+    binding = stmt->target->binding;
+    if (binding && binding->kind == AST_BINDING_LOCAL) {
+        binding->assignments++;
+        binding->augmented = true;
+    } else if (binding || stmt->target->builtin) {
+        names_assign_name(names, stmt, stmt->target, false);
+        if (stmt->target->binding)
+            stmt->target->binding->augmented = true;
+    }
+}
+
+/* Loop variables live in the block of the body. */
+static void names_loop_target(struct names *names, struct ast_expr *target)
+{
+    if (target->kind == AST_NAME) {
+        target->binding = names_declare(names, AST_BINDING_LOOP, target->text, target->span);
+        return;
+    }
+    if (target->kind == AST_TUPLE && target->count > 0) {
+        for (int i = 0; i < target->count; i++)
+            names_loop_target(names, target->items[i]);
+        return;
+    }
+    names->function->broken = true;
+    diagnostic_add(names->diagnostics, MSG_LOOP_TARGET, target->span);
+}
+
+static void names_for(struct names *names, struct ast_stmt *stmt)
+{
+    struct names_scope scope;
+
+    names_expr(names, stmt->value);
+    names_parameter_use(stmt->value, true);
+    names_enter(names, &scope);
+    names_loop_target(names, stmt->target);
+    if (stmt->target->kind == AST_NAME && stmt->target->binding)
+        stmt->target->binding->declared_by = stmt->value;
+    names->loops++;
+    names_block(names, stmt->body);
+    names->loops--;
+    names_leave(names);
+}
+
+static struct ast_binding *names_scope_find(const struct names_scope *scope, const char *name)
+{
+    for (struct ast_binding *binding = scope->first; binding; binding = binding->next)
+        if (binding->kind == AST_BINDING_LOCAL && strcmp(binding->name, name) == 0)
+            return binding;
+    return NULL;
+}
+
+static void names_if(struct names *names, struct ast_stmt *stmt)
+{
+    struct names_scope then_scope, else_scope;
+
+    names_expr(names, stmt->value);
+    names_parameter_use(stmt->value, false);
+    names_enter(names, &then_scope);
+    names_block(names, stmt->body);
+    names_leave(names);
+    if (!stmt->otherwise)
+        return;
+    names_enter(names, &else_scope);
+    names_block(names, stmt->otherwise);
+    names_leave(names);
+    for (struct ast_binding *a = then_scope.first; a; a = a->next) {
+        struct ast_binding *b = a->kind == AST_BINDING_LOCAL ? names_scope_find(&else_scope, a->name) : NULL;
+        struct ast_binding *join;
+        if (!b)
+            continue;
+        join = names_declare(names, AST_BINDING_LOCAL, a->name, a->span);
+        join->join_at = stmt;
+        join->join_a = a;
+        join->join_b = b;
+    }
+}
+
+static void names_statement(struct names *names, struct ast_stmt *stmt)
+{
+    struct names_scope scope;
+
+    switch (stmt->kind) {
+    case AST_EXPRESSION:
+        names_expr(names, stmt->value);
+        break;
+    case AST_ASSIGN:
+        names_expr(names, stmt->annotation);
+        names_expr(names, stmt->value);
+        if (stmt->target->kind == AST_SUBSCRIPT)
+            names_parameter_use(stmt->value, false);
+        names_assign(names, stmt, stmt->target, false);
+        break;
+    case AST_AUGMENTED:
+        names_augmented(names, stmt);
+        break;
+    case AST_FOR:
+        names_for(names, stmt);
+        break;
+    case AST_WHILE:
+        names_expr(names, stmt->value);
+        names_enter(names, &scope);
+        names->loops++;
+        names_block(names, stmt->body);
+        names->loops--;
+        names_leave(names);
+        break;
+    case AST_IF:
+        names_if(names, stmt);
+        break;
+    case AST_WITH:
+        names_expr(names, stmt->value);
+        names_block(names, stmt->body);
+        break;
+    case AST_ASSERT:
+        names_expr(names, stmt->value);
+        names_expr(names, stmt->message);
+        break;
+    case AST_RETURN:
+        names_expr(names, stmt->value);
+        break;
+    case AST_BREAK:
+    case AST_CONTINUE:
+        if (names->loops == 0) {
+            names->function->broken = true;
+            diagnostic_add(names->diagnostics, MSG_BREAK_OUTSIDE, stmt->span,
+                           stmt->kind == AST_BREAK ? "break" : "continue");
+        }
+        break;
+    case AST_PASS:
+    case AST_IMPORT:
+        break;
+    }
+}
+
+static void names_block(struct names *names, struct ast_stmt *first)
+{
+    for (struct ast_stmt *stmt = first; stmt; stmt = stmt->next)
+        names_statement(names, stmt);
+}
+
+/* Where each name is assigned first, anywhere: to tell "too early" from "unknown". */
+static void names_note_assigned(struct names *names, const struct ast_expr *target)
+{
+    if (target->kind == AST_NAME) {
+        struct names_entry *entry = names_entry(names, target->text);
+        if (!entry->assigned.line)
+            entry->assigned = target->span;
+    } else if (target->kind == AST_TUPLE) {
+        for (int i = 0; i < target->count; i++)
+            names_note_assigned(names, target->items[i]);
+    }
+}
+
+static void names_note_block(struct names *names, const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == AST_ASSIGN || stmt->kind == AST_FOR)
+            names_note_assigned(names, stmt->target);
+        names_note_block(names, stmt->body);
+        names_note_block(names, stmt->otherwise);
+    }
+}
+
+/* ---- functions ---------------------------------------------------------------- */
+
+/* Plain names in the shape of an annotation declare dims; everything else in it is looked up afterwards. */
+static void names_annotation_dims(struct names *names, struct ast_expr *annotation)
+{
+    if (annotation->kind != AST_SUBSCRIPT)
+        return;
+    for (int i = 0; i < annotation->count; i++) {
+        struct ast_expr *item = annotation->items[i];
+        if (item->kind == AST_NAME && !names_entry(names, item->text)->current)
+            names_declare(names, AST_BINDING_DIM, item->text, item->span);
+    }
+}
+
+static bool names_is_type_variable(const char *name)
+{
+    return name[0] == 'T' && strspn(name + 1, "0123456789'") == strlen(name + 1);
+}
+
+static void names_annotation(struct names *names, struct ast_expr *annotation)
+{
+    struct ast_expr *base = annotation->kind == AST_SUBSCRIPT ? annotation->a : annotation;
+
+    if (annotation->kind == AST_BINARY && annotation->operation == OP_BITOR) {
+        names_annotation(names, annotation->a);
+        names_annotation(names, annotation->b);
+        return;
+    }
+    if (base->kind == AST_NAME && !names_is_type_variable(base->text)) {
+        base->builtin = builtin_find(base->text);
+        if (!base->builtin || (builtin_is_operation(base->builtin))) {
+            struct diagnostic_entry *message = diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, base->span);
+            diagnostic_note(message, "help: write a dtype (float32), a dtype with dims (float32[M, N]), or int, "
+                                     "float, bool, str, tuple for an attribute");
+            names->function->broken = true;
+        }
+    }
+    if (annotation->kind == AST_SUBSCRIPT)
+        for (int i = 0; i < annotation->count; i++)
+            names_expr(names, annotation->items[i]);
+}
+
+static void names_parameters(struct names *names, struct ast_function *function)
+{
+    bool defaults = false;
+
+    for (int i = 0; i < function->parameter_count; i++) {
+        struct ast_parameter *parameter = &function->parameters[i];
+        if (parameter->initial)
+            names_expr(names, parameter->initial);
+        if (names_entry(names, parameter->name)->current &&
+            names_entry(names, parameter->name)->current->kind == AST_BINDING_PARAMETER) {
+            diagnostic_add(names->diagnostics, MSG_DUPLICATE_PARAMETER, parameter->span, parameter->name);
+            function->broken = true;
+        }
+        if (defaults && !parameter->initial && !parameter->variadic) {
+            diagnostic_add(names->diagnostics, MSG_PARAMETER_ORDER, parameter->span, parameter->name);
+            function->broken = true;
+        }
+        defaults |= parameter->initial != NULL;
+        parameter->binding = names_declare(names, AST_BINDING_PARAMETER, parameter->name, parameter->span);
+        parameter->binding->parameter = parameter;
+    }
+    for (int i = 0; i < function->parameter_count; i++)
+        if (function->parameters[i].annotation)
+            names_annotation_dims(names, function->parameters[i].annotation);
+    for (int i = 0; i < function->parameter_count; i++)
+        if (function->parameters[i].annotation)
+            names_annotation(names, function->parameters[i].annotation);
+}
+
+static void names_function(struct names *outer, struct ast_function *function)
+{
+    struct names names = *outer;
+    struct names_scope parameters, body;
+
+    names.function = function;
+    names.buckets = NULL;
+    names.bucket_count = names.entry_count = 0;
+    for (int i = 0; i < outer->bucket_count; i++)
+        for (struct names_entry *entry = outer->buckets[i]; entry; entry = entry->next)
+            names_entry(&names, entry->name)->current = entry->current;
+    names_enter(&names, &parameters);
+    names_parameters(&names, function);
+    names_note_block(&names, function->body);
+    names_enter(&names, &body);
+    names_block(&names, function->body);
+    names_leave(&names);
+    names_leave(&names);
+}
+
+static void names_top_statement(struct names *names, struct ast_stmt *stmt)
+{
+    struct ast_binding *binding;
+    struct diagnostic_entry *message;
+
+    if (stmt->kind == AST_IMPORT || stmt->kind == AST_PASS)
+        return;
+    if (stmt->kind == AST_EXPRESSION && stmt->value->kind == AST_STRING)
+        return;
+    if (stmt->kind == AST_ASSIGN && stmt->target->kind == AST_NAME) {
+        names_expr(names, stmt->value);
+        binding = names_declare(names, AST_BINDING_CONSTANT, stmt->target->text, stmt->target->span);
+        binding->value = stmt->value;
+        return;
+    }
+    message = diagnostic_add(names->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
+    diagnostic_note(message, "help: put the statement into a function: def name(...):");
+}
+
+void names_resolve(struct arena *arena, struct ast_module *module, akg_diagnostics *diagnostics)
+{
+    struct names names = {.arena = arena, .diagnostics = diagnostics, .module = module};
+    struct names_scope top;
+
+    names_enter(&names, &top);
+    for (struct ast_stmt *stmt = module->statements; stmt; stmt = stmt->next)
+        names_top_statement(&names, stmt);
+    for (struct ast_function *function = module->functions; function; function = function->next) {
+        struct names_entry *entry = names_entry(&names, function->name);
+        if (entry->current && entry->current->kind == AST_BINDING_FUNCTION) {
+            struct diagnostic_entry *message =
+                diagnostic_add(diagnostics, MSG_DUPLICATE_FUNCTION, function->span, function->name);
+            diagnostic_note(message, "note: the first is on line %d", entry->current->span.line);
+            function->broken = true;
+            continue;
+        }
+        names_declare(&names, AST_BINDING_FUNCTION, function->name, function->span)->function = function;
+    }
+    for (struct ast_function *function = module->functions; function; function = function->next)
+        names_function(&names, function);
+    structure_check(arena, module, diagnostics);
+    for (struct ast_function *function = module->functions; function; function = function->next)
+        signature_infer(arena, function);
+}

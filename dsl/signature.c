@@ -1,0 +1,347 @@
+/*
+ * signature.c: what a function's text tells of its parameters before any call.
+ *
+ * Ranks, from indices, unpacked shapes and annotations; and what the
+ * program calls each dim: by annotation (K), by the name it is given (k = x.shape[1]), by
+ * the loop that runs over it (for k in range(x.shape[1])), or, for the axis that such a
+ * loop's variable indexes, by the same name again. Used for reports and for names in IR and C.
+ */
+#include <string.h>
+
+#include "elaborate_private.h"
+
+/* The length of a tuple or rank of a tensor: `count`, or the rank of parameter `base` plus `count`. */
+struct length {
+    bool known;
+    int base; /* -1: none */
+    int count;
+};
+
+struct inference {
+    struct arena *arena;
+    const struct ast_function *function;
+    struct signature *signature;
+    struct length *locals; /* per slot: rank of a local tensor */
+    bool changed;
+};
+
+static const struct length length_unknown = {false, -1, 0};
+
+static struct length length_of(struct inference *in, const struct ast_expr *expr, int depth);
+
+static int inference_parameter(struct inference *in, const struct ast_expr *expr)
+{
+    struct ast_binding *binding = expr && expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+    if (!binding || binding->kind != AST_BINDING_PARAMETER)
+        return -1;
+    return (int)(binding->parameter - in->function->parameters);
+}
+
+static struct length length_resolve(struct inference *in, struct length length)
+{
+    if (length.known && length.base >= 0 && in->signature->ranks[length.base] >= 0)
+        return (struct length){true, -1, in->signature->ranks[length.base] + length.count};
+    return length;
+}
+
+static bool inference_is_builtin_call(const struct ast_expr *expr, int builtin)
+{
+    return expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME && !ast_binding_of(expr->a) &&
+           expr->a->builtin == builtin && expr->count >= 1;
+}
+
+/* Rank of the tensor that an expression names. */
+static struct length rank_of(struct inference *in, const struct ast_expr *expr)
+{
+    int parameter = inference_parameter(in, expr);
+    struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+
+    if (parameter >= 0)
+        return length_resolve(in, (struct length){true, parameter, 0});
+    if (binding && binding->kind == AST_BINDING_LOCAL && binding->slot >= 0 && in->locals[binding->slot].known)
+        return length_resolve(in, in->locals[binding->slot]);
+    return length_unknown;
+}
+
+static struct length length_of_name(struct inference *in, const struct ast_expr *expr, int depth)
+{
+    struct ast_binding *binding = ast_binding_of(expr);
+    if (!binding || depth > 20)
+        return length_unknown;
+    if (binding->kind == AST_BINDING_LOOP)
+        return in->locals[binding->slot]; /* of a grid */
+    if (binding->kind == AST_BINDING_LOCAL && binding->declared_by && binding->assignments == 1)
+        return length_of(in, binding->declared_by, depth + 1);
+    return length_unknown;
+}
+
+static struct length length_of(struct inference *in, const struct ast_expr *expr, int depth)
+{
+    struct length a, b;
+
+    if (depth > 40)
+        return length_unknown;
+    switch (expr->kind) {
+    case AST_ATTRIBUTE:
+        return strcmp(expr->text, "shape") == 0 ? rank_of(in, expr->a) : length_unknown;
+    case AST_TUPLE:
+        for (int i = 0; i < expr->count; i++)
+            if (expr->items[i]->kind == AST_STARRED)
+                return length_unknown;
+        return (struct length){true, -1, expr->count};
+    case AST_NAME:
+        return length_of_name(in, expr, depth);
+    case AST_BINARY:
+        if (expr->operation != OP_ADD)
+            return length_unknown;
+        a = length_of(in, expr->a, depth + 1);
+        b = length_of(in, expr->b, depth + 1);
+        if (!a.known || !b.known || (a.base >= 0 && b.base >= 0))
+            return length_unknown;
+        return (struct length){true, a.base >= 0 ? a.base : b.base, a.count + b.count};
+    case AST_SUBSCRIPT:
+        a = length_of(in, expr->a, depth + 1);
+        if (!a.known || expr->count != 1 || expr->items[0]->kind != AST_SLICE || expr->items[0]->condition)
+            return length_unknown;
+        if (!expr->items[0]->b && expr->items[0]->a && expr->items[0]->a->kind == AST_INTEGER)
+            return (struct length){true, a.base, a.count - (int)expr->items[0]->a->integer};
+        if (!expr->items[0]->a && expr->items[0]->b && expr->items[0]->b->kind == AST_INTEGER)
+            return (struct length){true, -1, (int)expr->items[0]->b->integer};
+        if (!expr->items[0]->a && expr->items[0]->b && expr->items[0]->b->kind == AST_UNARY &&
+            expr->items[0]->b->a->kind == AST_INTEGER)
+            return (struct length){true, a.base, a.count - (int)expr->items[0]->b->a->integer};
+        return length_unknown;
+    default:
+        return length_unknown;
+    }
+}
+
+static void inference_set(struct inference *in, struct length of, int rank)
+{
+    if (!of.known || of.base < 0 || rank - of.count < 0 || rank - of.count > AKG_MAX_RANK ||
+        in->signature->ranks[of.base] >= 0)
+        return;
+    in->signature->ranks[of.base] = rank - of.count;
+    in->changed = true;
+}
+
+static void inference_label(struct inference *in, int parameter, int64_t axis, const char *name)
+{
+    char *label;
+
+    if (parameter < 0 || axis < 0 || axis >= AKG_MAX_RANK || in->signature->labels[parameter][axis])
+        return;
+    label = arena_format(in->arena, "%s", name);
+    for (char *at = label; *at; at++)
+        if (*at >= 'a' && *at <= 'z')
+            *at = (char)(*at - 'a' + 'A');
+    in->signature->labels[parameter][axis] = label;
+    in->changed = true;
+}
+
+/* p.shape[k], or len(p): which parameter and axis. */
+static bool inference_dim(struct inference *in, const struct ast_expr *expr, int *parameter, int64_t *axis)
+{
+    struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+
+    if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1 && binding->declared_by)
+        return binding->declared_by->kind != AST_NAME && inference_dim(in, binding->declared_by, parameter, axis);
+    *axis = 0;
+    if (inference_is_builtin_call(expr, BUILTIN_LEN)) {
+        *parameter = inference_parameter(in, expr->items[0]);
+        return *parameter >= 0;
+    }
+    if (expr->kind != AST_SUBSCRIPT || expr->count != 1 || expr->items[0]->kind != AST_INTEGER ||
+        expr->a->kind != AST_ATTRIBUTE || strcmp(expr->a->text, "shape") != 0)
+        return false;
+    *parameter = inference_parameter(in, expr->a->a);
+    *axis = expr->items[0]->integer;
+    return *parameter >= 0;
+}
+
+/* The label of the dim that a loop variable runs over, or NULL. */
+static const char *inference_loop_label(struct inference *in, const struct ast_expr *index)
+{
+    struct ast_binding *binding = index->kind == AST_NAME ? ast_binding_of(index) : NULL;
+    const struct ast_expr *range = binding && binding->kind == AST_BINDING_LOOP ? binding->declared_by : NULL;
+    const struct ast_expr *last;
+    int parameter;
+    int64_t axis;
+
+    if (!range || range->count < 1 || range->count > 2)
+        return NULL;
+    last = range->items[range->count - 1];
+    if (!inference_dim(in, last, &parameter, &axis) || axis >= AKG_MAX_RANK)
+        return NULL;
+    return in->signature->labels[parameter][axis];
+}
+
+static void inference_subscript(struct inference *in, const struct ast_expr *expr)
+{
+    struct length of = rank_of(in, expr->a), total = {true, -1, 0};
+    int parameter = inference_parameter(in, expr->a);
+
+    for (int i = 0; i < expr->count; i++) {
+        const struct ast_expr *item = expr->items[i];
+        struct length length = length_of(in, item->kind == AST_STARRED ? item->a : item, 0);
+        if (item->kind == AST_STARRED && !length.known)
+            return;
+        if (item->kind == AST_NAME && ast_binding_of(item) && ast_binding_of(item)->kind == AST_BINDING_LOOP &&
+            !length.known)
+            length = (struct length){true, -1, 1};
+        if (length.known && (item->kind != AST_INTEGER))
+            total = (struct length){true, length.base >= 0 ? length.base : total.base, total.count + length.count};
+        else
+            total.count++;
+    }
+    total = length_resolve(in, total);
+    if (!of.known)
+        return;
+    if (total.base < 0)
+        inference_set(in, of, total.count);
+    else if (of.base < 0)
+        inference_set(in, total, of.count);
+    for (int i = 0; i < expr->count && parameter >= 0 && i < AKG_MAX_RANK; i++) {
+        const char *label = inference_loop_label(in, expr->items[i]);
+        if (label && in->signature->ranks[parameter] == expr->count)
+            inference_label(in, parameter, i, label);
+    }
+}
+
+static void inference_expr(struct inference *in, const struct ast_expr *expr)
+{
+    if (!expr)
+        return;
+    if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME)
+        inference_subscript(in, expr);
+    if (expr->kind == AST_SUBSCRIPT && expr->count == 1 && expr->items[0]->kind == AST_INTEGER &&
+        expr->a->kind == AST_ATTRIBUTE) {
+        int parameter = inference_parameter(in, expr->a->a);
+        int64_t axis = expr->items[0]->integer;
+        if (parameter >= 0 && axis < AKG_MAX_RANK && axis + 1 > in->signature->least_ranks[parameter])
+            in->signature->least_ranks[parameter] = (int)axis + 1;
+    }
+    inference_expr(in, expr->a);
+    inference_expr(in, expr->b);
+    inference_expr(in, expr->condition);
+    for (int i = 0; i < expr->count; i++)
+        inference_expr(in, expr->items[i]);
+}
+
+static void inference_call(struct inference *in, const struct ast_expr *expr);
+
+static void inference_assign(struct inference *in, const struct ast_stmt *stmt)
+{
+    struct ast_binding *binding = stmt->target->kind == AST_NAME ? ast_binding_of(stmt->target) : NULL;
+    const struct ast_expr *value = stmt->value;
+    int parameter;
+    int64_t axis;
+
+    if (binding && binding->slot >= 0 &&
+        (inference_is_builtin_call(value, BUILTIN_OUTPUT_TENSOR) || inference_is_builtin_call(value, BUILTIN_ALLOCATE)))
+        in->locals[binding->slot] = length_of(in, value->items[0], 0);
+    if (binding && binding->assignments == 1 && inference_dim(in, value, &parameter, &axis))
+        inference_label(in, parameter, axis, stmt->target->text);
+    if (stmt->target->kind == AST_TUPLE && value->kind == AST_ATTRIBUTE && strcmp(value->text, "shape") == 0) {
+        parameter = inference_parameter(in, value->a);
+        inference_set(in, rank_of(in, value->a), stmt->target->count);
+        for (int i = 0; i < stmt->target->count && parameter >= 0; i++)
+            if (stmt->target->items[i]->kind == AST_NAME && strcmp(stmt->target->items[i]->text, "_") != 0)
+                inference_label(in, parameter, i, stmt->target->items[i]->text);
+    }
+}
+
+static void inference_for(struct inference *in, const struct ast_stmt *stmt)
+{
+    struct ast_binding *binding = stmt->target->kind == AST_NAME ? ast_binding_of(stmt->target) : NULL;
+    const struct ast_expr *over = stmt->value;
+    int parameter;
+    int64_t axis;
+
+    if (inference_is_builtin_call(over, BUILTIN_GRID)) {
+        struct length length = length_of(in, over->items[0], 0);
+        if (binding)
+            in->locals[binding->slot] = length;
+        else if (stmt->target->kind == AST_TUPLE)
+            inference_set(in, length, stmt->target->count);
+    }
+    if (binding && over->kind == AST_CALL) {
+        if (over->count == 1 && inference_dim(in, over->items[0], &parameter, &axis))
+            inference_label(in, parameter, axis, binding->name);
+    }
+}
+
+static void inference_block(struct inference *in, const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == AST_ASSIGN)
+            inference_assign(in, stmt);
+        if (stmt->kind == AST_FOR)
+            inference_for(in, stmt);
+        inference_expr(in, stmt->target);
+        inference_expr(in, stmt->value);
+        inference_call(in, stmt->value);
+        inference_block(in, stmt->body);
+        inference_block(in, stmt->otherwise);
+    }
+}
+
+/* What a callee asks of its parameters holds of what is handed in. */
+static void inference_call(struct inference *in, const struct ast_expr *expr)
+{
+    struct ast_binding *binding = expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
+    const struct signature *callee;
+
+    if (!binding || binding->kind != AST_BINDING_FUNCTION || binding->function->broken)
+        return;
+    callee = signature_infer(in->arena, binding->function);
+    if (!callee)
+        return;
+    for (int i = 0; i < expr->count && i < binding->function->parameter_count; i++)
+        if (expr->items[i]->kind == AST_NAME && callee->ranks[i] >= 0)
+            inference_set(in, rank_of(in, expr->items[i]), callee->ranks[i]);
+}
+
+static void inference_annotations(struct inference *in)
+{
+    for (int i = 0; i < in->function->parameter_count; i++) {
+        const struct ast_expr *annotation = in->function->parameters[i].annotation;
+        int rank = -1;
+        if (!annotation)
+            continue;
+        elaborate_annotation(annotation, &rank);
+        in->signature->ranks[i] = rank;
+        for (int k = 0; k < rank && k < AKG_MAX_RANK && annotation->kind == AST_SUBSCRIPT; k++)
+            if (annotation->items[k]->kind == AST_NAME)
+                in->signature->labels[i][k] = annotation->items[k]->text;
+    }
+}
+
+const struct signature *signature_infer(struct arena *arena, struct ast_function *function)
+{
+    struct inference in = {.arena = arena, .function = function};
+    struct signature *signature;
+    int count = function->parameter_count + 1;
+
+    if (function->signature || function->broken)
+        return function->signature;
+    signature = arena_new(arena, struct signature);
+    signature->ranks = arena_array(arena, int, count);
+    signature->least_ranks = arena_array(arena, int, count);
+    signature->labels = arena_allocate(arena, sizeof *signature->labels * (size_t)count);
+    in.signature = signature;
+    in.locals = arena_array(arena, struct length, function->slot_count + 1);
+    for (int i = 0; i < count; i++)
+        signature->ranks[i] = -1;
+    for (int i = 0; i < function->slot_count; i++)
+        in.locals[i].base = -1;
+    inference_annotations(&in);
+    for (int pass = 0; pass < 6; pass++) {
+        in.changed = false;
+        inference_block(&in, function->body);
+        if (!in.changed)
+            break;
+    }
+    function->signature = signature;
+    return signature;
+}

@@ -1,0 +1,355 @@
+/*
+ * structure.c: what holds of whole functions, once names are bound.
+ *
+ * Where returns stand, that outputs are returned, that no function calls itself,
+ * what decorators mean, which functions are kernels, helpers (they give a scalar) or
+ * graph functions (they only call kernels), and the calling convention of bprops.
+ */
+#include <string.h>
+
+#include "names.h"
+
+struct structure {
+    struct arena *arena;
+    struct ast_module *module;
+    akg_diagnostics *diagnostics;
+    bool changed; /* structure_pass_tensors learnt something */
+};
+
+static const char *structure_number(struct structure *s, int number)
+{
+    return arena_format(s->arena, "%d", number);
+}
+
+/* ---- returns ------------------------------------------------------------------ */
+
+static bool structure_ends_in_return(const struct ast_stmt *first)
+{
+    const struct ast_stmt *last = first;
+    while (last && last->next)
+        last = last->next;
+    if (!last)
+        return false;
+    if (last->kind == AST_RETURN)
+        return true;
+    return last->kind == AST_IF && structure_ends_in_return(last->body) &&
+           structure_ends_in_return(last->otherwise);
+}
+
+/* `tail`: nothing that is executed follows this block. */
+static void structure_returns(struct structure *s, struct ast_function *function, struct ast_stmt *first,
+                              bool tail)
+{
+    for (struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        bool last = stmt->next == NULL;
+        if (stmt->kind == AST_RETURN && tail && last) {
+            function->result = stmt->value;
+            function->result_at = stmt;
+        } else if (stmt->kind == AST_RETURN) {
+            struct diagnostic_entry *message = diagnostic_add(s->diagnostics, MSG_RETURN_PLACE, stmt->span);
+            diagnostic_note(message, "help: to leave a loop, write break");
+            function->broken = true;
+        } else if (stmt->kind == AST_IF) {
+            /* `if c: return a` with more behind it: that is the other side */
+            bool early = tail && !last && structure_ends_in_return(stmt->body);
+            structure_returns(s, function, stmt->body, early || (tail && last));
+            structure_returns(s, function, stmt->otherwise, tail && last);
+        } else {
+            structure_returns(s, function, stmt->body, tail && last && stmt->kind == AST_WITH);
+        }
+    }
+}
+
+/* ---- what functions give ------------------------------------------------------- */
+
+static bool structure_is_call_of(const struct ast_expr *expr, int builtin)
+{
+    return expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME && !expr->a->binding &&
+           expr->a->builtin == builtin;
+}
+
+static struct ast_function *structure_callee(const struct ast_expr *expr)
+{
+    struct ast_binding *binding;
+    if (!expr || expr->kind != AST_CALL || expr->a->kind != AST_NAME)
+        return NULL;
+    binding = ast_binding_of(expr->a);
+    return binding && binding->kind == AST_BINDING_FUNCTION ? binding->function : NULL;
+}
+
+static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
+{
+    struct ast_function *callee = structure_callee(expr);
+    struct ast_binding *binding;
+
+    if (!expr || depth > 50)
+        return false;
+    if (callee)
+        return structure_gives_tensor(callee->result, depth + 1);
+    if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
+        return true;
+    if (expr->kind == AST_TUPLE) {
+        for (int i = 0; i < expr->count; i++)
+            if (expr->items[i]->kind != AST_NONE && !structure_gives_tensor(expr->items[i], depth + 1))
+                return false;
+        return expr->count > 0;
+    }
+    if (expr->kind != AST_NAME)
+        return false;
+    binding = ast_binding_of(expr);
+    if (binding && binding->kind == AST_BINDING_PARAMETER)
+        return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar;
+    if (binding && binding->kind == AST_BINDING_LOCAL && !binding->declared_by)
+        return binding->assignments == 1; /* unpacked from a tuple of tensors */
+    return binding && binding->kind == AST_BINDING_LOCAL && structure_gives_tensor(binding->declared_by, depth + 1);
+}
+
+/* ---- walking calls --------------------------------------------------------------- */
+
+typedef void structure_visit(struct structure *s, struct ast_function *function, struct ast_expr *call);
+
+static void structure_calls_expr(struct structure *s, struct ast_function *function, struct ast_expr *expr,
+                                 structure_visit *visit)
+{
+    if (!expr)
+        return;
+    if (structure_callee(expr))
+        visit(s, function, expr);
+    structure_calls_expr(s, function, expr->a, visit);
+    structure_calls_expr(s, function, expr->b, visit);
+    structure_calls_expr(s, function, expr->condition, visit);
+    for (int i = 0; i < expr->count; i++)
+        structure_calls_expr(s, function, expr->items[i], visit);
+}
+
+static void structure_calls(struct structure *s, struct ast_function *function, struct ast_stmt *first,
+                            structure_visit *visit)
+{
+    for (struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        structure_calls_expr(s, function, stmt->target, visit);
+        structure_calls_expr(s, function, stmt->value, visit);
+        structure_calls(s, function, stmt->body, visit);
+        structure_calls(s, function, stmt->otherwise, visit);
+    }
+}
+
+/* A parameter handed to a tensor parameter of another function is a tensor too. */
+static void structure_pass_tensors(struct structure *s, struct ast_function *function, struct ast_expr *call)
+{
+    struct ast_function *callee = structure_callee(call);
+    (void)function;
+    for (int i = 0; i < call->count; i++) {
+        struct ast_expr *argument = call->items[i];
+        const struct ast_parameter *parameter = i < callee->parameter_count ? &callee->parameters[i] : NULL;
+        struct ast_binding *binding;
+        if (argument->kind == AST_KEYWORD) {
+            parameter = NULL;
+            for (int k = 0; k < callee->parameter_count; k++)
+                if (strcmp(callee->parameters[k].name, argument->text) == 0)
+                    parameter = &callee->parameters[k];
+            argument = argument->a;
+        }
+        binding = argument->kind == AST_NAME ? ast_binding_of(argument) : NULL;
+        if (!parameter || !binding || binding->kind != AST_BINDING_PARAMETER)
+            continue;
+        if (parameter->used_as_tensor && !binding->parameter->used_as_tensor) {
+            binding->parameter->used_as_tensor = true;
+            s->changed = true;
+        }
+        if (parameter->used_as_scalar && !parameter->used_as_tensor)
+            binding->parameter->used_as_scalar = true;
+    }
+}
+
+/* Depth-first: 1 on the path, 2 done. */
+static void structure_recursion(struct structure *s, struct ast_function *function, struct ast_expr *call)
+{
+    struct ast_function *callee = structure_callee(call);
+
+    if (callee->mark == 1) {
+        struct diagnostic_entry *message =
+            diagnostic_add(s->diagnostics, MSG_RECURSION, call->span, callee->name);
+        diagnostic_note(message, "note: functions are inlined where they are called, so a call must end");
+        diagnostic_note(message, "help: write a loop (for or while)");
+        function->broken = callee->broken = true;
+        return;
+    }
+    if (callee->mark == 2)
+        return;
+    callee->mark = 1;
+    structure_calls(s, callee, callee->body, structure_recursion);
+    callee->mark = 2;
+}
+
+/* ---- one function ------------------------------------------------------------------ */
+
+static void structure_outputs(struct structure *s, struct ast_function *function, const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        const struct ast_binding *binding;
+        bool returned = false;
+
+        structure_outputs(s, function, stmt->body);
+        structure_outputs(s, function, stmt->otherwise);
+        if (stmt->kind != AST_ASSIGN || stmt->target->kind != AST_NAME ||
+            !structure_is_call_of(stmt->value, BUILTIN_OUTPUT_TENSOR))
+            continue;
+        binding = ast_binding_of(stmt->target);
+        if (function->result && function->result->kind == AST_NAME)
+            returned = ast_binding_of(function->result) == binding;
+        else if (function->result)
+            for (int i = 0; i < function->result->count; i++)
+                returned |= function->result->items[i]->kind == AST_NAME &&
+                            ast_binding_of(function->result->items[i]) == binding;
+        if (!returned && function->result && binding) {
+            struct diagnostic_entry *message =
+                diagnostic_add(s->diagnostics, MSG_OUTPUT_NOT_RETURNED, stmt->target->span, binding->name);
+            diagnostic_note(message, "help: add it to the return on line %d, or make it a temporary: allocate(...)",
+                            function->result_at->span.line);
+            function->broken = true;
+        }
+    }
+}
+
+static bool structure_only_calls(const struct ast_stmt *first, bool *calls)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        struct ast_function *callee = structure_callee(stmt->value);
+        if (stmt->kind == AST_ASSIGN && callee && structure_gives_tensor(callee->result, 0))
+            *calls = true;
+        else if (stmt->kind == AST_RETURN && callee)
+            *calls = true;
+        else if (stmt->kind != AST_RETURN && stmt->kind != AST_PASS && stmt->kind != AST_ASSERT)
+            return false;
+    }
+    return true;
+}
+
+static void structure_function(struct structure *s, struct ast_function *function)
+{
+    bool calls = false;
+
+    if (function->broken)
+        return;
+    if (!function->result_at || !function->result) {
+        struct diagnostic_entry *message =
+            diagnostic_add(s->diagnostics, MSG_NO_RETURN, function->span, function->name);
+        diagnostic_note(message, "help: return the tensors it writes: return y");
+        function->broken = true;
+        return;
+    }
+    function->is_graph = structure_only_calls(function->body, &calls) && (calls || function->bprop_of);
+    function->is_helper = !structure_gives_tensor(function->result, 0) && !function->bprop_of;
+    structure_outputs(s, function, function->body);
+}
+
+/* ---- decorators --------------------------------------------------------------------- */
+
+static int structure_tensor_inputs(const struct ast_function *function)
+{
+    int count = 0;
+    for (int i = 0; i < function->parameter_count; i++) {
+        const struct ast_parameter *parameter = &function->parameters[i];
+        bool attribute = (parameter->used_as_scalar && !parameter->used_as_tensor) ||
+                         (parameter->initial && parameter->initial->kind != AST_NONE);
+        count += !attribute;
+    }
+    return count;
+}
+
+static bool structure_has_parameter(const struct ast_function *function, const char *name)
+{
+    for (int i = 0; i < function->parameter_count; i++)
+        if (strcmp(function->parameters[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* (inputs..., outputs, output gradients, then attributes of the forward by name) -> one gradient per input */
+static void structure_bprop(struct structure *s, struct ast_function *function)
+{
+    struct ast_function *forward = function->bprop_of;
+    int inputs = structure_tensor_inputs(forward), given = function->parameter_count;
+    struct diagnostic_entry *message;
+
+    while (given > inputs + 2 && structure_has_parameter(forward, function->parameters[given - 1].name))
+        given--;
+    if (given != inputs + 2) {
+        message = diagnostic_add(s->diagnostics, MSG_BPROP_ARITY, function->span, forward->name,
+                                 structure_number(s, given), structure_number(s, inputs + 2));
+        diagnostic_note(message, "note: the %d inputs of '%s', its output, the gradient of its output", inputs,
+                        forward->name);
+        diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
+        function->broken = true;
+    }
+    if (!function->result || function->result->kind != AST_TUPLE || function->result->count != inputs) {
+        struct span span = function->result ? function->result->span : function->span;
+        message =
+            diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name, structure_number(s, inputs));
+        diagnostic_note(message, inputs == 1 ? "help: a tuple of one is written (dx,)"
+                                             : "help: write None where an input has no gradient");
+        function->broken = true;
+    }
+}
+
+static void structure_decorator(struct structure *s, struct ast_function *function, struct ast_expr *decorator)
+{
+    struct ast_expr *name = decorator->kind == AST_CALL ? decorator->a : decorator;
+    int builtin = name->kind == AST_NAME ? builtin_find(name->text) : BUILTIN_NONE;
+    struct diagnostic_entry *message;
+    struct ast_function *forward;
+
+    if (builtin == BUILTIN_KERNEL || builtin == BUILTIN_MS_KERNEL || builtin == BUILTIN_MS_HYBRID ||
+        builtin == BUILTIN_SCRIPT)
+        return;
+    if (builtin != BUILTIN_BPROP) {
+        message = diagnostic_add(s->diagnostics, MSG_UNKNOWN_DECORATOR, decorator->span);
+        diagnostic_note(message, "help: known are @kernel, @ms_kernel, @ms_hybrid, @script and @bprop(f)");
+        function->broken = true;
+        return;
+    }
+    forward = decorator->kind == AST_CALL && decorator->count == 1 && decorator->items[0]->kind == AST_NAME
+                  ? ast_module_function(s->module, decorator->items[0]->text)
+                  : NULL;
+    if (!forward || forward == function) {
+        message = diagnostic_add(s->diagnostics, MSG_BPROP_TARGET, decorator->span);
+        diagnostic_note(message, "help: write @bprop(name) with the function whose gradient this is");
+        function->broken = true;
+        return;
+    }
+    for (struct ast_function *other = s->module->functions; other != function; other = other->next)
+        if (other->bprop_of == forward) {
+            message = diagnostic_add(s->diagnostics, MSG_DUPLICATE_BPROP, decorator->span, forward->name);
+            diagnostic_note(message, "note: the first is '%s' on line %d", other->name, other->span.line);
+            function->broken = true;
+        }
+    function->bprop_of = forward;
+}
+
+void structure_check(struct arena *arena, struct ast_module *module, akg_diagnostics *diagnostics)
+{
+    struct structure s = {arena, module, diagnostics, false};
+    struct ast_function *function;
+
+    for (function = module->functions; function; function = function->next) {
+        for (int i = 0; i < function->decorator_count; i++)
+            structure_decorator(&s, function, function->decorators[i]);
+        structure_returns(&s, function, function->body, true);
+    }
+    for (function = module->functions; function; function = function->next)
+        if (function->mark == 0) {
+            function->mark = 1;
+            structure_calls(&s, function, function->body, structure_recursion);
+            function->mark = 2;
+        }
+    do {
+        s.changed = false;
+        for (function = module->functions; function; function = function->next)
+            structure_calls(&s, function, function->body, structure_pass_tensors);
+    } while (s.changed);
+    for (function = module->functions; function; function = function->next)
+        structure_function(&s, function);
+    for (function = module->functions; function; function = function->next)
+        if (function->bprop_of && !function->broken)
+            structure_bprop(&s, function);
+}

@@ -1,0 +1,365 @@
+/*
+ * ir_read.c: the text form of the IR (described in ir_print.c) back into a kernel.
+ *
+ * Takes any bytes. A kernel that comes out is structurally whole (ranks, arities, names resolve) but not
+ * verified: dtypes and scopes are ir_verify's.
+ */
+#include "ir_reader.h"
+
+/* ---- statements --------------------------------------------------------- */
+
+static struct ir_stmt *read_block(struct ir_reader *reader);
+
+static struct ir_stmt *new_stmt(struct ir_reader *reader, enum ir_stmt_kind kind)
+{
+    return ir_stmt_new(reader->kernel, kind, (struct span){0});
+}
+
+/* The symbol of a loop or declaration; it takes the statement's span, which is read already. */
+static struct ir_symbol *new_symbol(struct ir_reader *reader, enum ir_symbol_kind kind, const char *name,
+                                    akg_dtype dtype, struct span span)
+{
+    struct ir_symbol *symbol = ir_symbol_new(reader->kernel, kind, name, dtype);
+
+    symbol->span = span;
+    return symbol;
+}
+
+static struct ir_stmt *read_for(struct ir_reader *reader)
+{
+    static const char *const hints[] = {"serial", "vectorize", "parallel", "reduce", "unroll"};
+    struct ir_stmt *stmt = new_stmt(reader, IR_FOR);
+    const char *name = ir_reader_new_name(reader);
+
+    ir_reader_expect(reader, "=");
+    stmt->low = ir_read_expr(reader);
+    ir_reader_expect(reader, "to");
+    stmt->high = ir_read_expr(reader);
+    ir_reader_expect(reader, "step");
+    stmt->step = ir_reader_signed(reader);
+    while (!reader->failed && !ir_reader_at(reader, "@") && !ir_reader_at(reader, "{")) {
+        int hint = ir_reader_choice(reader, hints, 5, "a hint");
+        if (hint >= 0)
+            stmt->hint |= 1u << hint;
+    }
+    stmt->span = ir_reader_span(reader);
+    if (!reader->failed)
+        stmt->symbol = new_symbol(reader, IR_SYMBOL_LOOP, name, AKG_INT64, stmt->span);
+    stmt->body = read_block(reader);
+    return stmt;
+}
+
+static struct ir_stmt *read_while(struct ir_reader *reader)
+{
+    struct ir_stmt *stmt = new_stmt(reader, IR_WHILE);
+
+    stmt->value = ir_read_expr(reader);
+    stmt->span = ir_reader_span(reader);
+    stmt->body = read_block(reader);
+    return stmt;
+}
+
+/* With its chain of `else if`, which is read flat, as it is printed. */
+static struct ir_stmt *read_if(struct ir_reader *reader)
+{
+    struct ir_stmt *first = NULL, **place = &first;
+
+    for (;;) {
+        struct ir_stmt *stmt = *place = new_stmt(reader, IR_IF);
+        stmt->value = ir_read_expr(reader);
+        stmt->span = ir_reader_span(reader);
+        stmt->body = read_block(reader);
+        if (!ir_reader_accept(reader, "else"))
+            return first;
+        place = &stmt->otherwise;
+        if (!ir_reader_accept(reader, "if"))
+            break;
+    }
+    *place = read_block(reader);
+    return first;
+}
+
+static struct ir_stmt *read_declaration(struct ir_reader *reader, bool is_let)
+{
+    struct ir_stmt *stmt = new_stmt(reader, is_let ? IR_LET : IR_VARIABLE);
+    const char *name = ir_reader_new_name(reader);
+
+    ir_reader_expect(reader, ":");
+    akg_dtype dtype = ir_reader_dtype(reader);
+    ir_reader_expect(reader, "=");
+    stmt->value = ir_read_expr(reader);
+    stmt->span = ir_reader_span(reader);
+    if (!reader->failed)
+        stmt->symbol =
+            new_symbol(reader, is_let ? IR_SYMBOL_LET : IR_SYMBOL_VARIABLE, name, dtype, stmt->span);
+    if (is_let && stmt->symbol)
+        stmt->symbol->value = stmt->value;
+    return stmt;
+}
+
+static struct ir_stmt *read_allocate(struct ir_reader *reader)
+{
+    struct ir_stmt *stmt = new_stmt(reader, IR_ALLOCATE);
+
+    stmt->access.buffer = ir_reader_buffer(reader);
+    stmt->span = ir_reader_span(reader);
+    return stmt;
+}
+
+static struct ir_stmt *read_assert(struct ir_reader *reader)
+{
+    struct ir_stmt *stmt = new_stmt(reader, IR_ASSERT);
+
+    stmt->value = ir_read_expr(reader);
+    if (reader->token.kind == IR_TOKEN_STRING)
+        stmt->message = ir_reader_quoted(reader);
+    stmt->span = ir_reader_span(reader);
+    return stmt;
+}
+
+static struct ir_stmt *read_jump(struct ir_reader *reader, enum ir_stmt_kind kind)
+{
+    struct ir_stmt *stmt = new_stmt(reader, kind);
+
+    stmt->span = ir_reader_span(reader);
+    return stmt;
+}
+
+/* name = value or name[indices] = value */
+static struct ir_stmt *read_assignment(struct ir_reader *reader)
+{
+    struct ir_token token = reader->token;
+    struct ir_name *entry = ir_reader_find(reader, &token, ir_reader_name(reader));
+    struct ir_stmt *stmt;
+
+    if (!entry)
+        return NULL;
+    if (ir_reader_at(reader, "[") && entry->buffer) {
+        stmt = new_stmt(reader, IR_STORE);
+        stmt->access = ir_read_access(reader, entry->buffer);
+    } else if (entry->symbol) {
+        stmt = new_stmt(reader, IR_ASSIGN);
+        stmt->symbol = entry->symbol;
+    } else {
+        ir_reader_wrong_name(reader, &token, entry->name, "is a buffer");
+        return NULL;
+    }
+    ir_reader_expect(reader, "=");
+    stmt->value = ir_read_expr(reader);
+    stmt->span = ir_reader_span(reader);
+    return stmt;
+}
+
+static struct ir_stmt *read_stmt(struct ir_reader *reader)
+{
+    if (ir_reader_accept(reader, "for"))
+        return read_for(reader);
+    if (ir_reader_accept(reader, "while"))
+        return read_while(reader);
+    if (ir_reader_accept(reader, "if"))
+        return read_if(reader);
+    if (ir_reader_accept(reader, "let"))
+        return read_declaration(reader, true);
+    if (ir_reader_accept(reader, "var"))
+        return read_declaration(reader, false);
+    if (ir_reader_accept(reader, "allocate"))
+        return read_allocate(reader);
+    if (ir_reader_accept(reader, "break"))
+        return read_jump(reader, IR_BREAK);
+    if (ir_reader_accept(reader, "continue"))
+        return read_jump(reader, IR_CONTINUE);
+    if (ir_reader_accept(reader, "assert"))
+        return read_assert(reader);
+    return read_assignment(reader);
+}
+
+static struct ir_stmt *read_block(struct ir_reader *reader)
+{
+    struct ir_stmt *first = NULL, **end = &first;
+
+    ir_reader_expect(reader, "{");
+    if (!ir_reader_enter(reader))
+        return NULL;
+    while (!reader->failed && !ir_reader_at(reader, "}")) {
+        struct ir_stmt *stmt = read_stmt(reader);
+        if (!stmt)
+            break;
+        *end = stmt;
+        end = &stmt->next;
+    }
+    ir_reader_leave(reader);
+    ir_reader_expect(reader, "}");
+    return first;
+}
+
+/* ---- kernel ------------------------------------------------------------- */
+
+/* A dim belongs to the first axis that is that dim and nothing else. */
+static void bind_dim(struct ir_buffer *buffer, int axis)
+{
+    const struct ir_expr *extent = buffer->shape[axis];
+
+    if (buffer->role != IR_INPUT && buffer->role != IR_INOUT)
+        return;
+    if (extent && extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM &&
+        !extent->symbol->buffer) {
+        extent->symbol->buffer = buffer;
+        extent->symbol->axis = axis;
+        extent->symbol->span = buffer->span;
+    }
+}
+
+static void read_buffer(struct ir_reader *reader, enum ir_role role)
+{
+    const char *name = ir_reader_new_name(reader);
+    struct ir_expr *shape[AKG_MAX_RANK];
+    int rank = 0;
+
+    ir_reader_expect(reader, ":");
+    akg_dtype dtype = ir_reader_dtype(reader);
+    ir_reader_expect(reader, "[");
+    reader->declares_dims = true;
+    while (!reader->failed && !ir_reader_at(reader, "]") && rank < AKG_MAX_RANK) {
+        if (rank)
+            ir_reader_expect(reader, ",");
+        shape[rank++] = ir_read_expr(reader);
+    }
+    reader->declares_dims = false;
+    ir_reader_expect(reader, "]");
+    if (reader->failed)
+        return;
+    if (ir_names_find(reader->kernel->names, name)) {
+        ir_reader_wrong_name(reader, &reader->token, name, "is a dim in its own shape");
+        return;
+    }
+    struct ir_buffer *buffer = ir_buffer_new(reader->kernel, name, role, dtype, rank);
+    buffer->contiguous = !ir_reader_accept(reader, "strided");
+    buffer->clear = ir_reader_accept(reader, "clear");
+    buffer->span = ir_reader_span(reader);
+    for (int k = 0; k < rank; k++) {
+        buffer->shape[k] = shape[k];
+        bind_dim(buffer, k);
+    }
+}
+
+static void read_attribute(struct ir_reader *reader)
+{
+    const char *name = ir_reader_new_name(reader);
+
+    ir_reader_expect(reader, ":");
+    akg_dtype dtype = ir_reader_dtype(reader);
+    struct span span = ir_reader_span(reader);
+    if (!reader->failed)
+        new_symbol(reader, IR_SYMBOL_ATTRIBUTE, name, dtype, span);
+}
+
+/* The rest of `name` or `name = other`: what that stands for. */
+static struct ir_name *read_bound(struct ir_reader *reader, struct ir_token token, const char *name)
+{
+    if (ir_reader_accept(reader, "=")) {
+        token = reader->token;
+        name = ir_reader_name(reader);
+    }
+    return ir_reader_find(reader, &token, name);
+}
+
+static void read_parameters(struct ir_reader *reader)
+{
+    do {
+        struct ir_token token = reader->token;
+        struct ir_parameter parameter = {.name = ir_reader_name(reader)};
+        if (!ir_reader_accept(reader, "absent")) {
+            struct ir_name *entry = read_bound(reader, token, parameter.name);
+            if (!entry)
+                return;
+            parameter.buffer = entry->buffer;
+            parameter.attribute = entry->symbol;
+        }
+        list_push(reader->arena, &reader->kernel->parameters, parameter);
+    } while (ir_reader_accept(reader, ","));
+}
+
+static void read_results(struct ir_reader *reader)
+{
+    do {
+        struct ir_token token = reader->token;
+        struct ir_result result = {.name = ir_reader_name(reader)};
+        struct ir_name *entry = read_bound(reader, token, result.name);
+        if (!entry)
+            return;
+        if (!entry->buffer) {
+            ir_reader_wrong_name(reader, &token, entry->name, "is no buffer");
+            return;
+        }
+        result.buffer = entry->buffer;
+        list_push(reader->arena, &reader->kernel->results, result);
+    } while (ir_reader_accept(reader, ","));
+}
+
+static void read_precondition(struct ir_reader *reader)
+{
+    static const char *const kinds[] = {"shape", "bounds", "assert"};
+    struct ir_precondition precondition = {0};
+    int kind = ir_reader_choice(reader, kinds, 3, "shape, bounds or assert");
+
+    precondition.kind = kind < 0 ? 0 : (enum ir_precondition_kind)kind;
+    precondition.condition = ir_read_expr(reader);
+    if (ir_reader_accept(reader, "when"))
+        precondition.guard = ir_read_expr(reader);
+    if (reader->token.kind == IR_TOKEN_STRING)
+        precondition.message = ir_reader_quoted(reader);
+    if (ir_reader_accept(reader, "access")) {
+        precondition.buffer = ir_reader_buffer(reader);
+        ir_reader_expect(reader, "axis");
+        precondition.axis = ir_reader_small(reader);
+    }
+    if (ir_reader_accept(reader, "index"))
+        precondition.index = ir_read_expr(reader);
+    if (ir_reader_accept(reader, "extent"))
+        precondition.extent = ir_read_expr(reader);
+    precondition.span = ir_reader_span(reader);
+    list_push(reader->arena, &reader->kernel->preconditions, precondition);
+}
+
+static void read_header(struct ir_reader *reader)
+{
+    static const char *const words[] = {"input",      "inout",   "output",  "temporary", "attribute",
+                                        "parameters", "results", "require", "body"};
+
+    for (;;) {
+        int word = ir_reader_choice(reader, words, 9, "a declaration or 'body'");
+        if (word < 0 || word == 8)
+            return;
+        if (word < 4)
+            read_buffer(reader, (enum ir_role)word);
+        else if (word == 4)
+            read_attribute(reader);
+        else if (word == 5)
+            read_parameters(reader);
+        else if (word == 6)
+            read_results(reader);
+        else
+            read_precondition(reader);
+    }
+}
+
+struct ir_kernel *ir_read(struct arena *arena, const char *text, size_t length, akg_diagnostics *diagnostics)
+{
+    struct ir_reader reader = {.arena = arena, .diagnostics = diagnostics};
+
+    ir_lexer_init(&reader.lexer, text, length);
+    ir_reader_next(&reader);
+    ir_reader_expect(&reader, "kernel");
+    reader.kernel = ir_kernel_new(arena, ir_reader_name(&reader));
+    ir_reader_expect(&reader, "{");
+    read_header(&reader);
+    for (int k = 0; k < reader.kernel->dims.count && !reader.failed; k++)
+        if (!reader.kernel->dims.items[k]->buffer)
+            ir_reader_wrong_name(&reader, &reader.token, reader.kernel->dims.items[k]->name,
+                                 "is no axis of an input");
+    reader.kernel->body = read_block(&reader);
+    ir_reader_expect(&reader, "}");
+    if (!reader.failed && reader.token.kind != IR_TOKEN_END)
+        ir_reader_expected(&reader, "the end of the text");
+    return reader.failed ? NULL : reader.kernel;
+}

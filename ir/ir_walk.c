@@ -1,0 +1,99 @@
+/*
+ * ir_walk.c: going over, copying and comparing expressions.
+ *
+ * Recursive: callers bound the depth of what they build (about a thousand levels).
+ */
+#include "ir_private.h"
+
+#include <string.h>
+
+static bool walk_all(struct ir_expr **exprs, int count, bool (*visit)(struct ir_expr *, void *),
+                     void *context)
+{
+    for (int k = 0; k < count; k++)
+        if (!ir_expr_walk(exprs[k], visit, context))
+            return false;
+    return true;
+}
+
+bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context)
+{
+    if (!visit(expr, context))
+        return false;
+    if (expr->kind == IR_LOAD)
+        return walk_all(expr->access.indices, expr->access.buffer->rank, visit, context);
+    if (expr->kind == IR_OPERATION)
+        return walk_all(expr->operands, expr->count, visit, context);
+    return true;
+}
+
+bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
+                         void *context)
+{
+    if (stmt->low && !ir_expr_walk(stmt->low, visit, context))
+        return false;
+    if (stmt->high && !ir_expr_walk(stmt->high, visit, context))
+        return false;
+    if (stmt->kind == IR_STORE && !walk_all(stmt->access.indices, stmt->access.buffer->rank, visit, context))
+        return false;
+    return !stmt->value || ir_expr_walk(stmt->value, visit, context);
+}
+
+static struct ir_expr *copy_expr(struct ir_kernel *kernel, const struct ir_expr *expr, bool substitute)
+{
+    if (expr->kind == IR_SYMBOL && substitute && expr->symbol->note)
+        return copy_expr(kernel, expr->symbol->note, false);
+
+    struct ir_expr *copy = arena_new(kernel->arena, struct ir_expr);
+    *copy = *expr;
+    if (expr->kind == IR_LOAD) {
+        int rank = expr->access.buffer->rank;
+        copy->access.indices = arena_array(kernel->arena, struct ir_expr *, rank);
+        copy->access.checks = arena_array(kernel->arena, enum ir_check, rank);
+        for (int k = 0; k < rank; k++) {
+            copy->access.indices[k] = copy_expr(kernel, expr->access.indices[k], substitute);
+            copy->access.checks[k] = expr->access.checks[k];
+        }
+    } else if (expr->kind == IR_OPERATION) {
+        copy->operands = arena_array(kernel->arena, struct ir_expr *, expr->count);
+        for (int k = 0; k < expr->count; k++)
+            copy->operands[k] = copy_expr(kernel, expr->operands[k], substitute);
+    }
+    return copy;
+}
+
+struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_expr *expr)
+{
+    return copy_expr(kernel, expr, true);
+}
+
+static bool equal_all(struct ir_expr *const *a, struct ir_expr *const *b, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (!ir_expr_equal(a[k], b[k]))
+            return false;
+    return true;
+}
+
+bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b)
+{
+    if (a == b)
+        return true;
+    if (a->kind != b->kind || a->dtype != b->dtype)
+        return false;
+    switch (a->kind) {
+    case IR_INTEGER:
+        return a->integer == b->integer;
+    case IR_REAL: /* by bits: 0.0 and -0.0 differ, a NaN equals itself */
+        return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+    case IR_SYMBOL:
+        return a->symbol == b->symbol;
+    case IR_LOAD:
+        return a->access.buffer == b->access.buffer &&
+               equal_all(a->access.indices, b->access.indices, a->access.buffer->rank);
+    case IR_OPERATION:
+        return a->operation == b->operation && a->count == b->count &&
+               equal_all(a->operands, b->operands, a->count);
+    }
+    return false;
+}

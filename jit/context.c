@@ -1,0 +1,369 @@
+/*
+ * context.c: the walk over statements. See context.h.
+ */
+#include "context_private.h"
+
+/* ---- facts --------------------------------------------------------------- */
+
+static void assume(struct context *context, const struct ir_expr *expr, bool truth, bool assumed)
+{
+    struct context_facts facts;
+
+    context_condition_facts(context, expr, truth, &facts);
+    for (int k = 0; k < facts.count; k++)
+        prover_add(&context->prover, &facts.items[k], assumed);
+}
+
+/* Enters the condition; facts.count before it comes back. */
+static int condition_push(struct context *context, struct ir_expr *expr, bool truth)
+{
+    int before = context->prover.facts.count;
+
+    assume(context, expr, truth, false);
+    list_push(context->arena, &context->conditions, ((struct context_condition){expr, truth}));
+    return before;
+}
+
+static void condition_pop(struct context *context, int facts)
+{
+    context->conditions.count--;
+    context->prover.facts.count = facts;
+}
+
+static void assume_precondition(struct context *context, const struct ir_precondition *precondition)
+{
+    struct context_facts facts, guards = {.count = 0, .exact = true};
+
+    if (precondition->guard)
+        context_condition_facts(context, precondition->guard, true, &guards);
+    if (!guards.exact)
+        return;
+    context_condition_facts(context, precondition->condition, true, &facts);
+    for (int k = 0; k < facts.count; k++) {
+        if (guards.count)
+            prover_add_rule(&context->prover, guards.items, guards.count, &facts.items[k]);
+        else
+            prover_add(&context->prover, &facts.items[k], true);
+    }
+}
+
+/* ---- expressions --------------------------------------------------------- */
+
+static void visit_expr(struct context *context, struct ir_expr *expr);
+
+static void visit_guarded(struct context *context, struct ir_expr *expr, struct ir_expr *condition, bool truth)
+{
+    if (expr->kind == IR_INTEGER || expr->kind == IR_REAL || expr->kind == IR_SYMBOL)
+        return;
+    int facts = condition_push(context, condition, truth);
+    visit_expr(context, expr);
+    condition_pop(context, facts);
+}
+
+static void visit_indices(struct context *context, const struct ir_access *access)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        visit_expr(context, access->indices[k]);
+}
+
+static void visit_load(struct context *context, struct ir_expr *load)
+{
+    visit_indices(context, &load->access);
+    if (context->visitor->access)
+        context->visitor->access(context, &load->access, load);
+}
+
+static void visit_operation(struct context *context, struct ir_expr *expr)
+{
+    struct ir_expr **operands = expr->operands;
+
+    visit_expr(context, operands[0]);
+    if (expr->operation == OP_AND || expr->operation == OP_OR) {
+        visit_guarded(context, operands[1], operands[0], expr->operation == OP_AND);
+    } else if (expr->operation == OP_SELECT) {
+        visit_guarded(context, operands[1], operands[0], true);
+        visit_guarded(context, operands[2], operands[0], false);
+    } else {
+        for (int k = 1; k < expr->count; k++)
+            visit_expr(context, operands[k]);
+    }
+    if (expr->checked && context->visitor->division)
+        context->visitor->division(context, expr);
+}
+
+static void visit_expr(struct context *context, struct ir_expr *expr)
+{
+    if (expr->kind == IR_LOAD)
+        visit_load(context, expr);
+    else if (expr->kind == IR_OPERATION)
+        visit_operation(context, expr);
+    else if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE && context->visitor->scalar)
+        context->visitor->scalar(context, expr->symbol, expr->span, false);
+}
+
+/* ---- loops --------------------------------------------------------------- */
+
+static void walk_block(struct context *context, struct ir_stmt *block);
+
+static bool has_break(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_BREAK)
+            return true;
+        if (stmt->kind == IR_IF && (has_break(stmt->body) || has_break(stmt->otherwise)))
+            return true;
+    }
+    return false;
+}
+
+/* first <= atom <= last */
+static void assume_range(struct context *context, const struct context_loop *loop)
+{
+    struct linear index, form;
+
+    linear_of_atom(&context->space, loop->atom, &index);
+    if (linear_add(&form, &index, -1, &loop->first))
+        prover_add(&context->prover, &form, false);
+    if (linear_add(&form, &loop->last, -1, &index))
+        prover_add(&context->prover, &form, false);
+}
+
+/* distance // step, or an atom that is no larger in magnitude when that has no form */
+static void last_iteration(struct context *context, const struct linear *distance, int64_t step, struct linear *last)
+{
+    struct linear divisor;
+
+    linear_constant(&divisor, step);
+    if (!linear_fits(&context->space, distance) ||
+        !linear_combine(&context->space, LINEAR_QUOTIENT, last, distance, &divisor))
+        context_opaque(context, AKG_INT64, last);
+}
+
+/* The loop's atom: the variable itself for steps of 1 and -1, else the number of the iteration. */
+static void enter_range(struct context *context, struct context_loop *loop)
+{
+    struct ir_stmt *stmt = loop->stmt;
+    struct linear value, distance, zero;
+    bool down = stmt->step < 0;
+    bool unit = stmt->step == 1 || stmt->step == -1;
+
+    linear_constant(&zero, 0);
+    if (unit && linear_shift(&loop->first, down ? &loop->high : &loop->low, down) &&
+        linear_shift(&loop->last, down ? &loop->low : &loop->high, down ? 0 : -1)) {
+        loop->atom = linear_new_loop(&context->space, &loop->first, &loop->last);
+        linear_of_atom(&context->space, loop->atom, &value);
+        context_bind(context, stmt->symbol, &value);
+        assume_range(context, loop);
+        return;
+    }
+    bool known = stmt->step != INT64_MIN && linear_add(&distance, &loop->high, -1, &loop->low) &&
+                 (!down || linear_scale(&distance, &distance, -1)) && linear_shift(&distance, &distance, -1);
+    if (!known)
+        context_opaque(context, AKG_INT64, &distance);
+    loop->first = zero;
+    last_iteration(context, &distance, known && down ? -stmt->step : known ? stmt->step : 1, &loop->last);
+    loop->atom = linear_new_loop(&context->space, &zero, &loop->last);
+    linear_of_atom(&context->space, loop->atom, &value);
+    assume_range(context, loop);
+    if (!known || !linear_add(&value, &loop->low, stmt->step, &value))
+        context_opaque(context, AKG_INT64, &value);
+    context_bind(context, stmt->symbol, &value);
+}
+
+static void run_body(struct context *context, struct ir_stmt *stmt, struct context_updates *updates)
+{
+    context_updates_enter(context, updates);
+    context->loops.items[context->loops.count - 1].inner_facts = context->prover.facts.count;
+    if (stmt->kind == IR_WHILE) {
+        visit_expr(context, stmt->value);
+        assume(context, stmt->value, true, false);
+    }
+    if (context->visitor->loop)
+        context->visitor->loop(context, stmt, CONTEXT_BEGIN);
+    walk_block(context, stmt->body);
+    context->stmt = stmt;
+    if (context->visitor->loop)
+        context->visitor->loop(context, stmt, CONTEXT_END);
+}
+
+static void walk_loop(struct context *context, struct ir_stmt *stmt)
+{
+    struct context_updates updates = {0};
+    struct context_loop loop = {.stmt = stmt,
+                                .atom = -1,
+                                .facts = context->prover.facts.count,
+                                .conditions = context->conditions.count,
+                                .first_atom = context->space.atoms.count,
+                                .leaves = has_break(stmt->body)};
+
+    if (stmt->kind == IR_FOR) {
+        visit_expr(context, stmt->low);
+        visit_expr(context, stmt->high);
+        context_value(context, stmt->low, &loop.low);
+        context_value(context, stmt->high, &loop.high);
+    }
+    context_updates_find(context, stmt->body, &updates);
+    if (stmt->kind == IR_FOR)
+        enter_range(context, &loop);
+    list_push(context->arena, &context->loops, loop);
+    run_body(context, stmt, &updates);
+    loop = context->loops.items[--context->loops.count];
+    context->prover.facts.count = loop.facts;
+    context_updates_leave(context, &updates, &loop);
+    if (stmt->kind == IR_WHILE && !loop.leaves)
+        assume(context, stmt->value, false, false);
+}
+
+/* ---- branches ------------------------------------------------------------ */
+
+bool context_always_jumps(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE ||
+            (stmt->kind == IR_IF && stmt->otherwise && context_always_jumps(stmt->body) && context_always_jumps(stmt->otherwise)))
+            return true;
+    return false;
+}
+
+static void branch_event(struct context *context, struct ir_stmt *stmt, enum context_event event)
+{
+    context->stmt = stmt;
+    if (context->visitor->branch)
+        context->visitor->branch(context, stmt, event);
+}
+
+static void walk_if(struct context *context, struct ir_stmt *stmt)
+{
+    struct context_updates updates = {0};
+    bool then_leaves = context_always_jumps(stmt->body), otherwise_leaves = context_always_jumps(stmt->otherwise);
+
+    visit_expr(context, stmt->value);
+    context_updates_find(context, stmt->body, &updates);
+    context_updates_find(context, stmt->otherwise, &updates);
+    int facts = condition_push(context, stmt->value, true);
+    branch_event(context, stmt, CONTEXT_THEN);
+    walk_block(context, stmt->body);
+    condition_pop(context, facts);
+    context_updates_swap(context, &updates);
+    condition_push(context, stmt->value, false);
+    branch_event(context, stmt, CONTEXT_ELSE);
+    walk_block(context, stmt->otherwise);
+    condition_pop(context, facts);
+    if (then_leaves && !otherwise_leaves) /* what follows in the block is the other side */
+        assume(context, stmt->value, false, false);
+    else if (otherwise_leaves && !then_leaves)
+        assume(context, stmt->value, true, false);
+    branch_event(context, stmt, CONTEXT_JOIN);
+    context_updates_join(context, &updates, then_leaves, otherwise_leaves);
+}
+
+/* ---- statements ---------------------------------------------------------- */
+
+static void define_scalar(struct context *context, struct ir_stmt *stmt)
+{
+    struct linear value;
+
+    visit_expr(context, stmt->value);
+    if (context->visitor->scalar && stmt->kind != IR_LET)
+        context->visitor->scalar(context, stmt->symbol, stmt->span, stmt->kind == IR_ASSIGN);
+    if (!dtype_is_integer(stmt->symbol->dtype))
+        return;
+    context_form(context, stmt->value, &value);
+    context_bind(context, stmt->symbol, &value);
+}
+
+static void walk_stmt(struct context *context, struct ir_stmt *stmt)
+{
+    context->stmt = stmt;
+    switch (stmt->kind) {
+    case IR_FOR:
+    case IR_WHILE:
+        walk_loop(context, stmt);
+        break;
+    case IR_IF:
+        walk_if(context, stmt);
+        break;
+    case IR_STORE:
+        visit_indices(context, &stmt->access);
+        visit_expr(context, stmt->value);
+        if (context->visitor->access)
+            context->visitor->access(context, &stmt->access, NULL);
+        break;
+    case IR_LET:
+    case IR_VARIABLE:
+    case IR_ASSIGN:
+        define_scalar(context, stmt);
+        break;
+    case IR_ALLOCATE:
+        if (context->visitor->allocate)
+            context->visitor->allocate(context, stmt);
+        break;
+    case IR_ASSERT:
+        visit_expr(context, stmt->value);
+        assume(context, stmt->value, true, false);
+        break;
+    case IR_BREAK:
+    case IR_CONTINUE:
+        if (context->loops.count)
+            context->loops.items[context->loops.count - 1].skipped = true;
+        break;
+    }
+}
+
+static void walk_block(struct context *context, struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        walk_stmt(context, stmt);
+}
+
+/* ---- the walk ------------------------------------------------------------ */
+
+static bool assigns_integers(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_ASSIGN && dtype_is_integer(stmt->symbol->dtype)) || assigns_integers(stmt->body) ||
+            assigns_integers(stmt->otherwise))
+            return true;
+    return false;
+}
+
+static void walk_kernel(struct context *context)
+{
+    struct ir_kernel *kernel = context->kernel;
+
+    linear_space_init(&context->space, context->arena);
+    prover_init(&context->prover, &context->space);
+    context->stable_inputs = true;
+    for (int k = 0; k < kernel->buffers.count; k++)
+        context->stable_inputs &= kernel->buffers.items[k]->role != IR_INOUT;
+    context->assigns = assigns_integers(kernel->body);
+    for (int k = 0; k < kernel->preconditions.count; k++)
+        assume_precondition(context, &kernel->preconditions.items[k]);
+    context->base_facts = context->prover.facts.count;
+    if (context->visitor->begin)
+        context->visitor->begin(context);
+    walk_block(context, kernel->body);
+    context->prover.facts.count = context->base_facts; /* an assert holds only after itself */
+    if (context->visitor->finish)
+        context->visitor->finish(context);
+    for (int k = 0; k < context->bound.count; k++)
+        context->bound.items[k]->note = NULL;
+}
+
+void context_run(struct ir_kernel *kernel, const struct context_visitor *visitor, void *client)
+{
+    jmp_buf escape, *outer = kernel->arena->escape;
+    struct arena scratch;
+    struct context context = {.kernel = kernel, .arena = &scratch, .visitor = visitor, .client = client};
+
+    arena_init(&scratch, &escape);
+    if (setjmp(escape)) {
+        arena_free(&scratch);
+        kernel->arena->escape = outer;
+        longjmp(*outer, 1);
+    }
+    kernel->arena->escape = &escape;
+    walk_kernel(&context);
+    kernel->arena->escape = outer;
+    arena_free(&scratch);
+}

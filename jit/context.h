@@ -1,0 +1,101 @@
+/*
+ * context.h: a walk over a kernel that knows, at every place, what holds there.
+ *
+ * Consumes a verified kernel. Keeps the linear value of every integer scalar and the facts of the scopes around (loop
+ * ranges, conditions, also those that guard a lazily evaluated operand, asserts, preconditions), and calls a
+ * visitor at accesses, divisions, loops, branches and allocations, in the order of execution. The analyses are visitors.
+ *
+ * A form F of an expression means: the machine's int64 value equals F modulo 2^64. Where more is needed (a bound, a
+ * comparison, a division) the form is checked to fit, so that it is the value.
+ */
+#ifndef JIT_CONTEXT_H
+#define JIT_CONTEXT_H
+
+#include "prover.h"
+
+struct context;
+
+enum context_event {
+    CONTEXT_BEGIN, /* of a loop: facts and variables are those of any iteration */
+    CONTEXT_END,   /* of a loop: the same, after the body */
+    CONTEXT_THEN,  /* of an IF: before its body */
+    CONTEXT_ELSE,  /* before its other side, which may be empty */
+    CONTEXT_JOIN   /* after both; facts are those before the IF */
+};
+
+/* Any may be NULL. */
+struct context_visitor {
+    /* `load` is the expression, NULL for the store of the statement */
+    void (*access)(struct context *context, struct ir_access *access, struct ir_expr *load);
+    void (*division)(struct context *context, struct ir_expr *operation);
+    void (*loop)(struct context *context, struct ir_stmt *stmt, enum context_event event);
+    void (*branch)(struct context *context, struct ir_stmt *stmt, enum context_event event);
+    void (*allocate)(struct context *context, struct ir_stmt *stmt);
+    void (*scalar)(struct context *context, struct ir_symbol *symbol, struct span span, bool assigned);
+    void (*begin)(struct context *context);
+    void (*finish)(struct context *context); /* facts are those of preconditions */
+};
+
+struct context_loop {
+    struct ir_stmt *stmt;
+    struct linear low, high; /* FOR: as written */
+    int atom;                /* FOR: runs over first..last, going up by 1; -1 for WHILE */
+    struct linear first, last;
+    int facts;       /* number of facts before it */
+    int inner_facts; /* and with those that hold at the start of every iteration */
+    int conditions; /* number of conditions around it */
+    int first_atom; /* atoms with at least this number were made inside */
+    bool leaves;    /* holds a break of its own */
+    bool skipped;   /* a continue of its own has been passed: what follows may not be executed */
+};
+
+struct context_condition {
+    struct ir_expr *expr;
+    bool truth;
+};
+
+struct context {
+    struct ir_kernel *kernel;
+    struct arena *arena; /* for what ends with the walk */
+    struct linear_space space;
+    struct prover prover;
+    LIST(struct context_loop) loops;
+    LIST(struct context_condition) conditions;
+    LIST(struct ir_symbol *) bound;
+    const struct context_visitor *visitor;
+    void *client;
+    struct ir_stmt *stmt; /* the one that is being executed */
+    int base_facts;       /* those of preconditions, at the bottom of the stack */
+    bool stable_inputs;   /* no input is written */
+    bool assigns;         /* some integer scalar is assigned again */
+};
+
+/* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise (so
+ * they report diagnostics afterwards). */
+void context_run(struct ir_kernel *kernel, const struct context_visitor *visitor, void *client);
+
+/* ---- for visitors -------------------------------------------------------- */
+
+/* Always succeeds: what cannot be looked into becomes an opaque atom. */
+void context_form(struct context *context, const struct ir_expr *expr, struct linear *out);
+/* The same, and the machine's value is the form's. */
+void context_value(struct context *context, const struct ir_expr *expr, struct linear *out);
+
+enum { CONTEXT_FACTS = 12 };
+struct context_facts {
+    struct linear items[CONTEXT_FACTS];
+    int count;
+    int visited;
+    bool exact; /* all of them together say as much as the condition; else only less */
+};
+/* What follows when `expr` is `truth`. */
+void context_condition_facts(struct context *context, const struct ir_expr *expr, bool truth,
+                             struct context_facts *facts);
+
+/* Whether control never comes out at the end of the block. */
+bool context_always_jumps(const struct ir_stmt *block);
+
+/* A copy over dims and attributes alone that cannot stop, or NULL when it is not such an expression. */
+struct ir_expr *context_parameter_expr(struct context *context, const struct ir_expr *expr);
+
+#endif

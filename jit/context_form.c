@@ -1,0 +1,433 @@
+/*
+ * context_form.c: from expressions of the IR to linear forms and facts. See context.h.
+ */
+#include "context_private.h"
+
+enum { FORM_DEPTH = 64, VISITS = 256 };
+
+/* ---- ranges -------------------------------------------------------------- */
+
+static void dtype_range(akg_dtype dtype, int64_t *low, int64_t *high)
+{
+    int bits = dtype_table[dtype].size * 8;
+
+    *low = LINEAR_NO_LOW;
+    *high = LINEAR_NO_HIGH;
+    if (dtype == AKG_BOOL) {
+        *low = 0;
+        *high = 1;
+    } else if (dtype_is_integer(dtype) && bits < 64) {
+        bool is_signed = dtype_is_signed(dtype);
+        *low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+        *high = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+    }
+}
+
+/* Dtypes whose values are those of int64: forms are made for these. */
+static bool is_plain(akg_dtype dtype)
+{
+    return dtype == AKG_BOOL || (dtype_is_integer(dtype) && dtype != AKG_UINT64);
+}
+
+void context_opaque(struct context *context, akg_dtype dtype, struct linear *out)
+{
+    int64_t low, high;
+
+    dtype_range(dtype, &low, &high);
+    linear_of_atom(&context->space, linear_new_opaque(&context->space, low, high), out);
+}
+
+/* ---- symbols ------------------------------------------------------------- */
+
+void context_bind(struct context *context, struct ir_symbol *symbol, const struct linear *value)
+{
+    struct linear *binding = symbol->note;
+
+    if (!binding) {
+        symbol->note = binding = arena_new(context->arena, struct linear);
+        list_push(context->arena, &context->bound, symbol);
+    }
+    *binding = *value;
+}
+
+static void symbol_form(struct context *context, struct ir_symbol *symbol, struct linear *out)
+{
+    if (!symbol->note) {
+        bool is_dim = symbol->kind == IR_SYMBOL_DIM;
+        if ((is_dim || symbol->kind == IR_SYMBOL_ATTRIBUTE) && symbol->dtype == AKG_INT64)
+            linear_of_atom(&context->space,
+                           linear_new_symbol(&context->space, is_dim ? LINEAR_DIM : LINEAR_ATTRIBUTE, symbol), out);
+        else
+            context_opaque(context, symbol->dtype, out);
+        context_bind(context, symbol, out);
+    }
+    *out = *(const struct linear *)symbol->note;
+}
+
+/* ---- expressions --------------------------------------------------------- */
+
+static void form_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth);
+
+/* A form that is the value itself. */
+static void value_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    form_of(context, expr, out, depth);
+    if (!linear_fits(&context->space, out))
+        context_opaque(context, expr->dtype, out);
+}
+
+static bool load_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    enum { RANK = 8 };
+    struct linear indices[RANK];
+    const struct ir_access *access = &expr->access;
+    int64_t low, high;
+
+    if (!context->stable_inputs || access->buffer->role != IR_INPUT || access->buffer->rank > RANK)
+        return false;
+    for (int k = 0; k < access->buffer->rank; k++)
+        form_of(context, access->indices[k], &indices[k], depth + 1);
+    dtype_range(expr->dtype, &low, &high);
+    int atom = linear_load(&context->space, access->buffer, indices, low, high);
+    if (atom < 0)
+        return false;
+    linear_of_atom(&context->space, atom, out);
+    return true;
+}
+
+static bool cast_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    const struct ir_expr *value = expr->operands[0];
+    int64_t low, high, from_low, from_high;
+
+    if (!is_plain(value->dtype) || expr->dtype == AKG_BOOL)
+        return false;
+    dtype_range(value->dtype, &from_low, &from_high);
+    dtype_range(expr->dtype, &low, &high);
+    if (from_low < low || from_high > high)
+        return false;
+    form_of(context, value, out, depth + 1);
+    return true;
+}
+
+static bool select_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    enum { WHEN = 3 };
+    struct linear children[2 + 2 * WHEN];
+    struct context_facts facts;
+    int count = 2, when[2];
+
+    value_of(context, expr->operands[1], &children[0], depth + 1);
+    value_of(context, expr->operands[2], &children[1], depth + 1);
+    for (int truth = 0; truth < 2; truth++) {
+        context_condition_facts(context, expr->operands[0], truth, &facts);
+        when[truth] = facts.count < WHEN ? facts.count : WHEN;
+        for (int k = 0; k < when[truth]; k++)
+            children[count++] = facts.items[k];
+    }
+    int atom = linear_new_select(&context->space, children, count, when);
+    if (atom < 0)
+        return false;
+    linear_of_atom(&context->space, atom, out);
+    return true;
+}
+
+static bool division_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    struct linear dividend, divisor;
+
+    value_of(context, expr->operands[0], &dividend, depth + 1);
+    value_of(context, expr->operands[1], &divisor, depth + 1);
+    if (expr->dtype != AKG_INT64 && (divisor.count || divisor.constant <= 0))
+        return false; /* the least value / -1 does not fit its dtype */
+    if (expr->operation != OP_CEIL_DIV)
+        return linear_combine(&context->space, expr->operation == OP_MOD ? LINEAR_REMAINDER : LINEAR_QUOTIENT, out,
+                              &dividend, &divisor);
+    return linear_scale(&dividend, &dividend, -1) &&
+           linear_combine(&context->space, LINEAR_QUOTIENT, out, &dividend, &divisor) && linear_scale(out, out, -1);
+}
+
+/* Shifts and masks by constants are multiplications and divisions by powers of two. */
+static bool bits_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    const struct ir_expr *by = expr->operands[1];
+    struct linear value, power;
+
+    if (by->kind != IR_INTEGER || by->integer < 0)
+        return false;
+    if (expr->operation == OP_BITAND) {
+        if (by->integer == INT64_MAX || (by->integer & (by->integer + 1)))
+            return false;
+        value_of(context, expr->operands[0], &value, depth + 1);
+        linear_constant(&power, by->integer + 1);
+        return linear_combine(&context->space, LINEAR_REMAINDER, out, &value, &power);
+    }
+    if (by->integer > 62)
+        return false;
+    linear_constant(&power, INT64_C(1) << by->integer);
+    if (expr->operation == OP_SHR) {
+        if (by->integer >= dtype_table[expr->dtype].size * 8)
+            return false;
+        value_of(context, expr->operands[0], &value, depth + 1);
+        return linear_combine(&context->space, LINEAR_QUOTIENT, out, &value, &power);
+    }
+    form_of(context, expr->operands[0], &value, depth + 1);
+    return expr->dtype == AKG_INT64 && linear_scale(out, &value, power.constant);
+}
+
+/* Operations that commute with wrapping modulo 2^64. */
+static bool ring_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    struct linear a, b;
+
+    if (expr->dtype != AKG_INT64)
+        return false;
+    form_of(context, expr->operands[0], &a, depth + 1);
+    if (expr->operation == OP_NEG)
+        return linear_scale(out, &a, -1);
+    form_of(context, expr->operands[1], &b, depth + 1);
+    if (expr->operation == OP_MUL)
+        return linear_multiply(&context->space, out, &a, &b);
+    return linear_add(out, &a, expr->operation == OP_ADD ? 1 : -1, &b);
+}
+
+static bool choice_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    struct linear a, b;
+
+    value_of(context, expr->operands[0], &a, depth + 1);
+    if (expr->operation == OP_ABS) {
+        if (expr->dtype != AKG_INT64 || !linear_scale(&b, &a, -1) || !linear_fits(&context->space, &b) ||
+            !linear_fits(&context->space, &a))
+            return false;
+        return linear_combine(&context->space, LINEAR_MAX, out, &a, &b);
+    }
+    value_of(context, expr->operands[1], &b, depth + 1);
+    return linear_combine(&context->space, expr->operation == OP_MIN ? LINEAR_MIN : LINEAR_MAX, out, &a, &b);
+}
+
+static bool operation_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    if (!is_plain(expr->dtype) || expr->dtype == AKG_BOOL)
+        return false;
+    switch (expr->operation) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+        return ring_form(context, expr, out, depth);
+    case OP_FLOORDIV:
+    case OP_MOD:
+    case OP_CEIL_DIV:
+        return division_form(context, expr, out, depth);
+    case OP_MIN:
+    case OP_MAX:
+    case OP_ABS:
+        return choice_form(context, expr, out, depth);
+    case OP_SELECT:
+        return select_form(context, expr, out, depth);
+    case OP_BITAND:
+    case OP_SHL:
+    case OP_SHR:
+        return bits_form(context, expr, out, depth);
+    case OP_CAST:
+        return cast_form(context, expr, out, depth);
+    default:
+        return false;
+    }
+}
+
+static void form_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    bool done = false;
+
+    if (is_plain(expr->dtype) && depth < FORM_DEPTH) {
+        if (expr->kind == IR_INTEGER) {
+            linear_constant(out, expr->integer);
+            done = true;
+        } else if (expr->kind == IR_SYMBOL) {
+            symbol_form(context, expr->symbol, out);
+            done = true;
+        } else if (expr->kind == IR_LOAD) {
+            done = load_form(context, expr, out, depth);
+        } else if (expr->kind == IR_OPERATION) {
+            done = operation_form(context, expr, out, depth);
+        }
+    }
+    if (!done)
+        context_opaque(context, expr->dtype, out);
+}
+
+void context_form(struct context *context, const struct ir_expr *expr, struct linear *out)
+{
+    form_of(context, expr, out, 0);
+}
+
+void context_value(struct context *context, const struct ir_expr *expr, struct linear *out)
+{
+    value_of(context, expr, out, 0);
+}
+
+/* ---- conditions ---------------------------------------------------------- */
+
+/* a + offset <= b */
+static void fact_less(struct context_facts *facts, const struct linear *a, int64_t offset, const struct linear *b)
+{
+    if (facts->count == CONTEXT_FACTS || !linear_add(&facts->items[facts->count], b, -1, a) ||
+        !linear_shift(&facts->items[facts->count], &facts->items[facts->count], -offset))
+        facts->exact = false;
+    else
+        facts->count++;
+}
+
+static enum operation negated(enum operation comparison)
+{
+    switch (comparison) {
+    case OP_LT:
+        return OP_GE;
+    case OP_LE:
+        return OP_GT;
+    case OP_GT:
+        return OP_LE;
+    case OP_GE:
+        return OP_LT;
+    case OP_EQ:
+        return OP_NE;
+    default:
+        return OP_EQ;
+    }
+}
+
+/* a != b is a fact when it is known on which side a lies. */
+static void facts_unequal(struct context *context, const struct linear *a, const struct linear *b,
+                          struct context_facts *facts)
+{
+    facts->exact = false;
+    if (prover_less(&context->prover, a, 0, b))
+        fact_less(facts, a, 1, b);
+    else if (prover_less(&context->prover, b, 0, a))
+        fact_less(facts, b, 1, a);
+}
+
+static void comparison_facts(struct context *context, const struct ir_expr *expr, bool truth,
+                             struct context_facts *facts)
+{
+    enum operation comparison = truth ? expr->operation : negated(expr->operation);
+    struct linear a, b;
+
+    if (!is_plain(expr->operands[0]->dtype)) {
+        facts->exact = false;
+        return;
+    }
+    context_value(context, expr->operands[0], &a);
+    context_value(context, expr->operands[1], &b);
+    switch (comparison) {
+    case OP_LT:
+        fact_less(facts, &a, 1, &b);
+        break;
+    case OP_LE:
+        fact_less(facts, &a, 0, &b);
+        break;
+    case OP_GT:
+        fact_less(facts, &b, 1, &a);
+        break;
+    case OP_GE:
+        fact_less(facts, &b, 0, &a);
+        break;
+    case OP_EQ:
+        fact_less(facts, &a, 0, &b);
+        fact_less(facts, &b, 0, &a);
+        break;
+    default:
+        facts_unequal(context, &a, &b, facts);
+        break;
+    }
+}
+
+/* Whether the expression gives the same value wherever it is evaluated in its scope. */
+static bool is_stable(struct ir_expr *expr, void *context_pointer)
+{
+    const struct context *context = context_pointer;
+
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind != IR_SYMBOL_VARIABLE;
+    return expr->kind != IR_LOAD || (context->stable_inputs && expr->access.buffer->role == IR_INPUT);
+}
+
+static void collect_facts(struct context *context, const struct ir_expr *expr, bool truth,
+                          struct context_facts *facts, int depth)
+{
+    if (depth > FORM_DEPTH || ++facts->visited > VISITS) {
+        facts->exact = false;
+    } else if (expr->kind == IR_INTEGER) {
+        if ((expr->integer != 0) != truth && facts->count < CONTEXT_FACTS)
+            linear_constant(&facts->items[facts->count++], -1);
+    } else if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
+               ir_expr_walk(expr->symbol->value, is_stable, context)) {
+        collect_facts(context, expr->symbol->value, truth, facts, depth + 1);
+    } else if (expr->kind != IR_OPERATION) {
+        facts->exact = false;
+    } else if (expr->operation == OP_NOT) {
+        collect_facts(context, expr->operands[0], !truth, facts, depth + 1);
+    } else if (expr->operation == (truth ? OP_AND : OP_OR) ||
+               (expr->operation == (truth ? OP_BITAND : OP_BITOR) && expr->dtype == AKG_BOOL)) {
+        collect_facts(context, expr->operands[0], truth, facts, depth + 1);
+        collect_facts(context, expr->operands[1], truth, facts, depth + 1);
+    } else if (operation_table[expr->operation].rule == RULE_COMPARE) {
+        comparison_facts(context, expr, truth, facts);
+    } else {
+        facts->exact = false;
+    }
+}
+
+void context_condition_facts(struct context *context, const struct ir_expr *expr, bool truth,
+                             struct context_facts *facts)
+{
+    facts->count = facts->visited = 0;
+    facts->exact = true;
+    collect_facts(context, expr, truth, facts, 0);
+}
+
+/* ---- parameters ---------------------------------------------------------- */
+
+static struct ir_expr *parameter_copy(struct context *context, const struct ir_expr *expr, int depth, int *visited)
+{
+    struct ir_expr *operands[3] = {NULL};
+
+    if (depth > FORM_DEPTH || ++*visited > VISITS)
+        return NULL;
+    switch (expr->kind) {
+    case IR_INTEGER:
+        return ir_integer(context->kernel, expr->dtype, expr->integer);
+    case IR_REAL:
+        return ir_real(context->kernel, expr->dtype, expr->real);
+    case IR_SYMBOL:
+        if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+            return parameter_copy(context, expr->symbol->value, depth + 1, visited);
+        if (expr->symbol->kind != IR_SYMBOL_DIM && expr->symbol->kind != IR_SYMBOL_ATTRIBUTE)
+            return NULL;
+        return ir_symbol_use(context->kernel, expr->symbol);
+    case IR_LOAD:
+        return NULL;
+    case IR_OPERATION:
+        break;
+    }
+    for (int k = 0; k < expr->count; k++) {
+        operands[k] = expr->checked ? NULL : parameter_copy(context, expr->operands[k], depth + 1, visited);
+        if (!operands[k])
+            return NULL;
+    }
+    if (expr->operation == OP_CAST)
+        return ir_cast(context->kernel, expr->dtype, operands[0]);
+    struct ir_expr *copy = ir_operation(context->kernel, expr->operation, operands[0], operands[1], operands[2]);
+    if (copy->kind == IR_OPERATION && copy->operation == expr->operation)
+        copy->checked = false;
+    return copy;
+}
+
+struct ir_expr *context_parameter_expr(struct context *context, const struct ir_expr *expr)
+{
+    int visited = 0;
+
+    return parameter_copy(context, expr, 0, &visited);
+}

@@ -1,0 +1,183 @@
+/*
+ * context_scalar.c: the values of scalars that are assigned more than once.
+ *
+ * A scalar stands for a linear form that changes at each assignment. At the head of a loop it becomes a
+ * new atom; when the loop only adds constants to it, the atom is bounded by the number of iterations, or is a linear
+ * function of it (so that a running index is as good as a loop variable, and a filling index never passes it).
+ */
+#include "context_private.h"
+
+/* Larger constants could wrap a counter within a feasible number of iterations. */
+static const int64_t largest_addition = INT64_C(1) << 20;
+
+static struct context_update *find_update(struct context_updates *updates, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < updates->items.count; k++)
+        if (updates->items.items[k].symbol == symbol)
+            return &updates->items.items[k];
+    return NULL;
+}
+
+/* symbol = symbol + constant, in int64 */
+static bool is_addition(const struct ir_stmt *stmt, int64_t *constant)
+{
+    const struct ir_expr *value = stmt->value;
+
+    if (value->kind != IR_OPERATION || value->dtype != AKG_INT64 ||
+        (value->operation != OP_ADD && value->operation != OP_SUB))
+        return false;
+    const struct ir_expr *a = value->operands[0], *b = value->operands[1];
+    if (value->operation == OP_ADD && a->kind == IR_INTEGER) {
+        const struct ir_expr *first = a;
+        a = b;
+        b = first;
+    }
+    if (a->kind != IR_SYMBOL || a->symbol != stmt->symbol || b->kind != IR_INTEGER ||
+        b->integer > largest_addition || b->integer < -largest_addition)
+        return false;
+    *constant = value->operation == OP_ADD ? b->integer : -b->integer;
+    return true;
+}
+
+static void note_assignment(struct context *context, struct ir_stmt *stmt, struct context_updates *updates,
+                            bool nested, bool conditional)
+{
+    struct context_update *update = find_update(updates, stmt->symbol);
+    int64_t constant = 0;
+
+    if (!stmt->symbol->note) /* declared inside */
+        return;
+    if (!update) {
+        struct context_update fresh = {
+            .symbol = stmt->symbol, .before = *(const struct linear *)stmt->symbol->note, .additive = true};
+        list_push(context->arena, &updates->items, fresh);
+        update = &updates->items.items[updates->items.count - 1];
+    }
+    update->additive &= is_addition(stmt, &constant);
+    *(constant < 0 ? &update->least : &update->most) += constant;
+    update->nested |= nested;
+    update->conditional |= conditional;
+}
+
+static bool find_in(struct context *context, struct ir_stmt *block, struct context_updates *updates, bool nested,
+                    bool conditional)
+{
+    bool jumps = false;
+
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        bool loop = stmt->kind == IR_FOR || stmt->kind == IR_WHILE;
+        if (stmt->kind == IR_ASSIGN && dtype_is_integer(stmt->symbol->dtype))
+            note_assignment(context, stmt, updates, nested, conditional || jumps);
+        jumps |= stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE;
+        if (stmt->body)
+            jumps |= find_in(context, stmt->body, updates, nested || loop, true) && !loop;
+        if (stmt->otherwise)
+            jumps |= find_in(context, stmt->otherwise, updates, nested, true);
+    }
+    return jumps;
+}
+
+void context_updates_find(struct context *context, struct ir_stmt *block, struct context_updates *updates)
+{
+    if (context->assigns)
+        find_in(context, block, updates, false, false);
+}
+
+/* Adds the fact a + factor * count <= b, or its reverse. */
+static void bound_by_count(struct context *context, const struct linear *before, int64_t factor,
+                           const struct linear *count, const struct linear *value, bool above)
+{
+    struct linear form;
+
+    if (linear_add(&form, before, factor, count) && linear_add(&form, &form, -1, value) &&
+        (above || linear_scale(&form, &form, -1)))
+        prover_add(&context->prover, &form, false);
+}
+
+/* The scalar after `count` (or an unknown number of) iterations. */
+static void advance(struct context *context, struct context_update *update, const struct linear *count,
+                    bool every_iteration)
+{
+    struct linear value;
+    bool counted = count && update->additive && !update->nested;
+
+    if (counted && every_iteration && !update->conditional &&
+        linear_add(&value, &update->before, update->least + update->most, count)) {
+        context_bind(context, update->symbol, &value);
+        return;
+    }
+    context_opaque(context, update->symbol->dtype, &value);
+    context_bind(context, update->symbol, &value);
+    if (!update->additive)
+        return;
+    struct linear zero;
+    linear_constant(&zero, 0);
+    if (update->most == 0 || counted)
+        bound_by_count(context, &update->before, update->most, counted ? count : &zero, &value, true);
+    if (update->least == 0 || counted)
+        bound_by_count(context, &update->before, update->least, counted ? count : &zero, &value, false);
+    if (counted && update->least == 0)
+        bound_by_count(context, &update->before, 0, &zero, &value, false);
+    if (counted && update->most == 0)
+        bound_by_count(context, &update->before, 0, &zero, &value, true);
+}
+
+void context_updates_enter(struct context *context, struct context_updates *updates)
+{
+    const struct context_loop loop = context->loops.items[context->loops.count - 1];
+    struct linear count;
+    bool counted = loop.atom >= 0;
+
+    if (counted) {
+        linear_of_atom(&context->space, loop.atom, &count);
+        counted = loop.stmt->step > 0 ? linear_add(&count, &count, -1, &loop.first)
+                                      : loop.stmt->step == -1 && linear_scale(&count, &count, -1) &&
+                                            linear_add(&count, &count, 1, &loop.last);
+    }
+    for (int k = 0; k < updates->items.count; k++)
+        advance(context, &updates->items.items[k], counted ? &count : NULL, true);
+}
+
+void context_updates_leave(struct context *context, struct context_updates *updates,
+                           const struct context_loop *loop)
+{
+    struct linear count;
+    bool counted = updates->items.count && loop->atom >= 0 && !loop->leaves &&
+                   linear_add(&count, &loop->last, -1, &loop->first) && linear_shift(&count, &count, 1) &&
+                   prover_prove(&context->prover, &count);
+
+    for (int k = 0; k < updates->items.count; k++)
+        advance(context, &updates->items.items[k], counted ? &count : NULL, true);
+}
+
+void context_updates_swap(struct context *context, struct context_updates *updates)
+{
+    for (int k = 0; k < updates->items.count; k++) {
+        struct context_update *update = &updates->items.items[k];
+        update->then = *(const struct linear *)update->symbol->note;
+        context_bind(context, update->symbol, &update->before);
+    }
+}
+
+void context_updates_join(struct context *context, struct context_updates *updates, bool then_leaves,
+                          bool otherwise_leaves)
+{
+    for (int k = 0; k < updates->items.count; k++) {
+        struct context_update *update = &updates->items.items[k];
+        struct linear otherwise = *(const struct linear *)update->symbol->note, value, difference;
+
+        if (otherwise_leaves || linear_equal(&otherwise, &update->then)) {
+            context_bind(context, update->symbol, &update->then);
+            continue;
+        }
+        if (then_leaves)
+            continue;
+        context_opaque(context, update->symbol->dtype, &value);
+        context_bind(context, update->symbol, &value);
+        if (!linear_add(&difference, &update->then, -1, &otherwise) || difference.count)
+            continue;
+        bool then_larger = difference.constant > 0;
+        bound_by_count(context, then_larger ? &update->then : &otherwise, 0, &difference, &value, true);
+        bound_by_count(context, then_larger ? &otherwise : &update->then, 0, &difference, &value, false);
+    }
+}

@@ -1,0 +1,534 @@
+/*
+ * emit_c.c: a kernel as C text: its statements, and the function around them.
+ *
+ * Consumes a verified kernel whose sites and slots are numbered (sites.h), and writes nothing into it;
+ * produces one C translation unit without #include, in the subset that libtcc compiles, free of gcc's warnings. The body is
+ * emitted first, so that the local variables above it are just those it uses. Expressions are in
+ * emit_c_expression.c, what stands above the function in emit_c_prelude.c.
+ */
+#include "emit_c_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lines -------------------------------------------------------------------- */
+
+static void begin_line(struct emitter *emitter)
+{
+    enum { DEEPEST_INDENT = 40 };
+    text_repeat(emitter->out, ' ', 4 * (emitter->indent < DEEPEST_INDENT ? emitter->indent : DEEPEST_INDENT));
+}
+
+void emit_line(struct emitter *emitter, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const char *line = arena_format_list(&emitter->arena, format, list);
+    va_end(list);
+    begin_line(emitter);
+    text_string(emitter->out, line);
+    text_char(emitter->out, '\n');
+}
+
+/* A line that stands for a statement of the source: says which, where that changes. */
+static void statement_line(struct emitter *emitter, const struct ir_stmt *stmt, const char *line)
+{
+    if (stmt->span.line == 0 || stmt->span.line == emitter->line) {
+        emit_line(emitter, "%s", line);
+        return;
+    }
+    emitter->line = stmt->span.line;
+    emit_line(emitter, "%s /* line %d */", line, stmt->span.line);
+}
+
+_Noreturn void emit_too_deep(struct emitter *emitter)
+{
+    longjmp(emitter->escape, EMIT_ESCAPE_NESTING);
+}
+
+void emit_trap(struct emitter *emitter, const char *call)
+{
+    emitter->indent++;
+    for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
+        emit_line(emitter, "frame->trap->loops[%d] = %s;", k, emitter->symbols[emitter->loops[k]->slot].name);
+    emit_line(emitter, "return %s;", call);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- captures ------------------------------------------------------------------- */
+
+static void capture_begin(struct emitter *emitter)
+{
+    struct emit_capture *capture = emitter->captures->above;
+    if (!capture) {
+        capture = arena_new(&emitter->arena, struct emit_capture);
+        text_init(&capture->text);
+        capture->below = emitter->captures;
+        emitter->captures->above = capture;
+    }
+    capture->outer = emitter->out;
+    emitter->out = &capture->text;
+    emitter->captures = capture;
+    emitter->indent++;
+}
+
+/* What was written since, or NULL. */
+static const char *capture_end(struct emitter *emitter)
+{
+    struct emit_capture *capture = emitter->captures;
+    emitter->out = capture->outer;
+    emitter->captures = capture->below;
+    emitter->indent--;
+    if (capture->text.failed)
+        longjmp(emitter->escape, EMIT_ESCAPE_MEMORY);
+    if (capture->text.length == 0)
+        return NULL;
+    const char *copy = arena_copy(&emitter->arena, capture->text.data, capture->text.length);
+    capture->text.length = 0;
+    return copy;
+}
+
+struct emit_value emit_aside(struct emitter *emitter, const struct ir_expr *expr, const char **before)
+{
+    capture_begin(emitter);
+    struct emit_value value = emit_shallow(emitter, expr);
+    *before = capture_end(emitter);
+    return value;
+}
+
+static void captures_free(struct emit_capture *bottom)
+{
+    for (struct emit_capture *capture = bottom; capture; capture = capture->above)
+        text_free(&capture->text);
+}
+
+/* ---- statements -------------------------------------------------------------------- */
+
+static void emit_block(struct emitter *emitter, const struct ir_stmt *first);
+
+static void inner_block(struct emitter *emitter, const struct ir_stmt *first)
+{
+    emitter->indent++;
+    emit_block(emitter, first);
+    emitter->indent--;
+}
+
+static struct emit_symbol *entry_of(struct emitter *emitter, const struct ir_symbol *symbol)
+{
+    return &emitter->symbols[symbol->slot];
+}
+
+/* The bound of a loop as a text that keeps its value while the loop runs. */
+static struct emit_value fixed_bound(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_value high = emit_index(emitter, stmt->high);
+    bool changes = stmt->high->kind == IR_SYMBOL && stmt->high->symbol->kind == IR_SYMBOL_VARIABLE;
+    if (high.simple && !changes)
+        return high;
+    struct emit_value name =
+        emit_name(arena_format(&emitter->arena, "%s_end_", entry_of(emitter, stmt->symbol)->name));
+    emit_line(emitter, "const long long %s = %s;", name.text, high.text);
+    name.bits = high.bits;
+    name.nonnegative = high.nonnegative;
+    return name;
+}
+
+static int bits_of_step(uint64_t step)
+{
+    int bits = 0;
+    for (; step; step >>= 1)
+        bits++;
+    return bits;
+}
+
+/* The third part of a for: the next value, or the bound where that would leave int64. */
+static const char *loop_advance(struct emitter *emitter, const struct ir_stmt *stmt, const char *name,
+                                struct emit_value high)
+{
+    struct arena *arena = &emitter->arena;
+    bool up = stmt->step > 0;
+    uint64_t step = up ? (uint64_t)stmt->step : 0 - (uint64_t)stmt->step;
+    if (step == 1)
+        return arena_format(arena, "%s%s", name, up ? "++" : "--");
+    /* a step of 2^62 and more is one too many for a long long constant in the text */
+    if (high.bits <= 61 && bits_of_step(step) <= 61)
+        return arena_format(arena, "%s %s %llu", name, up ? "+=" : "-=", (unsigned long long)step);
+    if (up)
+        return arena_format(arena,
+                            "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned "
+                            "long long)%s + %lluull) : %s",
+                            name, high.text, name, (unsigned long long)step, name, (unsigned long long)step,
+                            high.text);
+    return arena_format(arena,
+                        "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned long "
+                        "long)%s - %lluull) : %s",
+                        name, name, high.text, (unsigned long long)step, name, (unsigned long long)step, high.text);
+}
+
+static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    enum { LOOP_BITS = 50 }; /* see emit_c_integer.c */
+    struct emit_value low = emit_index(emitter, stmt->low);
+    struct emit_value high = fixed_bound(emitter, stmt);
+    struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
+    bool up = stmt->step > 0, small_step = bits_of_step((uint64_t)llabs(stmt->step / 2)) < 16;
+    entry->bits = low.bits > LOOP_BITS || !small_step ? 63 : LOOP_BITS;
+    /* downwards the last value is above high: it is not negative if high is -1 or more */
+    entry->nonnegative =
+        up ? low.nonnegative : high.nonnegative || (high.constant && high.number.i == -1);
+    statement_line(emitter, stmt,
+                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", entry->name, low.text,
+                                entry->name, up ? "<" : ">", high.text,
+                                loop_advance(emitter, stmt, entry->name, high)));
+    if (emitter->loop_count < JIT_TRAP_LOOPS)
+        emitter->loops[emitter->loop_count] = stmt->symbol;
+    emitter->loop_count++;
+    inner_block(emitter, stmt->body);
+    emitter->loop_count--;
+    emit_line(emitter, "}");
+}
+
+static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    const char *before;
+    struct emit_value condition = emit_aside(emitter, stmt->value, &before);
+    if (!before) {
+        statement_line(emitter, stmt, arena_format(&emitter->arena, "while (%s) {", condition.text));
+    } else {
+        statement_line(emitter, stmt, "for (;;) {");
+        text_string(emitter->out, before);
+        emitter->indent++;
+        emit_line(emitter, "if (!%s)", emit_operand(emitter, condition, EMIT_UNARY));
+        emit_line(emitter, "    break;");
+        emitter->indent--;
+    }
+    inner_block(emitter, stmt->body);
+    emit_line(emitter, "}");
+}
+
+/* An otherwise that is one IF alone goes on in the same chain, where its condition needs no statements before. */
+static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_value condition = emit_shallow(emitter, stmt->value);
+    statement_line(emitter, stmt, arena_format(&emitter->arena, "if (%s) {", condition.text));
+    inner_block(emitter, stmt->body);
+    const struct ir_stmt *rest = stmt->otherwise;
+    for (; rest && rest->kind == IR_IF && !rest->next; rest = rest->otherwise) {
+        const char *before;
+        condition = emit_aside(emitter, rest->value, &before);
+        if (before) {
+            emit_line(emitter, "} else {");
+            text_string(emitter->out, before);
+            emitter->indent++;
+            emit_line(emitter, "if (%s) {", condition.text);
+            inner_block(emitter, rest->body);
+            if (rest->otherwise) {
+                emit_line(emitter, "} else {");
+                inner_block(emitter, rest->otherwise);
+            }
+            emit_line(emitter, "}");
+            emitter->indent--;
+            rest = NULL;
+            break;
+        }
+        statement_line(emitter, rest, arena_format(&emitter->arena, "} else if (%s) {", condition.text));
+        inner_block(emitter, rest->body);
+    }
+    if (rest) {
+        emit_line(emitter, "} else {");
+        inner_block(emitter, rest);
+    }
+    emit_line(emitter, "}");
+}
+
+static void emit_store(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    akg_dtype dtype = stmt->access.buffer->dtype;
+    const char *target = emit_access(emitter, &stmt->access).text;
+    struct emit_value value = emit_shallow(emitter, stmt->value);
+    statement_line(
+        emitter, stmt,
+        arena_format(&emitter->arena, "%s = %s;", target, emit_stored(emitter, dtype, value)));
+}
+
+/* LET and VARIABLE. */
+static void emit_declaration(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
+    struct emit_value value = emit_shallow(emitter, stmt->value);
+    bool fixed = stmt->kind == IR_LET;
+    akg_dtype dtype = stmt->symbol->dtype;
+    entry->bits = fixed ? value.bits : dtype_is_float(dtype) ? 0 : emit_dtype_bits(dtype);
+    entry->nonnegative = fixed ? value.nonnegative : !dtype_is_signed(dtype);
+    statement_line(emitter, stmt,
+                   arena_format(&emitter->arena, "%s%s %s = %s;", fixed ? "const " : "", emit_type(dtype),
+                                entry->name, value.text));
+    if (!entry->read)
+        emit_line(emitter, "(void)%s;", entry->name);
+}
+
+static void emit_assert(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_value condition = emit_shallow(emitter, stmt->value);
+    statement_line(
+        emitter, stmt,
+        arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
+    emit_trap(emitter, arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(emitter, EMIT_TRAP),
+                                    stmt->site));
+}
+
+/* ---- zeroing --------------------------------------------------------------------------- */
+
+/* The extent of an axis as it may stand in a product. */
+static const char *factor(struct emitter *emitter, const struct ir_buffer *buffer, int axis)
+{
+    return emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY);
+}
+
+static void clear_contiguous(struct emitter *emitter, const struct ir_buffer *buffer)
+{
+    struct arena *arena = &emitter->arena;
+    const char *count = NULL;
+    for (int axis = 0; axis < buffer->rank; axis++)
+        count = count ? arena_format(arena, "%s * %s", count, factor(emitter, buffer, axis))
+                      : factor(emitter, buffer, axis);
+    const char *size = arena_format(arena, "sizeof(%s)", dtype_table[buffer->dtype].c_storage);
+    if (count)
+        size = arena_format(arena, "%s * %s", count, size);
+    emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(emitter, EMIT_MEMSET),
+              emitter->buffers[buffer->index].name, size);
+}
+
+static void clear_strided(struct emitter *emitter, const struct ir_buffer *buffer)
+{
+    struct arena *arena = &emitter->arena;
+    struct emit_buffer *entry = &emitter->buffers[buffer->index];
+    const char *offset = "0";
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        entry->strides_used |= 1u << axis;
+        const char *term = arena_format(arena, "z%d_ * %s_stride%d_", axis, entry->name, axis);
+        offset = axis ? arena_format(arena, "%s + %s", offset, term) : term;
+        emit_line(emitter, "for (long long z%d_ = 0; z%d_ < %s; z%d_++)", axis, axis,
+                  factor(emitter, buffer, axis), axis);
+        emitter->indent++;
+    }
+    emit_line(emitter, "%s[%s] = 0;", entry->name, offset);
+    emitter->indent -= buffer->rank;
+}
+
+static void emit_clear(struct emitter *emitter, const struct ir_buffer *buffer)
+{
+    emitter->buffers[buffer->index].used = true;
+    if (buffer->contiguous)
+        clear_contiguous(emitter, buffer);
+    else
+        clear_strided(emitter, buffer);
+}
+
+/* ---- blocks ----------------------------------------------------------------------------- */
+
+static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    switch (stmt->kind) {
+    case IR_FOR:
+        emit_for(emitter, stmt);
+        break;
+    case IR_WHILE:
+        emit_while(emitter, stmt);
+        break;
+    case IR_IF:
+        emit_if(emitter, stmt);
+        break;
+    case IR_STORE:
+        emit_store(emitter, stmt);
+        break;
+    case IR_LET:
+    case IR_VARIABLE:
+        emit_declaration(emitter, stmt);
+        break;
+    case IR_ASSIGN: {
+        const char *value = emit_shallow(emitter, stmt->value).text;
+        const char *name = entry_of(emitter, stmt->symbol)->name;
+        statement_line(emitter, stmt, arena_format(&emitter->arena, "%s = %s;", name, value));
+        break;
+    }
+    case IR_ALLOCATE:
+        if (stmt->access.buffer->clear)
+            emit_clear(emitter, stmt->access.buffer);
+        break;
+    case IR_BREAK:
+        statement_line(emitter, stmt, "break;");
+        break;
+    case IR_CONTINUE:
+        statement_line(emitter, stmt, "continue;");
+        break;
+    case IR_ASSERT:
+        emit_assert(emitter, stmt);
+        break;
+    }
+}
+
+static void emit_block(struct emitter *emitter, const struct ir_stmt *first)
+{
+    if (emitter->indent > EMIT_DEEPEST_BLOCK)
+        emit_too_deep(emitter);
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        emit_statement(emitter, stmt);
+}
+
+/* ---- the local variables above the body ------------------------------------------------------ */
+
+static void declare_extents(struct emitter *emitter)
+{
+    const struct ir_kernel *kernel = emitter->kernel;
+    emitter->in_shape = true;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = kernel->buffers.items[k];
+        struct emit_buffer *entry = &emitter->buffers[k];
+        for (int axis = 0; axis < buffer->rank; axis++)
+            if (entry->extents_used & 1u << axis) {
+                const char *value = emit_index(emitter, buffer->shape[axis]).text;
+                emit_line(emitter, "const long long %s_dim%d_ = %s;", entry->name, axis, value);
+            }
+    }
+    emitter->in_shape = false;
+}
+
+static void declare_symbols(struct emitter *emitter)
+{
+    const struct ir_kernel *kernel = emitter->kernel;
+    for (int k = 0; k < kernel->dims.count; k++) {
+        const struct emit_symbol *entry = entry_of(emitter, kernel->dims.items[k]);
+        if (entry->used)
+            emit_line(emitter, "const long long %s = frame->dims[%d];", entry->name, k);
+    }
+    for (int k = 0; k < kernel->attributes.count; k++) {
+        const struct ir_symbol *symbol = kernel->attributes.items[k];
+        const struct emit_symbol *entry = entry_of(emitter, symbol);
+        if (!entry->used)
+            continue;
+        struct emit_value value =
+            emit_name(arena_format(&emitter->arena, "frame->scalars[%d].%s", k,
+                                   dtype_is_float(symbol->dtype) ? "d" : "i"));
+        value = emit_cast(emitter, symbol->dtype, dtype_is_float(symbol->dtype) ? AKG_FLOAT64 : AKG_INT64, value);
+        emit_line(emitter, "const %s %s = %s;", emit_type(symbol->dtype), entry->name, value.text);
+    }
+}
+
+static void declare_buffers(struct emitter *emitter)
+{
+    const struct ir_kernel *kernel = emitter->kernel;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = kernel->buffers.items[k];
+        const struct emit_buffer *entry = &emitter->buffers[k];
+        if (entry->used)
+            emit_line(emitter, "%s%s *%s = frame->data[%d];", buffer->role == IR_INPUT ? "const " : "",
+                      dtype_table[buffer->dtype].c_storage, entry->name, k);
+        for (int axis = 0; axis < buffer->rank; axis++)
+            if (entry->strides_used & 1u << axis)
+                emit_line(emitter, "const long long %s_stride%d_ = frame->strides[%d][%d];", entry->name, axis, k,
+                          axis);
+    }
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+static bool note_reads(struct ir_expr *expr, void *context)
+{
+    struct emitter *emitter = context;
+    if (expr->kind == IR_SYMBOL)
+        entry_of(emitter, expr->symbol)->read = true;
+    return true;
+}
+
+/* Names what the body declares and notes what it reads. */
+static void scan_block(struct emitter *emitter, struct ir_stmt *first, int depth)
+{
+    if (depth > EMIT_DEEPEST_BLOCK)
+        emit_too_deep(emitter);
+    for (struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
+            entry_of(emitter, stmt->symbol)->name = emit_identifier(emitter, stmt->symbol->name);
+        ir_stmt_expressions(stmt, note_reads, emitter);
+        scan_block(emitter, stmt->body, depth + 1);
+        scan_block(emitter, stmt->otherwise, depth + 1);
+    }
+}
+
+static void name_all(struct emitter *emitter)
+{
+    enum { DIM_BITS = 48 }; /* see emit_c_integer.c */
+    const struct ir_kernel *kernel = emitter->kernel;
+    emitter->buffers = arena_array(&emitter->arena, struct emit_buffer, kernel->buffers.count);
+    emitter->symbols = arena_array(&emitter->arena, struct emit_symbol, kernel->slot_count);
+    for (int k = 0; k < kernel->buffers.count; k++)
+        emitter->buffers[k].name = emit_identifier(emitter, kernel->buffers.items[k]->name);
+    for (int k = 0; k < kernel->dims.count; k++)
+        *entry_of(emitter, kernel->dims.items[k]) =
+            (struct emit_symbol){.name = emit_identifier(emitter, kernel->dims.items[k]->name),
+                                 .bits = DIM_BITS,
+                                 .nonnegative = true};
+    for (int k = 0; k < kernel->attributes.count; k++) {
+        const struct ir_symbol *symbol = kernel->attributes.items[k];
+        bool real = dtype_is_float(symbol->dtype);
+        *entry_of(emitter, symbol) = (struct emit_symbol){.name = emit_identifier(emitter, symbol->name),
+                                                          .bits = real ? 0 : emit_dtype_bits(symbol->dtype),
+                                                          .nonnegative = !real && !dtype_is_signed(symbol->dtype)};
+    }
+    scan_block(emitter, kernel->body, 0);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+static void emit_all(struct emitter *emitter, struct text *out)
+{
+    const struct ir_kernel *kernel = emitter->kernel;
+    name_all(emitter);
+
+    capture_begin(emitter);
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
+            emit_clear(emitter, kernel->buffers.items[k]);
+    emit_block(emitter, kernel->body);
+    const char *body = capture_end(emitter);
+
+    capture_begin(emitter);
+    declare_extents(emitter);
+    const char *extents = capture_end(emitter);
+
+    capture_begin(emitter);
+    declare_symbols(emitter);
+    if (extents)
+        text_string(emitter->out, extents);
+    declare_buffers(emitter);
+    const char *locals = capture_end(emitter);
+
+    emit_prelude(emitter, out);
+    text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
+                emitter->options->entry, locals ? locals : "", locals && body ? "\n" : "", body ? body : "");
+}
+
+bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
+            struct text *complaint)
+{
+    struct emit_capture bottom;
+    struct emitter emitter = {
+        .kernel = kernel, .options = options, .out = out, .captures = &bottom};
+
+    memset(&bottom, 0, sizeof bottom);
+    arena_init(&emitter.arena, &emitter.escape);
+    int escaped = setjmp(emitter.escape);
+    if (escaped == 0) {
+        emitter.library_used = emit_library_marks(&emitter);
+        emit_all(&emitter, out);
+    } else if (escaped == EMIT_ESCAPE_MEMORY) {
+        out->failed = true;
+    } else {
+        text_format(complaint, "the kernel is nested too deeply (more than %d operations or %d blocks)",
+                    EMIT_DEEPEST_EXPRESSION, EMIT_DEEPEST_BLOCK);
+    }
+    captures_free(&bottom);
+    arena_free(&emitter.arena);
+    return escaped != EMIT_ESCAPE_NESTING;
+}

@@ -1,0 +1,174 @@
+/*
+ * emit_c_prelude.c: what stands above the kernel in emitted C, and the names in it.
+ *
+ * Consumes the marks that the other files left (which library functions and snippets are used);
+ * produces declarations of just those. The structs repeat frame.h; a unit test compares their layout.
+ */
+#include "emit_c_private.h"
+#include "scalar_library.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name, *text;
+} snippets[EMIT_SNIPPET_COUNT] = {
+    [EMIT_MIN_INT64] = {"akg_min_int64", "static long long akg_min_int64(long long a, long long b)\n"
+                                         "{\n"
+                                         "    return b < a ? b : a;\n"
+                                         "}\n"},
+    [EMIT_MIN_UINT64] = {"akg_min_uint64",
+                         "static unsigned long long akg_min_uint64(unsigned long long a, unsigned long long b)\n"
+                         "{\n"
+                         "    return b < a ? b : a;\n"
+                         "}\n"},
+    [EMIT_MAX_INT64] = {"akg_max_int64", "static long long akg_max_int64(long long a, long long b)\n"
+                                         "{\n"
+                                         "    return a < b ? b : a;\n"
+                                         "}\n"},
+    [EMIT_MAX_UINT64] = {"akg_max_uint64",
+                         "static unsigned long long akg_max_uint64(unsigned long long a, unsigned long long b)\n"
+                         "{\n"
+                         "    return a < b ? b : a;\n"
+                         "}\n"},
+    [EMIT_ABS_INT64] = {"akg_abs_int64", "static long long akg_abs_int64(long long a)\n"
+                                         "{\n"
+                                         "    return a < 0 ? (long long)(0ull - a) : a;\n"
+                                         "}\n"},
+    [EMIT_SIGN_INT64] = {"akg_sign_int64", "static int akg_sign_int64(long long a)\n"
+                                           "{\n"
+                                           "    return (a > 0) - (a < 0);\n"
+                                           "}\n"},
+    [EMIT_INFINITY] = {"akg_infinity.value", "static const union {\n"
+                                             "    unsigned long long bits;\n"
+                                             "    double value;\n"
+                                             "} akg_infinity = {0x7ff0000000000000ull};\n"},
+    [EMIT_NAN] = {"akg_nan.value", "static const union {\n"
+                                   "    unsigned long long bits;\n"
+                                   "    double value;\n"
+                                   "} akg_nan = {0x7ff8000000000000ull};\n"},
+    [EMIT_TRAP] = {"akg_trap", "static int akg_trap(struct akg_trap *trap, int site)\n"
+                               "{\n"
+                               "    trap->site = site;\n"
+                               "    return 1;\n"
+                               "}\n"},
+    [EMIT_TRAP_INDEX] = {"akg_trap_index",
+                         "static int akg_trap_index(struct akg_trap *trap, int site, int axis, long long index,\n"
+                         "                          long long extent)\n"
+                         "{\n"
+                         "    trap->site = site;\n"
+                         "    trap->axis = axis;\n"
+                         "    trap->index = index;\n"
+                         "    trap->extent = extent;\n"
+                         "    return 1;\n"
+                         "}\n"},
+    [EMIT_MEMSET] = {"memset", "void *memset(void *destination, int value, unsigned long size);\n"},
+};
+
+const char *emit_snippet(struct emitter *emitter, enum emit_snippet snippet)
+{
+    emitter->snippets |= 1u << snippet;
+    return snippets[snippet].name;
+}
+
+bool *emit_library_marks(struct emitter *emitter)
+{
+    int count = 0;
+    while (scalar_library[count].name)
+        count++;
+    return arena_array(&emitter->arena, bool, count);
+}
+
+const char *emit_library(struct emitter *emitter, const char *name)
+{
+    int row = 0;
+    while (strcmp(scalar_library[row].name, name) != 0)
+        row++;
+    emitter->library_used[row] = true;
+    return scalar_library[row].name;
+}
+
+static const char structs[] = "struct akg_trap {\n"
+                              "    long long site, axis, index, extent;\n"
+                              "    long long loops[16];\n"
+                              "};\n"
+                              "union akg_scalar {\n"
+                              "    long long i;\n"
+                              "    double d;\n"
+                              "};\n"
+                              "struct akg_frame {\n"
+                              "    void **data;\n"
+                              "    const long long *dims;\n"
+                              "    const long long *const *strides;\n"
+                              "    const union akg_scalar *scalars;\n"
+                              "    struct akg_trap *trap;\n"
+                              "};\n\n";
+_Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
+
+void emit_prelude(struct emitter *emitter, struct text *out)
+{
+    bool any = false;
+
+    text_string(out, structs);
+    for (int row = 0; scalar_library[row].name; row++)
+        if (emitter->library_used[row]) {
+            text_format(out, "%s\n", scalar_library[row].prototype);
+            any = true;
+        }
+    for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
+        if (emitter->snippets & 1u << k) {
+            text_string(out, snippets[k].text);
+            any = true;
+        }
+    if (any)
+        text_char(out, '\n');
+}
+
+/* ---- names ------------------------------------------------------------------ */
+
+/* Keywords of C (of later standards too), of GNU C and of libtcc, macros that compilers predefine, and what the
+ * emitted text itself uses. The names of scalar_library count as well. */
+static const char *const reserved[] = {
+    "alignas",      "alignof",  "asm",      "auto",     "bool",          "break",        "case",     "char",
+    "const",        "continue", "constexpr", "default", "do",            "double",       "else",     "enum",
+    "extern",       "false",    "float",    "for",      "frame",         "goto",         "i386",     "if",
+    "inline",       "int",      "linux",    "long",     "main",          "memcpy",       "memmove",  "memset",
+    "nullptr",      "register", "restrict", "return",   "short",         "signed",       "sizeof",   "static",
+    "static_assert", "struct",  "switch",   "thread_local", "true",      "typedef",      "typeof",   "typeof_unqual",
+    "union",        "unix",     "unsigned", "void",     "volatile",      "while"};
+
+static bool is_reserved(const struct emitter *emitter, const char *name)
+{
+    if (strncmp(name, "akg_", 4) == 0 || strcmp(name, emitter->options->entry) == 0)
+        return true;
+    if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
+        return true;
+    for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+        if (strcmp(name, reserved[k]) == 0)
+            return true;
+    for (int row = 0; scalar_library[row].name; row++)
+        if (strcmp(name, scalar_library[row].name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_plain(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return length > 0 && length <= 100 && name[length] == 0 && !(name[0] >= '0' && name[0] <= '9');
+}
+
+const char *emit_identifier(struct emitter *emitter, const char *name)
+{
+    if (!is_plain(name))
+        return arena_format(&emitter->arena, "name%d_", ++emitter->odd_names);
+    if (name[strlen(name) - 1] == '_' || is_reserved(emitter, name))
+        return arena_format(&emitter->arena, "%s_", name);
+    return name;
+}
+
+const char *emit_type(akg_dtype dtype)
+{
+    if (dtype == AKG_BOOL)
+        return "int";
+    return dtype_is_half(dtype) ? "float" : dtype_table[dtype].c_storage;
+}

@@ -1,0 +1,170 @@
+/*
+ * emit_c_private.h: what the files of the C emitter share and nobody else includes.
+ */
+#ifndef JIT_EMIT_C_PRIVATE_H
+#define JIT_EMIT_C_PRIVATE_H
+
+#include "emit_c.h"
+#include "frame.h"
+
+/* How tightly a piece of C text binds, loosest first. `!x` stands low, so that it gets parentheses
+ * everywhere but in logic (gcc warns of `!a == b`). */
+enum emit_precedence {
+    EMIT_CHOICE,
+    EMIT_OR,
+    EMIT_AND,
+    EMIT_NOT,
+    EMIT_BITS, /* & ^ |, always in parentheses when nested */
+    EMIT_EQUAL,
+    EMIT_LESS,
+    EMIT_SHIFT,
+    EMIT_ADD,
+    EMIT_MULTIPLY,
+    EMIT_UNARY,
+    EMIT_PRIMARY
+};
+
+/* Limits on the text, far below where libtcc fails (its value stack holds 256 operands). */
+enum { EMIT_DEEPEST_OPERAND = 32, EMIT_DEEPEST_EXPRESSION = 3000, EMIT_DEEPEST_BLOCK = 1000 };
+
+/*
+ * The C text of an expression, and what is known of its value. The text has no side effects and may be evaluated
+ * later, or not at all, as long as no statement of the kernel comes between.
+ *
+ * Its C type is that of the dtype where it matters: 32 bits unsigned and all 64-bit integers have their own type;
+ * narrower integers and bool any type that holds them; halves are floats. Constants of int64 may be plain int.
+ */
+struct emit_value {
+    const char *text;
+    enum emit_precedence precedence;
+    /* The same without the last conversion, or NULL: unsigned arithmetic not yet cast back to its signed
+     * type, or the bits of a half not yet widened to float. */
+    const char *raw;
+    enum emit_precedence raw_precedence;
+    int depth;         /* of the text's nesting */
+    int bits;          /* signed integers: -2^bits <= value < 2^bits */
+    bool nonnegative;  /* signed integers */
+    bool simple;       /* a name or a constant: may be repeated */
+    bool constant;     /* is `number` */
+    union dtype_value number;
+};
+
+/* Per symbol, by its slot. */
+struct emit_symbol {
+    const char *name; /* in C */
+    bool used;        /* in the text that was emitted: DIM, ATTRIBUTE */
+    bool read;        /* anywhere in the kernel: LET, VARIABLE */
+    int bits;
+    bool nonnegative;
+};
+
+/* Per buffer, by its index. */
+struct emit_buffer {
+    const char *name;
+    bool used;
+    unsigned strides_used, extents_used; /* bits per axis: those that have a local variable */
+};
+
+/* Statements that an expression needs before it, kept aside. */
+struct emit_capture {
+    struct text text;
+    struct text *outer;
+    struct emit_capture *below, *above;
+};
+
+struct emitter {
+    const struct ir_kernel *kernel;
+    const struct emit_c_options *options;
+    struct arena arena;
+    jmp_buf escape;
+    struct text *out; /* where statements go */
+    struct emit_capture *captures; /* the innermost; those above are kept for reuse */
+    struct emit_symbol *symbols;
+    struct emit_buffer *buffers;
+    bool *library_used;  /* rows of scalar_library */
+    unsigned snippets;   /* bits of emit_snippets */
+    int indent, line, temporaries, odd_names, depth;
+    bool in_index;  /* inside indices and loop bounds */
+    bool in_shape;  /* inside a shape, which the call has evaluated already: nothing is checked */
+    const struct ir_symbol *loops[JIT_TRAP_LOOPS];
+    int loop_count;
+};
+
+enum { EMIT_ESCAPE_MEMORY = 1, EMIT_ESCAPE_NESTING };
+
+/* ---- emit_c.c ------------------------------------------------------------ */
+
+/* One line of the current block. */
+void emit_line(struct emitter *emitter, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* `return` lines of a trap, inside the block of its `if`. */
+void emit_trap(struct emitter *emitter, const char *call);
+/* emit_shallow with its statements aside, one level deeper; NULL in *before when there are none. */
+struct emit_value emit_aside(struct emitter *emitter, const struct ir_expr *expr, const char **before);
+_Noreturn void emit_too_deep(struct emitter *emitter);
+
+/* ---- emit_c_expression.c -------------------------------------------------- */
+
+/* The value of an expression; statements that it needs go to emitter->out. */
+struct emit_value emit_expression(struct emitter *emitter, const struct ir_expr *expr);
+/* The same, kept in a temporary when it is nested too deeply to be an operand. */
+struct emit_value emit_shallow(struct emitter *emitter, const struct ir_expr *expr);
+/* The same for indices and loop bounds, whose arithmetic is plain (see emit_c_integer.c). */
+struct emit_value emit_index(struct emitter *emitter, const struct ir_expr *expr);
+/* "a[i * K + k]", tested where that is asked for. */
+struct emit_value emit_access(struct emitter *emitter, const struct ir_access *access);
+/* The extent of an axis: a number, the name of a dim, or a local variable for what is more. */
+struct emit_value emit_extent(struct emitter *emitter, const struct ir_buffer *buffer, int axis);
+struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value);
+/* The text to assign to an element of that dtype. */
+const char *emit_stored(struct emitter *emitter, akg_dtype dtype, struct emit_value value);
+/* Text to be stood where only what binds as tightly may stand. */
+const char *emit_operand(struct emitter *emitter, struct emit_value value, enum emit_precedence precedence);
+struct emit_value emit_hoist(struct emitter *emitter, akg_dtype dtype, struct emit_value value);
+struct emit_value emit_constant(struct emitter *emitter, akg_dtype dtype, union dtype_value number);
+struct emit_value emit_name(const char *name);
+/* A call of a function of the library with `count` arguments. */
+struct emit_value emit_call(struct emitter *emitter, const char *function, int count, const struct emit_value *arguments);
+/* Text of one operation on values; `depth` and the rest follow from the operands. */
+struct emit_value emit_made(int depth, const char *text, enum emit_precedence precedence);
+int emit_depth(const struct emit_value *values, int count);
+
+/* ---- emit_c_integer.c ------------------------------------------------------- */
+
+struct emit_value emit_integer_operation(struct emitter *emitter, const struct ir_expr *expr,
+                                         struct emit_value *operands);
+/* (type)(value), where it changes anything. */
+struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value);
+int emit_dtype_bits(akg_dtype dtype);
+
+/* ---- emit_c_prelude.c ------------------------------------------------------- */
+
+/* Small functions and constants that emitted text defines for itself when it needs them. */
+enum emit_snippet {
+    EMIT_MIN_INT64,
+    EMIT_MIN_UINT64,
+    EMIT_MAX_INT64,
+    EMIT_MAX_UINT64,
+    EMIT_ABS_INT64,
+    EMIT_SIGN_INT64,
+    EMIT_INFINITY,
+    EMIT_NAN,
+    EMIT_TRAP,
+    EMIT_TRAP_INDEX,
+    EMIT_MEMSET,
+    EMIT_SNIPPET_COUNT
+};
+
+/* Notes that the text uses it and gives its name. */
+const char *emit_snippet(struct emitter *emitter, enum emit_snippet snippet);
+/* The same for a function of scalar_library. */
+const char *emit_library(struct emitter *emitter, const char *name);
+bool *emit_library_marks(struct emitter *emitter);
+/* Structs, prototypes and snippets. */
+void emit_prelude(struct emitter *emitter, struct text *out);
+/* A C identifier for a name of the kernel: the name itself, or followed by `_`. No two names give the same, and every
+ * other name that the emitter makes up ends in `_` after something that is itself free. */
+const char *emit_identifier(struct emitter *emitter, const char *name);
+/* The type of a local variable. */
+const char *emit_type(akg_dtype dtype);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * instance.c: the in-memory kernel cache: finding, making and publishing specialisations.
+ *
+ * Readers walk a list that is only ever prepended to, without a lock; makers of one kernel wait for each
+ * other, so that a signature is compiled once.
+ */
+#include <string.h>
+
+#include "pipeline.h"
+
+const struct jit_instance *jit_find_instance(struct akg_kernel *kernel, uint64_t hash, const void *key,
+                                             size_t key_length)
+{
+    const struct jit_instance *instance = atomic_load_explicit(&kernel->instances, memory_order_acquire);
+
+    for (; instance; instance = instance->next)
+        if (instance->hash == hash && instance->key_length == key_length &&
+            memcmp(instance->key, key, key_length) == 0)
+            return instance;
+    return NULL;
+}
+
+struct instance_making {
+    struct akg_kernel *kernel;
+    const struct jit_request *request;
+    struct jit_instance *instance;
+    akg_diagnostics *diagnostics;
+    bool retry;
+};
+
+/* The stages for one signature; escapes when memory runs out. */
+static akg_status instance_build(struct instance_making *making)
+{
+    struct akg_kernel *kernel = making->kernel;
+    struct jit_instance *instance = making->instance;
+    struct elaborate_result result = {0};
+
+    pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments, false,
+                        &result, making->diagnostics);
+    if (result.retry) {
+        for (int i = 0; i < kernel->function->parameter_count; i++)
+            if (result.needs_constant[i])
+                atomic_store(&kernel->needs_constant[i], true);
+        making->retry = true;
+        return AKG_OK;
+    }
+    if (!result.kernel)
+        return AKG_ERROR_CALL;
+    instance->kernel = result.kernel;
+    sites_number(instance->kernel, &instance->sites);
+    instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
+                                                      making->request->key_length);
+    instance->key_length = making->request->key_length;
+    instance->hash = making->request->hash;
+    instance->backend = making->request->backend;
+    if (instance->backend == JIT_BACKEND_INTERPRETER)
+        return AKG_OK;
+    return pipeline_generate(instance->kernel, making->request->trust_indices, &instance->code, making->diagnostics);
+}
+
+static akg_status instance_guarded(struct instance_making *making)
+{
+    jmp_buf escape;
+    akg_status status;
+
+    if (setjmp(escape)) {
+        making->instance->arena.escape = NULL;
+        diagnostics_set_escape(making->diagnostics, NULL);
+        return AKG_ERROR_MEMORY;
+    }
+    making->instance->arena.escape = &escape;
+    diagnostics_set_escape(making->diagnostics, &escape);
+    status = instance_build(making);
+    making->instance->arena.escape = NULL;
+    diagnostics_set_escape(making->diagnostics, NULL);
+    return status;
+}
+
+akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request *request,
+                             const struct jit_instance **instance, akg_diagnostics *diagnostics)
+{
+    struct instance_making making = {.kernel = kernel, .request = request, .diagnostics = diagnostics};
+    akg_status status;
+
+    *instance = NULL;
+    pthread_mutex_lock(&kernel->lock);
+    *instance = jit_find_instance(kernel, request->hash, request->key, request->key_length);
+    if (*instance) {
+        pthread_mutex_unlock(&kernel->lock);
+        return AKG_OK;
+    }
+    making.instance = memory_zeroed(1, sizeof *making.instance);
+    if (!making.instance) {
+        pthread_mutex_unlock(&kernel->lock);
+        return AKG_ERROR_MEMORY;
+    }
+    arena_init(&making.instance->arena, NULL);
+    status = instance_guarded(&making);
+    if (status == AKG_OK && !making.retry) {
+        making.instance->next = atomic_load_explicit(&kernel->instances, memory_order_relaxed);
+        atomic_store_explicit(&kernel->instances, making.instance, memory_order_release);
+        *instance = making.instance;
+    } else {
+        backend_tcc_free(&making.instance->code);
+        arena_free(&making.instance->arena);
+        memory_free(making.instance);
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return status;
+}

@@ -1,0 +1,412 @@
+/*
+ * module.c: jit_compile, and what can be asked of a module.
+ *
+ * jit_compile reads the text and elaborates every kernel once in its most general form (open dtypes, defaults),
+ * so that what is wrong with a program shows before its first call.
+ */
+#include "module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/memory.h"
+#include "../dsl/names.h"
+#include "pipeline.h"
+
+#define MODULE_MAX_GENERAL_RANK 4
+
+/* ---- reading files ------------------------------------------------------------------- */
+
+static void module_file_error(akg_diagnostics *diagnostics, const char *name, const char *what)
+{
+    diagnostic_add(diagnostics, MSG_SOURCE_FILE, (struct span){0}, name, what);
+}
+
+/* The bytes of a file into the arena; false with a message. */
+static bool module_read_file(struct arena *arena, const char *name, struct dsl_source *source,
+                             akg_diagnostics *diagnostics)
+{
+    FILE *file = memory_fail_here() ? NULL : fopen(name, "rb");
+    char *bytes = NULL;
+    size_t length = 0, capacity = 0;
+    bool good;
+
+    if (!file) {
+        module_file_error(diagnostics, name, "cannot be opened");
+        return false;
+    }
+    for (;;) {
+        if (length == capacity) {
+            char *more = capacity > DSL_MAX_SOURCE ? NULL : memory_resize(bytes, capacity = capacity * 2 + 4096);
+            if (!more)
+                break;
+            bytes = more;
+        }
+        size_t got = fread(bytes + length, 1, capacity - length, file);
+        length += got;
+        if (got == 0)
+            break;
+    }
+    good = feof(file) && !ferror(file) && !memory_fail_here();
+    fclose(file);
+    if (good) {
+        jmp_buf *escape = arena->escape, here;
+        if (setjmp(here)) {
+            memory_free(bytes);
+            longjmp(*escape, 1);
+        }
+        arena->escape = &here;
+        source->text = arena_copy(arena, bytes ? bytes : "", length);
+        source->length = length;
+        arena->escape = escape;
+    } else {
+        module_file_error(diagnostics, name, length > DSL_MAX_SOURCE ? "is too long" : "cannot be read");
+    }
+    memory_free(bytes);
+    return good;
+}
+
+/* ---- checking kernels in their general form --------------------------------------------- */
+
+/* Arguments with every tensor of unknown rank at `rank` (or the least rank it is asked for). */
+static struct dsl_argument *module_at_rank(struct arena *arena, const struct akg_kernel *kernel, int rank,
+                                           bool *free)
+{
+    const struct ast_function *function = kernel->function;
+    struct dsl_argument *arguments = arena_array(arena, struct dsl_argument, function->parameter_count + 1);
+
+    for (int i = 0; i < function->parameter_count; i++) {
+        int least = function->signature ? function->signature->least_ranks[i] : 0;
+        arguments[i] = kernel->general[i];
+        if (arguments[i].kind == DSL_TENSOR && arguments[i].rank < 0) {
+            arguments[i].rank = rank > least ? rank : least;
+            *free = true;
+        }
+        if (arguments[i].kind == DSL_TENSORS && arguments[i].items[0].rank < 0) {
+            struct dsl_argument *items = arena_array(arena, struct dsl_argument, arguments[i].count);
+            for (int k = 0; k < arguments[i].count; k++) {
+                items[k] = arguments[i].items[k];
+                items[k].rank = rank;
+            }
+            arguments[i].items = items;
+            *free = true;
+        }
+    }
+    return arguments;
+}
+
+/* Elaborates until no more constants are missing. */
+static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *arguments,
+                              struct elaborate_result *result, akg_diagnostics *diagnostics)
+{
+    struct akg_module *module = kernel->module;
+
+    for (int round = 0; round <= kernel->function->parameter_count; round++) {
+        pipeline_specialise(&module->arena, module->tree, kernel->function, arguments, true, result, diagnostics);
+        if (!result->retry)
+            return;
+        for (int i = 0; i < kernel->function->parameter_count; i++)
+            arguments[i].is_constant |= result->needs_constant[i];
+    }
+}
+
+static size_t module_trial(struct akg_kernel *kernel, int rank, struct elaborate_result *result, bool *free)
+{
+    akg_diagnostics *trial = diagnostics_create("", NULL, 0);
+    jmp_buf *escape = kernel->module->arena.escape, here;
+    size_t errors;
+
+    if (!trial)
+        longjmp(*escape, 1);
+    if (setjmp(here)) {
+        akg_diagnostics_free(trial);
+        longjmp(*escape, 1);
+    }
+    kernel->module->arena.escape = &here;
+    diagnostics_set_escape(trial, &here);
+    module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, free), result, trial);
+    errors = akg_diagnostics_error_count(trial);
+    kernel->module->arena.escape = escape;
+    akg_diagnostics_free(trial);
+    return errors;
+}
+
+static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diagnostics)
+{
+    struct arena *arena = &kernel->module->arena;
+    struct elaborate_result scratch;
+    struct dsl_argument *arguments;
+    bool free = false;
+    int rank = 2;
+
+    kernel->general = elaborate_general(arena, kernel->function);
+    arguments = module_at_rank(arena, kernel, rank, &free);
+    if (free) {
+        /* which rank is meant shows in which one fits */
+        bool fits2 = module_trial(kernel, 2, &scratch, &free) == 0;
+        bool fits1 = module_trial(kernel, 1, &scratch, &free) == 0;
+        kernel->rank_free = fits1 && fits2;
+        rank = fits2 ? 2 : 1;
+        for (int other = 3; !fits1 && !fits2 && other <= MODULE_MAX_GENERAL_RANK; other++)
+            if (module_trial(kernel, other, &scratch, &free) == 0) {
+                rank = other;
+                break;
+            }
+        arguments = module_at_rank(arena, kernel, rank, &free);
+    }
+    module_specialise(kernel, arguments, &kernel->general_result, diagnostics);
+    kernel->general_kernel = kernel->general_result.kernel;
+    if (!kernel->general_kernel)
+        return;
+    /* and once more without the optional tensors: that side must be right too */
+    for (int i = 0; i < kernel->function->parameter_count; i++) {
+        const struct ast_expr *initial = kernel->function->parameters[i].initial;
+        if (!initial || initial->kind != AST_NONE)
+            continue;
+        arguments[i] = (struct dsl_argument){.kind = DSL_NONE};
+        module_specialise(kernel, arguments, &scratch, diagnostics);
+        return;
+    }
+}
+
+static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)
+{
+    struct ast_function *function;
+    int count = 0;
+
+    for (function = module->tree->functions; function; function = function->next)
+        count++;
+    if (count == 0 && akg_diagnostics_error_count(diagnostics) == 0)
+        diagnostic_add(diagnostics, MSG_NO_FUNCTIONS, (struct span){1, 1, 1, 1});
+    module->kernels = arena_array(&module->arena, struct akg_kernel, count + 1);
+    for (function = module->tree->functions; function; function = function->next) {
+        struct akg_kernel *kernel = &module->kernels[module->kernel_count];
+        if (function->broken || function->is_helper)
+            continue;
+        kernel->module = module;
+        kernel->function = function;
+        kernel->needs_constant = arena_array(&module->arena, atomic_bool, function->parameter_count + 1);
+        pthread_mutex_init(&kernel->lock, NULL);
+        module->kernel_count++;
+        module_check_kernel(kernel, diagnostics);
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void module_free(struct akg_module *module)
+{
+    for (int i = 0; i < module->kernel_count; i++) {
+        struct jit_instance *instance = atomic_load(&module->kernels[i].instances), *next;
+        for (; instance; instance = next) {
+            next = instance->next;
+            backend_tcc_free(&instance->code);
+            arena_free(&instance->arena);
+            memory_free(instance);
+        }
+        pthread_mutex_destroy(&module->kernels[i].lock);
+    }
+    arena_free(&module->arena);
+    memory_free(module);
+}
+
+/* Everything that may run out of memory; escapes then. False: the source could not be read. */
+static bool module_build(struct akg_module *module, const jit_source *source, const jit_options *options,
+                         akg_diagnostics *diagnostics)
+{
+    const char *name = source->name ? source->name : "<text>";
+
+    module->source.name = arena_copy(&module->arena, name, strlen(name));
+    module->backend = options && options->backend ? options->backend : JIT_BACKEND_TCC;
+    if (source->text) {
+        module->source.text = arena_copy(&module->arena, source->text, source->length);
+        module->source.length = source->length;
+    }
+    diagnostics_set_warnings_are_errors(diagnostics, options && options->warnings_are_errors);
+    module->tree = pipeline_read(&module->arena, &module->source, diagnostics);
+    if (module->tree)
+        module_check(module, diagnostics);
+    return module->tree != NULL;
+}
+
+struct module_reading {
+    struct akg_module *module;
+    akg_diagnostics *diagnostics;
+    jit_source source;
+    akg_status status;
+};
+
+/* With the text at hand: compiles it. */
+static void module_compile(struct module_reading *reading, const jit_options *options)
+{
+    jmp_buf escape;
+
+    if (setjmp(escape)) {
+        reading->status = AKG_ERROR_MEMORY;
+        return;
+    }
+    reading->module->arena.escape = &escape;
+    diagnostics_set_escape(reading->diagnostics, &escape);
+    module_build(reading->module, &reading->source, options, reading->diagnostics);
+    reading->status = akg_diagnostics_error_count(reading->diagnostics) ? AKG_ERROR_PROGRAM : AKG_OK;
+    for (size_t i = 0; i < akg_diagnostics_count(reading->diagnostics); i++)
+        if (strcmp(akg_diagnostics_at(reading->diagnostics, i)->name, "internal") == 0)
+            reading->status = AKG_ERROR_INTERNAL;
+}
+
+static bool module_load(struct module_reading *reading)
+{
+    jmp_buf escape;
+    struct dsl_source file = {0};
+
+    if (reading->source.text)
+        return true;
+    if (setjmp(escape)) {
+        reading->status = AKG_ERROR_MEMORY;
+        return false;
+    }
+    reading->module->arena.escape = &escape;
+    diagnostics_set_escape(reading->diagnostics, &escape);
+    if (!reading->source.name ||
+        !module_read_file(&reading->module->arena, reading->source.name, &file, reading->diagnostics)) {
+        reading->status = AKG_ERROR_IO;
+        return false;
+    }
+    reading->source.text = file.text;
+    reading->source.length = file.length;
+    return true;
+}
+
+akg_status jit_compile(const jit_source *source, const jit_options *options, akg_module **module,
+                       akg_diagnostics **diagnostics)
+{
+    struct module_reading reading = {.source = {0}, .status = AKG_OK};
+    const char *name = source && source->name ? source->name : "<text>";
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (!module || !source || (!source->text && !source->name))
+        return AKG_ERROR_USAGE;
+    *module = NULL;
+    reading.source = *source;
+    reading.module = memory_zeroed(1, sizeof *reading.module);
+    if (!reading.module)
+        return AKG_ERROR_MEMORY;
+    atomic_init(&reading.module->references, 1);
+    arena_init(&reading.module->arena, NULL);
+    reading.diagnostics = diagnostics_create(name, source->text, source->text ? source->length : 0);
+    if (reading.diagnostics && !source->text && module_load(&reading)) {
+        akg_diagnostics_free(reading.diagnostics);
+        reading.diagnostics = diagnostics_create(name, reading.source.text, reading.source.length);
+    }
+    if (!reading.diagnostics)
+        reading.status = AKG_ERROR_MEMORY;
+    else if (reading.status == AKG_OK)
+        module_compile(&reading, options);
+    reading.module->arena.escape = NULL;
+    if (reading.diagnostics) {
+        diagnostics_set_escape(reading.diagnostics, NULL);
+        if (reading.status == AKG_ERROR_MEMORY)
+            diagnostic_add(reading.diagnostics, MSG_MEMORY, (struct span){0});
+        diagnostics_hand_over(reading.diagnostics, diagnostics);
+    }
+    if (reading.status == AKG_OK)
+        *module = reading.module;
+    else
+        module_free(reading.module);
+    return reading.status;
+}
+
+akg_module *akg_module_retain(akg_module *module)
+{
+    if (module)
+        atomic_fetch_add_explicit(&module->references, 1, memory_order_relaxed);
+    return module;
+}
+
+void akg_module_release(akg_module *module)
+{
+    if (module && atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) == 1)
+        module_free(module);
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+size_t akg_module_kernel_count(const akg_module *module)
+{
+    return (size_t)module->kernel_count;
+}
+
+akg_kernel *akg_module_kernel_at(const akg_module *module, size_t index)
+{
+    return index < (size_t)module->kernel_count ? &module->kernels[index] : NULL;
+}
+
+akg_kernel *akg_module_kernel(const akg_module *module, const char *name)
+{
+    for (int i = 0; i < module->kernel_count; i++)
+        if (strcmp(module->kernels[i].function->name, name) == 0)
+            return &module->kernels[i];
+    return NULL;
+}
+
+const char *akg_kernel_name(const akg_kernel *kernel)
+{
+    return kernel->function->name;
+}
+
+const char *akg_kernel_documentation(const akg_kernel *kernel)
+{
+    return kernel->function->documentation;
+}
+
+bool akg_kernel_is_graph(const akg_kernel *kernel)
+{
+    return kernel->function->is_graph;
+}
+
+size_t akg_kernel_parameter_count(const akg_kernel *kernel)
+{
+    return (size_t)kernel->function->parameter_count;
+}
+
+bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter)
+{
+    const struct ast_parameter *row;
+    int rank = -1;
+    unsigned allowed = ~0u;
+
+    if (index >= (size_t)kernel->function->parameter_count)
+        return false;
+    row = &kernel->function->parameters[index];
+    parameter->name = row->name;
+    parameter->kind = kernel->general[index].kind == DSL_TENSORS  ? AKG_PARAMETER_VARIADIC
+                      : kernel->general[index].kind == DSL_TENSOR ? AKG_PARAMETER_TENSOR
+                                                                  : AKG_PARAMETER_ATTRIBUTE;
+    parameter->optional = row->initial != NULL;
+    if (row->annotation)
+        allowed = elaborate_annotation(row->annotation, &rank);
+    parameter->dtype =
+        allowed && !(allowed & (allowed - 1)) ? (akg_dtype)__builtin_ctz(allowed) : AKG_DTYPE_COUNT;
+    parameter->rank = kernel->general[index].kind == DSL_TENSOR ? kernel->general[index].rank : -1;
+    return true;
+}
+
+size_t akg_kernel_output_count(const akg_kernel *kernel)
+{
+    return kernel->general_kernel ? (size_t)kernel->general_kernel->results.count : 0;
+}
+
+const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index)
+{
+    return index < akg_kernel_output_count(kernel) ? kernel->general_kernel->results.items[index].name : NULL;
+}
+
+int jit_parameter_index(const struct akg_kernel *kernel, const char *name)
+{
+    for (int i = 0; i < kernel->function->parameter_count; i++)
+        if (strcmp(kernel->function->parameters[i].name, name) == 0)
+            return i;
+    return -1;
+}

@@ -1,0 +1,75 @@
+/*
+ * module.h: what is inside akg_module and akg_kernel: the checked functions of one source,
+ * and per function the specialisations made so far (the in-memory kernel cache).
+ */
+#ifndef JIT_MODULE_H
+#define JIT_MODULE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../dsl/elaborate.h"
+#include "../dsl/parse.h"
+#include "backend_tcc.h"
+#include "sites.h"
+
+/* One specialisation: a kernel's function for one signature, backend and trust. Immutable once published. */
+struct jit_instance {
+    struct jit_instance *next;
+    uint64_t hash;
+    const unsigned char *key; /* made by the caller (runtime/call.c); compared bytewise */
+    size_t key_length;
+    struct arena arena;
+    struct ir_kernel *kernel;
+    struct jit_sites sites;
+    jit_backend backend;
+    struct backend_code code; /* entry NULL for the interpreter */
+};
+
+struct akg_kernel {
+    akg_module *module;
+    const struct ast_function *function;
+    const struct dsl_argument *general;    /* per parameter: what its text tells */
+    const struct ir_kernel *general_kernel; /* analysed, for reports; NULL for helpers */
+    struct elaborate_result general_result;
+    bool rank_free;                         /* parameters of unknown rank take any */
+    _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
+    atomic_bool *needs_constant;            /* per parameter; only ever set */
+    pthread_mutex_t lock;                   /* held while an instance is made */
+};
+
+struct akg_module {
+    atomic_size_t references;
+    struct arena arena; /* text, tree, general kernels */
+    struct dsl_source source;
+    struct ast_module *tree;
+    struct akg_kernel *kernels;
+    int kernel_count;
+    jit_backend backend;
+};
+
+/* The instance with that key, or NULL. Never blocks. */
+const struct jit_instance *jit_find_instance(struct akg_kernel *kernel, uint64_t hash, const void *key,
+                                             size_t key_length);
+
+struct jit_request {
+    const struct dsl_argument *arguments; /* per parameter; is_constant where needs_constant says so */
+    jit_backend backend;
+    bool trust_indices;
+    uint64_t hash;
+    const void *key;
+    size_t key_length;
+};
+
+/*
+ * Makes and publishes an instance. *instance is NULL with AKG_OK when the request lacks constants:
+ * kernel->needs_constant has grown, and the caller asks again with them in its key. Errors of the arguments
+ * (dtypes, ranks, failed asserts) are AKG_ERROR_CALL.
+ */
+akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request *request,
+                             const struct jit_instance **instance, akg_diagnostics *diagnostics);
+
+/* The index of the kernel's parameter of that name, or -1. */
+int jit_parameter_index(const struct akg_kernel *kernel, const char *name);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * pipeline.c: every stage, in order.
+ */
+#include "pipeline.h"
+
+#include "analysis.h"
+#include "emit_c.h"
+
+#define PIPELINE_ENTRY "akg_kernel_entry"
+
+struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source, akg_diagnostics *diagnostics)
+{
+    struct ast_module *tree = parse_module(arena, source, diagnostics); /* scan, lay out, parse */
+
+    if (tree)
+        names_resolve(arena, tree, diagnostics); /* names, structure, signatures */
+    return tree;
+}
+
+/* A kernel that breaks the rules of the IR is our bug: reported as such, with what is broken. */
+static bool pipeline_verify(const struct ir_kernel *kernel, const char *stage, akg_diagnostics *diagnostics)
+{
+    struct text complaint;
+    bool good;
+
+    text_init(&complaint);
+    good = ir_verify(kernel, &complaint);
+    if (!good) {
+        struct diagnostic_entry *entry =
+            diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, "the loop IR is broken");
+        diagnostic_note(entry, "note: after %s of '%s': %s", stage, kernel->name,
+                        complaint.data ? complaint.data : "");
+        diagnostic_note(entry, "help: please report this with the source text");
+    }
+    text_free(&complaint);
+    return good;
+}
+
+void pipeline_specialise(struct arena *arena, const struct ast_module *tree, const struct ast_function *function,
+                         const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
+                         akg_diagnostics *diagnostics)
+{
+    elaborate(arena, tree, function, arguments, general, result, diagnostics);
+    if (!result->kernel)
+        return;
+    if (!pipeline_verify(result->kernel, "elaboration", diagnostics)) {
+        result->kernel = NULL;
+        return;
+    }
+    analysis_bounds(result->kernel);
+    analysis_initialisation(result->kernel, diagnostics);
+    analysis_hints(result->kernel, diagnostics);
+    if (!pipeline_verify(result->kernel, "the analyses", diagnostics))
+        result->kernel = NULL;
+}
+
+akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
+                             akg_diagnostics *diagnostics)
+{
+    struct emit_c_options options = {.entry = PIPELINE_ENTRY, .trust_indices = trust_indices};
+    struct text source, complaint;
+    akg_status status = AKG_ERROR_MEMORY;
+
+    text_init(&source);
+    text_init(&complaint);
+    if (!emit_c(&source, kernel, &options, &complaint)) {
+        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
+        status = AKG_ERROR_INTERNAL;
+    } else if (!source.failed) {
+        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, code, diagnostics);
+    }
+    text_free(&source);
+    text_free(&complaint);
+    return status;
+}

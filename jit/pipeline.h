@@ -1,0 +1,21 @@
+/*
+ * pipeline.h: the stages in order, from text to machine code. Reading pipeline.c is reading the architecture.
+ */
+#ifndef JIT_PIPELINE_H
+#define JIT_PIPELINE_H
+
+#include "module.h"
+
+/* text -> tree with its names bound. NULL when the source is refused as a whole. */
+struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source, akg_diagnostics *diagnostics);
+
+/* function + arguments -> analysed kernel, in result->kernel (NULL: errors, or result->retry). */
+void pipeline_specialise(struct arena *arena, const struct ast_module *tree, const struct ast_function *function,
+                         const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
+                         akg_diagnostics *diagnostics);
+
+/* analysed kernel -> machine code. */
+akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
+                             akg_diagnostics *diagnostics);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * report.c: what `akgrun check` says of a kernel: its signature with symbolic dims, and
+ * what a call must satisfy. Reads the general kernel; computes nothing of its own.
+ */
+#include <string.h>
+
+#include "module.h"
+
+struct report {
+    const struct akg_kernel *kernel;
+    const struct ir_kernel *ir;
+    struct text out;
+    akg_dtype classes[32]; /* type variables in order of appearance */
+    int class_count;
+};
+
+/* K_1, made because K was taken, is shown as K'. */
+static void report_dim_name(struct text *out, const char *name)
+{
+    size_t length = strlen(name);
+    const char *mark = strrchr(name, '_');
+    int primes = 0;
+
+    if (mark && mark > name && mark[1] >= '1' && mark[1] <= '9' && mark[2] == 0) {
+        primes = mark[1] - '0';
+        length = (size_t)(mark - name);
+    }
+    text_append(out, name, length);
+    text_repeat(out, '\'', primes);
+}
+
+static void report_expr(struct text *out, const struct ir_expr *expr, bool nested)
+{
+    const char *text;
+
+    switch (expr->kind) {
+    case IR_INTEGER:
+        text_format(out, "%lld", (long long)expr->integer);
+        return;
+    case IR_REAL:
+        text_double(out, expr->real);
+        return;
+    case IR_SYMBOL:
+        report_dim_name(out, expr->symbol->name);
+        return;
+    case IR_LOAD:
+        text_string(out, expr->access.buffer->name);
+        return;
+    case IR_OPERATION:
+        break;
+    }
+    text = operation_table[expr->operation].text;
+    if (expr->operation == OP_CAST) {
+        report_expr(out, expr->operands[0], nested);
+    } else if (expr->operation == OP_NOT || expr->operation == OP_NEG) {
+        text_string(out, expr->operation == OP_NOT ? "not " : "-");
+        report_expr(out, expr->operands[0], true);
+    } else if (expr->count == 2 && !((text[0] >= 'a' && text[0] <= 'z') && expr->operation != OP_AND &&
+                                     expr->operation != OP_OR)) {
+        if (nested)
+            text_char(out, '(');
+        report_expr(out, expr->operands[0], true);
+        text_format(out, " %s ", text);
+        report_expr(out, expr->operands[1], true);
+        if (nested)
+            text_char(out, ')');
+    } else {
+        text_format(out, "%s(", text);
+        for (int i = 0; i < expr->count; i++) {
+            if (i)
+                text_string(out, ", ");
+            report_expr(out, expr->operands[i], false);
+        }
+        text_char(out, ')');
+    }
+}
+
+/* float32, or T, T1, ... for a dtype that stayed open. */
+static void report_dtype(struct report *report, const struct ir_buffer *buffer)
+{
+    akg_dtype class = report->kernel->general_result.type_class[buffer->index];
+    int at = 0;
+
+    if (class == AKG_DTYPE_COUNT) {
+        text_string(&report->out, dtype_table[buffer->dtype].name);
+        return;
+    }
+    while (at < report->class_count && report->classes[at] != class)
+        at++;
+    if (at == report->class_count && at < 32)
+        report->classes[report->class_count++] = class;
+    text_char(&report->out, 'T');
+    if (at)
+        text_format(&report->out, "%d", at);
+}
+
+static const struct ir_buffer *report_same_shape(const struct report *report, const struct ir_buffer *buffer)
+{
+    for (int i = 0; i < report->ir->buffers.count; i++) {
+        const struct ir_buffer *other = report->ir->buffers.items[i];
+        bool same = other != buffer && (other->role == IR_INPUT || other->role == IR_INOUT) &&
+                    other->rank == buffer->rank;
+        for (int k = 0; same && k < buffer->rank; k++)
+            same = ir_expr_equal(other->shape[k], buffer->shape[k]);
+        if (same)
+            return other;
+    }
+    return NULL;
+}
+
+static bool report_rank_is_free(const struct report *report, const struct ir_buffer *buffer)
+{
+    const struct ir_buffer *source = buffer;
+
+    if (!report->kernel->rank_free)
+        return false;
+    if (buffer->role == IR_OUTPUT)
+        source = report_same_shape(report, buffer);
+    if (!source)
+        return false;
+    for (int i = 0; i < report->kernel->function->parameter_count; i++)
+        if (strcmp(report->kernel->function->parameters[i].name, source->name) == 0)
+            return report->kernel->general[i].kind == DSL_TENSOR && report->kernel->general[i].rank < 0;
+    return false;
+}
+
+static void report_tensor(struct report *report, const struct ir_buffer *buffer)
+{
+    report_dtype(report, buffer);
+    if (report_rank_is_free(report, buffer)) {
+        text_string(&report->out, "[...]");
+        return;
+    }
+    text_char(&report->out, '[');
+    for (int k = 0; k < buffer->rank; k++) {
+        if (k)
+            text_string(&report->out, ", ");
+        report_expr(&report->out, buffer->shape[k], false);
+    }
+    text_char(&report->out, ']');
+}
+
+static const struct ir_buffer *report_parameter_buffer(const struct report *report, const char *name)
+{
+    for (int i = 0; i < report->ir->parameters.count; i++)
+        if (strcmp(report->ir->parameters.items[i].name, name) == 0)
+            return report->ir->parameters.items[i].buffer;
+    return NULL;
+}
+
+static void report_default(struct text *out, const struct ast_expr *initial)
+{
+    if (!initial)
+        return;
+    text_string(out, " = ");
+    ast_print_expr(out, initial);
+}
+
+static const char *report_attribute_type(const struct dsl_argument *argument)
+{
+    static const char *const names[] = {"None", "tensor", "int", "float", "bool", "str", "tuple", "tensors"};
+    return names[argument->kind];
+}
+
+static void report_parameter(struct report *report, int index)
+{
+    const struct ast_parameter *parameter = &report->kernel->function->parameters[index];
+    const struct dsl_argument *general = &report->kernel->general[index];
+    const struct ir_buffer *buffer;
+
+    text_format(&report->out, "%s%s: ", parameter->variadic ? "*" : "", parameter->name);
+    if (general->kind == DSL_TENSORS) {
+        struct text name;
+        text_init(&name);
+        text_format(&name, "%s_0", parameter->name);
+        buffer = name.failed ? NULL : report_parameter_buffer(report, name.data);
+        report->out.failed |= name.failed;
+        text_free(&name);
+        if (buffer)
+            report_tensor(report, buffer);
+        return;
+    }
+    buffer = report_parameter_buffer(report, parameter->name);
+    if (buffer)
+        report_tensor(report, buffer);
+    else
+        text_string(&report->out, report_attribute_type(general));
+    report_default(&report->out, parameter->initial);
+}
+
+static void report_condition(struct report *report, const struct ir_precondition *precondition)
+{
+    report_expr(&report->out, precondition->condition, false);
+}
+
+static void report_text(struct report *report)
+{
+    const struct ir_kernel *ir = report->ir;
+    int listed = 0;
+
+    text_format(&report->out, "%s(", report->kernel->function->name);
+    for (int i = 0; i < report->kernel->function->parameter_count; i++) {
+        if (i)
+            text_string(&report->out, ", ");
+        report_parameter(report, i);
+    }
+    text_string(&report->out, ") -> ");
+    for (int i = 0; i < ir->results.count; i++) {
+        if (i)
+            text_string(&report->out, ", ");
+        text_format(&report->out, "%s: ", ir->results.items[i].name);
+        report_tensor(report, ir->results.items[i].buffer);
+    }
+    for (int i = 0; i < ir->preconditions.count; i++) {
+        text_string(&report->out, listed++ ? ", " : "      requires ");
+        report_condition(report, &ir->preconditions.items[i]);
+    }
+    text_char(&report->out, '\n');
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+static void report_json_string(struct report *report, void (*print)(struct report *, const void *), const void *what)
+{
+    struct text saved = report->out;
+
+    text_init(&report->out);
+    print(report, what);
+    if (report->out.failed)
+        saved.failed = true;
+    text_json(&saved, report->out.data ? report->out.data : "");
+    text_free(&report->out);
+    report->out = saved;
+}
+
+static void report_print_tensor(struct report *report, const void *buffer)
+{
+    report_tensor(report, buffer);
+}
+
+static void report_print_condition(struct report *report, const void *precondition)
+{
+    report_condition(report, precondition);
+}
+
+static void report_json(struct report *report)
+{
+    const struct ir_kernel *ir = report->ir;
+    struct text *out = &report->out;
+
+    text_string(out, "{\"kernel\": ");
+    text_json(out, report->kernel->function->name);
+    text_string(out, ", \"parameters\": [");
+    for (int i = 0; i < report->kernel->function->parameter_count; i++) {
+        const struct ast_parameter *parameter = &report->kernel->function->parameters[i];
+        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter->name);
+        text_string(out, i ? ", {\"name\": " : "{\"name\": ");
+        text_json(out, parameter->name);
+        text_format(out, ", \"kind\": \"%s\"",
+                    parameter->variadic ? "tensors" : report_attribute_type(&report->kernel->general[i]));
+        text_format(out, ", \"optional\": %s", parameter->initial ? "true" : "false");
+        if (buffer) {
+            text_string(out, ", \"type\": ");
+            report_json_string(report, report_print_tensor, buffer);
+        }
+        text_char(out, '}');
+    }
+    text_string(out, "], \"outputs\": [");
+    for (int i = 0; i < ir->results.count; i++) {
+        text_string(out, i ? ", {\"name\": " : "{\"name\": ");
+        text_json(out, ir->results.items[i].name);
+        text_string(out, ", \"type\": ");
+        report_json_string(report, report_print_tensor, ir->results.items[i].buffer);
+        text_format(out, ", \"in_place\": %s}", ir->results.items[i].buffer->role == IR_INOUT ? "true" : "false");
+    }
+    text_string(out, "], \"requires\": [");
+    for (int i = 0; i < ir->preconditions.count; i++) {
+        text_string(out, i ? ", " : "");
+        report_json_string(report, report_print_condition, &ir->preconditions.items[i]);
+    }
+    text_format(out, "], \"graph\": %s}\n", report->kernel->function->is_graph ? "true" : "false");
+}
+
+akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
+{
+    struct report report = {.kernel = kernel, .ir = kernel->general_kernel};
+
+    *text = NULL;
+    if (!report.ir)
+        return AKG_ERROR_USAGE;
+    text_init(&report.out);
+    if (format == AKG_FORMAT_JSON)
+        report_json(&report);
+    else
+        report_text(&report);
+    *text = text_take(&report.out);
+    return *text ? AKG_OK : AKG_ERROR_MEMORY;
+}

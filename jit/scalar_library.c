@@ -1,0 +1,309 @@
+/*
+ * scalar_library.c: the functions of scalar_library.h and their table.
+ *
+ * Consumes base/dtype.c for conversions, so that a cast has one definition; everything else stands here.
+ * Assumes no -ffast-math and that neither a*b+c contraction nor excess precision occurs within one function
+ * (none holds such an expression).
+ */
+#include "scalar_library.h"
+
+/* ---- floats --------------------------------------------------------------- */
+
+/* The same text for float and double: what differs is the libm suffix. */
+#define FLOAT_FUNCTIONS(real, suffix)                                                                        \
+    real akg_floordiv##suffix(real a, real b)                                                                \
+    {                                                                                                        \
+        if (b == 0)                                                                                          \
+            return a / b;                                                                                    \
+        /* a - remainder is a multiple of b but for rounding, so the quotient is a whole number to be        \
+         * rounded to (ties down, as Python and numpy), not floored: that would lose one where the           \
+         * division came out just below. */                                                                  \
+        real remainder = fmod##suffix(a, b);                                                                 \
+        real quotient = (a - remainder) / b;                                                                 \
+        if (remainder != 0 && (remainder < 0) != (b < 0))                                                    \
+            quotient -= 1;                                                                                   \
+        if (quotient == 0)                                                                                   \
+            return copysign##suffix(0, a / b);                                                               \
+        real whole = floor##suffix(quotient);                                                                \
+        return quotient - whole > (real)0.5 ? whole + 1 : whole;                                             \
+    }                                                                                                        \
+    real akg_mod##suffix(real a, real b)                                                                     \
+    {                                                                                                        \
+        real remainder = fmod##suffix(a, b);                                                                 \
+        if (remainder == 0)                                                                                  \
+            return copysign##suffix(remainder, b);                                                           \
+        return (remainder < 0) != (b < 0) ? remainder + b : remainder;                                       \
+    }                                                                                                        \
+    real akg_min##suffix(real a, real b)                                                                     \
+    {                                                                                                        \
+        if (a != a || b != b)                                                                                \
+            return a != a ? a : b;                                                                           \
+        if (a == b)                                                                                          \
+            return signbit(a) ? a : b;                                                                       \
+        return a < b ? a : b;                                                                                \
+    }                                                                                                        \
+    real akg_max##suffix(real a, real b)                                                                     \
+    {                                                                                                        \
+        if (a != a || b != b)                                                                                \
+            return a != a ? a : b;                                                                           \
+        if (a == b)                                                                                          \
+            return signbit(a) ? b : a;                                                                       \
+        return a > b ? a : b;                                                                                \
+    }                                                                                                        \
+    real akg_sign##suffix(real a)                                                                            \
+    {                                                                                                        \
+        if (a != a)                                                                                          \
+            return a;                                                                                        \
+        return (real)((a > 0) - (a < 0));                                                                    \
+    }                                                                                                        \
+    real akg_rsqrt##suffix(real a)                                                                           \
+    {                                                                                                        \
+        return 1 / sqrt##suffix(a);                                                                          \
+    }                                                                                                        \
+    real akg_sigmoid##suffix(real a)                                                                         \
+    {                                                                                                        \
+        if (a >= 0)                                                                                          \
+            return 1 / (1 + exp##suffix(-a));                                                                \
+        real power = exp##suffix(a);                                                                         \
+        return power / (1 + power);                                                                          \
+    }                                                                                                        \
+    int akg_isnan##suffix(real a)                                                                            \
+    {                                                                                                        \
+        return a != a;                                                                                       \
+    }                                                                                                        \
+    int akg_isinf##suffix(real a)                                                                            \
+    {                                                                                                        \
+        return isinf(a) != 0;                                                                                \
+    }                                                                                                        \
+    int akg_isfinite##suffix(real a)                                                                         \
+    {                                                                                                        \
+        return isfinite(a) != 0;                                                                             \
+    }
+
+FLOAT_FUNCTIONS(float, f)
+FLOAT_FUNCTIONS(double, )
+
+/* ---- conversions ----------------------------------------------------------- */
+
+float akg_half_to_float(unsigned int bits)
+{
+    return half_to_float((uint16_t)bits);
+}
+
+unsigned int akg_float_to_half(float value)
+{
+    return half_from_float(value);
+}
+
+unsigned int akg_double_to_half(double value)
+{
+    return half_from_double(value);
+}
+
+float akg_bfloat_to_float(unsigned int bits)
+{
+    return bfloat_to_float((uint16_t)bits);
+}
+
+unsigned int akg_float_to_bfloat(float value)
+{
+    return bfloat_from_float(value);
+}
+
+unsigned int akg_double_to_bfloat(double value)
+{
+    return bfloat_from_double(value);
+}
+
+static union dtype_value cast_integer(akg_dtype to, akg_dtype from, unsigned long long bits)
+{
+    return dtype_cast(to, from, (union dtype_value){.i = (int64_t)bits});
+}
+
+/* A cast to a half gives a float that the half holds exactly. */
+unsigned int akg_int64_to_half(long long value)
+{
+    return half_from_float(cast_integer(AKG_FLOAT16, AKG_INT64, (unsigned long long)value).f);
+}
+
+unsigned int akg_uint64_to_half(unsigned long long value)
+{
+    return half_from_float(cast_integer(AKG_FLOAT16, AKG_UINT64, value).f);
+}
+
+unsigned int akg_int64_to_bfloat(long long value)
+{
+    return bfloat_from_float(cast_integer(AKG_BFLOAT16, AKG_INT64, (unsigned long long)value).f);
+}
+
+unsigned int akg_uint64_to_bfloat(unsigned long long value)
+{
+    return bfloat_from_float(cast_integer(AKG_BFLOAT16, AKG_UINT64, value).f);
+}
+
+float akg_int64_to_float(long long value)
+{
+    return cast_integer(AKG_FLOAT32, AKG_INT64, (unsigned long long)value).f;
+}
+
+double akg_int64_to_double(long long value)
+{
+    return cast_integer(AKG_FLOAT64, AKG_INT64, (unsigned long long)value).d;
+}
+
+float akg_uint64_to_float(unsigned long long value)
+{
+    return cast_integer(AKG_FLOAT32, AKG_UINT64, value).f;
+}
+
+double akg_uint64_to_double(unsigned long long value)
+{
+    return cast_integer(AKG_FLOAT64, AKG_UINT64, value).d;
+}
+
+static int64_t cast_double(akg_dtype to, double value)
+{
+    return dtype_cast(to, AKG_FLOAT64, (union dtype_value){.d = value}).i;
+}
+
+int akg_double_to_int8(double value)
+{
+    return (int)cast_double(AKG_INT8, value);
+}
+
+int akg_double_to_int16(double value)
+{
+    return (int)cast_double(AKG_INT16, value);
+}
+
+int akg_double_to_int32(double value)
+{
+    return (int)cast_double(AKG_INT32, value);
+}
+
+long long akg_double_to_int64(double value)
+{
+    return cast_double(AKG_INT64, value);
+}
+
+unsigned int akg_double_to_uint8(double value)
+{
+    return (unsigned int)cast_double(AKG_UINT8, value);
+}
+
+unsigned int akg_double_to_uint16(double value)
+{
+    return (unsigned int)cast_double(AKG_UINT16, value);
+}
+
+unsigned int akg_double_to_uint32(double value)
+{
+    return (unsigned int)cast_double(AKG_UINT32, value);
+}
+
+unsigned long long akg_double_to_uint64(double value)
+{
+    return (unsigned long long)cast_double(AKG_UINT64, value);
+}
+
+/* ---- integers --------------------------------------------------------------- */
+
+/* Division by -1 is a negation that wraps; the machine's own division traps on the most negative number. */
+static long long negate(long long a)
+{
+    return (long long)(0 - (unsigned long long)a);
+}
+
+long long akg_floordiv_int64(long long a, long long b)
+{
+    if (b == 0 || b == -1)
+        return b == 0 ? 0 : negate(a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+unsigned long long akg_floordiv_uint64(unsigned long long a, unsigned long long b)
+{
+    return b == 0 ? 0 : a / b;
+}
+
+long long akg_mod_int64(long long a, long long b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    long long remainder = a % b;
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+unsigned long long akg_mod_uint64(unsigned long long a, unsigned long long b)
+{
+    return b == 0 ? 0 : a % b;
+}
+
+long long akg_ceildiv_int64(long long a, long long b)
+{
+    if (b == 0 || b == -1)
+        return b == 0 ? 0 : negate(a);
+    return a / b + (a % b != 0 && (a < 0) == (b < 0));
+}
+
+unsigned long long akg_ceildiv_uint64(unsigned long long a, unsigned long long b)
+{
+    return b == 0 ? 0 : a / b + (a % b != 0);
+}
+
+unsigned long long akg_pow_uint64(unsigned long long base, unsigned long long exponent)
+{
+    unsigned long long product = 1;
+    for (; exponent != 0; exponent >>= 1) {
+        if (exponent & 1)
+            product *= base;
+        base *= base;
+    }
+    return product;
+}
+
+long long akg_pow_int64(long long base, long long exponent)
+{
+    if (exponent >= 0)
+        return (long long)akg_pow_uint64((unsigned long long)base, (unsigned long long)exponent);
+    if (base == 1 || base == -1)
+        return exponent & 1 ? base : 1;
+    return 0;
+}
+
+int akg_popcount(unsigned long long bits)
+{
+    return __builtin_popcountll(bits);
+}
+
+/* ---- tables ------------------------------------------------------------------ */
+
+#define PROTOTYPE_f1(real, name) #real " " #name "(" #real " a);"
+#define PROTOTYPE_f2(real, name) #real " " #name "(" #real " a, " #real " b);"
+#define PROTOTYPE_f3(real, name) #real " " #name "(" #real " a, " #real " b, " #real " c);"
+#define PROTOTYPE_c1(real, name) "int " #name "(" #real " a);"
+
+/* clang-format off */
+const struct scalar_library_row scalar_library[] = {
+#define X(operation, shape, function32, function64)                                                          \
+    {#function32, (void *)function32, PROTOTYPE_##shape(float, function32)},                                 \
+    {#function64, (void *)function64, PROTOTYPE_##shape(double, function64)},
+    SCALAR_LIBRARY_OPERATIONS(X)
+#undef X
+#define X(result, name, parameters) {#name, (void *)name, #result " " #name #parameters ";"},
+    SCALAR_LIBRARY_HELPERS(X)
+#undef X
+    {NULL, NULL, NULL}};
+
+const union scalar_function32 scalar_functions32[OPERATION_COUNT] = {
+#define X(operation, shape, function32, function64) [OP_##operation] = {.shape = function32},
+    SCALAR_LIBRARY_OPERATIONS(X)
+#undef X
+};
+
+const union scalar_function64 scalar_functions64[OPERATION_COUNT] = {
+#define X(operation, shape, function32, function64) [OP_##operation] = {.shape = function64},
+    SCALAR_LIBRARY_OPERATIONS(X)
+#undef X
+};
+/* clang-format on */

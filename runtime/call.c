@@ -1,0 +1,473 @@
+/*
+ * call.c: akg_kernel_call: binds arguments, finds or makes the machine code, checks what
+ * the analyses left to be checked per call, makes outputs, runs.
+ *
+ * Consumes an instance of the kernel cache; nothing is written to any tensor before every check of the
+ * call has passed.
+ */
+#include "call.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "../jit/interpreter.h"
+#include "../jit/scalar.h"
+
+#define CALL_INLINE_BUFFERS 16
+#define CALL_INLINE_DIMS 48
+#define CALL_INLINE_SCALARS 16
+
+/* One run of an instance. Arrays are inline for ordinary kernels, from the heap (`spill`) for the others. */
+struct call_run {
+    const struct jit_instance *instance;
+    struct call_messages *messages;
+    akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
+    bool *owned;
+    void **data;
+    const int64_t **strides;
+    int64_t *dims;
+    union jit_scalar *scalars;
+    void *spill;
+    struct {
+        akg_tensor *tensors[CALL_INLINE_BUFFERS];
+        bool owned[CALL_INLINE_BUFFERS];
+        void *data[CALL_INLINE_BUFFERS];
+        const int64_t *strides[CALL_INLINE_BUFFERS];
+        int64_t dims[CALL_INLINE_DIMS];
+        union jit_scalar scalars[CALL_INLINE_SCALARS];
+    } small;
+};
+
+static bool run_prepare(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    size_t buffers = (size_t)kernel->buffers.count, dims = (size_t)kernel->dims.count;
+    size_t scalars = (size_t)kernel->attributes.count;
+    char *spill;
+
+    run->spill = NULL;
+    if (buffers <= CALL_INLINE_BUFFERS && dims <= CALL_INLINE_DIMS && scalars <= CALL_INLINE_SCALARS) {
+        run->tensors = run->small.tensors;
+        run->owned = run->small.owned;
+        run->data = run->small.data;
+        run->strides = run->small.strides;
+        run->dims = run->small.dims;
+        run->scalars = run->small.scalars;
+        memset(run->owned, 0, buffers * sizeof *run->owned);
+        memset(run->tensors, 0, buffers * sizeof *run->tensors);
+        return true;
+    }
+    spill = memory_zeroed(1, (buffers * 3 + dims + scalars) * 8 + buffers + 8);
+    if (!spill)
+        return false;
+    run->spill = spill;
+    run->tensors = (akg_tensor **)(void *)spill;
+    run->data = (void **)(void *)(spill + buffers * 8);
+    run->strides = (const int64_t **)(void *)(spill + buffers * 16);
+    run->dims = (int64_t *)(void *)(spill + buffers * 24);
+    run->scalars = (union jit_scalar *)(void *)(spill + buffers * 24 + dims * 8);
+    run->owned = (bool *)(void *)(spill + buffers * 24 + (dims + scalars) * 8);
+    return true;
+}
+
+static void run_release(struct call_run *run)
+{
+    for (int i = 0; i < run->instance->kernel->buffers.count; i++)
+        if (run->owned[i])
+            akg_tensor_release(run->tensors[i]);
+    memory_free(run->spill);
+}
+
+static union jit_scalar run_scalar(const struct ir_symbol *symbol, const struct dsl_argument *initial,
+                                   const akg_argument *argument)
+{
+    union jit_scalar scalar = {.i = 0};
+    double real = 0;
+    int64_t integer = 0;
+
+    if (!argument) {
+        real = initial->kind == DSL_FLOAT ? initial->real : (double)initial->integer;
+        integer = initial->integer;
+    } else if (argument->kind == AKG_ARGUMENT_FLOAT) {
+        real = argument->as.real;
+    } else {
+        integer = argument->kind == AKG_ARGUMENT_BOOL ? argument->as.boolean : argument->as.integer;
+        real = (double)integer;
+    }
+    if (symbol->dtype == AKG_FLOAT64)
+        scalar.d = real;
+    else
+        scalar.i = integer;
+    return scalar;
+}
+
+/* Fills tensors and scalars from the arguments, in the order of the kernel's parameters. */
+static void run_take_arguments(struct call_run *run, const struct call_binding *binding)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    const struct ast_function *function = binding->kernel->function;
+    int row = 0;
+
+    for (int i = 0; i < function->parameter_count; i++) {
+        const akg_argument *argument = binding->arguments[i];
+        if (argument && argument->kind == AKG_ARGUMENT_TENSORS) {
+            for (size_t k = 0; k < argument->as.tensors.count; k++)
+                run->tensors[kernel->parameters.items[row++].buffer->index] = argument->as.tensors.items[k];
+            continue;
+        }
+        if (!argument && function->parameters[i].variadic)
+            continue;
+        if (kernel->parameters.items[row].buffer)
+            run->tensors[kernel->parameters.items[row].buffer->index] = argument->as.tensor;
+        else if (kernel->parameters.items[row].attribute)
+            run->scalars[kernel->parameters.items[row].attribute->index] =
+                run_scalar(kernel->parameters.items[row].attribute, &binding->kernel->general[i], argument);
+        row++;
+    }
+    for (int i = 0; i < kernel->dims.count; i++) {
+        const struct ir_symbol *dim = kernel->dims.items[i];
+        run->dims[i] = tensor_shape(run->tensors[dim->buffer->index])[dim->axis];
+    }
+}
+
+/* Extents that annotations tie to others. */
+static bool run_check_shapes(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+
+    for (int i = 0; i < kernel->buffers.count; i++) {
+        const struct ir_buffer *buffer = kernel->buffers.items[i];
+        const akg_tensor *tensor = run->tensors[i];
+        if (buffer->role != IR_INPUT && buffer->role != IR_INOUT)
+            continue;
+        for (int k = 0; k < buffer->rank; k++) {
+            const struct ir_expr *extent = buffer->shape[k];
+            union dtype_value value;
+            bool own =
+                extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer && extent->symbol->axis == k;
+            if (own || (scalar_evaluate(extent, run->dims, run->scalars, &value) &&
+                        value.i == tensor_shape(tensor)[k]))
+                continue;
+            call_refuse_shape(call_list(run->messages), buffer, tensor, run->dims, run->scalars);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_check_preconditions(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+
+    for (int i = 0; i < kernel->preconditions.count; i++) {
+        const struct ir_precondition *precondition = &kernel->preconditions.items[i];
+        union dtype_value value;
+        if (precondition->guard && scalar_evaluate(precondition->guard, run->dims, run->scalars, &value) &&
+            !value.i)
+            continue;
+        if (scalar_evaluate(precondition->condition, run->dims, run->scalars, &value) && value.i)
+            continue;
+        call_refuse_precondition(call_list(run->messages), run->instance, precondition, run->dims,
+                                 run->scalars);
+        return false;
+    }
+    return true;
+}
+
+/* ---- memory: outputs, temporaries, what may not overlap -------------------------------------- */
+
+static bool run_shape(struct call_run *run, const struct ir_buffer *buffer, int64_t *shape)
+{
+    for (int k = 0; k < buffer->rank; k++) {
+        union dtype_value value;
+        if (!scalar_evaluate(buffer->shape[k], run->dims, run->scalars, &value) || value.i < 0) {
+            struct diagnostic_entry *entry =
+                diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
+            diagnostic_note(entry, "note: axis %d would be negative, or too large to count", k);
+            return false;
+        }
+        shape[k] = value.i;
+    }
+    return true;
+}
+
+static akg_status run_refuse_output(struct call_run *run, const struct ir_result *result, const char *why)
+{
+    diagnostic_add(call_list(run->messages), MSG_CALL_OUTPUT, result->buffer->span, result->name, why);
+    return AKG_ERROR_CALL;
+}
+
+/* The caller's own tensor for a result. */
+static akg_status run_take_output(struct call_run *run, const struct ir_result *result, akg_tensor *given)
+{
+    const struct ir_buffer *buffer = result->buffer;
+    int64_t shape[AKG_MAX_RANK];
+
+    if (buffer->role == IR_INOUT)
+        return given == run->tensors[buffer->index]
+                   ? AKG_OK
+                   : run_refuse_output(run, result, "is not the input that is written in place");
+    if (run->tensors[buffer->index])
+        return given == run->tensors[buffer->index]
+                   ? AKG_OK
+                   : run_refuse_output(run, result, "is not the one given before");
+    if (!run_shape(run, buffer, shape))
+        return AKG_ERROR_CALL;
+    if (given->dtype != buffer->dtype)
+        return run_refuse_output(run, result, "has another dtype");
+    if (given->rank != buffer->rank ||
+        memcmp(shape, tensor_shape(given), sizeof *shape * (size_t)given->rank) != 0)
+        return run_refuse_output(run, result, "has another shape");
+    if (!given->contiguous)
+        return run_refuse_output(run, result, "is not contiguous");
+    run->tensors[buffer->index] = given;
+    return AKG_OK;
+}
+
+static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *buffer)
+{
+    int64_t shape[AKG_MAX_RANK];
+    akg_status status;
+
+    if (run->tensors[buffer->index])
+        return AKG_OK;
+    if (!run_shape(run, buffer, shape))
+        return AKG_ERROR_CALL;
+    status = tensor_allocate(buffer->dtype, buffer->rank, shape, false, &run->tensors[buffer->index]);
+    run->owned[buffer->index] = status == AKG_OK;
+    if (status == AKG_ERROR_USAGE) {
+        diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
+        return AKG_ERROR_CALL;
+    }
+    return status;
+}
+
+static void run_extent(const akg_tensor *tensor, uintptr_t *low, uintptr_t *high)
+{
+    int64_t first = 0, last = -1;
+    size_t size = akg_dtype_size(tensor->dtype);
+
+    tensor_extent(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor_strides(tensor), &first, &last);
+    *low = (uintptr_t)tensor->data + (uintptr_t)(first * (int64_t)size);
+    *high = (uintptr_t)tensor->data + (uintptr_t)((last + 1) * (int64_t)size);
+}
+
+/* The analyses take distinct buffers for distinct memory, so what is written may overlap nothing else. */
+static bool run_check_overlap(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+
+    for (int i = 0; i < kernel->buffers.count; i++) {
+        uintptr_t low, high;
+        if (kernel->buffers.items[i]->role == IR_INPUT || kernel->buffers.items[i]->role == IR_TEMPORARY ||
+            run->owned[i] || run->tensors[i]->element_count == 0)
+            continue;
+        run_extent(run->tensors[i], &low, &high);
+        for (int k = 0; k < kernel->buffers.count; k++) {
+            uintptr_t other_low, other_high;
+            if (k == i || run->owned[k] || !run->tensors[k] || run->tensors[k]->element_count == 0)
+                continue;
+            run_extent(run->tensors[k], &other_low, &other_high);
+            if (low < other_high && other_low < high) {
+                diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, kernel->buffers.items[i]->span,
+                               kernel->buffers.items[i]->name, kernel->buffers.items[k]->name);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static akg_status run_make_buffers(struct call_run *run, akg_tensor **outputs)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    akg_status status;
+
+    for (int i = 0; i < kernel->results.count; i++)
+        if (outputs[i] && (status = run_take_output(run, &kernel->results.items[i], outputs[i])) != AKG_OK)
+            return status;
+    for (int i = 0; i < kernel->buffers.count; i++)
+        if ((status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
+            return status;
+    return run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+static akg_status run_execute(struct call_run *run)
+{
+    struct jit_trap trap;
+    struct jit_frame frame = {.data = run->data,
+                              .dims = run->dims,
+                              .strides = run->strides,
+                              .scalars = run->scalars,
+                              .trap = &trap};
+    int stopped;
+
+    for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
+        run->data[i] = run->tensors[i]->data;
+        run->strides[i] = tensor_strides(run->tensors[i]);
+    }
+    if (run->instance->code.entry)
+        stopped = run->instance->code.entry(&frame);
+    else
+        stopped = interpreter_run(run->instance->kernel, &frame);
+    if (!stopped)
+        return AKG_OK;
+    if (trap.site == 0)
+        return AKG_ERROR_MEMORY;
+    call_refuse_trap(call_list(run->messages), run->instance, &trap);
+    return AKG_ERROR_CALL;
+}
+
+static void run_hand_out(struct call_run *run, akg_tensor **outputs)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+
+    for (int i = 0; i < kernel->results.count; i++) {
+        int index = kernel->results.items[i].buffer->index;
+        if (outputs[i])
+            continue;
+        if (run->owned[index])
+            run->owned[index] = false;
+        else
+            akg_tensor_retain(run->tensors[index]);
+        outputs[i] = run->tensors[index];
+    }
+}
+
+static akg_status call_execute(const struct call_binding *binding, const struct jit_instance *instance,
+                               akg_tensor **outputs, struct call_messages *messages)
+{
+    struct call_run run;
+    akg_status status = AKG_ERROR_CALL;
+
+    run.instance = instance;
+    run.messages = messages;
+    if (!run_prepare(&run))
+        return AKG_ERROR_MEMORY;
+    run_take_arguments(&run, binding);
+    if (run_check_shapes(&run) && run_check_preconditions(&run))
+        status = run_make_buffers(&run, outputs);
+    if (status == AKG_OK)
+        status = run_execute(&run);
+    if (status == AKG_OK)
+        run_hand_out(&run, outputs);
+    run_release(&run);
+    return status;
+}
+
+/* ---- the slow side: messages, compiling ------------------------------------------------------------ */
+
+/* Description and compile of one signature, with an arena of its own. */
+struct call_making {
+    struct call_binding *binding;
+    struct jit_request request;
+    struct arena arena;
+    akg_diagnostics *diagnostics;
+};
+
+static bool call_describe_guarded(struct call_making *making)
+{
+    jmp_buf escape;
+    struct dsl_argument *described;
+
+    if (setjmp(escape)) {
+        making->arena.escape = NULL;
+        return false;
+    }
+    making->arena.escape = &escape;
+    described = arena_array(&making->arena, struct dsl_argument,
+                            making->binding->kernel->function->parameter_count + 1);
+    call_describe(making->binding, &making->arena, described, making->diagnostics);
+    making->request.arguments = described;
+    making->arena.escape = NULL;
+    return true;
+}
+
+akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,
+                         const struct jit_instance **instance, akg_diagnostics *diagnostics)
+{
+    akg_status status = AKG_OK;
+
+    *instance = NULL;
+    for (int round = 0; !*instance && status == AKG_OK; round++) {
+        struct call_making making = {.binding = binding, .diagnostics = diagnostics};
+        if (round > binding->kernel->function->parameter_count + 1)
+            return AKG_ERROR_INTERNAL;
+        if (!call_make_key(binding, backend, trust_indices)) {
+            diagnostic_add(diagnostics, MSG_CALL_TOO_MANY, binding->kernel->function->span, "too many",
+                           binding->kernel->function->name, "fewer");
+            return AKG_ERROR_CALL;
+        }
+        making.request = (struct jit_request){.backend = backend,
+                                              .trust_indices = trust_indices,
+                                              .hash = binding->hash,
+                                              .key = binding->key,
+                                              .key_length = binding->key_length};
+        arena_init(&making.arena, NULL);
+        status = call_describe_guarded(&making)
+                     ? jit_make_instance(binding->kernel, &making.request, instance, diagnostics)
+                     : AKG_ERROR_MEMORY;
+        arena_free(&making.arena);
+    }
+    return status;
+}
+
+/* A call that needs names looked up, a specialisation made, or a message. */
+static akg_status call_slow(struct call_binding *binding, const akg_argument *arguments, size_t count,
+                            jit_backend backend, bool trust_indices, const struct jit_instance **instance,
+                            struct call_messages *messages)
+{
+    akg_diagnostics *list = call_list(messages);
+
+    if (!list)
+        return AKG_ERROR_MEMORY;
+    if (!call_bind(binding, arguments, count, list))
+        return AKG_ERROR_CALL;
+    return call_instance(binding, backend, trust_indices, instance, list);
+}
+
+static akg_status call_finish(struct call_messages *messages, akg_status status,
+                              akg_diagnostics **diagnostics)
+{
+    if (status == AKG_ERROR_MEMORY)
+        diagnostic_add(call_list(messages), MSG_MEMORY, (struct span){0});
+    if (status == AKG_OK)
+        akg_diagnostics_free(messages->list); /* warnings were told by jit_compile */
+    else if (messages->list)
+        diagnostics_hand_over(messages->list, diagnostics);
+    return status;
+}
+
+akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                           const akg_call_options *options, akg_tensor **outputs,
+                           akg_diagnostics **diagnostics)
+{
+    const akg_argument *inline_arguments[32], **places = inline_arguments;
+    struct call_messages messages = {&kernel->module->source, NULL};
+    struct call_binding binding;
+    const struct jit_instance *instance = NULL;
+    jit_backend backend = options && options->backend ? options->backend : kernel->module->backend;
+    bool trust = options && options->trust_indices;
+    akg_status status = AKG_OK;
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (kernel->function->parameter_count > 32) {
+        places = memory_zeroed((size_t)kernel->function->parameter_count, sizeof *places);
+        if (!places)
+            return AKG_ERROR_MEMORY;
+    }
+    binding.kernel = kernel;
+    binding.arguments = places;
+    if (call_bind_fast(&binding, arguments, argument_count) && call_make_key(&binding, backend, trust))
+        instance = jit_find_instance(kernel, binding.hash, binding.key, binding.key_length);
+    if (!instance)
+        status = call_slow(&binding, arguments, argument_count, backend, trust, &instance, &messages);
+    if (status == AKG_OK)
+        status = call_execute(&binding, instance, outputs, &messages);
+    if (places != inline_arguments)
+        memory_free(places);
+    return call_finish(&messages, status, diagnostics);
+}

@@ -1,0 +1,58 @@
+/*
+ * call.h: inside a kernel call: arguments to parameters (call_bind.c), the machine part (call.c),
+ * what is said when a call is refused (call_message.c).
+ */
+#ifndef RUNTIME_CALL_H
+#define RUNTIME_CALL_H
+
+#include "../jit/module.h"
+#include "tensor.h"
+
+#define CALL_KEY_SIZE 1024
+
+/* The arguments of one call, one per parameter of the function. */
+struct call_binding {
+    struct akg_kernel *kernel;
+    const akg_argument **arguments; /* NULL: the default holds */
+    unsigned char key[CALL_KEY_SIZE];
+    size_t key_length;
+    uint64_t hash;
+};
+
+/* The messages of a call: a list is made when the first is due. */
+struct call_messages {
+    const struct dsl_source *source;
+    akg_diagnostics *list;
+};
+/* NULL when memory ran out; diagnostic_add takes that. */
+akg_diagnostics *call_list(struct call_messages *messages);
+
+/* Puts arguments to parameters by place and name. Messages for what does not fit. */
+bool call_bind(struct call_binding *binding, const akg_argument *arguments, size_t count,
+               akg_diagnostics *diagnostics);
+
+/* The same without messages, for the common case that all are given by place; false: take call_bind. */
+bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count);
+
+/* What the specialisation hangs on: kinds, dtypes, ranks, layouts, constants. False when it does not fit the
+ * buffer. */
+bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices);
+
+/* The arguments as the compiler wants them, in `arena`. False after a message. */
+bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described,
+                   akg_diagnostics *diagnostics);
+
+/* The instance for a bound call, made if need be. */
+akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,
+                         const struct jit_instance **instance, akg_diagnostics *diagnostics);
+
+/* Messages of a refused call. */
+void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,
+                       const int64_t *dims, const union jit_scalar *scalars);
+void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
+                              const struct ir_precondition *precondition, const int64_t *dims,
+                              const union jit_scalar *scalars);
+void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,
+                      const struct jit_trap *trap);
+
+#endif

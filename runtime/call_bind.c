@@ -1,0 +1,296 @@
+/*
+ * call_bind.c: the arguments of a call to the parameters of the function, and to a key of the kernel cache.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "call.h"
+
+static struct span call_span(const struct call_binding *binding, int parameter)
+{
+    return binding->kernel->function->parameters[parameter].span;
+}
+
+static const char *call_kind_text(akg_argument_kind kind)
+{
+    static const char *const texts[] = {"None",   "a tensor", "an integer",      "a number with a fraction",
+                                        "a bool", "a string", "a tuple of ints", "tensors"};
+    return texts[kind];
+}
+
+bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count)
+{
+    if (count != (size_t)binding->kernel->function->parameter_count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (arguments[i].name)
+            return false;
+        binding->arguments[i] = &arguments[i];
+    }
+    return true;
+}
+
+static bool call_kind_fits(const struct call_binding *binding, int parameter, const akg_argument *argument)
+{
+    const struct dsl_argument *general = &binding->kernel->general[parameter];
+    bool attribute = general->kind != DSL_TENSOR && general->kind != DSL_TENSORS;
+    const struct ast_parameter *row = &binding->kernel->function->parameters[parameter];
+
+    switch (argument->kind) {
+    case AKG_ARGUMENT_NONE:
+        return row->initial != NULL;
+    case AKG_ARGUMENT_TENSOR:
+        return general->kind == DSL_TENSOR ||
+               (attribute && argument->as.tensor && akg_tensor_rank(argument->as.tensor) == 0);
+    case AKG_ARGUMENT_TENSORS:
+        return general->kind == DSL_TENSORS;
+    case AKG_ARGUMENT_INT:
+    case AKG_ARGUMENT_FLOAT:
+    case AKG_ARGUMENT_BOOL:
+        return general->kind == DSL_INT || general->kind == DSL_FLOAT || general->kind == DSL_BOOL;
+    case AKG_ARGUMENT_STRING:
+        return general->kind == DSL_STRING || (attribute && !row->initial);
+    case AKG_ARGUMENT_INTS:
+        return general->kind == DSL_INTS || (attribute && !row->initial);
+    }
+    return false;
+}
+
+static const char *call_takes(const struct dsl_argument *general)
+{
+    switch (general->kind) {
+    case DSL_TENSOR:
+        return "a tensor";
+    case DSL_TENSORS:
+        return "tensors";
+    case DSL_STRING:
+        return "a string";
+    case DSL_INTS:
+        return "a tuple of ints";
+    default:
+        return "a number";
+    }
+}
+
+static bool call_bind_one(struct call_binding *binding, int parameter, const akg_argument *argument,
+                          akg_diagnostics *diagnostics)
+{
+    const char *name = binding->kernel->function->parameters[parameter].name;
+
+    if (binding->arguments[parameter]) {
+        diagnostic_add(diagnostics, MSG_CALL_TWICE, call_span(binding, parameter), name);
+        return false;
+    }
+    if ((argument->kind == AKG_ARGUMENT_TENSOR && !argument->as.tensor) ||
+        !call_kind_fits(binding, parameter, argument)) {
+        diagnostic_add(diagnostics, MSG_CALL_KIND, call_span(binding, parameter), name,
+                       call_takes(&binding->kernel->general[parameter]), call_kind_text(argument->kind));
+        return false;
+    }
+    binding->arguments[parameter] = argument;
+    return true;
+}
+
+static void call_refuse_name(struct call_binding *binding, const char *name, akg_diagnostics *diagnostics)
+{
+    const struct ast_function *function = binding->kernel->function;
+    const char *names[64], *nearest;
+    int count = function->parameter_count < 64 ? function->parameter_count : 64;
+    struct diagnostic_entry *entry =
+        diagnostic_add(diagnostics, MSG_CALL_UNKNOWN, function->span, function->name, name);
+
+    for (int i = 0; i < count; i++)
+        names[i] = function->parameters[i].name;
+    nearest = spelling_nearest(name, names, count);
+    if (nearest)
+        diagnostic_note(entry, "help: did you mean '%s'?", nearest);
+}
+
+bool call_bind(struct call_binding *binding, const akg_argument *arguments, size_t count,
+               akg_diagnostics *diagnostics)
+{
+    const struct ast_function *function = binding->kernel->function;
+    int position = 0;
+
+    memset(binding->arguments, 0, sizeof *binding->arguments * (size_t)function->parameter_count);
+    for (size_t i = 0; i < count; i++) {
+        int parameter =
+            arguments[i].name ? jit_parameter_index(binding->kernel, arguments[i].name) : position++;
+        if (arguments[i].name && parameter < 0) {
+            call_refuse_name(binding, arguments[i].name, diagnostics);
+            return false;
+        }
+        if (parameter >= function->parameter_count) {
+            char given[32], takes[32];
+            snprintf(given, sizeof given, "%zu", count);
+            snprintf(takes, sizeof takes, "%d", function->parameter_count);
+            diagnostic_add(diagnostics, MSG_CALL_TOO_MANY, function->span, given, function->name, takes);
+            return false;
+        }
+        if (!call_bind_one(binding, parameter, &arguments[i], diagnostics))
+            return false;
+    }
+    for (int i = 0; i < function->parameter_count; i++)
+        if (!binding->arguments[i] && !function->parameters[i].initial && !function->parameters[i].variadic) {
+            diagnostic_add(diagnostics, MSG_CALL_MISSING, call_span(binding, i),
+                           function->parameters[i].name);
+            return false;
+        }
+    return true;
+}
+
+/* ---- key ---------------------------------------------------------------------------------- */
+
+static bool key_bytes(struct call_binding *binding, const void *bytes, size_t length)
+{
+    if (binding->key_length + length > CALL_KEY_SIZE)
+        return false;
+    memcpy(binding->key + binding->key_length, bytes, length);
+    binding->key_length += length;
+    return true;
+}
+
+static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor)
+{
+    unsigned char row[4] = {(unsigned char)AKG_ARGUMENT_TENSOR, (unsigned char)tensor->dtype,
+                            (unsigned char)tensor->rank, tensor->contiguous};
+    return key_bytes(binding, row, sizeof row);
+}
+
+static bool key_argument(struct call_binding *binding, int parameter)
+{
+    const akg_argument *argument = binding->arguments[parameter];
+    unsigned char head[2] = {255, 0};
+    bool constant = atomic_load_explicit(&binding->kernel->needs_constant[parameter], memory_order_relaxed);
+
+    if (!argument)
+        return key_bytes(binding, head, 2);
+    head[0] = (unsigned char)argument->kind;
+    head[1] = constant;
+    switch (argument->kind) {
+    case AKG_ARGUMENT_TENSOR:
+        return key_tensor(binding, argument->as.tensor);
+    case AKG_ARGUMENT_TENSORS:
+        if (!key_bytes(binding, head, 1) ||
+            !key_bytes(binding, &argument->as.tensors.count, sizeof argument->as.tensors.count))
+            return false;
+        for (size_t i = 0; i < argument->as.tensors.count; i++)
+            if (!key_tensor(binding, argument->as.tensors.items[i]))
+                return false;
+        return true;
+    case AKG_ARGUMENT_STRING:
+        return key_bytes(binding, head, 1) &&
+               key_bytes(binding, argument->as.string, strlen(argument->as.string) + 1);
+    case AKG_ARGUMENT_INTS:
+        return key_bytes(binding, head, 1) &&
+               key_bytes(binding, &argument->as.ints.count, sizeof argument->as.ints.count) &&
+               key_bytes(binding, argument->as.ints.items,
+                         argument->as.ints.count * sizeof *argument->as.ints.items);
+    case AKG_ARGUMENT_BOOL: {
+        int64_t value = argument->as.boolean;
+        return key_bytes(binding, head, 2) && (!constant || key_bytes(binding, &value, sizeof value));
+    }
+    case AKG_ARGUMENT_INT:
+    case AKG_ARGUMENT_FLOAT:
+        return key_bytes(binding, head, 2) &&
+               (!constant || key_bytes(binding, &argument->as.integer, sizeof argument->as.integer));
+    case AKG_ARGUMENT_NONE:
+        break;
+    }
+    return key_bytes(binding, head, 2);
+}
+
+bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices)
+{
+    unsigned char head[2] = {(unsigned char)backend, trust_indices};
+    uint64_t hash = 14695981039346656037u;
+
+    binding->key_length = 0;
+    if (!key_bytes(binding, head, sizeof head))
+        return false;
+    for (int i = 0; i < binding->kernel->function->parameter_count; i++)
+        if (!key_argument(binding, i))
+            return false;
+    for (size_t i = 0; i < binding->key_length; i++)
+        hash = (hash ^ binding->key[i]) * 1099511628211u;
+    binding->hash = hash;
+    return true;
+}
+
+/* ---- description for the compiler ------------------------------------------------------------ */
+
+static struct dsl_argument call_describe_tensor(const akg_tensor *tensor)
+{
+    return (struct dsl_argument){
+        .kind = DSL_TENSOR, .dtype = tensor->dtype, .rank = tensor->rank, .contiguous = tensor->contiguous};
+}
+
+static struct dsl_argument call_describe_default(struct call_binding *binding, struct arena *arena,
+                                                 int parameter)
+{
+    const struct ast_parameter *row = &binding->kernel->function->parameters[parameter];
+    struct dsl_argument described = {.kind = DSL_NONE};
+
+    if (row->variadic)
+        return (struct dsl_argument){.kind = DSL_TENSORS};
+    elaborate_constant(arena, row->initial, &described);
+    return described;
+}
+
+bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described,
+                   akg_diagnostics *diagnostics)
+{
+    (void)diagnostics;
+    for (int i = 0; i < binding->kernel->function->parameter_count; i++) {
+        const akg_argument *argument = binding->arguments[i];
+        struct dsl_argument *to = &described[i];
+        struct dsl_argument *items;
+
+        if (!argument) {
+            *to = call_describe_default(binding, arena, i);
+            continue;
+        }
+        *to = (struct dsl_argument){.kind = DSL_NONE};
+        to->is_constant = atomic_load(&binding->kernel->needs_constant[i]);
+        switch (argument->kind) {
+        case AKG_ARGUMENT_NONE:
+            break;
+        case AKG_ARGUMENT_TENSOR:
+            *to = call_describe_tensor(argument->as.tensor);
+            break;
+        case AKG_ARGUMENT_TENSORS:
+            items = arena_array(arena, struct dsl_argument, argument->as.tensors.count + 1);
+            for (size_t k = 0; k < argument->as.tensors.count; k++)
+                items[k] = call_describe_tensor(argument->as.tensors.items[k]);
+            to->kind = DSL_TENSORS;
+            to->items = items;
+            to->count = (int)argument->as.tensors.count;
+            break;
+        case AKG_ARGUMENT_INT:
+            to->kind = DSL_INT;
+            to->integer = argument->as.integer;
+            break;
+        case AKG_ARGUMENT_FLOAT:
+            to->kind = DSL_FLOAT;
+            to->real = argument->as.real;
+            break;
+        case AKG_ARGUMENT_BOOL:
+            to->kind = DSL_BOOL;
+            to->integer = argument->as.boolean;
+            break;
+        case AKG_ARGUMENT_STRING:
+            to->kind = DSL_STRING;
+            to->string = arena_copy(arena, argument->as.string, strlen(argument->as.string));
+            break;
+        case AKG_ARGUMENT_INTS: {
+            int64_t *ints = arena_array(arena, int64_t, argument->as.ints.count + 1);
+            memcpy(ints, argument->as.ints.items, argument->as.ints.count * sizeof *ints);
+            to->kind = DSL_INTS;
+            to->ints = ints;
+            to->count = (int)argument->as.ints.count;
+            break;
+        }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,168 @@
+/*
+ * call_message.c: why a call was refused or stopped, in the words of the program.
+ */
+#include <stdio.h>
+
+#include "call.h"
+
+#include "../jit/scalar.h"
+
+akg_diagnostics *call_list(struct call_messages *messages)
+{
+    if (!messages->list)
+        messages->list =
+            diagnostics_create(messages->source->name, messages->source->text, messages->source->length);
+    return messages->list;
+}
+
+static void message_append_shape(struct text *text, const int64_t *shape, int rank)
+{
+    text_char(text, '(');
+    for (int i = 0; i < rank; i++)
+        text_format(text, i ? ", %lld" : "%lld", (long long)shape[i]);
+    text_string(text, rank == 1 ? ",)" : ")");
+}
+
+static bool message_evaluate(const struct ir_expr *expr, const int64_t *dims, const union jit_scalar *scalars,
+                             int64_t *value)
+{
+    union dtype_value result;
+    if (!expr || !scalar_evaluate(expr, dims, scalars, &result))
+        return false;
+    *value = result.i;
+    return true;
+}
+
+void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,
+                       const int64_t *dims, const union jit_scalar *scalars)
+{
+    int64_t needed[AKG_MAX_RANK];
+    struct text is, must;
+
+    text_init(&is);
+    text_init(&must);
+    for (int k = 0; k < buffer->rank; k++)
+        if (!message_evaluate(buffer->shape[k], dims, scalars, &needed[k]))
+            needed[k] = -1;
+    message_append_shape(&is, tensor_shape(tensor), tensor->rank);
+    message_append_shape(&must, needed, buffer->rank);
+    diagnostic_add(diagnostics, MSG_CALL_SHAPE, buffer->span, buffer->name, is.data ? is.data : "?",
+                   must.data ? must.data : "?");
+    text_free(&is);
+    text_free(&must);
+}
+
+/* "M = 3, K = 2": the dims and attributes that an expression hangs on. */
+struct message_symbols {
+    struct text *text;
+    const int64_t *dims;
+    const union jit_scalar *scalars;
+    const struct ir_symbol *seen[16];
+    int count;
+};
+
+static bool message_symbol_visit(struct ir_expr *expr, void *context)
+{
+    struct message_symbols *symbols = context;
+    const struct ir_symbol *symbol = expr->kind == IR_SYMBOL ? expr->symbol : NULL;
+
+    if (!symbol || (symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_ATTRIBUTE) ||
+        symbols->count == 16)
+        return true;
+    for (int i = 0; i < symbols->count; i++)
+        if (symbols->seen[i] == symbol)
+            return true;
+    if (symbols->count)
+        text_string(symbols->text, ", ");
+    if (symbol->kind == IR_SYMBOL_DIM)
+        text_format(symbols->text, "%s.shape[%d] = %lld", symbol->buffer->name, symbol->axis,
+                    (long long)symbols->dims[symbol->index]);
+    else if (symbol->dtype == AKG_FLOAT64)
+        text_format(symbols->text, "%s = %g", symbol->name, symbols->scalars[symbol->index].d);
+    else
+        text_format(symbols->text, "%s = %lld", symbol->name, (long long)symbols->scalars[symbol->index].i);
+    symbols->seen[symbols->count++] = symbol;
+    return true;
+}
+
+static void message_note_symbols(struct diagnostic_entry *entry, struct ir_expr *condition,
+                                 const int64_t *dims, const union jit_scalar *scalars)
+{
+    struct text text;
+    struct message_symbols symbols = {.text = &text, .dims = dims, .scalars = scalars};
+
+    text_init(&text);
+    ir_expr_walk(condition, message_symbol_visit, &symbols);
+    if (text.data && text.length)
+        diagnostic_note(entry, "note: %s", text.data);
+    text_free(&text);
+}
+
+void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
+                              const struct ir_precondition *precondition, const int64_t *dims,
+                              const union jit_scalar *scalars)
+{
+    struct diagnostic_entry *entry;
+    int64_t index, extent;
+
+    (void)instance;
+    if (precondition->kind == IR_PRECONDITION_ASSERT) {
+        entry = diagnostic_add(diagnostics, MSG_CALL_ASSERT, precondition->span, precondition->message);
+        message_note_symbols(entry, precondition->condition, dims, scalars);
+        return;
+    }
+    entry = diagnostic_add(diagnostics, MSG_CALL_BOUNDS, precondition->span,
+                           precondition->buffer ? precondition->buffer->name : "a tensor");
+    if (message_evaluate(precondition->index, dims, scalars, &index) &&
+        message_evaluate(precondition->extent, dims, scalars, &extent))
+        diagnostic_note(entry, "note: index %lld would be reached on axis %d, which has %lld elements",
+                        (long long)index, precondition->axis, (long long)extent);
+    message_note_symbols(entry, precondition->condition, dims, scalars);
+    diagnostic_note(entry, "help: nothing was computed; hand in tensors whose shapes agree");
+}
+
+static void message_note_loops(struct diagnostic_entry *entry, const struct jit_site *site,
+                               const struct jit_trap *trap)
+{
+    struct text text;
+
+    text_init(&text);
+    for (int i = 0; i < site->loop_count; i++) {
+        const struct ir_symbol *loop = site->loops[i];
+        text_format(&text, "%s%s = %lld", i ? ", " : "", loop->label ? loop->label : loop->name,
+                    (long long)trap->loops[i]);
+    }
+    if (text.data && text.length)
+        diagnostic_note(entry, "note: in the iteration %s", text.data);
+    text_free(&text);
+}
+
+void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,
+                      const struct jit_trap *trap)
+{
+    const struct jit_site *site;
+    struct diagnostic_entry *entry = NULL;
+    char index[32], axis[32], extent[32];
+
+    if (trap->site < 1 || trap->site > instance->sites.rows.count) {
+        diagnostic_add(diagnostics, MSG_MEMORY, (struct span){0});
+        return;
+    }
+    site = &instance->sites.rows.items[trap->site - 1];
+    switch (site->kind) {
+    case JIT_SITE_INDEX:
+        snprintf(index, sizeof index, "%lld", (long long)trap->index);
+        snprintf(axis, sizeof axis, "%lld", (long long)trap->axis);
+        snprintf(extent, sizeof extent, "%lld", (long long)trap->extent);
+        entry =
+            diagnostic_add(diagnostics, MSG_CALL_INDEX, site->span, index, axis, site->buffer->name, extent);
+        break;
+    case JIT_SITE_DIVISION:
+        entry = diagnostic_add(diagnostics, MSG_CALL_DIVISION, site->span);
+        break;
+    case JIT_SITE_ASSERT:
+        entry = diagnostic_add(diagnostics, MSG_CALL_ASSERT, site->span, site->message);
+        break;
+    }
+    message_note_loops(entry, site, trap);
+}

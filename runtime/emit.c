@@ -1,0 +1,198 @@
+/*
+ * emit.c: jit_emit: the text of one stage of the compiler, for people.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../jit/emit_c.h"
+#include "../jit/pipeline.h"
+#include "call.h"
+
+struct emission {
+    const jit_source *source;
+    akg_stage stage;
+    const char *kernel_name;
+    const akg_argument *arguments;
+    size_t argument_count;
+    struct text out;
+    struct arena arena;
+    akg_diagnostics *diagnostics;
+};
+
+static akg_status emit_tokens(struct emission *emission, const struct dsl_source *source)
+{
+    struct token_list tokens = {0};
+
+    parse_tokens(&emission->arena, source, &tokens, emission->diagnostics);
+    token_print_list(&emission->out, &tokens);
+    return AKG_OK;
+}
+
+static akg_status emit_tree(struct emission *emission, const struct dsl_source *source)
+{
+    struct ast_module *tree = parse_module(&emission->arena, source, emission->diagnostics);
+    struct ast_function *function;
+
+    if (!tree)
+        return AKG_ERROR_PROGRAM;
+    if (emission->kernel_name) {
+        function = ast_module_function(tree, emission->kernel_name);
+        if (!function)
+            return AKG_ERROR_USAGE;
+        tree->functions = function;
+        function->next = NULL;
+        tree->statements = NULL;
+    }
+    ast_print(&emission->out, tree);
+    return AKG_OK;
+}
+
+static akg_status emit_front_end(struct emission *emission)
+{
+    struct dsl_source source = {emission->source->name ? emission->source->name : "<text>",
+                                emission->source->text, emission->source->length};
+    jmp_buf escape;
+    akg_status status;
+
+    if (setjmp(escape)) {
+        emission->arena.escape = NULL;
+        diagnostics_set_escape(emission->diagnostics, NULL);
+        return AKG_ERROR_MEMORY;
+    }
+    emission->arena.escape = &escape;
+    diagnostics_set_escape(emission->diagnostics, &escape);
+    status =
+        emission->stage == AKG_STAGE_TOKENS ? emit_tokens(emission, &source) : emit_tree(emission, &source);
+    if (status == AKG_OK && akg_diagnostics_error_count(emission->diagnostics))
+        status = AKG_ERROR_PROGRAM;
+    emission->arena.escape = NULL;
+    diagnostics_set_escape(emission->diagnostics, NULL);
+    return status;
+}
+
+static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kernel)
+{
+    struct emit_c_options options = {.entry = kernel->name};
+    struct text complaint;
+    bool good;
+
+    if (emission->stage == AKG_STAGE_IR) {
+        ir_print(&emission->out, kernel);
+        return AKG_OK;
+    }
+    text_init(&complaint);
+    good = emit_c(&emission->out, kernel, &options, &complaint);
+    if (!good)
+        diagnostic_add(emission->diagnostics, MSG_INTERNAL, (struct span){0},
+                       complaint.data ? complaint.data : "");
+    text_free(&complaint);
+    return good ? AKG_OK : AKG_ERROR_INTERNAL;
+}
+
+static akg_status emit_general(struct emission *emission, struct akg_kernel *kernel)
+{
+    struct jit_sites sites = {0};
+    struct ir_kernel *general = (struct ir_kernel *)kernel->general_kernel;
+    jmp_buf escape;
+
+    if (!general)
+        return AKG_ERROR_PROGRAM;
+    if (setjmp(escape)) {
+        emission->arena.escape = NULL;
+        return AKG_ERROR_MEMORY;
+    }
+    /* sites_number works in the kernel's arena, which is the module's; that module is ours alone */
+    general->arena->escape = &escape;
+    sites_number(general, &sites);
+    general->arena->escape = NULL;
+    return emit_kernel(emission, general);
+}
+
+static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel)
+{
+    struct call_binding binding = {.kernel = kernel};
+    const struct jit_instance *instance;
+    akg_status status;
+
+    binding.arguments =
+        memory_zeroed((size_t)kernel->function->parameter_count + 1, sizeof *binding.arguments);
+    if (!binding.arguments)
+        return AKG_ERROR_MEMORY;
+    status = call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
+                 ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
+                 : AKG_ERROR_CALL;
+    memory_free(binding.arguments);
+    return status == AKG_OK ? emit_kernel(emission, instance->kernel) : status;
+}
+
+static akg_status emit_module(struct emission *emission, akg_module *module)
+{
+    akg_status status = AKG_OK;
+    struct akg_kernel *kernel;
+
+    if (emission->kernel_name) {
+        kernel = akg_module_kernel(module, emission->kernel_name);
+        if (!kernel)
+            return AKG_ERROR_USAGE;
+        return emission->argument_count ? emit_call(emission, kernel) : emit_general(emission, kernel);
+    }
+    for (int i = 0; i < module->kernel_count && status == AKG_OK; i++) {
+        if (i)
+            text_char(&emission->out, '\n');
+        status = emit_general(emission, &module->kernels[i]);
+    }
+    return status;
+}
+
+static akg_status emit_back_end(struct emission *emission, akg_diagnostics **diagnostics)
+{
+    akg_module *module;
+    akg_status status = jit_compile(emission->source, NULL, &module, diagnostics);
+
+    if (status != AKG_OK)
+        return status;
+    status = emit_module(emission, module);
+    akg_module_release(module);
+    return status;
+}
+
+akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
+                    const akg_argument *arguments, size_t argument_count, char **text,
+                    akg_diagnostics **diagnostics)
+{
+    struct emission emission = {.source = source,
+                                .stage = stage,
+                                .kernel_name = kernel_name,
+                                .arguments = arguments,
+                                .argument_count = argument_count};
+    akg_diagnostics *compiled = NULL;
+    akg_status status;
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (!source || !text || !source->text)
+        return AKG_ERROR_USAGE;
+    *text = NULL;
+    emission.diagnostics =
+        diagnostics_create(source->name ? source->name : "<text>", source->text, source->length);
+    if (!emission.diagnostics)
+        return AKG_ERROR_MEMORY;
+    text_init(&emission.out);
+    arena_init(&emission.arena, NULL);
+    if (stage == AKG_STAGE_TOKENS || stage == AKG_STAGE_AST)
+        status = emit_front_end(&emission);
+    else
+        status = emit_back_end(&emission, &compiled);
+    arena_free(&emission.arena);
+    if (compiled && diagnostics && akg_diagnostics_count(emission.diagnostics) == 0) {
+        *diagnostics = compiled;
+        akg_diagnostics_free(emission.diagnostics);
+    } else {
+        akg_diagnostics_free(compiled);
+        diagnostics_hand_over(emission.diagnostics, diagnostics);
+    }
+    if (status == AKG_OK && !(*text = text_take(&emission.out)))
+        status = AKG_ERROR_MEMORY;
+    text_free(&emission.out);
+    return status;
+}

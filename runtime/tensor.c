@@ -1,0 +1,428 @@
+/*
+ * tensor.c: strided views of typed memory: making them, sharing them, copying them.
+ *
+ * Consumes shapes and strides from outside, which are checked here and nowhere
+ * later: every tensor that exists has extents and offsets that int64_t and
+ * ptrdiff_t can hold, so loops over it need no overflow checks.
+ */
+#include "tensor.h"
+
+#include "../base/memory.h"
+
+#include <string.h>
+
+#define TENSOR_ALIGNMENT 64
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TENSOR_POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TENSOR_POISON 1
+#endif
+#endif
+#ifdef TENSOR_POISON
+#include <sanitizer/asan_interface.h>
+#endif
+
+/* ---- sizes --------------------------------------------------------------- */
+
+bool tensor_size_is_valid(akg_dtype dtype, int rank, const int64_t *shape, int64_t *element_count)
+{
+    if ((unsigned)dtype >= AKG_DTYPE_COUNT || rank < 0 || rank > AKG_MAX_RANK || (rank > 0 && !shape))
+        return false;
+    int64_t bytes = dtype_table[dtype].size, count = 1;
+    for (int axis = 0; axis < rank; axis++) {
+        int64_t dim = shape[axis];
+        if (dim < 0 || __builtin_mul_overflow(bytes, dim ? dim : 1, &bytes))
+            return false;
+        count *= dim;
+    }
+    *element_count = count;
+    return bytes <= PTRDIFF_MAX;
+}
+
+bool tensor_extent(akg_dtype dtype, int rank, const int64_t *shape, const int64_t *strides, int64_t *lowest,
+                   int64_t *highest)
+{
+    *lowest = 0;
+    *highest = -1;
+    for (int axis = 0; axis < rank; axis++)
+        if (shape[axis] == 0)
+            return true;
+    int64_t low = 0, high = 0, reach, bytes;
+    for (int axis = 0; axis < rank; axis++) {
+        if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach))
+            return false;
+        int64_t *end = reach < 0 ? &low : &high;
+        if (__builtin_add_overflow(*end, reach, end))
+            return false;
+    }
+    int64_t size = dtype_table[dtype].size;
+    if (__builtin_mul_overflow(low, size, &bytes) || bytes < -PTRDIFF_MAX ||
+        __builtin_mul_overflow(high, size, &bytes) || bytes > PTRDIFF_MAX - size)
+        return false;
+    *lowest = low;
+    *highest = high;
+    return true;
+}
+
+static void strides_of_contiguous(int rank, const int64_t *shape, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = stride;
+        stride *= shape[axis] ? shape[axis] : 1;
+    }
+}
+
+static bool strides_are_contiguous(int rank, const int64_t *shape, const int64_t *strides)
+{
+    int64_t stride = 1;
+    bool contiguous = true;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        if (shape[axis] == 0)
+            return true;
+        if (shape[axis] != 1 && strides[axis] != stride)
+            contiguous = false;
+        stride *= shape[axis];
+    }
+    return contiguous;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+static size_t description_size(int rank)
+{
+    return sizeof(akg_tensor) + 2 * (size_t)rank * sizeof(int64_t);
+}
+
+/* strides NULL: contiguous. */
+static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_t *shape,
+                     const int64_t *strides, int64_t element_count)
+{
+    atomic_init(&tensor->references, 1);
+    tensor->dtype = dtype;
+    tensor->rank = rank;
+    tensor->element_count = element_count;
+    tensor->base = NULL;
+    tensor->release = NULL;
+    tensor->owner = NULL;
+    for (int axis = 0; axis < rank; axis++)
+        tensor->dims[axis] = shape[axis];
+    if (strides) {
+        for (int axis = 0; axis < rank; axis++)
+            tensor->dims[rank + axis] = strides[axis];
+        tensor->contiguous = strides_are_contiguous(rank, shape, strides);
+    } else {
+        strides_of_contiguous(rank, shape, tensor->dims + rank);
+        tensor->contiguous = true;
+    }
+}
+
+/*
+ * A block with room for `head` bytes and then `bytes` aligned ones. Asking malloc for a little more and
+ * aligning here is three to five times faster than an aligned allocation. The address sanitizer is told of
+ * the slack, or it would not see a kernel write there.
+ */
+static void *allocate_block(size_t head, size_t bytes, bool zeroed, void **data)
+{
+    size_t total = head + TENSOR_ALIGNMENT - 1 + bytes;
+    char *block = zeroed ? memory_zeroed(1, total) : memory_allocate(total);
+    if (!block)
+        return NULL;
+    size_t gap = -(uintptr_t)(block + head) & (TENSOR_ALIGNMENT - 1);
+    *data = block + head + gap;
+#ifdef TENSOR_POISON
+    ASAN_POISON_MEMORY_REGION(block + head, gap);
+    ASAN_POISON_MEMORY_REGION(block + head + gap + bytes, TENSOR_ALIGNMENT - 1 - gap);
+#endif
+    return block;
+}
+
+akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor)
+{
+    int64_t element_count;
+    if (!tensor)
+        return AKG_ERROR_USAGE;
+    *tensor = NULL;
+    if (!tensor_size_is_valid(dtype, rank, shape, &element_count))
+        return AKG_ERROR_USAGE;
+    size_t bytes = (size_t)element_count * (size_t)dtype_table[dtype].size;
+    void *data;
+    akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed, &data);
+    if (!made)
+        return AKG_ERROR_MEMORY;
+    describe(made, dtype, rank, shape, NULL, element_count);
+    made->data = data;
+    *tensor = made;
+    return AKG_OK;
+}
+
+akg_status akg_tensor_create(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor)
+{
+    return tensor_allocate(dtype, rank, shape, true, tensor);
+}
+
+/* Whether the elements from lowest to highest around `data` have addresses. */
+static bool addresses_exist(const void *data, size_t size, int64_t lowest, int64_t highest)
+{
+    uintptr_t address = (uintptr_t)data, below = (uintptr_t)-lowest * size;
+    uintptr_t above = ((uintptr_t)highest + 1) * size;
+    return address >= below && above <= UINTPTR_MAX - address;
+}
+
+akg_status akg_tensor_from_memory(void *data, akg_dtype dtype, int rank, const int64_t *shape,
+                                  const int64_t *strides, void (*release)(void *owner), void *owner,
+                                  akg_tensor **tensor)
+{
+    int64_t element_count, lowest, highest;
+    if (!tensor)
+        return AKG_ERROR_USAGE;
+    *tensor = NULL;
+    if (!tensor_size_is_valid(dtype, rank, shape, &element_count) || (!data && element_count > 0))
+        return AKG_ERROR_USAGE;
+    size_t size = (size_t)dtype_table[dtype].size;
+    if ((uintptr_t)data % size != 0)
+        return AKG_ERROR_USAGE;
+    int64_t dense[AKG_MAX_RANK];
+    if (!strides) {
+        strides_of_contiguous(rank, shape, dense);
+        strides = dense;
+    }
+    if (!tensor_extent(dtype, rank, shape, strides, &lowest, &highest) ||
+        (element_count > 0 && !addresses_exist(data, size, lowest, highest)))
+        return AKG_ERROR_USAGE;
+    akg_tensor *made = memory_allocate(description_size(rank));
+    if (!made)
+        return AKG_ERROR_MEMORY;
+    describe(made, dtype, rank, shape, strides, element_count);
+    made->data = data;
+    made->release = release;
+    made->owner = owner;
+    *tensor = made;
+    return AKG_OK;
+}
+
+/* Whether elements lowest..highest, `offset` after base's first one, lie in base's extent. */
+static bool view_is_inside(const akg_tensor *base, int64_t lowest, int64_t highest, int64_t offset)
+{
+    int64_t base_lowest, base_highest;
+    tensor_extent(base->dtype, base->rank, tensor_shape(base), tensor_strides(base), &base_lowest,
+                  &base_highest);
+    return !__builtin_add_overflow(lowest, offset, &lowest) &&
+           !__builtin_add_overflow(highest, offset, &highest) && lowest >= base_lowest &&
+           highest <= base_highest;
+}
+
+akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, const int64_t *strides,
+                           int64_t offset, akg_tensor **view)
+{
+    int64_t element_count, lowest, highest;
+    if (!view)
+        return AKG_ERROR_USAGE;
+    *view = NULL;
+    if (!base || !tensor_size_is_valid(base->dtype, rank, shape, &element_count))
+        return AKG_ERROR_USAGE;
+    int64_t dense[AKG_MAX_RANK];
+    if (!strides) {
+        strides_of_contiguous(rank, shape, dense);
+        strides = dense;
+    }
+    if (!tensor_extent(base->dtype, rank, shape, strides, &lowest, &highest) ||
+        (element_count > 0 && !view_is_inside(base, lowest, highest, offset)))
+        return AKG_ERROR_USAGE;
+    akg_tensor *made = memory_allocate(description_size(rank));
+    if (!made)
+        return AKG_ERROR_MEMORY;
+    describe(made, base->dtype, rank, shape, strides, element_count);
+    /* A view without elements may start anywhere, so it gets an address that surely exists. */
+    made->data = element_count > 0 ? (char *)base->data + offset * dtype_table[base->dtype].size : base->data;
+    made->base = akg_tensor_retain(base->base ? base->base : base);
+    *view = made;
+    return AKG_OK;
+}
+
+/* ---- sharing --------------------------------------------------------------- */
+
+akg_tensor *akg_tensor_retain(akg_tensor *tensor)
+{
+    if (tensor)
+        atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+    return tensor;
+}
+
+void akg_tensor_release(akg_tensor *tensor)
+{
+    while (tensor && atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) == 1) {
+        akg_tensor *base = tensor->base;
+        if (tensor->release)
+            tensor->release(tensor->owner);
+        memory_free(tensor);
+        tensor = base;
+    }
+}
+
+/* ---- asking ---------------------------------------------------------------- */
+
+akg_dtype akg_tensor_dtype(const akg_tensor *tensor)
+{
+    return tensor->dtype;
+}
+
+int akg_tensor_rank(const akg_tensor *tensor)
+{
+    return tensor->rank;
+}
+
+const int64_t *akg_tensor_shape(const akg_tensor *tensor)
+{
+    return tensor_shape(tensor);
+}
+
+const int64_t *akg_tensor_strides(const akg_tensor *tensor)
+{
+    return tensor_strides(tensor);
+}
+
+int64_t akg_tensor_element_count(const akg_tensor *tensor)
+{
+    return tensor->element_count;
+}
+
+bool akg_tensor_is_contiguous(const akg_tensor *tensor)
+{
+    return tensor->contiguous;
+}
+
+void *akg_tensor_data(const akg_tensor *tensor)
+{
+    return tensor->data;
+}
+
+static char *element_address(const akg_tensor *tensor, const int64_t *index)
+{
+    int64_t offset = 0;
+    for (int axis = 0; axis < tensor->rank; axis++)
+        offset += index[axis] * tensor->dims[tensor->rank + axis];
+    return (char *)tensor->data + offset * dtype_table[tensor->dtype].size;
+}
+
+double akg_tensor_get(const akg_tensor *tensor, const int64_t *index)
+{
+    return dtype_to_double(tensor->dtype, dtype_load(tensor->dtype, element_address(tensor, index)));
+}
+
+void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value)
+{
+    dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
+}
+
+/* ---- walking and copying ----------------------------------------------------- */
+
+bool tensor_rows_begin(struct tensor_rows *rows, const akg_tensor *tensor)
+{
+    ptrdiff_t size = dtype_table[tensor->dtype].size;
+    rows->tensor = tensor;
+    rows->row = tensor->data;
+    if (tensor->contiguous) {
+        rows->length = tensor->element_count;
+        rows->stride = size;
+    } else {
+        int last = tensor->rank - 1;
+        rows->length = tensor->dims[last];
+        rows->stride = tensor_strides(tensor)[last] * size;
+        memset(rows->index, 0, sizeof rows->index);
+    }
+    return tensor->element_count > 0;
+}
+
+bool tensor_rows_next(struct tensor_rows *rows)
+{
+    const akg_tensor *tensor = rows->tensor;
+    if (tensor->contiguous)
+        return false;
+    ptrdiff_t size = dtype_table[tensor->dtype].size;
+    for (int axis = tensor->rank - 2; axis >= 0; axis--) {
+        ptrdiff_t step = tensor_strides(tensor)[axis] * size;
+        if (++rows->index[axis] < tensor->dims[axis]) {
+            rows->row += step;
+            return true;
+        }
+        rows->row -= step * (tensor->dims[axis] - 1);
+        rows->index[axis] = 0;
+    }
+    return false;
+}
+
+/* elements of any type, taken as bits */
+typedef uint16_t word16 __attribute__((may_alias));
+typedef uint32_t word32 __attribute__((may_alias));
+typedef uint64_t word64 __attribute__((may_alias));
+
+#define COPY_ROW(type)                                                                                       \
+    for (int64_t i = 0; i < length; i++)                                                                     \
+    ((type *)to)[i] = *(const type *)(from + i * stride)
+
+static void copy_row(char *to, const char *from, int64_t length, ptrdiff_t stride, int size)
+{
+    if (stride == size) {
+        memcpy(to, from, (size_t)(length * size));
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY_ROW(uint8_t);
+        break;
+    case 2:
+        COPY_ROW(word16);
+        break;
+    case 4:
+        COPY_ROW(word32);
+        break;
+    default:
+        COPY_ROW(word64);
+    }
+}
+
+akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy)
+{
+    if (!copy)
+        return AKG_ERROR_USAGE;
+    *copy = NULL;
+    if (!source)
+        return AKG_ERROR_USAGE;
+    akg_status status = tensor_allocate(source->dtype, source->rank, tensor_shape(source), false, copy);
+    if (status != AKG_OK)
+        return status;
+    int size = dtype_table[source->dtype].size;
+    char *to = (*copy)->data;
+    struct tensor_rows rows;
+    for (bool more = tensor_rows_begin(&rows, source); more; more = tensor_rows_next(&rows)) {
+        copy_row(to, rows.row, rows.length, rows.stride, size);
+        to += rows.length * size;
+    }
+    return AKG_OK;
+}
+
+akg_status akg_tensor_cast(const akg_tensor *source, akg_dtype dtype, akg_tensor **copy)
+{
+    if (!copy)
+        return AKG_ERROR_USAGE;
+    *copy = NULL;
+    if (!source || (unsigned)dtype >= AKG_DTYPE_COUNT)
+        return AKG_ERROR_USAGE;
+    if (dtype == source->dtype)
+        return akg_tensor_copy(source, copy);
+    akg_status status = tensor_allocate(dtype, source->rank, tensor_shape(source), false, copy);
+    if (status != AKG_OK)
+        return status;
+    int size = dtype_table[dtype].size;
+    char *to = (*copy)->data;
+    struct tensor_rows rows;
+    for (bool more = tensor_rows_begin(&rows, source); more; more = tensor_rows_next(&rows)) {
+        const char *from = rows.row;
+        for (int64_t i = 0; i < rows.length; i++, from += rows.stride, to += size)
+            dtype_store(dtype, to, dtype_cast(dtype, source->dtype, dtype_load(source->dtype, from)));
+    }
+    return AKG_OK;
+}

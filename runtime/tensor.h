@@ -1,0 +1,66 @@
+/*
+ * tensor.h: what is inside an akg_tensor, and the loops over its elements that
+ * the files of this folder share.
+ *
+ * The description (shape and strides included) and, for tensors that own their
+ * memory, the elements too are one allocation: making a small tensor costs one
+ * trip to the heap. Nothing but the count of references and the elements
+ * changes once a tensor is made.
+ */
+#ifndef RUNTIME_TENSOR_H
+#define RUNTIME_TENSOR_H
+
+#include "../base/dtype.h"
+
+#include <stdatomic.h>
+
+struct akg_tensor {
+    atomic_size_t references;
+    akg_dtype dtype;
+    int rank;
+    bool contiguous; /* C order without gaps; an empty tensor always is */
+    int64_t element_count;
+    void *data;              /* element [0, ..., 0] */
+    struct akg_tensor *base; /* who owns the memory, or NULL; never a view itself */
+    void (*release)(void *owner);
+    void *owner;
+    int64_t dims[]; /* rank extents, then rank strides, counted in elements */
+};
+
+static inline const int64_t *tensor_shape(const akg_tensor *tensor)
+{
+    return tensor->dims;
+}
+
+static inline const int64_t *tensor_strides(const akg_tensor *tensor)
+{
+    return tensor->dims + tensor->rank;
+}
+
+/* akg_tensor_create, but the elements are left unset unless `zeroed`: for who writes every one. */
+akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor);
+
+/* Whether a tensor of this shape can be: rank, dtype and dims in range, and its bytes, with dims of 0 counted
+ * as 1 so that strides exist, no more than PTRDIFF_MAX. Gives the number of elements. */
+bool tensor_size_is_valid(akg_dtype dtype, int rank, const int64_t *shape, int64_t *element_count);
+
+/* The lowest and highest element offset that shape and strides reach from element [0, ..., 0]
+ * (0 and -1 when there are no elements); false if a byte offset would leave ptrdiff_t. */
+bool tensor_extent(akg_dtype dtype, int rank, const int64_t *shape, const int64_t *strides, int64_t *lowest,
+                   int64_t *highest);
+
+/* Rows of a tensor in C order: `length` elements, `stride` bytes apart from `row` on. A contiguous tensor is
+ * one row. */
+struct tensor_rows {
+    const akg_tensor *tensor;
+    char *row;
+    int64_t length;
+    ptrdiff_t stride;
+    int64_t index[AKG_MAX_RANK];
+};
+
+/* False when there is no (further) row. */
+bool tensor_rows_begin(struct tensor_rows *rows, const akg_tensor *tensor);
+bool tensor_rows_next(struct tensor_rows *rows);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * jit_pair.c: see jit_pair.h.
+ */
+#include "jit_pair.h"
+
+#include "../../jit/interpreter.h"
+#include "../../jit/scalar.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pair_init(struct jit_pair *pair)
+{
+    memset(pair, 0, sizeof *pair);
+    arena_init(&pair->arena, &pair->escape);
+    pair->diagnostics = diagnostics_create("test.ir", NULL, 0);
+    if (!pair->diagnostics || setjmp(pair->escape)) {
+        fputs("out of memory\n", stderr);
+        exit(5);
+    }
+    diagnostics_set_escape(pair->diagnostics, &pair->escape);
+}
+
+void pair_free(struct jit_pair *pair)
+{
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k < PAIR_BUFFERS; k++)
+            free(pair->bytes[side][k]);
+    backend_tcc_free(&pair->code);
+    text_free(&pair->text);
+    akg_diagnostics_free(pair->diagnostics);
+    arena_free(&pair->arena);
+}
+
+static void print_diagnostics(const struct jit_pair *pair)
+{
+    char *text = NULL;
+    akg_diagnostics_render(pair->diagnostics, AKG_FORMAT_TEXT, &text);
+    fputs(text ? text : "", stderr);
+    akg_free(text);
+}
+
+bool pair_read(struct jit_pair *pair, const char *text)
+{
+    pair->kernel = ir_read(&pair->arena, text, strlen(text), pair->diagnostics);
+    if (!pair->kernel)
+        print_diagnostics(pair);
+    return pair->kernel != NULL;
+}
+
+bool pair_compile(struct jit_pair *pair, bool trust_indices)
+{
+    struct emit_c_options options = {.entry = "akg_kernel", .trust_indices = trust_indices};
+    struct text complaint;
+    text_init(&complaint);
+    bool good = ir_verify(pair->kernel, &complaint);
+    if (good) {
+        sites_number(pair->kernel, &pair->sites);
+        good = emit_c(&pair->text, pair->kernel, &options, &complaint) && !pair->text.failed;
+    }
+    if (!good)
+        fprintf(stderr, "%s\n", complaint.data ? complaint.data : "out of memory");
+    text_free(&complaint);
+    if (!good)
+        return false;
+    good = backend_tcc_compile(pair->text.data, "akg_kernel", &pair->code, pair->diagnostics) == AKG_OK;
+    if (!good)
+        print_diagnostics(pair);
+    return good;
+}
+
+static bool shape_of(const struct jit_pair *pair, const struct ir_buffer *buffer, int64_t *shape)
+{
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        union dtype_value value;
+        if (!scalar_evaluate(buffer->shape[axis], pair->dims, pair->scalars, &value))
+            return false;
+        shape[axis] = value.i;
+    }
+    return true;
+}
+
+bool pair_allocate(struct jit_pair *pair)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
+        int64_t shape[AKG_MAX_RANK], count = 1;
+        if (k >= PAIR_BUFFERS || !shape_of(pair, buffer, shape))
+            return false;
+        for (int step = 0; step < buffer->rank; step++) {
+            int axis = buffer->contiguous ? buffer->rank - 1 - step : step;
+            pair->strides[k][axis] = count;
+            count *= shape[axis];
+        }
+        pair->sizes[k] = (size_t)count * dtype_table[buffer->dtype].size;
+        pair->firsts[k] = 0;
+        if (!buffer->contiguous && buffer->rank && count) {
+            pair->firsts[k] = (size_t)(shape[0] - 1) * dtype_table[buffer->dtype].size;
+            pair->strides[k][0] = -1;
+        }
+        for (int side = 0; side < 2; side++) {
+            char *bytes = realloc(pair->bytes[side][k], pair->sizes[k] + 2 * PAIR_GUARD);
+            if (!bytes)
+                return false;
+            pair->bytes[side][k] = bytes;
+            memset(bytes, 0xa5, pair->sizes[k] + 2 * PAIR_GUARD);
+            memset(bytes + PAIR_GUARD, 0, pair->sizes[k]);
+        }
+    }
+    return true;
+}
+
+void *pair_data(const struct jit_pair *pair, int side, int buffer)
+{
+    return pair->bytes[side][buffer] + PAIR_GUARD + pair->firsts[buffer];
+}
+
+void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_value value)
+{
+    akg_dtype dtype = pair->kernel->buffers.items[buffer]->dtype;
+    for (int side = 0; side < 2; side++)
+        dtype_store(dtype, pair->bytes[side][buffer] + PAIR_GUARD + place * dtype_table[dtype].size, value);
+}
+
+static int run_side(struct jit_pair *pair, int side)
+{
+    void *data[PAIR_BUFFERS];
+    const int64_t *strides[PAIR_BUFFERS];
+    for (int k = 0; k < pair->kernel->buffers.count; k++) {
+        data[k] = pair_data(pair, side, k);
+        strides[k] = pair->strides[k];
+    }
+    struct jit_frame frame = {data, pair->dims, strides, pair->scalars, &pair->traps[side]};
+    memset(&pair->traps[side], 0, sizeof pair->traps[side]);
+    return side == 0 ? pair->code.entry(&frame) : interpreter_run(pair->kernel, &frame);
+}
+
+static bool same_element(akg_dtype dtype, const char *a, const char *b)
+{
+    if (memcmp(a, b, (size_t)dtype_table[dtype].size) == 0)
+        return true;
+    return dtype_is_float(dtype) && isnan(dtype_to_double(dtype, dtype_load(dtype, a))) &&
+           isnan(dtype_to_double(dtype, dtype_load(dtype, b)));
+}
+
+static bool same_buffer(const struct jit_pair *pair, int k)
+{
+    const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
+    const char *a = pair->bytes[0][k], *b = pair->bytes[1][k];
+    size_t size = pair->sizes[k], element = (size_t)dtype_table[buffer->dtype].size;
+    if (memcmp(a, b, PAIR_GUARD) != 0 ||
+        memcmp(a + PAIR_GUARD + size, b + PAIR_GUARD + size, PAIR_GUARD) != 0) {
+        fprintf(stderr, "    %s: written outside\n", buffer->name);
+        return false;
+    }
+    for (size_t at = 0; at < size && buffer->role != IR_TEMPORARY; at += element)
+        if (!same_element(buffer->dtype, a + PAIR_GUARD + at, b + PAIR_GUARD + at)) {
+            union dtype_value left = dtype_load(buffer->dtype, a + PAIR_GUARD + at);
+            union dtype_value right = dtype_load(buffer->dtype, b + PAIR_GUARD + at);
+            fprintf(stderr, "    %s[%zu]: libtcc %.17g, interpreter %.17g\n", buffer->name, at / element,
+                    dtype_to_double(buffer->dtype, left), dtype_to_double(buffer->dtype, right));
+            return false;
+        }
+    return true;
+}
+
+bool pair_run(struct jit_pair *pair, int *status)
+{
+    int results[2] = {run_side(pair, 0), run_side(pair, 1)};
+    const struct jit_trap *a = &pair->traps[0], *b = &pair->traps[1];
+    *status = results[1];
+    if (results[0] != results[1] || memcmp(a, b, sizeof *a) != 0) {
+        fprintf(stderr, "    libtcc %d site %lld axis %lld index %lld of %lld, interpreter %d %lld %lld %lld of %lld\n",
+                results[0], (long long)a->site, (long long)a->axis, (long long)a->index, (long long)a->extent,
+                results[1], (long long)b->site, (long long)b->axis, (long long)b->index, (long long)b->extent);
+        return false;
+    }
+    for (int k = 0; k < pair->kernel->buffers.count; k++)
+        if (!same_buffer(pair, k))
+            return false;
+    return true;
+}
+
+struct ir_buffer *pair_buffer(const struct jit_pair *pair, const char *name)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++)
+        if (strcmp(pair->kernel->buffers.items[k]->name, name) == 0)
+            return pair->kernel->buffers.items[k];
+    return NULL;
+}

@@ -1,0 +1,411 @@
+/*
+ * test_emit_c_random.c: random kernels, run by libtcc's code and by the interpreter, and, some of them,
+ * compiled by the system's compiler: without a warning, with optimisation, and with the same results.
+ *
+ * Arguments: first seed and number of kernels (default 1 and 150), and how often the system's compiler is used (every 50th).
+ */
+#include "check.h"
+#include "jit_pair.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ELEMENTS = 8, VARIABLES = 3 };
+
+struct generator {
+    struct text text;
+    uint64_t state;
+    int names;
+    int lets[AKG_DTYPE_COUNT];      /* visible ones: s<dtype>_0 ... */
+    int variables[AKG_DTYPE_COUNT]; /* v<dtype>_0 ... */
+    int loops, loop_names[3];       /* those around: i<name> */
+};
+
+static unsigned draw(struct generator *g, unsigned count)
+{
+    g->state = g->state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(g->state >> 33) % count;
+}
+
+static int some_loop(struct generator *g)
+{
+    return g->loop_names[draw(g, (unsigned)g->loops)];
+}
+
+static void put(struct generator *g, const char *string)
+{
+    text_string(&g->text, string);
+}
+
+static const char *name_of(akg_dtype dtype)
+{
+    return akg_dtype_name(dtype);
+}
+
+static void expression(struct generator *g, akg_dtype dtype, int depth);
+
+static int64_t interesting(struct generator *g, akg_dtype dtype)
+{
+    static const int64_t values[] = {0, 1, 2, 3, 5, 7, 8, -1, -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    int64_t value = values[draw(g, sizeof values / sizeof *values)];
+    return dtype_wrap(dtype, value);
+}
+
+static void constant(struct generator *g, akg_dtype dtype, bool positive)
+{
+    static const char *const reals[] = {"0.0", "-0.0", "1.0", "-1.5", "2.5", "0.1", "100.0", "1e10", "-3.7", "inf", "nan"};
+    if (dtype == AKG_BOOL) {
+        put(g, draw(g, 2) ? "true" : "false");
+    } else if (dtype_is_float(dtype)) {
+        union dtype_value value = dtype_from_double(dtype, strtod(reals[draw(g, 11)], NULL));
+        text_double(&g->text, dtype_to_double(dtype, value));
+        text_format(&g->text, ":%s", name_of(dtype));
+    } else {
+        int64_t value = positive ? (int64_t)draw(g, 9) + 1 : interesting(g, dtype);
+        if (dtype == AKG_UINT64)
+            text_format(&g->text, "%llu:uint64", (unsigned long long)value);
+        else
+            text_format(&g->text, "%lld:%s", (long long)value, name_of(dtype));
+    }
+}
+
+/* An index of an axis of ELEMENTS: mostly one that is surely inside. */
+static void place(struct generator *g, int depth)
+{
+    unsigned kind = draw(g, 30);
+    if (kind == 0 && draw(g, 4) == 0 && depth > 0) {
+        expression(g, AKG_INT64, 1);
+        put(g, "?");
+    } else if (kind == 1 && g->loops && draw(g, 3) == 0) {
+        text_format(&g->text, "(i%d + %u)?", some_loop(g), draw(g, 3));
+    } else if (kind < 8 && depth > 0) {
+        put(g, "(");
+        expression(g, AKG_INT64, depth - 1);
+        put(g, " % 8)");
+    } else if (kind < 25 && g->loops) {
+        text_format(&g->text, "i%d", some_loop(g));
+    } else {
+        text_format(&g->text, "%u", draw(g, ELEMENTS));
+    }
+}
+
+static void leaf(struct generator *g, akg_dtype dtype)
+{
+    unsigned kind = draw(g, 8);
+    if (dtype == AKG_INT64 && kind < 3 && g->loops) {
+        text_format(&g->text, "i%d", some_loop(g));
+    } else if (dtype == AKG_INT64 && kind == 3) {
+        put(g, draw(g, 2) ? "N" : "n");
+    } else if (kind < 2) {
+        constant(g, dtype, false);
+    } else if (kind < 4 && g->lets[dtype]) {
+        text_format(&g->text, "s%d_%u", dtype, draw(g, (unsigned)g->lets[dtype]));
+    } else if (kind < 6 && g->variables[dtype]) {
+        text_format(&g->text, "v%d_%u", dtype, draw(g, (unsigned)g->variables[dtype]));
+    } else if (dtype == AKG_FLOAT32 && draw(g, 3) == 0) {
+        put(g, "strided[");
+        place(g, 1);
+        put(g, ", ");
+        place(g, 1);
+        put(g, "]");
+    } else {
+        text_format(&g->text, "in_%s[", name_of(dtype));
+        place(g, 2);
+        put(g, "]");
+    }
+}
+
+static bool takes(enum operation operation, akg_dtype dtype)
+{
+    switch (operation_table[operation].rule) {
+    case RULE_NUMERIC:
+        return dtype != AKG_BOOL;
+    case RULE_FLOATING:
+        return dtype_is_float(dtype);
+    case RULE_INTEGRAL:
+        return dtype_is_integer(dtype);
+    case RULE_BITWISE:
+        return !dtype_is_float(dtype);
+    default:
+        return false;
+    }
+}
+
+static void operation_text(struct generator *g, enum operation operation, akg_dtype dtype, int depth)
+{
+    const struct operation_row *row = &operation_table[operation];
+    bool word = row->text[0] >= 'a' && row->text[0] <= 'z';
+    bool power = operation == OP_POW, divides = operation == OP_FLOORDIV || operation == OP_MOD ||
+                                               operation == OP_CEIL_DIV || power;
+    bool checked = divides && dtype_is_integer(dtype) && !(power && !dtype_is_signed(dtype));
+    bool tame = checked && draw(g, 12) != 0; /* by a positive constant */
+    const char *mark = checked && !tame ? "?" : "";
+    if (row->arity == 2 && !word) {
+        put(g, "(");
+        expression(g, dtype, depth - 1);
+        text_format(&g->text, " %s%s ", row->text, mark);
+    } else {
+        text_format(&g->text, "%s(", row->text);
+        for (int k = 0; k < row->arity - (row->arity == 2); k++) {
+            put(g, k ? ", " : "");
+            expression(g, dtype, depth - 1);
+        }
+        put(g, row->arity == 2 ? ", " : "");
+    }
+    if (row->arity == 2 && tame)
+        constant(g, dtype, true);
+    else if (row->arity == 2)
+        expression(g, dtype, depth - 1);
+    put(g, word && row->arity > 1 ? mark : "");
+    put(g, ")");
+}
+
+static void choice(struct generator *g, akg_dtype dtype, int depth)
+{
+    put(g, "select(");
+    expression(g, AKG_BOOL, depth - 1);
+    put(g, ", ");
+    expression(g, dtype, depth - 1);
+    put(g, ", ");
+    expression(g, dtype, depth - 1);
+    put(g, ")");
+}
+
+static void truth(struct generator *g, int depth)
+{
+    static const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!=", "and", "or", "==", "!="};
+    static const char *const classes[] = {"isnan", "isinf", "isfinite"};
+    unsigned kind = draw(g, 13);
+    if (kind < 10) {
+        akg_dtype dtype = kind < 6 ? (akg_dtype)(1 + draw(g, AKG_DTYPE_COUNT - 1)) : AKG_BOOL;
+        put(g, "(");
+        expression(g, dtype, depth - 1);
+        text_format(&g->text, " %s ", comparisons[kind]);
+        expression(g, dtype, depth - 1);
+        put(g, ")");
+    } else if (kind == 10) {
+        text_format(&g->text, "%s(", classes[draw(g, 3)]);
+        expression(g, (akg_dtype)(AKG_FLOAT16 + draw(g, 4)), depth - 1);
+        put(g, ")");
+    } else {
+        put(g, kind == 11 ? "not(" : "~(");
+        expression(g, AKG_BOOL, depth - 1);
+        put(g, ")");
+    }
+}
+
+static void expression(struct generator *g, akg_dtype dtype, int depth)
+{
+    unsigned kind = draw(g, 10);
+    if (depth <= 0 || kind == 0) {
+        leaf(g, dtype);
+    } else if (kind == 1) {
+        choice(g, dtype, depth);
+    } else if (kind < 4) {
+        akg_dtype from = (akg_dtype)draw(g, AKG_DTYPE_COUNT);
+        if (from == dtype) {
+            expression(g, dtype, depth - 1);
+            return;
+        }
+        text_format(&g->text, "%s(", name_of(dtype));
+        expression(g, from, depth - 1);
+        put(g, ")");
+    } else if (dtype == AKG_BOOL && kind < 9) {
+        truth(g, depth);
+    } else {
+        enum operation operation;
+        do
+            operation = (enum operation)draw(g, draw(g, 3) ? OP_FMA : OPERATION_COUNT);
+        while (!takes(operation, dtype));
+        operation_text(g, operation, dtype, depth);
+    }
+}
+
+static void block(struct generator *g, int depth);
+
+static void loop(struct generator *g, int depth)
+{
+    int name = ++g->names;
+    text_format(&g->text, "for i%d = ", name);
+    if (draw(g, 3) == 0)
+        text_format(&g->text, "%u to -1 step -%u {\n", draw(g, ELEMENTS), draw(g, 3) + 1);
+    else
+        text_format(&g->text, "%u to %s step %u {\n", draw(g, 2), draw(g, 2) ? "N" : "8", draw(g, 3) + 1);
+    g->loop_names[g->loops++] = name;
+    block(g, depth - 1);
+    g->loops--;
+    put(g, "}\n");
+}
+
+static void branch(struct generator *g, int depth)
+{
+    put(g, "if ");
+    expression(g, AKG_BOOL, 2);
+    put(g, " {\n");
+    block(g, depth - 1);
+    if (g->loops && draw(g, 8) == 0)
+        put(g, draw(g, 2) ? "break\n" : "continue\n");
+    put(g, "}");
+    while (draw(g, 3) == 0) {
+        put(g, " else if ");
+        expression(g, AKG_BOOL, 2);
+        put(g, " {\n");
+        block(g, depth - 1);
+        put(g, "}");
+    }
+    if (draw(g, 2)) {
+        put(g, " else {\n");
+        block(g, depth - 1);
+        put(g, "}");
+    }
+    put(g, "\n");
+}
+
+/* Names are unique in a kernel, so scalars are declared at the top level only. */
+static void statement(struct generator *g, int depth)
+{
+    akg_dtype dtype = (akg_dtype)draw(g, AKG_DTYPE_COUNT);
+    unsigned kind = draw(g, 10);
+    if (kind == 0 && depth > 0) {
+        branch(g, depth);
+    } else if (kind == 1 && depth > 0 && g->loops < 3) {
+        loop(g, depth);
+    } else if (kind < 4 && g->variables[dtype]) {
+        text_format(&g->text, "v%d_%u = ", dtype, draw(g, (unsigned)g->variables[dtype]));
+        expression(g, dtype, 3);
+        put(g, "\n");
+    } else {
+        text_format(&g->text, "out_%s[", name_of(dtype));
+        place(g, 2);
+        put(g, "] = ");
+        expression(g, dtype, 2 + (int)draw(g, 4));
+        text_format(&g->text, " @%d:1\n", ++g->names);
+    }
+}
+
+static void block(struct generator *g, int depth)
+{
+    for (unsigned k = draw(g, 4) + 1; k; k--)
+        statement(g, depth);
+}
+
+static void declarations(struct generator *g)
+{
+    for (int k = 0; k < VARIABLES * 2; k++) {
+        akg_dtype dtype = (akg_dtype)draw(g, AKG_DTYPE_COUNT);
+        bool variable = k % 2;
+        int *count = variable ? &g->variables[dtype] : &g->lets[dtype];
+        text_format(&g->text, "%s %c%d_%d: %s = ", variable ? "var" : "let", variable ? 'v' : 's', dtype, *count,
+                    name_of(dtype));
+        expression(g, dtype, 3);
+        put(g, "\n");
+        ++*count;
+    }
+}
+
+static void kernel_text(struct generator *g)
+{
+    put(g, "kernel k {\n attribute n: int64\n input shape: bool[N]\n input strided: float32[8, 8] strided\n");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        text_format(&g->text, " input in_%s: %s[8]\n output out_%s: %s[8] clear%s\n", name_of((akg_dtype)dtype),
+                    name_of((akg_dtype)dtype), name_of((akg_dtype)dtype), name_of((akg_dtype)dtype), "");
+    put(g, " parameters n, shape, strided");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        text_format(&g->text, ", in_%s", name_of((akg_dtype)dtype));
+    put(g, "\n results ");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        text_format(&g->text, "%sout_%s", dtype ? ", " : "", name_of((akg_dtype)dtype));
+    put(g, "\n body {\n");
+    declarations(g);
+    for (int k = 0; k < 4; k++)
+        loop(g, 3);
+    put(g, " }\n}\n");
+}
+
+static void fill(struct generator *g, struct jit_pair *pair)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
+        int64_t count = (int64_t)pair->sizes[k] / dtype_table[buffer->dtype].size;
+        if (buffer->role != IR_INPUT)
+            continue;
+        for (int64_t at = 0; at < count; at++) {
+            union dtype_value value = {.i = interesting(g, buffer->dtype)};
+            if (dtype_is_float(buffer->dtype))
+                value = dtype_from_double(buffer->dtype, draw(g, 3) ? (int)draw(g, 2000) / 64.0 - 15
+                                                                   : (double)interesting(g, AKG_INT64));
+            pair_set(pair, k, at, value);
+        }
+    }
+}
+
+/* ---- the system's compiler --------------------------------------------------------- */
+
+/* Compiles the text with all warnings as errors and runs it in libtcc's place. True when there is no compiler. */
+static bool agrees_compiled(struct jit_pair *pair)
+{
+    char source[] = "/tmp/akg_emit_XXXXXX.c", object[64], command[256];
+    int descriptor = mkstemps(source, 2), status;
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    if (!file)
+        return false;
+    fputs(pair->text.data, file);
+    fclose(file);
+    snprintf(object, sizeof object, "%.*s.so", (int)sizeof source - 3, source);
+    snprintf(command, sizeof command,
+             "gcc -std=gnu11 -O2 -Wall -Werror -ffp-contract=off -fno-builtin -shared -fPIC -x c %s -o %s", source, object);
+    bool good = system(command) == 0;
+    void *library = good ? dlopen(object, RTLD_NOW | RTLD_LOCAL) : NULL;
+    good = library != NULL;
+    if (!good)
+        fprintf(stderr, "%s\n", good ? "" : dlerror());
+    if (good) {
+        jit_entry instant = pair->code.entry;
+        void *symbol = dlsym(library, "akg_kernel");
+        memcpy(&pair->code.entry, &symbol, sizeof symbol);
+        good = pair_run(pair, &status);
+        pair->code.entry = instant;
+        dlclose(library);
+    }
+    unlink(source);
+    unlink(object);
+    return good;
+}
+
+static bool random_agrees(uint64_t seed, bool compiled, int *stopped)
+{
+    struct generator g = {.state = seed * 77777};
+    struct jit_pair pair;
+    int status = 0;
+    text_init(&g.text);
+    for (int k = 0; k < 5; k++)
+        draw(&g, 2);
+    kernel_text(&g);
+    pair_init(&pair);
+    pair.dims[0] = ELEMENTS;
+    pair.scalars[0].i = -3;
+    bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, false) && pair_allocate(&pair);
+    if (good) {
+        fill(&g, &pair);
+        good = pair_run(&pair, &status) && (!compiled || agrees_compiled(&pair));
+        *stopped += status;
+    }
+    if (!good)
+        fprintf(stderr, "%s\n%s\nseed %llu\n", g.text.data, pair.text.data ? pair.text.data : "",
+                (unsigned long long)seed);
+    pair_free(&pair);
+    text_free(&g.text);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    int count = argc > 2 ? atoi(argv[2]) : 150, every = argc > 3 ? atoi(argv[3]) : 50, stopped = 0;
+    for (int k = 0; k < count; k++)
+        if (!CHECK(random_agrees(first + (uint64_t)k, k % every == 0 && every < 1000, &stopped)))
+            break;
+    printf("%d of %d stopped\n", stopped, count);
+    return check_done();
+}

@@ -1,0 +1,167 @@
+/*
+ * akgrun.c: the command line program. Parses argv, finds the subcommand in a
+ * table, and turns its problem, if any, into messages and the exit status:
+ *
+ *   0 done   1 the program is wrong   2 the command line is wrong, or a file
+ *   cannot be read or written   3 the call is wrong   4 an internal error, or no memory
+ */
+#include "akgrun.h"
+
+#include "arguments.h"
+#include "report.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct command_row {
+    const char *name;
+    bool (*run)(const struct options *options, struct problem *problem);
+    const char *usage, *summary;
+    const char *help; /* what --help says beyond that */
+};
+
+static const struct command_row command_table[COMMAND_COUNT] = {
+    [COMMAND_RUN] =
+        {"run", command_run, "[run] FILE [KERNEL] NAME=VALUE... [options]",
+         "call a kernel and print what it returns",
+         "FILE is an .akg file, or '-' for standard input. KERNEL may be left out where the file\n"
+         "has one. Each parameter gets its VALUE by name; a variadic one may be given several times.\n"
+         "\n"
+         "values:\n"
+         "  3  0.5  True  (2,2)  word     attributes: numbers, truth values, tuples of ints, strings\n"
+         "  3.5  [[1,2],[3,4]]            tensors: a number, a nested list\n"
+         "  file.npy  file.npz:key        numpy's files\n"
+         "  randn(2,3)  rand(2,3)         random numbers, normal or uniform on [0, 1)\n"
+         "  zeros(2,3)  ones(2,3)  full(2,3,0.5)  arange(6)\n"
+         "  None                          an optional tensor left out\n"
+         "A tensor's value takes a suffix such as :int32; without one, lists and generators have\n"
+         "the dtype of the parameter's annotation, else float32.\n"},
+    [COMMAND_CHECK] = {"check", command_check, "check FILE [KERNEL] [options]",
+                       "print each kernel's signature and the preconditions of a call",
+                       "Warnings and errors go to standard error.\n"},
+    [COMMAND_EMIT] = {"emit", command_emit, "emit FILE [KERNEL] [NAME=VALUE...] --stage tokens|ast|ir|c",
+                      "print what one stage of the compiler makes of it",
+                      "With values, the stages ir and c are of the code that a call with them runs;\n"
+                      "without, of the most general one.\n"},
+    [COMMAND_EXPLAIN] = {"explain", command_explain, "explain [CODE]",
+                         "explain a message such as AKG0501, or list them all",
+                         "CODE is a message's code, its number alone, or its name.\n"},
+};
+
+static void print_overview(FILE *stream)
+{
+    fprintf(stream, "usage: akgrun %s\n", command_table[0].usage);
+    for (int i = 1; i < COMMAND_COUNT; i++)
+        fprintf(stream, "       akgrun %s\n", command_table[i].usage);
+    fprintf(stream, "\nakgrun compiles and runs the tensor kernels of an .akg file.\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(stream, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
+    fprintf(stream,
+            "\n'akgrun SUBCOMMAND --help' tells more; 'akgrun --version' the version.\n"
+            "\n"
+            "exit status: 0 done; 1 the program is wrong; 2 the command line is wrong, or a file cannot\n"
+            "be read or written; 3 the call is wrong; 4 an internal error, or no memory.\n");
+}
+
+static void print_command_help(enum command_id command)
+{
+    const struct command_row *row = &command_table[command];
+    printf("usage: akgrun %s\n\n%s\n\n%s", row->usage, row->summary, row->help);
+    options_print_help(command);
+}
+
+/* ---- which subcommand ------------------------------------------------------------ */
+
+static enum command_id find_command(const char *word)
+{
+    int id = 0;
+    while (id < COMMAND_COUNT && strcmp(command_table[id].name, word) != 0)
+        id++;
+    return (enum command_id)id;
+}
+
+/* A first word that is no subcommand is the program of `run`, unless it can be no file either. */
+static bool check_is_file(const char *word, struct problem *problem)
+{
+    if (strcmp(word, "-") == 0 || strpbrk(word, "./") || access(word, F_OK) == 0)
+        return true;
+    struct nearest nearest = {.word = word};
+    for (int id = 0; id < COMMAND_COUNT; id++)
+        nearest_consider(&nearest, command_table[id].name);
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' is neither a subcommand nor a file", word);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "the subcommands are run, check, emit and explain");
+}
+
+/* Takes the subcommand off the words. */
+static bool choose_command(struct options *options, enum command_id *command, struct problem *problem)
+{
+    *command = COMMAND_RUN;
+    if (options->word_count == 0 || options->literal_from == 0)
+        return true;
+    enum command_id found = find_command(options->words[0]);
+    if (found == COMMAND_COUNT)
+        return check_is_file(options->words[0], problem);
+    *command = found;
+    options->word_count--;
+    memmove(options->words, options->words + 1, (size_t)options->word_count * sizeof *options->words);
+    return true;
+}
+
+static bool print_and_flush_help(enum command_id command, bool overview, struct problem *problem)
+{
+    if (overview)
+        print_overview(stdout);
+    else
+        print_command_help(command);
+    return report_flush(problem);
+}
+
+static bool perform(int argc, char **argv, struct options *options, struct problem *problem)
+{
+    enum command_id command;
+    if (!options_parse(argc, argv, options, problem))
+        return false;
+    bool no_words = options->word_count == 0;
+    if (options->version) {
+        printf("akgrun %s\n", akg_version());
+        return report_flush(problem);
+    }
+    if (!choose_command(options, &command, problem))
+        return false;
+    if (options->help)
+        return print_and_flush_help(command, no_words, problem);
+    if (no_words && argc == 1) {
+        print_overview(stderr);
+        return problem_set(problem, AKG_ERROR_USAGE, "no program is named");
+    }
+    return options_check(options, command, command_table[command].name, problem) &&
+           command_table[command].run(options, problem);
+}
+
+/* A file opened while standard output is closed would become standard output, and be written to. What stands
+ * in for a closed stream is open the wrong way round, so that using it still fails. */
+static void reserve_standard_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct problem problem = {0};
+    int status = 0;
+    reserve_standard_streams();
+    if (!perform(argc, argv, &options, &problem))
+        status = report_problem(&options, &problem, argv);
+    problem_free(&problem);
+    options_free(&options);
+    /* under --json the report of a problem is itself on standard output */
+    if (!report_flush(&problem) && status == 0)
+        status = report_problem(&options, &problem, argv);
+    return status;
+}

@@ -1,0 +1,44 @@
+/*
+ * akgrun.h: the command line as a value, and the subcommands.
+ *
+ * akgrun.c turns argv into struct options and calls one row of the table of
+ * subcommands. A subcommand fills a problem and yields false, or prints its
+ * report and yields true; it never leaves through anything but return.
+ */
+#ifndef TOOLS_AKGRUN_H
+#define TOOLS_AKGRUN_H
+
+#include "support.h"
+
+enum command_id { COMMAND_RUN, COMMAND_CHECK, COMMAND_EMIT, COMMAND_EXPLAIN, COMMAND_COUNT };
+
+struct options {
+    const char *out; /* --out: directory, or NULL */
+    jit_backend backend;
+    uint64_t seed;
+    bool time, json, trust_indices, warnings_are_errors;
+    const char *stage; /* --stage, or NULL */
+    bool help, version;
+    unsigned given; /* bit per row of the option table: which were named */
+
+    /* What is left of argv: words that are no options, the subcommand taken off. */
+    char **words;
+    int word_count;
+    int literal_from; /* words from this number on stood behind "--" */
+};
+
+/* Fills *options from argv; options->words is for options_free. */
+bool options_parse(int argc, char **argv, struct options *options, struct problem *problem);
+/* False when an option was given that the subcommand does not take. */
+bool options_check(const struct options *options, enum command_id command, const char *command_name,
+                   struct problem *problem);
+/* The lines of --help about the options of one subcommand, on standard output. */
+void options_print_help(enum command_id command);
+void options_free(struct options *options);
+
+bool command_run(const struct options *options, struct problem *problem);
+bool command_check(const struct options *options, struct problem *problem);
+bool command_emit(const struct options *options, struct problem *problem);
+bool command_explain(const struct options *options, struct problem *problem);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * arguments.c: finds the parameter of each NAME=VALUE, and for each parameter
+ * its value. Only names are judged here; the call judges shapes and dtypes.
+ */
+#include "arguments.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool arguments_is_value(const char *word)
+{
+    size_t length = strcspn(word, "=");
+    if (word[length] != '=' || length == 0 || (word[0] >= '0' && word[0] <= '9'))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (strchr(" !\"#$%&'()*+,-./:;<>?@[\\]^`{|}~", word[i]))
+            return false;
+    return true;
+}
+
+static bool name_is(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(word, name, length) == 0 && word[length] == '=';
+}
+
+static bool find_parameter(const akg_kernel *kernel, const char *word, size_t *position)
+{
+    akg_parameter parameter;
+    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++) {
+        if (!name_is(word, parameter.name))
+            continue;
+        *position = i;
+        return true;
+    }
+    return false;
+}
+
+static void list_parameters(const akg_kernel *kernel, struct name_list *list)
+{
+    akg_parameter parameter;
+    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++)
+        name_list_add(list, parameter.name);
+}
+
+static bool unknown_name(const akg_kernel *kernel, const char *word, struct problem *problem)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    struct nearest nearest = {.word = name};
+    struct name_list list = {0};
+    akg_parameter parameter;
+    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++)
+        nearest_consider(&nearest, parameter.name);
+    list_parameters(kernel, &list);
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' has no parameter '%s'", akg_kernel_name(kernel), name);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%.60s'?", nearest.best);
+    return problem_help(problem, "its parameters: %s", list.length ? list.text : "none");
+}
+
+static bool missing_value(const akg_kernel *kernel, const akg_parameter *parameter, struct problem *problem)
+{
+    struct name_list list = {0};
+    list_parameters(kernel, &list);
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' needs a value for '%.60s'", akg_kernel_name(kernel),
+                parameter->name);
+    return problem_help(problem, "write %.60s=VALUE, such as %.60s=%s (the parameters are %s)",
+                        parameter->name, parameter->name,
+                        parameter->kind == AKG_PARAMETER_ATTRIBUTE ? "2" : "'randn(2,3)'", list.text);
+}
+
+/* A problem with a value is told with the name in front, since several values may stand on the line. */
+static bool in_value(const char *name, struct problem *problem)
+{
+    char text[sizeof problem->text];
+    if (problem->diagnostics || problem->status != AKG_ERROR_USAGE)
+        return false;
+    snprintf(text, sizeof text, "%.60s: %.900s", name, problem->text);
+    memcpy(problem->text, text, sizeof text);
+    return false;
+}
+
+/* Reads the values of parameter `position` among the words into arguments->items. */
+static bool bind_parameter(const akg_kernel *kernel, size_t position, char *const *words, int count,
+                           uint64_t seed, struct arguments *arguments, struct problem *problem)
+{
+    akg_parameter parameter;
+    size_t found = 0;
+    akg_kernel_parameter(kernel, position, &parameter);
+    bool variadic = parameter.kind == AKG_PARAMETER_VARIADIC;
+    for (int i = 0; i < count; i++) {
+        if (!arguments_is_value(words[i]) || !name_is(words[i], parameter.name))
+            continue;
+        if (found && !variadic)
+            return problem_set(problem, AKG_ERROR_USAGE, "'%.60s' is given twice", parameter.name);
+        struct value *value = &arguments->values[arguments->value_count++];
+        const char *text = words[i] + strlen(parameter.name) + 1;
+        if (!value_parse(text, &parameter, value_stream(seed, position, found), value, problem))
+            return in_value(parameter.name, problem);
+        if (variadic)
+            arguments->variadic[found] = value->tensor;
+        else
+            arguments->items[arguments->count++] = value->argument;
+        found++;
+    }
+    if (!found && !variadic && !parameter.optional)
+        return missing_value(kernel, &parameter, problem);
+    if (variadic && found)
+        arguments->items[arguments->count++] =
+            (akg_argument){.name = parameter.name,
+                           .kind = AKG_ARGUMENT_TENSORS,
+                           .as.tensors = {.items = arguments->variadic, .count = found}};
+    return true;
+}
+
+bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t seed,
+                    struct arguments *arguments, struct problem *problem)
+{
+    size_t parameter_count = akg_kernel_parameter_count(kernel), position;
+    for (int i = 0; i < count; i++)
+        if (arguments_is_value(words[i]) && !find_parameter(kernel, words[i], &position))
+            return unknown_name(kernel, words[i], problem);
+    arguments->items = calloc(parameter_count + 1, sizeof *arguments->items);
+    arguments->values = calloc((size_t)count + 1, sizeof *arguments->values);
+    arguments->variadic = calloc((size_t)count + 1, sizeof(akg_tensor *));
+    if (!arguments->items || !arguments->values || !arguments->variadic)
+        return problem_memory(problem);
+    for (position = 0; position < parameter_count; position++)
+        if (!bind_parameter(kernel, position, words, count, seed, arguments, problem))
+            return false;
+    return true;
+}
+
+void arguments_free(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->value_count; i++)
+        value_free(&arguments->values[i]);
+    free(arguments->values);
+    free(arguments->items);
+    free(arguments->variadic);
+    memset(arguments, 0, sizeof *arguments);
+}

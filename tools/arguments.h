@@ -1,0 +1,27 @@
+/*
+ * arguments.h: the NAME=VALUE words of the command line as the arguments of one
+ * kernel's call.
+ */
+#ifndef TOOLS_ARGUMENTS_H
+#define TOOLS_ARGUMENTS_H
+
+#include "value.h"
+
+/* Starts zeroed; `items` is what akg_kernel_call takes, in the order of the parameters. */
+struct arguments {
+    akg_argument *items;
+    size_t count;
+    struct value *values; /* what owns them, in the order of the words */
+    size_t value_count;
+    akg_tensor **variadic; /* the tensors of a variadic parameter */
+};
+
+/* Whether a word is NAME=VALUE; anything else among the words is no value. */
+bool arguments_is_value(const char *word);
+/* Reads every NAME=VALUE among the words. A name that the kernel does not have, one given twice, and a
+ * parameter without default and value are problems. */
+bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t seed,
+                    struct arguments *arguments, struct problem *problem);
+void arguments_free(struct arguments *arguments);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * command_check.c: `akgrun check FILE [KERNEL]`: the inferred signature of each
+ * kernel and the preconditions of a call; warnings on standard error.
+ */
+#include "akgrun.h"
+
+#include "program.h"
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The reports asked for: of the kernel named, or of all. Made before anything is printed, so that a problem
+ * leaves no half report. */
+struct reports {
+    char **texts;
+    size_t count;
+};
+
+static bool add_report(akg_kernel *kernel, akg_format format, struct reports *reports,
+                       struct problem *problem)
+{
+    char *text = NULL;
+    akg_status status = akg_kernel_report(kernel, format, &text);
+    if (status != AKG_OK)
+        return problem_library(problem, status, NULL);
+    size_t length = strlen(text);
+    while (length && text[length - 1] == '\n')
+        text[--length] = '\0';
+    reports->texts[reports->count++] = text;
+    return true;
+}
+
+static bool make_reports(const struct options *options, const struct program *program,
+                         struct reports *reports, struct problem *problem)
+{
+    akg_format format = options->json ? AKG_FORMAT_JSON : report_format(stdout);
+    akg_kernel *kernel = NULL;
+    reports->texts = calloc(akg_module_kernel_count(program->module) + 1, sizeof *reports->texts);
+    if (!reports->texts)
+        return problem_memory(problem);
+    if (program->kernel_name)
+        return program_kernel(program, &kernel, problem) && add_report(kernel, format, reports, problem);
+    for (size_t i = 0; (kernel = akg_module_kernel_at(program->module, i)); i++)
+        if (!add_report(kernel, format, reports, problem))
+            return false;
+    return true;
+}
+
+static void print_json(const struct program *program, const struct reports *reports)
+{
+    const akg_diagnostics *lists[] = {program->warnings};
+    printf("{\"kernels\": [");
+    for (size_t i = 0; i < reports->count; i++)
+        printf("%s%s", i ? ", " : "", reports->texts[i]);
+    printf("], ");
+    report_json_diagnostics(lists, 1);
+    printf("}\n");
+}
+
+static bool report(const struct options *options, const struct program *program, struct problem *problem)
+{
+    struct reports reports = {0};
+    report_warnings(options, program->warnings);
+    bool good = make_reports(options, program, &reports, problem);
+    if (good && options->json)
+        print_json(program, &reports);
+    for (size_t i = 0; good && !options->json && i < reports.count; i++)
+        printf("%s\n", reports.texts[i]);
+    for (size_t i = 0; i < reports.count; i++)
+        akg_free(reports.texts[i]);
+    free(reports.texts);
+    return good && report_flush(problem);
+}
+
+bool command_check(const struct options *options, struct problem *problem)
+{
+    struct program program = {0};
+    bool good = program_open(options, &program, problem);
+    if (good && program_has_values(&program)) {
+        good = problem_set(problem, AKG_ERROR_USAGE, "check takes no values");
+        problem_help(problem, "'akgrun run' calls a kernel with values");
+    }
+    good = good && program_compile(options, &program, problem) && report(options, &program, problem);
+    program_free(&program);
+    return good;
+}

@@ -1,0 +1,126 @@
+/*
+ * command_emit.c: `akgrun emit FILE [KERNEL] [NAME=VALUE...] --stage STAGE`: the
+ * text of one stage of the compiler.
+ *
+ * tokens and ast are of the whole file, or of one kernel, and need no program
+ * that is right; ir and c are of one kernel, for the given values or in general.
+ */
+#include "akgrun.h"
+
+#include "arguments.h"
+#include "program.h"
+#include "report.h"
+
+#include <string.h>
+
+struct stage_row {
+    const char *name;
+    akg_stage stage;
+    bool of_kernel; /* needs a kernel, and may have values */
+};
+
+static const struct stage_row stage_table[] = {
+    {"tokens", AKG_STAGE_TOKENS, false},
+    {"ast", AKG_STAGE_AST, false},
+    {"ir", AKG_STAGE_IR, true},
+    {"c", AKG_STAGE_C, true},
+};
+
+static const struct stage_row *find_stage(const char *name, struct problem *problem)
+{
+    struct nearest nearest = {.word = name ? name : ""};
+    for (size_t i = 0; name && i < sizeof stage_table / sizeof *stage_table; i++) {
+        if (strcmp(stage_table[i].name, name) == 0)
+            return &stage_table[i];
+        if (stage_table[i].name[1]) /* every single letter would be near to "c" */
+            nearest_consider(&nearest, stage_table[i].name);
+    }
+    if (name)
+        problem_set(problem, AKG_ERROR_USAGE, "there is no stage '%.100s'", name);
+    else
+        problem_set(problem, AKG_ERROR_USAGE, "emit needs --stage");
+    if (nearest.best)
+        problem_help(problem, "did you mean '%s'?", nearest.best);
+    else
+        problem_help(problem, "the stages are tokens, ast, ir and c");
+    return NULL;
+}
+
+struct emission {
+    struct program program;
+    struct arguments arguments;
+    const char *kernel_name; /* NULL: the whole file */
+    char *text;
+    akg_diagnostics *warnings;
+};
+
+/* The kernel must be known before its values can be read: compiles the program for that. */
+static bool bind_kernel(const struct options *options, struct emission *emission, struct problem *problem)
+{
+    struct program *program = &emission->program;
+    akg_kernel *kernel = NULL;
+    if (!program_compile(options, program, problem) || !program_kernel(program, &kernel, problem))
+        return false;
+    emission->kernel_name = akg_kernel_name(kernel);
+    return !program_has_values(program) || arguments_bind(kernel, program->values, program->value_count,
+                                                          options->seed, &emission->arguments, problem);
+}
+
+static bool emit(const struct options *options, const struct stage_row *stage, struct emission *emission,
+                 struct problem *problem)
+{
+    emission->kernel_name = emission->program.kernel_name;
+    if (!stage->of_kernel && program_has_values(&emission->program)) {
+        problem_set(problem, AKG_ERROR_USAGE, "the stage '%s' is the same for all values", stage->name);
+        return problem_help(problem, "leave the values out, or ask for the stage ir or c");
+    }
+    if (stage->of_kernel && !bind_kernel(options, emission, problem))
+        return false;
+    akg_status status =
+        jit_emit(&emission->program.source, stage->stage, emission->kernel_name, emission->arguments.items,
+                 emission->arguments.count, &emission->text, &emission->warnings);
+    if (status == AKG_OK)
+        return true;
+    akg_diagnostics *diagnostics = emission->warnings;
+    emission->warnings = NULL;
+    return problem_library(problem, status, diagnostics);
+}
+
+static bool print_emission(const struct options *options, const struct stage_row *stage,
+                           const struct emission *emission, struct problem *problem)
+{
+    const akg_diagnostics *lists[] = {emission->warnings};
+    size_t length = strlen(emission->text);
+    if (!options->json) {
+        report_warnings(options, emission->warnings);
+        fputs(emission->text, stdout);
+        if (length && emission->text[length - 1] != '\n')
+            putchar('\n');
+        return report_flush(problem);
+    }
+    printf("{\"kernel\": ");
+    if (emission->kernel_name)
+        report_json_string(stdout, emission->kernel_name);
+    else
+        printf("null");
+    printf(", \"stage\": \"%s\", \"text\": ", stage->name);
+    report_json_string(stdout, emission->text);
+    printf(", ");
+    report_json_diagnostics(lists, 1);
+    printf("}\n");
+    return report_flush(problem);
+}
+
+bool command_emit(const struct options *options, struct problem *problem)
+{
+    struct emission emission = {0};
+    const struct stage_row *stage = find_stage(options->stage, problem);
+    bool good = stage && program_open(options, &emission.program, problem) &&
+                emit(options, stage, &emission, problem) &&
+                print_emission(options, stage, &emission, problem);
+    akg_free(emission.text);
+    akg_diagnostics_free(emission.warnings);
+    arguments_free(&emission.arguments);
+    program_free(&emission.program);
+    return good;
+}

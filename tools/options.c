@@ -1,0 +1,234 @@
+/*
+ * options.c: argv to struct options, by one table of all options.
+ *
+ * Options may stand anywhere before "--". Which subcommand takes which option is
+ * a column of the table, so that the message for a misplaced one, the help
+ * pages and the parser cannot disagree.
+ */
+#include "akgrun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_id {
+    OPTION_OUT,
+    OPTION_BACKEND,
+    OPTION_SEED,
+    OPTION_TIME,
+    OPTION_TRUST_INDICES,
+    OPTION_STAGE,
+    OPTION_WERROR,
+    OPTION_JSON,
+    OPTION_HELP,
+    OPTION_HELP_SHORT,
+    OPTION_VERSION,
+    OPTION_COUNT
+};
+
+#define FOR(command) (1u << COMMAND_##command)
+#define FOR_ALL ((1u << COMMAND_COUNT) - 1)
+
+struct option_row {
+    const char *name;
+    const char *value; /* how the help calls its value; NULL: it takes none */
+    unsigned commands; /* which subcommands take it */
+    const char *help;
+};
+
+static const struct option_row option_table[OPTION_COUNT] = {
+    [OPTION_OUT] = {"--out", "DIR", FOR(RUN),
+                    "write every returned tensor as DIR/NAME.npy; nothing at all if anything fails"},
+    [OPTION_BACKEND] = {"--backend", "tcc|interp", FOR(RUN),
+                        "machine code through libtcc (the default), or the reference interpreter"},
+    [OPTION_SEED] = {"--seed", "N", FOR(RUN) | FOR(EMIT), "seed of randn and rand (default 0)"},
+    [OPTION_TIME] = {"--time", NULL, FOR(RUN), "print how long compiling and calling take"},
+    [OPTION_TRUST_INDICES] = {"--trust-indices", NULL, FOR(RUN),
+                              "switch per-element index checks off; wrong indices then corrupt memory"},
+    [OPTION_STAGE] = {"--stage", "STAGE", FOR(EMIT), "tokens, ast, ir or c"},
+    [OPTION_WERROR] = {"-Werror", NULL, FOR(RUN) | FOR(CHECK), "treat warnings as errors"},
+    [OPTION_JSON] = {"--json", NULL, FOR_ALL, "print the report, and what went wrong, as JSON"},
+    [OPTION_HELP] = {"--help", NULL, FOR_ALL, "print this page"},
+    [OPTION_HELP_SHORT] = {"-h", NULL, FOR_ALL, NULL},
+    [OPTION_VERSION] = {"--version", NULL, FOR_ALL, NULL},
+};
+
+/* The row for `argument`; *value receives what follows '=', or NULL. OPTION_COUNT when there is none. */
+static enum option_id find_option(const char *argument, const char **value)
+{
+    size_t length = strcspn(argument, "=");
+    *value = argument[length] ? argument + length + 1 : NULL;
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (strlen(option_table[id].name) == length && strncmp(option_table[id].name, argument, length) == 0)
+            return (enum option_id)id;
+    return OPTION_COUNT;
+}
+
+static bool unknown_option(const char *argument, struct problem *problem)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
+    struct nearest nearest = {.word = name};
+    for (int id = 0; id < OPTION_COUNT; id++)
+        nearest_consider(&nearest, option_table[id].name);
+    problem_set(problem, AKG_ERROR_USAGE, "unknown option '%.200s'", argument);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "'akgrun --help' lists the options; words after '--' are never options");
+}
+
+static bool set_backend(struct options *options, const char *value, struct problem *problem)
+{
+    static const struct {
+        const char *name;
+        jit_backend backend;
+    } backends[] = {{"tcc", JIT_BACKEND_TCC}, {"interp", JIT_BACKEND_INTERPRETER}};
+    struct nearest nearest = {.word = value};
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        if (strcmp(value, backends[i].name) == 0) {
+            options->backend = backends[i].backend;
+            return true;
+        }
+        nearest_consider(&nearest, backends[i].name);
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "there is no backend '%.200s'", value);
+    if (strncmp(value, "interp", 6) == 0)
+        nearest.best = "interp";
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "the backends are tcc and interp");
+}
+
+static bool set_seed(struct options *options, const char *value, struct problem *problem)
+{
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(value, &end, 10);
+    /* strtoull would take spaces and signs */
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno == ERANGE) {
+        problem_set(problem, AKG_ERROR_USAGE,
+                    "--seed takes a whole number from 0 to 18446744073709551615, not '%.200s'", value);
+        return false;
+    }
+    options->seed = seed;
+    return true;
+}
+
+static bool set_option(struct options *options, enum option_id id, const char *value, struct problem *problem)
+{
+    options->given |= 1u << id;
+    switch (id) {
+    case OPTION_OUT:
+        options->out = value;
+        return true;
+    case OPTION_BACKEND:
+        return set_backend(options, value, problem);
+    case OPTION_SEED:
+        return set_seed(options, value, problem);
+    case OPTION_STAGE:
+        options->stage = value;
+        return true;
+    case OPTION_TIME:
+        options->time = true;
+        return true;
+    case OPTION_TRUST_INDICES:
+        options->trust_indices = true;
+        return true;
+    case OPTION_WERROR:
+        options->warnings_are_errors = true;
+        return true;
+    case OPTION_JSON:
+        options->json = true;
+        return true;
+    case OPTION_HELP:
+    case OPTION_HELP_SHORT:
+        options->help = true;
+        return true;
+    case OPTION_VERSION:
+        options->version = true;
+        return true;
+    case OPTION_COUNT:
+        break;
+    }
+    return true;
+}
+
+/* One option at argv[*at], and its value at argv[*at + 1] when it is not behind '='. */
+static bool parse_option(int argc, char **argv, int *at, struct options *options, struct problem *problem)
+{
+    const char *value;
+    enum option_id id = find_option(argv[*at], &value);
+    if (id == OPTION_COUNT)
+        return unknown_option(argv[*at], problem);
+    const struct option_row *row = &option_table[id];
+    if (!row->value && value)
+        return problem_set(problem, AKG_ERROR_USAGE, "%s takes no value", row->name);
+    if (row->value && !value) {
+        if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
+            problem_set(problem, AKG_ERROR_USAGE, "%s needs a value", row->name);
+            return problem_help(problem, "write %s %s", row->name, row->value);
+        }
+        value = argv[++*at];
+    }
+    if (row->value && value[0] == '\0')
+        return problem_set(problem, AKG_ERROR_USAGE, "the value of %s is empty", row->name);
+    return set_option(options, id, value, problem);
+}
+
+bool options_parse(int argc, char **argv, struct options *options, struct problem *problem)
+{
+    memset(options, 0, sizeof *options);
+    options->words = calloc((size_t)argc + 1, sizeof *options->words);
+    if (!options->words)
+        return problem_memory(problem);
+    options->literal_from = argc;
+    bool literal = false;
+    bool good = true;
+    for (int at = 1; at < argc; at++) {
+        if (!literal && strcmp(argv[at], "--") == 0) {
+            literal = true;
+            options->literal_from = options->word_count;
+        } else if (literal || argv[at][0] != '-' || argv[at][1] == '\0') {
+            options->words[options->word_count++] = argv[at];
+        } else if (good) {
+            good = parse_option(argc, argv, &at, options, problem);
+        } else if (strcmp(argv[at], "--json") == 0) {
+            /* even the report on an earlier word must have the form that was asked for */
+            options->json = true;
+        }
+    }
+    return good;
+}
+
+bool options_check(const struct options *options, enum command_id command, const char *command_name,
+                   struct problem *problem)
+{
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (!(options->given & 1u << id) || option_table[id].commands & 1u << command)
+            continue;
+        problem_set(problem, AKG_ERROR_USAGE, "'akgrun %s' does not take %s", command_name,
+                    option_table[id].name);
+        return problem_help(problem, "'akgrun %s --help' lists its options", command_name);
+    }
+    return true;
+}
+
+void options_print_help(enum command_id command)
+{
+    printf("\noptions:\n");
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        const struct option_row *row = &option_table[id];
+        if (!row->help || !(row->commands & 1u << command))
+            continue;
+        char name[64];
+        snprintf(name, sizeof name, "%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+        printf("  %-22s %s\n", name, row->help);
+    }
+}
+
+void options_free(struct options *options)
+{
+    free(options->words);
+    options->words = NULL;
+}

@@ -1,0 +1,147 @@
+/*
+ * output.c: writes returned tensors into a directory so that a failure leaves
+ * no trace: temporaries first, one rename each at the very end, and directories
+ * that were made for it are removed again.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Makes the directory and those above it; files->existing says where its new part begins. */
+static bool make_directory(const char *directory, struct output_files *files, struct problem *problem)
+{
+    files->created = strdup(directory);
+    if (!files->created)
+        return problem_memory(problem);
+    char *path = files->created;
+    size_t length = strlen(path);
+    files->existing = length;
+    for (size_t at = 1; at <= length; at++) {
+        if (path[at] != '/' && path[at] != '\0')
+            continue;
+        char separator = path[at];
+        path[at] = '\0';
+        bool made = mkdir(path, 0777) == 0;
+        int error = errno;
+        bool good = made || is_directory(path);
+        if (made && files->existing == length)
+            files->existing = at - 1;
+        path[at] = separator;
+        if (!good)
+            return problem_set(problem, AKG_ERROR_IO, "cannot make the directory '%.400s': %s", directory,
+                               error == EEXIST ? "there is a file of that name" : strerror(error));
+    }
+    return true;
+}
+
+/* The name of output `index`; a second tensor of one name gets a number. */
+static char *file_name(const akg_kernel *kernel, size_t index)
+{
+    const char *name = akg_kernel_output_name(kernel, index);
+    size_t twins = 0;
+    for (size_t i = 0; i < index; i++)
+        twins += strcmp(akg_kernel_output_name(kernel, i), name) == 0;
+    return twins ? string_format("%s-%zu", name, twins + 1) : string_format("%s", name);
+}
+
+static bool write_temporary(const char *directory, const char *name, const akg_tensor *tensor,
+                            struct output_file *file, struct problem *problem)
+{
+    akg_diagnostics *diagnostics = NULL;
+    struct stat status;
+    file->final = string_format("%s/%s.npy", directory, name);
+    char *temporary = string_format("%s/.%s.%ld.tmp.npy", directory, name, (long)getpid());
+    if (!file->final || !temporary) {
+        free(temporary);
+        return problem_memory(problem);
+    }
+    if (lstat(file->final, &status) == 0 && S_ISDIR(status.st_mode)) {
+        free(temporary);
+        return problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': it is a directory", file->final);
+    }
+    akg_status written = akg_npy_write(temporary, tensor, &diagnostics);
+    if (written != AKG_OK) {
+        free(temporary);
+        return problem_library(problem, written, diagnostics);
+    }
+    akg_diagnostics_free(diagnostics);
+    file->temporary = temporary;
+    return true;
+}
+
+bool output_prepare(const char *directory, const akg_kernel *kernel, akg_tensor *const *tensors, size_t count,
+                    struct output_files *files, struct problem *problem)
+{
+    files->items = calloc(count + 1, sizeof *files->items);
+    if (!files->items)
+        return problem_memory(problem);
+    if (!make_directory(directory, files, problem))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char *name = file_name(kernel, i);
+        if (!name)
+            return problem_memory(problem);
+        files->count++;
+        bool good = write_temporary(directory, name, tensors[i], &files->items[i], problem);
+        free(name);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+bool output_commit(struct output_files *files, struct problem *problem)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        struct output_file *file = &files->items[i];
+        if (rename(file->temporary, file->final) != 0) {
+            problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': %s", file->final, strerror(errno));
+            while (i-- > 0)
+                unlink(files->items[i].final);
+            return false;
+        }
+        free(file->temporary);
+        file->temporary = NULL;
+    }
+    free(files->created);
+    files->created = NULL;
+    return true;
+}
+
+/* Removes the directories that make_directory made, the deepest first; one that is not empty stays. */
+static void remove_directories(struct output_files *files)
+{
+    char *path = files->created;
+    for (size_t at = strlen(path); at > files->existing; at--) {
+        if (path[at] != '\0' && path[at] != '/')
+            continue;
+        path[at] = '\0';
+        rmdir(path);
+    }
+}
+
+void output_discard(struct output_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->items[i].temporary)
+            unlink(files->items[i].temporary);
+        free(files->items[i].temporary);
+        free(files->items[i].final);
+    }
+    if (files->created)
+        remove_directories(files);
+    free(files->created);
+    free(files->items);
+    memset(files, 0, sizeof *files);
+}

@@ -1,0 +1,155 @@
+/*
+ * program.c: from the words FILE [KERNEL] NAME=VALUE... to a module and a kernel.
+ *
+ * Files are read by the library; only standard input is read here.
+ */
+#include "program.h"
+
+#include "arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No program is longer; what is longer is not a program. */
+static const size_t text_limit = (size_t)64 << 20;
+
+/* All of standard input. One byte more than the limit is asked for, to see whether there is more. */
+static bool read_standard_input(struct program *program, struct problem *problem)
+{
+    size_t capacity = 0, length = 0;
+    for (;;) {
+        if (length == capacity) {
+            capacity = capacity ? 2 * capacity : 65536;
+            char *text = realloc(program->text, capacity);
+            if (!text)
+                return problem_memory(problem);
+            program->text = text;
+        }
+        size_t got = fread(program->text + length, 1, capacity - length, stdin);
+        length += got;
+        if (length > text_limit)
+            return problem_set(problem, AKG_ERROR_USAGE,
+                               "the program on standard input is longer than 64 MiB");
+        if (got == 0)
+            break;
+    }
+    if (ferror(stdin))
+        return problem_set(problem, AKG_ERROR_IO, "cannot read standard input: %s", strerror(errno));
+    program->source = (jit_source){.name = "<stdin>", .text = program->text, .length = length};
+    return true;
+}
+
+/* A word behind FILE that is no NAME=VALUE: the first is KERNEL, if it can be a name at all. */
+static bool take_kernel_name(struct program *program, const char *word, struct problem *problem)
+{
+    if (!program->kernel_name && word[0] != '\0' && !strpbrk(word, "=[]()+-.,:/ \"'") &&
+        !(word[0] >= '0' && word[0] <= '9')) {
+        program->kernel_name = word;
+        return true;
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "unexpected '%.100s'", word);
+    return problem_help(problem, "a value is written NAME=VALUE, such as x=%.60s",
+                        word[0] == '[' || (word[0] >= '0' && word[0] <= '9') ? word : "'[1,2,3]'");
+}
+
+bool program_open(const struct options *options, struct program *program, struct problem *problem)
+{
+    if (options->word_count == 0) {
+        problem_set(problem, AKG_ERROR_USAGE, "no program is named");
+        return problem_help(problem, "name an .akg file, or '-' for standard input");
+    }
+    program->values = options->words + 1;
+    program->value_count = options->word_count - 1;
+    for (int i = 0; i < program->value_count; i++)
+        if (!arguments_is_value(program->values[i]) &&
+            !take_kernel_name(program, program->values[i], problem))
+            return false;
+    if (strcmp(options->words[0], "-") == 0)
+        return read_standard_input(program, problem);
+    if (options->words[0][0] == '\0')
+        return problem_set(problem, AKG_ERROR_USAGE, "the name of the program is empty");
+    program->source = (jit_source){.name = options->words[0]};
+    return true;
+}
+
+bool program_compile(const struct options *options, struct program *program, struct problem *problem)
+{
+    jit_options settings = {.backend = options->backend, .warnings_are_errors = options->warnings_are_errors};
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status = jit_compile(&program->source, &settings, &program->module, &diagnostics);
+    if (status != AKG_OK)
+        return problem_library(problem, status, diagnostics);
+    program->warnings = diagnostics;
+    return true;
+}
+
+static bool unknown_kernel(const struct program *program, struct problem *problem)
+{
+    struct nearest nearest = {.word = program->kernel_name};
+    struct name_list list = {0};
+    for (size_t i = 0; i < akg_module_kernel_count(program->module); i++) {
+        const char *name = akg_kernel_name(akg_module_kernel_at(program->module, i));
+        nearest_consider(&nearest, name);
+        name_list_add(&list, name);
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "%.200s has no kernel '%.100s'", program->source.name,
+                program->kernel_name);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%.100s'?", nearest.best);
+    return problem_help(problem, "its kernels: %s", list.length ? list.text : "none");
+}
+
+/* A function that a KERNEL left out can mean: no graph function, and no helper, which returns no tensor. */
+static bool is_plain_kernel(const akg_kernel *kernel)
+{
+    return !akg_kernel_is_graph(kernel) && akg_kernel_output_count(kernel) > 0;
+}
+
+/* The only function of the module, or the only plain kernel. */
+static bool only_kernel(const struct program *program, akg_kernel **kernel, struct problem *problem)
+{
+    size_t count = akg_module_kernel_count(program->module), plain = 0;
+    struct name_list all = {0}, plain_ones = {0};
+    for (size_t i = 0; i < count; i++) {
+        akg_kernel *candidate = akg_module_kernel_at(program->module, i);
+        name_list_add(&all, akg_kernel_name(candidate));
+        if (count > 1 && !is_plain_kernel(candidate))
+            continue;
+        name_list_add(&plain_ones, akg_kernel_name(candidate));
+        *kernel = candidate;
+        plain++;
+    }
+    if (plain == 1)
+        return true;
+    if (count == 0)
+        return problem_set(problem, AKG_ERROR_USAGE, "%.200s has no kernel", program->source.name);
+    problem_set(problem, AKG_ERROR_USAGE, "%.200s has %zu %s, and none was named", program->source.name,
+                plain ? plain : count, plain ? "kernels" : "functions");
+    return problem_help(problem, "name one of them behind the file: %s", plain ? plain_ones.text : all.text);
+}
+
+bool program_kernel(const struct program *program, akg_kernel **kernel, struct problem *problem)
+{
+    if (!program->kernel_name)
+        return only_kernel(program, kernel, problem);
+    *kernel = akg_module_kernel(program->module, program->kernel_name);
+    return *kernel || unknown_kernel(program, problem);
+}
+
+bool program_has_values(const struct program *program)
+{
+    for (int i = 0; i < program->value_count; i++)
+        if (arguments_is_value(program->values[i]))
+            return true;
+    return false;
+}
+
+void program_free(struct program *program)
+{
+    akg_diagnostics_free(program->warnings);
+    akg_module_release(program->module);
+    free(program->text);
+    memset(program, 0, sizeof *program);
+}
