@@ -182,7 +182,7 @@ coverage:
 
 coverage-report: all $(unit_programs)
 	@find $(B) -name '*.gcda' -delete
-	@BUILD=$(B) sh tests/run
+	@BUILD=$(B) sh tests/run >$(B)/tests.log; tail -n 1 $(B)/tests.log
 	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk ' \
 	    /^File / { file = substr($$0, 7, length($$0) - 7) } \
 	    /^Lines executed:/ && file ~ /^(base|ir|dsl|jit|runtime|tools)\// { \

@@ -22,6 +22,11 @@ struct inference {
     const struct ast_function *function;
     struct signature *signature;
     struct length *locals; /* per slot: rank of a local tensor */
+    struct dim_place {
+        bool known;
+        int parameter;
+        int64_t axis;
+    } *dims; /* per slot: the dim that a local stands for */
     bool changed;
 };
 
@@ -144,8 +149,12 @@ static bool inference_dim(struct inference *in, const struct ast_expr *expr, int
 {
     struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
 
-    if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1 && binding->declared_by)
-        return binding->declared_by->kind != AST_NAME && inference_dim(in, binding->declared_by, parameter, axis);
+    if (binding && binding->kind == AST_BINDING_LOCAL) {
+        const struct dim_place *place = &in->dims[binding->slot];
+        *parameter = place->parameter;
+        *axis = place->axis;
+        return place->known;
+    }
     *axis = 0;
     if (inference_is_builtin_call(expr, BUILTIN_LEN)) {
         *parameter = inference_parameter(in, expr->items[0]);
@@ -230,6 +239,17 @@ static void inference_expr(struct inference *in, const struct ast_expr *expr)
 
 static void inference_call(struct inference *in, const struct ast_expr *expr);
 
+/* A local that stands for a dim gives it its name. */
+static void inference_name_dim(struct inference *in, const struct ast_expr *target, int parameter, int64_t axis)
+{
+    struct ast_binding *binding = ast_binding_of(target);
+
+    if (!binding || binding->kind != AST_BINDING_LOCAL || binding->assignments != 1)
+        return;
+    in->dims[binding->slot] = (struct dim_place){true, parameter, axis};
+    inference_label(in, parameter, axis, target->text);
+}
+
 static void inference_assign(struct inference *in, const struct ast_stmt *stmt)
 {
     struct ast_binding *binding = stmt->target->kind == AST_NAME ? ast_binding_of(stmt->target) : NULL;
@@ -240,14 +260,15 @@ static void inference_assign(struct inference *in, const struct ast_stmt *stmt)
     if (binding && binding->slot >= 0 &&
         (inference_is_builtin_call(value, BUILTIN_OUTPUT_TENSOR) || inference_is_builtin_call(value, BUILTIN_ALLOCATE)))
         in->locals[binding->slot] = length_of(in, value->items[0], 0);
-    if (binding && binding->assignments == 1 && inference_dim(in, value, &parameter, &axis))
-        inference_label(in, parameter, axis, stmt->target->text);
+    if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1 &&
+        inference_dim(in, value, &parameter, &axis))
+        inference_name_dim(in, stmt->target, parameter, axis);
     if (stmt->target->kind == AST_TUPLE && value->kind == AST_ATTRIBUTE && strcmp(value->text, "shape") == 0) {
         parameter = inference_parameter(in, value->a);
         inference_set(in, rank_of(in, value->a), stmt->target->count);
         for (int i = 0; i < stmt->target->count && parameter >= 0; i++)
             if (stmt->target->items[i]->kind == AST_NAME && strcmp(stmt->target->items[i]->text, "_") != 0)
-                inference_label(in, parameter, i, stmt->target->items[i]->text);
+                inference_name_dim(in, stmt->target->items[i], parameter, i);
     }
 }
 
@@ -331,6 +352,7 @@ const struct signature *signature_infer(struct arena *arena, struct ast_function
     signature->labels = arena_allocate(arena, sizeof *signature->labels * (size_t)count);
     in.signature = signature;
     in.locals = arena_array(arena, struct length, function->slot_count + 1);
+    in.dims = arena_array(arena, struct dim_place, function->slot_count + 1);
     for (int i = 0; i < count; i++)
         signature->ranks[i] = -1;
     for (int i = 0; i < function->slot_count; i++)

@@ -138,8 +138,8 @@ struct emit_value emit_constant(struct emitter *emitter, akg_dtype dtype, union 
     } else {
         value.text = integer_text(emitter, dtype, number.i);
         value.precedence = value.text[0] == '-' ? EMIT_UNARY : EMIT_PRIMARY;
-        value.bits = bits_of(number.i);
-        value.nonnegative = number.i >= 0 || !dtype_is_signed(dtype);
+        value.bits = number.i < 0 && dtype == AKG_UINT64 ? 64 : bits_of(number.i);
+        value.nonnegative = number.i >= 0 || dtype == AKG_UINT64;
     }
     return value;
 }
@@ -432,30 +432,55 @@ static void assign_aside(struct emitter *emitter, const char *before, const char
     emitter->indent--;
 }
 
+/* `a && b` or `a || b`. */
+static struct emit_value joined(struct emitter *emitter, bool conjunction, struct emit_value a, struct emit_value b)
+{
+    enum emit_precedence precedence = conjunction ? EMIT_AND : EMIT_OR;
+    struct emit_value both[] = {a, b};
+    /* each in parentheses in the other, as gcc wants it */
+    const char *left = emit_operand(emitter, a, a.precedence == precedence ? precedence : EMIT_NOT);
+    return truth(emit_depth(both, 2) + 1,
+                 arena_format(&emitter->arena, "%s %s %s", left, conjunction ? "&&" : "||",
+                              emit_operand(emitter, b, EMIT_NOT)),
+                 precedence);
+}
+
+static struct emit_value negated(struct emitter *emitter, struct emit_value value)
+{
+    return truth(value.depth + 1,
+                 arena_format(&emitter->arena, "!%s", emit_operand(emitter, value, EMIT_UNARY)), EMIT_NOT);
+}
+
 static struct emit_value logic(struct emitter *emitter, const struct ir_expr *expr)
 {
     bool conjunction = expr->operation == OP_AND;
-    enum emit_precedence precedence = conjunction ? EMIT_AND : EMIT_OR;
     struct emit_value first = emit_shallow(emitter, expr->operands[0]);
     if (first.constant)
         return (first.number.i != 0) == conjunction ? emit_expression(emitter, expr->operands[1]) : first;
     const char *before;
     struct emit_value second = emit_aside(emitter, expr->operands[1], &before);
-    if (!before) {
-        struct emit_value both[] = {first, second};
-        return truth(emit_depth(both, 2) + 1,
-                     arena_format(&emitter->arena, "%s %s %s",
-                                  emit_operand(emitter, first, first.precedence == precedence ? precedence : EMIT_NOT),
-                                  conjunction ? "&&" : "||",
-                                  emit_operand(emitter, second, EMIT_NOT)),
-                     precedence);
-    }
+    if (!before && second.constant)
+        return (second.number.i != 0) == conjunction ? first : second;
+    if (!before)
+        return joined(emitter, conjunction, first, second);
     struct emit_value name = emit_name(temporary_name(emitter));
     emit_line(emitter, "int %s = %s;", name.text, first.text);
     emit_line(emitter, "if (%s%s) {", conjunction ? "" : "!", name.text);
     assign_aside(emitter, before, name.text, second.text);
     emit_line(emitter, "}");
     return name;
+}
+
+/* A choice one side of which is a truth known here. libtcc miscompiles `(a != 0 ? 0 : 0) ? b : c`, so this is more than
+ * a nicety. */
+static struct emit_value choose_truth(struct emitter *emitter, struct emit_value condition, struct emit_value a,
+                                      struct emit_value b)
+{
+    if (a.constant)
+        return a.number.i ? joined(emitter, false, condition, b)
+                          : joined(emitter, true, negated(emitter, condition), b);
+    return b.number.i ? joined(emitter, false, negated(emitter, condition), a)
+                      : joined(emitter, true, condition, a);
 }
 
 /* What a choice between two values is known to be. */
@@ -474,7 +499,14 @@ static struct emit_value selection(struct emitter *emitter, const struct ir_expr
     struct emit_value a = emit_aside(emitter, expr->operands[1], &before_a);
     struct emit_value b = emit_aside(emitter, expr->operands[2], &before_b);
     struct emit_value result;
-    if (!before_a && !before_b) {
+    bool inside = !before_a && !before_b;
+    if (inside && a.constant && b.constant && strcmp(a.text, b.text) == 0)
+        return a;
+    if (inside && expr->dtype == AKG_BOOL && a.constant && b.constant)
+        return a.number.i ? condition : negated(emitter, condition);
+    if (inside && expr->dtype == AKG_BOOL && (a.constant || b.constant))
+        return choose_truth(emitter, condition, a, b);
+    if (inside) {
         /* two constants of int64 may both be int */
         const char *cast = expr->dtype == AKG_INT64 && a.constant && b.constant ? "(long long)" : "";
         struct emit_value all[] = {condition, a, b};
@@ -549,9 +581,7 @@ static struct emit_value operation_value(struct emitter *emitter, const struct i
     if (expr->operation == OP_CAST)
         return emit_cast(emitter, expr->dtype, from, operands[0]);
     if (expr->operation == OP_NOT)
-        return truth(operands[0].depth + 1,
-                     arena_format(&emitter->arena, "!%s", emit_operand(emitter, operands[0], EMIT_UNARY)),
-                     EMIT_NOT);
+        return negated(emitter, operands[0]);
     if (operation_table[expr->operation].rule == RULE_COMPARE)
         return comparison(emitter, expr, operands);
     if (dtype_is_float(from))

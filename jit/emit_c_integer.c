@@ -22,7 +22,7 @@ int emit_dtype_bits(akg_dtype dtype)
     int width = dtype_table[dtype].size * 8;
     if (dtype == AKG_BOOL)
         return 1;
-    return dtype_is_signed(dtype) || dtype == AKG_UINT64 ? width - 1 : width;
+    return dtype_is_signed(dtype) ? width - 1 : width;
 }
 
 static bool is_wide(akg_dtype dtype)
@@ -54,6 +54,11 @@ static struct emit_value cast_to(struct emitter *emitter, akg_dtype dtype, struc
 {
     struct emit_value result =
         made(dtype, value.depth + 1, cast_text(emitter, dtype_table[dtype].c_storage, value), EMIT_UNARY);
+    if (dtype == AKG_UINT16 && value.precedence == EMIT_PRIMARY) {
+        /* libtcc miscompiles (unsigned short)x of a signed char x, and C's promotions hide what x is */
+        result.text = arena_format(&emitter->arena, "%s & 65535", value.text);
+        result.precedence = EMIT_BITS;
+    }
     if (value.nonnegative && value.bits <= result.bits) {
         result.bits = value.bits;
         result.nonnegative = true;
@@ -141,11 +146,12 @@ static struct emit_value wrapped(struct emitter *emitter, enum operation operati
     enum emit_precedence precedence = precedence_of(operation);
     int depth = emit_depth(operands, operation == OP_NEG ? 1 : 2);
     const char *raw;
+    const char *first =
+        unsigned_operand(emitter, dtype, operands[0], true, operation == OP_NEG ? EMIT_UNARY : precedence);
     if (operation == OP_NEG)
-        raw = arena_format(&emitter->arena, "-%s",
-                           unsigned_operand(emitter, dtype, operands[0], true, EMIT_UNARY));
+        raw = arena_format(&emitter->arena, first[0] == '-' ? "-(%s)" : "-%s", first);
     else
-        raw = infix(emitter, operation, unsigned_operand(emitter, dtype, operands[0], true, precedence),
+        raw = infix(emitter, operation, first,
                     unsigned_operand(emitter, dtype, operands[1], false, precedence + 1));
     struct emit_value value = made(
         dtype, depth + 2, arena_format(&emitter->arena, "(%s)(%s)", dtype_table[dtype].c_storage, raw), EMIT_UNARY);
@@ -204,8 +210,8 @@ static struct emit_value call64(struct emitter *emitter, akg_dtype dtype, const 
                                 const struct emit_value *operands)
 {
     struct emit_value value = emit_call(emitter, function, count, operands);
-    value.bits = UNBOUNDED;
     if (is_wide(dtype)) {
+        value.bits = emit_dtype_bits(dtype);
         value.nonnegative = !dtype_is_signed(dtype);
         return value;
     }
@@ -364,7 +370,6 @@ static struct emit_value magnitude(struct emitter *emitter, enum operation opera
         return operand;
     enum emit_snippet snippet = operation == OP_ABS ? EMIT_ABS_INT64 : EMIT_SIGN_INT64;
     struct emit_value call = emit_call(emitter, emit_snippet(emitter, snippet), 1, &operand);
-    call.bits = UNBOUNDED;
     bool own_type = operation == OP_ABS ? dtype == AKG_INT64 : dtype != AKG_INT64;
     struct emit_value value = own_type ? call : cast_to(emitter, dtype, call);
     value.bits = operation == OP_ABS ? emit_dtype_bits(dtype) : 1;

@@ -6,66 +6,14 @@
  */
 #include "module.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/memory.h"
 #include "../dsl/names.h"
 #include "pipeline.h"
+#include "source.h"
 
 #define MODULE_MAX_GENERAL_RANK 4
-
-/* ---- reading files ------------------------------------------------------------------- */
-
-static void module_file_error(akg_diagnostics *diagnostics, const char *name, const char *what)
-{
-    diagnostic_add(diagnostics, MSG_SOURCE_FILE, (struct span){0}, name, what);
-}
-
-/* The bytes of a file into the arena; false with a message. */
-static bool module_read_file(struct arena *arena, const char *name, struct dsl_source *source,
-                             akg_diagnostics *diagnostics)
-{
-    FILE *file = memory_fail_here() ? NULL : fopen(name, "rb");
-    char *bytes = NULL;
-    size_t length = 0, capacity = 0;
-    bool good;
-
-    if (!file) {
-        module_file_error(diagnostics, name, "cannot be opened");
-        return false;
-    }
-    for (;;) {
-        if (length == capacity) {
-            char *more = capacity > DSL_MAX_SOURCE ? NULL : memory_resize(bytes, capacity = capacity * 2 + 4096);
-            if (!more)
-                break;
-            bytes = more;
-        }
-        size_t got = fread(bytes + length, 1, capacity - length, file);
-        length += got;
-        if (got == 0)
-            break;
-    }
-    good = feof(file) && !ferror(file) && !memory_fail_here();
-    fclose(file);
-    if (good) {
-        jmp_buf *escape = arena->escape, here;
-        if (setjmp(here)) {
-            memory_free(bytes);
-            longjmp(*escape, 1);
-        }
-        arena->escape = &here;
-        source->text = arena_copy(arena, bytes ? bytes : "", length);
-        source->length = length;
-        arena->escape = escape;
-    } else {
-        module_file_error(diagnostics, name, length > DSL_MAX_SOURCE ? "is too long" : "cannot be read");
-    }
-    memory_free(bytes);
-    return good;
-}
 
 /* ---- checking kernels in their general form --------------------------------------------- */
 
@@ -269,7 +217,7 @@ static bool module_load(struct module_reading *reading)
     reading->module->arena.escape = &escape;
     diagnostics_set_escape(reading->diagnostics, &escape);
     if (!reading->source.name ||
-        !module_read_file(&reading->module->arena, reading->source.name, &file, reading->diagnostics)) {
+        !source_read(&reading->module->arena, reading->source.name, &file, reading->diagnostics)) {
         reading->status = AKG_ERROR_IO;
         return false;
     }

@@ -6,31 +6,45 @@
 
 #include "module.h"
 
+#define REPORT_MAX_DIMS 64
+
 struct report {
     const struct akg_kernel *kernel;
     const struct ir_kernel *ir;
     struct text out;
     akg_dtype classes[32]; /* type variables in order of appearance */
     int class_count;
+    const struct ir_symbol *shown[REPORT_MAX_DIMS]; /* dims, in the order in which they were shown */
+    int shown_count;
 };
 
-/* K_1, made because K was taken, is shown as K'. */
-static void report_dim_name(struct text *out, const char *name)
+/* The base of K_1, made because K was taken; the length of the name where it is no such name. */
+static size_t report_base_length(const char *name)
 {
-    size_t length = strlen(name);
     const char *mark = strrchr(name, '_');
-    int primes = 0;
-
-    if (mark && mark > name && mark[1] >= '1' && mark[1] <= '9' && mark[2] == 0) {
-        primes = mark[1] - '0';
-        length = (size_t)(mark - name);
-    }
-    text_append(out, name, length);
-    text_repeat(out, '\'', primes);
+    bool suffix = mark && mark > name && mark[1] >= '1' && mark[1] <= '9' && strspn(mark + 1, "0123456789") == strlen(mark + 1);
+    return suffix ? (size_t)(mark - name) : strlen(name);
 }
 
-static void report_expr(struct text *out, const struct ir_expr *expr, bool nested)
+/* Dims that the program calls alike are told apart by primes, in the order in which they are shown: K, K'. */
+static void report_dim(struct report *report, const struct ir_symbol *symbol)
 {
+    size_t length = report_base_length(symbol->name);
+    int primes = 0, i;
+
+    for (i = 0; i < report->shown_count && report->shown[i] != symbol; i++) {
+        const char *other = report->shown[i]->name;
+        primes += report_base_length(other) == length && strncmp(other, symbol->name, length) == 0;
+    }
+    if (i == report->shown_count && i < REPORT_MAX_DIMS)
+        report->shown[report->shown_count++] = symbol;
+    text_append(&report->out, symbol->name, length);
+    text_repeat(&report->out, '\'', primes);
+}
+
+static void report_expr(struct report *report, const struct ir_expr *expr, bool nested)
+{
+    struct text *out = &report->out;
     const char *text;
 
     switch (expr->kind) {
@@ -41,7 +55,7 @@ static void report_expr(struct text *out, const struct ir_expr *expr, bool neste
         text_double(out, expr->real);
         return;
     case IR_SYMBOL:
-        report_dim_name(out, expr->symbol->name);
+        report_dim(report, expr->symbol);
         return;
     case IR_LOAD:
         text_string(out, expr->access.buffer->name);
@@ -51,17 +65,17 @@ static void report_expr(struct text *out, const struct ir_expr *expr, bool neste
     }
     text = operation_table[expr->operation].text;
     if (expr->operation == OP_CAST) {
-        report_expr(out, expr->operands[0], nested);
+        report_expr(report, expr->operands[0], nested);
     } else if (expr->operation == OP_NOT || expr->operation == OP_NEG) {
         text_string(out, expr->operation == OP_NOT ? "not " : "-");
-        report_expr(out, expr->operands[0], true);
+        report_expr(report, expr->operands[0], true);
     } else if (expr->count == 2 && !((text[0] >= 'a' && text[0] <= 'z') && expr->operation != OP_AND &&
                                      expr->operation != OP_OR)) {
         if (nested)
             text_char(out, '(');
-        report_expr(out, expr->operands[0], true);
+        report_expr(report, expr->operands[0], true);
         text_format(out, " %s ", text);
-        report_expr(out, expr->operands[1], true);
+        report_expr(report, expr->operands[1], true);
         if (nested)
             text_char(out, ')');
     } else {
@@ -69,7 +83,7 @@ static void report_expr(struct text *out, const struct ir_expr *expr, bool neste
         for (int i = 0; i < expr->count; i++) {
             if (i)
                 text_string(out, ", ");
-            report_expr(out, expr->operands[i], false);
+            report_expr(report, expr->operands[i], false);
         }
         text_char(out, ')');
     }
@@ -135,7 +149,7 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     for (int k = 0; k < buffer->rank; k++) {
         if (k)
             text_string(&report->out, ", ");
-        report_expr(&report->out, buffer->shape[k], false);
+        report_expr(report, buffer->shape[k], false);
     }
     text_char(&report->out, ']');
 }
@@ -190,7 +204,7 @@ static void report_parameter(struct report *report, int index)
 
 static void report_condition(struct report *report, const struct ir_precondition *precondition)
 {
-    report_expr(&report->out, precondition->condition, false);
+    report_expr(report, precondition->condition, false);
 }
 
 static void report_text(struct report *report)

@@ -1,11 +1,11 @@
 /*
  * emit.c: jit_emit: the text of one stage of the compiler, for people.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../jit/emit_c.h"
 #include "../jit/pipeline.h"
+#include "../jit/source.h"
 #include "call.h"
 
 struct emission {
@@ -170,7 +170,7 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
 
     if (diagnostics)
         *diagnostics = NULL;
-    if (!source || !text || !source->text)
+    if (!source || !text || (!source->text && !source->name))
         return AKG_ERROR_USAGE;
     *text = NULL;
     emission.diagnostics =

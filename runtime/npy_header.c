@@ -147,8 +147,12 @@ static akg_status parse_descr(struct parser *parser)
     const char *descr;
     size_t length;
     skip_space(parser);
-    if (parser->at < parser->end && (*parser->at == '[' || *parser->at == '('))
-        return refuse_dtype(parser, parser->at, (size_t)(parser->end - parser->at), "structures");
+    if (parser->at < parser->end && (*parser->at == '[' || *parser->at == '(')) {
+        const char *close =
+            memchr(parser->at, *parser->at == '[' ? ']' : ')', (size_t)(parser->end - parser->at));
+        const char *shown_end = close ? close + 1 : parser->end;
+        return refuse_dtype(parser, parser->at, (size_t)(shown_end - parser->at), "structures");
+    }
     if (!take_string(parser, &descr, &length))
         return expected(parser, "a dtype such as '<f4'");
     return parse_dtype(parser, descr, length);

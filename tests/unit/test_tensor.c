@@ -414,7 +414,7 @@ static void test_format_halves(void)
         akg_tensor *tensor = make((akg_dtype)dtype, 0, NULL);
         uint16_t *bits = akg_tensor_data(tensor), bits_back;
         int wrong = 0;
-        for (int i = 0; i < 65536; i += 1) {
+        for (int i = 0; i < 65536; i++) {
             char *text = NULL;
             *bits = (uint16_t)i;
             if (akg_tensor_format(tensor, &text) != AKG_OK)

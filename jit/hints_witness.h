@@ -1,0 +1,23 @@
+/*
+ * hints_witness.h: two iterations of a loop that use the same element, found by trying.
+ */
+#ifndef JIT_HINTS_WITNESS_H
+#define JIT_HINTS_WITNESS_H
+
+#include "../ir/ir.h"
+
+enum { WITNESS_RANK = 8 };
+
+struct witness_use {
+    struct ir_buffer *buffer;
+    int64_t index[WITNESS_RANK];
+    int64_t iteration; /* value of the loop's variable */
+    bool store;
+    struct span span;
+};
+
+/* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two iterations
+ * of one execution of the loop use one element and at least one writes it. Symbols' notes must be NULL, and are again. */
+bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, struct witness_use uses[2]);
+
+#endif
