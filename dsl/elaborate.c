@@ -425,6 +425,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     e->frame = frame;
     frame->function = function;
     frame->entry = e->tail;
+    frame->result.kind = VALUE_NONE;
     frame->slots = arena_array(arena, struct slot, function->slot_count + 1);
     for (int i = 0; i < function->slot_count; i++)
         frame->slots[i].value.kind = VALUE_UNSET;

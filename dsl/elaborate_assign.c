@@ -29,7 +29,7 @@ static struct value elaborate_let(struct elaborator *e, struct value value, cons
         return value;
     simple = value.expr->kind == IR_INTEGER || value.expr->kind == IR_REAL ||
              (value.expr->kind == IR_SYMBOL && value.expr->symbol->kind != IR_SYMBOL_VARIABLE);
-    if (simple || (value.kind == VALUE_FLOAT && expr_size(value.expr, 20) < 20) ||
+    if (simple || (value.kind == VALUE_FLOAT && expr_is_stable(value.expr) && expr_size(value.expr, 20) < 20) ||
         (value.kind == VALUE_INT && expr_is_invariant(value.expr) && expr_size(value.expr, 40) < 40))
         return value;
     if (value.kind == VALUE_FLOAT) {
@@ -407,8 +407,10 @@ static struct value elaborate_freeze(struct elaborator *e, struct value value, s
     if (value_is_number(&value) && (value.kind == VALUE_SCALAR || !expr_is_invariant(value.expr))) {
         struct ir_symbol *symbol;
         struct ir_stmt *stmt;
-        if (value.kind == VALUE_FLOAT)
+        if (value.kind == VALUE_FLOAT && expr_is_stable(value.expr))
             return value;
+        if (value.kind == VALUE_FLOAT)
+            value = value_of(VALUE_SCALAR, value_settle(e, value, span));
         symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, "before", value.expr->dtype);
         symbol->value = value.expr;
         stmt = elaborate_emit(e, IR_LET, span);

@@ -232,6 +232,26 @@ static void elaborate_return_variable(struct elaborator *e, struct value value, 
     assign->value = expr;
 }
 
+static bool elaborate_same_tensors(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind || a->count != b->count)
+        return false;
+    if (a->kind == VALUE_TENSOR)
+        return a->buffer == b->buffer;
+    for (int i = 0; i < a->count; i++)
+        if (!elaborate_same_tensors(&a->items[i], &b->items[i]))
+            return false;
+    return a->kind == VALUE_TUPLE;
+}
+
+/* Remembers the first conditional result that is made of tensors; true when this one is the same. */
+static bool elaborate_same_result(struct frame *frame, const struct value *value)
+{
+    if (frame->result.kind == VALUE_NONE && elaborate_same_tensors(value, value))
+        frame->result = *value;
+    return elaborate_same_tensors(&frame->result, value);
+}
+
 void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
 {
     struct frame *frame = e->frame;
@@ -242,11 +262,13 @@ void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
     if (value.kind == VALUE_ERROR)
         return;
     frame->result_span = stmt->value ? stmt->value->span : stmt->span;
-    if (frame->conditions == 0 && !frame->result_variable) {
+    if (frame->conditions == 0 && !frame->result_variable && frame->result.kind == VALUE_NONE) {
         frame->result = value;
         frame->done = true;
         return;
     }
+    if (!value_is_number(&value) && elaborate_same_result(frame, &value))
+        return; /* whichever way it goes, these tensors are the result */
     if (!value_is_number(&value)) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
         diagnostic_note(message, "note: which tensor is returned would depend on a value known only in the run");

@@ -138,6 +138,8 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
 struct ir_expr *value_index(struct elaborator *e, struct value value, struct span span);
 /* True when the expression is the same throughout a call: dims, attributes, constants only. */
 bool expr_is_invariant(struct ir_expr *expr);
+/* True when it gives the same value wherever it stands in its block: it reads no element and no variable. */
+bool expr_is_stable(struct ir_expr *expr);
 struct ir_expr *expr_copy(struct elaborator *e, const struct ir_expr *expr);
 int expr_size(struct ir_expr *expr, int limit);
 /* A node with its dtype given: operands may have type variables. */

@@ -182,7 +182,7 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
         if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
             value = elaborate_load(e, value.buffer, NULL, call->items[i]->span);
         bounds[i] = value_index(e, value, call->items[i]->span);
-        if (!bounds[i] || (!e->general && expr_demand_constants(e, bounds[i])))
+        if (!bounds[i])
             return false;
     }
     *low = call->count == 1 ? ir_integer(e->kernel, AKG_INT64, 0) : bounds[0];
@@ -263,7 +263,7 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
                                ? stmt->target->items[i]->text
                                : "i";
         struct ir_stmt *loop, **before;
-        if (!high || (!e->general && expr_demand_constants(e, high)))
+        if (!high)
             high = ir_integer(e->kernel, AKG_INT64, 0);
         loop = elaborate_loop(e, name, ir_integer(e->kernel, AKG_INT64, 0), high, 1, 0, stmt->span);
         tuple.items[i] = value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol));

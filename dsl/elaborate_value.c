@@ -94,6 +94,17 @@ static bool expr_variant_visit(struct ir_expr *expr, void *context)
            expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
 }
 
+static bool expr_stable_visit(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && !(expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE);
+}
+
+bool expr_is_stable(struct ir_expr *expr)
+{
+    return ir_expr_walk(expr, expr_stable_visit, NULL);
+}
+
 bool expr_is_invariant(struct ir_expr *expr)
 {
     return ir_expr_walk(expr, expr_variant_visit, NULL);

@@ -54,14 +54,21 @@ static struct emit_value cast_to(struct emitter *emitter, akg_dtype dtype, struc
 {
     struct emit_value result =
         made(dtype, value.depth + 1, cast_text(emitter, dtype_table[dtype].c_storage, value), EMIT_UNARY);
-    if (dtype == AKG_UINT16 && value.precedence == EMIT_PRIMARY) {
-        /* libtcc miscompiles (unsigned short)x of a signed char x, and C's promotions hide what x is */
-        result.text = arena_format(&emitter->arena, "%s & 65535", value.text);
-        result.precedence = EMIT_BITS;
-    }
     if (value.nonnegative && value.bits <= result.bits) {
         result.bits = value.bits;
         result.nonnegative = true;
+    }
+    return result;
+}
+
+/* From a dtype of at most 32 bits. libtcc miscompiles (unsigned short)x of a signed char x, which the value may
+ * be, for C's promotions have stood in for casts. */
+static struct emit_value cast_from_small(struct emitter *emitter, akg_dtype dtype, struct emit_value value)
+{
+    struct emit_value result = cast_to(emitter, dtype, value);
+    if (dtype == AKG_UINT16) {
+        result.text = arena_format(&emitter->arena, "%s & 65535", emit_operand(emitter, value, EMIT_UNARY));
+        result.precedence = EMIT_BITS;
     }
     return result;
 }
@@ -71,7 +78,8 @@ struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_d
     if (to == AKG_BOOL)
         return made(to, value.depth + 1,
                     arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)), EMIT_EQUAL);
-    struct emit_value result = cast_to(emitter, to, value);
+    struct emit_value result =
+        is_wide(from) ? cast_to(emitter, to, value) : cast_from_small(emitter, to, value);
     /* of these C's own promotions do as much */
     bool small = dtype_table[from].size < 4 && dtype_table[to].size <= 4 && to != AKG_UINT32;
     bool fits = from == AKG_BOOL || (dtype_table[from].size < dtype_table[to].size &&
@@ -380,7 +388,7 @@ static struct emit_value popcount(struct emitter *emitter, akg_dtype dtype, stru
 {
     static const akg_dtype same_width[] = {[1] = AKG_UINT8, [2] = AKG_UINT16, [4] = AKG_UINT32, [8] = AKG_UINT64};
     if (dtype_is_signed(dtype) && dtype != AKG_INT64)
-        operand = cast_to(emitter, same_width[dtype_table[dtype].size], operand);
+        operand = cast_from_small(emitter, same_width[dtype_table[dtype].size], operand);
     struct emit_value value =
         emit_call(emitter, emit_library(emitter, "akg_popcount"), 1, &operand);
     value.bits = 7;
