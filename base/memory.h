@@ -53,6 +53,9 @@ char *arena_format(struct arena *arena, const char *format, ...) __attribute__((
 char *arena_format_list(struct arena *arena, const char *format, va_list list)
     __attribute__((format(printf, 2, 0), nonnull(2)));
 
+/* The value of a decimal number (12.5e-3; underscores are skipped), whatever the locale. The arena lends memory only. */
+double arena_parse_real(struct arena *arena, const char *text, size_t length);
+
 #define arena_new(arena, type) ((type *)arena_allocate((arena), sizeof(type)))
 #define arena_array(arena, type, count) ((type *)arena_allocate((arena), sizeof(type) * (size_t)(count)))
 

@@ -251,7 +251,7 @@ struct ast_expr *build_integer(struct parser *p, const struct token *token)
 struct ast_expr *build_real(struct parser *p, const struct token *token)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_REAL, token->span);
-    expr->real = strtod(build_digits(p, token), NULL);
+    expr->real = arena_parse_real(p->arena, token->text, (size_t)token->length);
     return expr;
 }
 

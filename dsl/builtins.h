@@ -16,6 +16,7 @@
     X(REDUCE, "reduce")                                                                                      \
     X(UNROLL, "unroll")                                                                                      \
     X(CONST_RANGE, "const_range")                                                                            \
+    X(REVERSED, "reversed")                                                                                  \
     X(ENUMERATE, "enumerate")                                                                                \
     X(OUTPUT_TENSOR, "output_tensor")                                                                        \
     X(ALLOCATE, "allocate")                                                                                  \

@@ -202,7 +202,28 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
     return *step != 0;
 }
 
-static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt, unsigned hint)
+/* low, low + step, ... below high, the other way round: from the last of them down to low. */
+static void elaborate_reverse(struct elaborator *e, struct ir_expr **low, struct ir_expr **high, int64_t *step)
+{
+    int64_t side = *step > 0 ? 1 : -1;
+    struct ir_expr *last = ir_operation(e->kernel, OP_SUB, *high, ir_integer(e->kernel, AKG_INT64, side), NULL);
+
+    if (*step != side) {
+        struct ir_expr *by = ir_integer(e->kernel, AKG_INT64, *step);
+        struct ir_expr *steps = ir_operation(
+            e->kernel, OP_FLOORDIV, ir_operation(e->kernel, OP_SUB, last, expr_copy(e, *low), NULL), by, NULL);
+        last = ir_operation(e->kernel, OP_ADD, expr_copy(e, *low),
+                            ir_operation(e->kernel, OP_MUL, steps, ir_integer(e->kernel, AKG_INT64, *step), NULL),
+                            NULL);
+    }
+    *high = ir_operation(e->kernel, OP_SUB, *low, ir_integer(e->kernel, AKG_INT64, side), NULL);
+    *low = last;
+    *step = -*step;
+}
+
+/* `over` is the call of range (or of a hint with its arguments). `reversed` runs it from the last to the first. */
+static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt, const struct ast_expr *over,
+                                unsigned hint, bool reversed)
 {
     const char *name = stmt->target->kind == AST_NAME ? stmt->target->text : "i";
     struct ir_expr *low, *high;
@@ -213,12 +234,14 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
         elaborate_error(e, MSG_LOOP_TARGET, stmt->target->span);
         return;
     }
-    if (!elaborate_range(e, stmt->value, &low, &high, &step)) {
+    if (!elaborate_range(e, over, &low, &high, &step)) {
         elaborate_bind_loop(e, stmt->target, value_error());
         if (!e->result->retry)
             elaborate_body(e, stmt->body);
         return;
     }
+    if (reversed)
+        elaborate_reverse(e, &low, &high, &step);
     loop = elaborate_loop(e, name, low, high, step, hint, stmt->span);
     after = elaborate_redirect(e, &loop->body);
     elaborate_bind_loop(e, stmt->target, value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol)));
@@ -361,23 +384,30 @@ static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
 
     switch (builtin) {
     case BUILTIN_RANGE:
-        elaborate_for_range(e, stmt, 0);
+        elaborate_for_range(e, stmt, over, 0, false);
         return;
     case BUILTIN_SERIAL:
-        elaborate_for_range(e, stmt, IR_HINT_SERIAL);
+        elaborate_for_range(e, stmt, over, IR_HINT_SERIAL, false);
         return;
     case BUILTIN_VECTORIZE:
-        elaborate_for_range(e, stmt, IR_HINT_VECTORIZE);
+        elaborate_for_range(e, stmt, over, IR_HINT_VECTORIZE, false);
         return;
     case BUILTIN_PARALLEL:
-        elaborate_for_range(e, stmt, IR_HINT_PARALLEL);
+        elaborate_for_range(e, stmt, over, IR_HINT_PARALLEL, false);
         return;
     case BUILTIN_REDUCE:
-        elaborate_for_range(e, stmt, IR_HINT_REDUCE);
+        elaborate_for_range(e, stmt, over, IR_HINT_REDUCE, false);
         return;
     case BUILTIN_UNROLL:
-        elaborate_for_range(e, stmt, IR_HINT_UNROLL);
+        elaborate_for_range(e, stmt, over, IR_HINT_UNROLL, false);
         return;
+    case BUILTIN_REVERSED:
+        if (over->count == 1 && over->items[0]->kind == AST_CALL && over->items[0]->a->kind == AST_NAME &&
+            over->items[0]->a->builtin == BUILTIN_RANGE) {
+            elaborate_for_range(e, stmt, over->items[0], 0, true);
+            return;
+        }
+        break;
     case BUILTIN_GRID:
         elaborate_for_grid(e, stmt);
         return;

@@ -11,36 +11,12 @@
 
 /* ---- numbers ------------------------------------------------------------ */
 
-/* strtod minds the locale of the program that we are part of, so it is given no decimal point: 0.25e3 as
- * 025e1. */
-static double real_of_token(struct ir_reader *reader, const struct ir_token *token)
-{
-    char *digits = arena_allocate(reader->arena, token->length + 1), *end = digits;
-    const char *text = arena_copy(reader->arena, token->start, token->length);
-    long exponent = 0, fraction = 0;
-    bool after_point = false;
-
-    for (; *text && *text != 'e'; text++) {
-        if (*text == '.') {
-            after_point = true;
-            continue;
-        }
-        fraction += after_point;
-        *end++ = *text;
-    }
-    if (*text == 'e')
-        exponent = strtol(text + 1, NULL, 10);
-    if (exponent > INT_MAX || exponent < -INT_MAX)
-        exponent = exponent > 0 ? INT_MAX : -INT_MAX;
-    return strtod(arena_format(reader->arena, "%se%ld", digits, exponent - fraction), NULL);
-}
-
 static struct ir_expr *read_real(struct ir_reader *reader, bool negative)
 {
     double value = 0;
 
     if (reader->token.kind == IR_TOKEN_REAL)
-        value = real_of_token(reader, &reader->token);
+        value = arena_parse_real(reader->arena, reader->token.start, reader->token.length);
     else
         value = ir_reader_at(reader, "inf") ? __builtin_inf() : __builtin_nan("");
     ir_reader_next(reader);

@@ -15,6 +15,8 @@
  */
 #include "emit_c_private.h"
 
+#include <string.h>
+
 enum { UNBOUNDED = 63 }; /* bits of an int64 of which nothing is known */
 
 int emit_dtype_bits(akg_dtype dtype)
@@ -61,14 +63,21 @@ static struct emit_value cast_to(struct emitter *emitter, akg_dtype dtype, struc
     return result;
 }
 
-/* From a dtype of at most 32 bits. libtcc miscompiles (unsigned short)x of a signed char x, which the value may
- * be, for C's promotions have stood in for casts. */
+/*
+ * From a dtype of at most 32 bits, around two faults of libtcc:
+ *   - (unsigned short)x of a signed char x keeps the sign, and x may be one, for C's promotions stand in for casts;
+ *   - (unsigned int)x does nothing to the upper half of a register, and there a call or a choice may have left
+ *     the sign, which shows when the value is widened. Loads from memory are well.
+ */
 static struct emit_value cast_from_small(struct emitter *emitter, akg_dtype dtype, struct emit_value value)
 {
     struct emit_value result = cast_to(emitter, dtype, value);
+    bool computed = value.precedence < EMIT_PRIMARY || value.text[strlen(value.text) - 1] == ')';
     if (dtype == AKG_UINT16) {
         result.text = arena_format(&emitter->arena, "%s & 65535", emit_operand(emitter, value, EMIT_UNARY));
         result.precedence = EMIT_BITS;
+    } else if (dtype == AKG_UINT32 && computed) {
+        result.text = arena_format(&emitter->arena, "(unsigned int)%s", cast_text(emitter, "long long", value));
     }
     return result;
 }
@@ -393,7 +402,7 @@ static struct emit_value popcount(struct emitter *emitter, akg_dtype dtype, stru
         emit_call(emitter, emit_library(emitter, "akg_popcount"), 1, &operand);
     value.bits = 7;
     value.nonnegative = true;
-    return dtype_table[dtype].size < 4 || dtype == AKG_INT32 ? value : cast_to(emitter, dtype, value);
+    return dtype_table[dtype].size < 4 || dtype == AKG_INT32 ? value : cast_from_small(emitter, dtype, value);
 }
 
 struct emit_value emit_integer_operation(struct emitter *emitter, const struct ir_expr *expr,
