@@ -223,9 +223,44 @@ void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
         diagnostics_lost(entry->list);
 }
 
+bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line)
+{
+    for (int i = 0; list && i < list->entries.count; i++) {
+        const akg_diagnostic *shown = &list->entries.items[i]->shown;
+        if (shown->severity == AKG_SEVERITY_ERROR && shown->line >= first_line && shown->line <= last_line)
+            return true;
+    }
+    return false;
+}
+
+/* ---- handing over -------------------------------------------------------- */
+
+/* What has no place comes last. */
+static bool stands_before(const struct diagnostic_entry *a, const struct diagnostic_entry *b)
+{
+    if (a->shown.line != b->shown.line)
+        return a->shown.line > 0 && (b->shown.line <= 0 || a->shown.line < b->shown.line);
+    return a->shown.column < b->shown.column;
+}
+
+/* By insertion: there are few, and they come nearly in order. Those of one place keep theirs. */
+static void sort_entries(akg_diagnostics *list)
+{
+    struct diagnostic_entry **items = list->entries.items;
+    for (int i = 1; i < list->entries.count; i++) {
+        struct diagnostic_entry *entry = items[i];
+        int at = i;
+        for (; at > 0 && stands_before(entry, items[at - 1]); at--)
+            items[at] = items[at - 1];
+        items[at] = entry;
+    }
+}
+
 void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out)
 {
     bool told = out && akg_diagnostics_count(list) > 0;
+    if (told)
+        sort_entries(list);
     if (out)
         *out = told ? list : NULL;
     if (told)

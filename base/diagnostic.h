@@ -66,7 +66,10 @@ void diagnostic_note(struct diagnostic_entry *entry, const char *format, ...)
 void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Moves what is in *list to *out when out is not NULL and there is something to tell; else frees it. */
+/* True when an error was added for a place on one of these lines. */
+bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line);
+
+/* Sorts by place; then moves what is in *list to *out when out is not NULL and there is something to tell; else frees it. */
 void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out);
 
 /* The candidate nearest to `name` by edit distance, or NULL when none is near enough to propose. */

@@ -17,10 +17,16 @@ struct layout {
     struct arena *arena;
     struct token_list *out;
     akg_diagnostics *diagnostics;
-    int indents[DSL_MAX_NESTING + 2]; /* columns of the open blocks */
-    int depth;                        /* index of the innermost */
+    struct indent {
+        int column;      /* a tab goes on to the next multiple of 8, as in Python */
+        int alternative; /* a tab counts 1: both must tell the same story */
+        bool stray;      /* indented for no reason, which was reported: no block for the grammar */
+    } indents[DSL_MAX_NESTING + 2]; /* of the open blocks */
+    int depth;                      /* index of the innermost */
     struct token brackets[DSL_MAX_NESTING + 1];
-    int open; /* brackets that are open */
+    int open;       /* brackets that are open */
+    int first;      /* kind of the first word of the logical line */
+    bool has_colon; /* a ':' outside brackets stands on it */
     bool too_deep;
 };
 
@@ -38,48 +44,68 @@ static void layout_refuse_nesting(struct layout *layout, struct span span)
     layout->too_deep = true;
 }
 
-/* Indentation of a logical line that starts at `word`. A tab moves to the next multiple of 8, as in Python. */
-static int layout_column(struct layout *layout, const struct token *word)
+/* Indentation of a logical line that starts at `word`. */
+static struct indent layout_measure(const struct token *word)
 {
     const char *start = word->text - (word->span.column - 1);
-    int column = 0;
-    bool space = false, mixed = false;
+    struct indent indent = {.column = 0};
 
     for (const char *at = start; at < word->text; at++) {
-        if (*at == '\t') {
-            mixed |= space;
-            column = (column / 8 + 1) * 8;
-        } else {
-            space = true;
-            column++;
-        }
+        indent.column = *at == '\t' ? (indent.column / 8 + 1) * 8 : indent.column + 1;
+        indent.alternative++;
     }
-    if (mixed)
-        diagnostic_add(layout->diagnostics, MSG_MIXED_INDENT, word->span);
-    return column;
+    return indent;
+}
+
+/* True after a line that ends in ':'. */
+static bool layout_expects_block(const struct layout *layout)
+{
+    int count = layout->out->count;
+    return count >= 2 && layout->out->items[count - 1].kind == LINE_END && layout->out->items[count - 2].kind == ':';
+}
+
+static void layout_push_indent(struct layout *layout, struct indent indent, const struct token *word)
+{
+    struct span span = {word->span.line, word->span.column, word->span.line, word->span.column};
+
+    if (layout->depth == DSL_MAX_NESTING) {
+        layout_refuse_nesting(layout, word->span);
+        return;
+    }
+    indent.stray = !layout_expects_block(layout);
+    layout->indents[++layout->depth] = indent;
+    if (indent.stray) {
+        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_UNEXPECTED_INDENT, word->span);
+        diagnostic_note(entry, "help: only the lines below one that ends in ':' are indented further");
+    } else {
+        layout_put(layout, INDENT, span);
+    }
 }
 
 static void layout_indent(struct layout *layout, const struct token *word)
 {
-    int column = layout_column(layout, word);
     struct span span = {word->span.line, word->span.column, word->span.line, word->span.column};
+    struct indent indent = layout_measure(word), *current = &layout->indents[layout->depth];
+    struct diagnostic_entry *entry;
+    bool consistent;
 
-    if (column > layout->indents[layout->depth]) {
-        if (layout->depth == DSL_MAX_NESTING) {
-            layout_refuse_nesting(layout, word->span);
+    if (indent.column > current->column) {
+        consistent = indent.alternative > current->alternative;
+        layout_push_indent(layout, indent, word);
+    } else {
+        for (; indent.column < current->column; current = &layout->indents[--layout->depth])
+            if (!current->stray)
+                layout_put(layout, DEDENT, span);
+        if (indent.column != current->column) {
+            entry = diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
+            diagnostic_note(entry, "note: the block around it is indented by %d", current->column);
             return;
         }
-        layout->indents[++layout->depth] = column;
-        layout_put(layout, INDENT, span);
-        return;
+        consistent = indent.alternative == current->alternative;
     }
-    while (column < layout->indents[layout->depth]) {
-        layout->depth--;
-        layout_put(layout, DEDENT, span);
-    }
-    if (column != layout->indents[layout->depth]) {
-        diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
-        layout->indents[layout->depth] = column;
+    if (!consistent) {
+        entry = diagnostic_add(layout->diagnostics, MSG_MIXED_INDENT, word->span);
+        diagnostic_note(entry, "help: indent with spaces only, four for each level");
     }
 }
 
@@ -88,15 +114,25 @@ static int layout_partner(int bracket)
     return bracket == '(' ? ')' : bracket == '[' ? ']' : '}';
 }
 
-/* Closes what is still open, with the words the grammar needs to go on. */
+/* Closes the innermost bracket, with the word the grammar needs to go on. An error that was reported on these lines
+ * is probably the reason. */
+static void layout_close(struct layout *layout, struct span span)
+{
+    struct token *bracket = &layout->brackets[--layout->open];
+    char shown[2] = {(char)bracket->kind, 0};
+
+    if (!diagnostics_has_error_between(layout->diagnostics, bracket->span.line, span.line)) {
+        struct diagnostic_entry *entry =
+            diagnostic_add(layout->diagnostics, MSG_UNCLOSED_BRACKET, bracket->span, shown);
+        diagnostic_note(entry, "help: write '%c' where it ends", layout_partner(bracket->kind));
+    }
+    layout_put(layout, layout_partner(bracket->kind), span);
+}
+
 static void layout_close_all(struct layout *layout, struct span span)
 {
-    while (layout->open > 0) {
-        struct token *bracket = &layout->brackets[--layout->open];
-        char shown[2] = {(char)bracket->kind, 0};
-        diagnostic_add(layout->diagnostics, MSG_UNCLOSED_BRACKET, bracket->span, shown);
-        layout_put(layout, layout_partner(bracket->kind), span);
-    }
+    while (layout->open > 0)
+        layout_close(layout, span);
 }
 
 /* Words that start a statement and can stand in no bracket: there a bracket was forgotten. */
@@ -120,26 +156,138 @@ static bool layout_starts_statement(const struct token *word)
     }
 }
 
-/* True when the word is to be handed on. */
-static bool layout_bracket(struct layout *layout, const struct token *word)
+/* Words that an operand can end with. */
+static bool layout_ends_operand(const struct token *word)
 {
-    char shown[2] = {(char)word->kind, 0};
-
-    if (word->kind == '(' || word->kind == '[' || word->kind == '{') {
-        if (layout->open == DSL_MAX_NESTING) {
-            layout_refuse_nesting(layout, word->span);
-            return false;
-        }
-        layout->brackets[layout->open++] = *word;
-    } else if (word->kind == ')' || word->kind == ']' || word->kind == '}') {
-        if (layout->open == 0 || layout_partner(layout->brackets[layout->open - 1].kind) != word->kind) {
-            if (!layout->too_deep)
-                diagnostic_add(layout->diagnostics, MSG_UNMATCHED_BRACKET, word->span, shown);
-            return false;
-        }
-        layout->open--;
+    switch (word->kind) {
+    case NAME:
+    case INTEGER:
+    case REAL:
+    case STRING:
+    case TRUE_WORD:
+    case FALSE_WORD:
+    case NONE_WORD:
+    case ')':
+    case ']':
+        return true;
+    default:
+        return false;
     }
+}
+
+static bool layout_starts_block(int kind)
+{
+    return kind == IF || kind == ELIF || kind == ELSE || kind == FOR || kind == WHILE || kind == WITH || kind == DEF;
+}
+
+static const struct token *layout_next_word(const struct token_list *words, int i)
+{
+    while (i < words->count && words->items[i].kind == LINE_END)
+        i++;
+    return i < words->count ? &words->items[i] : NULL;
+}
+
+/* True where the open brackets cannot go on with word `i`, the first of its line: a new statement starts there. */
+static bool layout_bracket_was_forgotten(const struct layout *layout, const struct token_list *words, int i)
+{
+    const struct token *word = &words->items[i];
+    int before = i - 1;
+
+    while (before > 0 && words->items[before].kind == LINE_END)
+        before--;
+    if (word->kind == NAME)
+        return layout_ends_operand(&words->items[before]);
+    /* a comprehension may go on with `for` on a line of its own, but not as far left as a statement */
+    return layout_starts_statement(word) &&
+           layout_measure(word).column <= layout->indents[layout->depth].column;
+}
+
+/* True when the word is to be handed on. */
+static bool layout_open(struct layout *layout, const struct token *word)
+{
+    if (layout->open == DSL_MAX_NESTING) {
+        layout_refuse_nesting(layout, word->span);
+        return false;
+    }
+    layout->brackets[layout->open++] = *word;
     return true;
+}
+
+static bool layout_is_closable(const struct layout *layout, const struct token *word)
+{
+    for (int i = 0; i < layout->open; i++)
+        if (layout_partner(layout->brackets[i].kind) == word->kind)
+            return true;
+    return false;
+}
+
+/* True when the word is to be handed on. */
+static bool layout_closing(struct layout *layout, const struct token *word)
+{
+    const struct token *bracket = layout->open ? &layout->brackets[layout->open - 1] : NULL;
+    char opened[2] = {bracket ? (char)bracket->kind : 0, 0}, closed[2] = {(char)word->kind, 0};
+    struct diagnostic_entry *entry;
+
+    if (layout_is_closable(layout, word)) {
+        while (layout_partner(layout->brackets[layout->open - 1].kind) != word->kind)
+            layout_close(layout, word->span);
+        layout->open--;
+        return true;
+    }
+    if (layout->too_deep)
+        return false;
+    if (bracket) {
+        entry = diagnostic_add(layout->diagnostics, MSG_MISMATCHED_BRACKET, word->span, opened, closed);
+        diagnostic_note(entry, "note: '%s' stands on line %d, column %d", opened, bracket->span.line,
+                        bracket->span.column);
+        diagnostic_fix(entry, "%c", layout_partner(bracket->kind));
+        layout_put(layout, layout_partner(bracket->kind), word->span);
+        layout->open--;
+    } else {
+        entry = diagnostic_add(layout->diagnostics, MSG_UNMATCHED_BRACKET, word->span, closed);
+        diagnostic_note(entry, "help: remove it, or write the bracket that it closes");
+    }
+    return false;
+}
+
+/* A word inside a logical line: may be changed to what was meant. */
+static void layout_word(struct layout *layout, const struct token_list *words, int i)
+{
+    struct token word = words->items[i];
+
+    if (word.kind == '(' || word.kind == '[' || word.kind == '{') {
+        if (!layout_open(layout, &word))
+            return;
+    } else if (word.kind == ')' || word.kind == ']' || word.kind == '}') {
+        if (!layout_closing(layout, &word))
+            return;
+    } else if (word.kind == ':') {
+        bool last = i + 1 == words->count || words->items[i + 1].kind == LINE_END;
+        if (last && layout->open > 0 && layout_starts_block(layout->first) &&
+            layout->brackets[layout->open - 1].kind == '(')
+            layout_close_all(layout, word.span);
+        layout->has_colon |= layout->open == 0;
+    } else if (word.kind == '=' && layout->open == 0 && !layout->has_colon &&
+               (layout->first == IF || layout->first == ELIF || layout->first == WHILE || layout->first == ASSERT)) {
+        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_ASSIGN_IN_CONDITION, word.span);
+        diagnostic_note(entry, "help: to compare, write ==");
+        diagnostic_fix(entry, "==");
+        word.kind = EQUAL;
+    }
+    list_push(layout->arena, layout->out, word);
+}
+
+/* Ends the logical line; a line that starts a block and lacks its ':' gets it where a block follows. */
+static void layout_end_line(struct layout *layout, const struct token *next, struct span last, struct span end)
+{
+    if (layout_starts_block(layout->first) && !layout->has_colon && next &&
+        layout_measure(next).column > layout->indents[layout->depth].column) {
+        struct span behind = {last.end_line, last.end_column, last.end_line, last.end_column};
+        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_MISSING_COLON, behind);
+        diagnostic_fix(entry, ":");
+        layout_put(layout, ':', behind);
+    }
+    layout_put(layout, LINE_END, end);
 }
 
 void layout_apply(struct arena *arena, const struct token_list *words, struct token_list *tokens,
@@ -156,32 +304,35 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
         const struct token *word = &words->items[i];
         bool first_on_line = i == 0 || words->items[i - 1].kind == LINE_END;
 
-        last = word->span;
         if (word->kind == LINE_END) {
             if (!line_start && layout->open == 0) {
-                layout_put(layout, LINE_END, word->span);
+                layout_end_line(layout, layout_next_word(words, i), last, word->span);
                 line_start = true;
             }
+            last = word->span;
             continue;
         }
-        if (layout->open > 0 && first_on_line && layout_starts_statement(word)) {
-            layout_close_all(layout, word->span);
-            layout_put(layout, LINE_END, word->span);
+        if (layout->open > 0 && first_on_line && layout_bracket_was_forgotten(layout, words, i)) {
+            layout_close_all(layout, last);
+            layout_end_line(layout, word, last, last);
             line_start = true;
         }
+        last = word->span;
         if (line_start) {
             layout_indent(layout, word);
             line_start = false;
+            layout->first = word->kind;
+            layout->has_colon = false;
         }
-        if (layout_bracket(layout, word))
-            list_push(arena, tokens, *word);
+        layout_word(layout, words, i);
     }
     last = (struct span){last.end_line, last.end_column, last.end_line, last.end_column};
     layout_close_all(layout, last);
     if (!line_start)
         layout_put(layout, LINE_END, last);
-    while (layout->depth-- > 0)
-        layout_put(layout, DEDENT, last);
+    for (; layout->depth > 0; layout->depth--)
+        if (!layout->indents[layout->depth].stray)
+            layout_put(layout, DEDENT, last);
     layout_put(layout, END, last);
 }
 

@@ -10,7 +10,7 @@ void parse_tokens(struct arena *arena, const struct dsl_source *source, struct t
 {
     struct token_list words = {0};
 
-    lexer_scan(arena, source, &words, diagnostics);
+    lexer_scan(arena, source, &words, NULL, diagnostics);
     layout_apply(arena, &words, tokens, diagnostics);
 }
 

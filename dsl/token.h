@@ -30,9 +30,10 @@ struct dsl_source {
     size_t length;
 };
 
-/* Appends the words of the source (lexer.l). Errors go to diagnostics; scanning goes on behind them. */
+/* Appends the words of the source (lexer.l), and its comments where `comments` is not NULL. Errors go to
+ * diagnostics; scanning goes on behind them. */
 void lexer_scan(struct arena *arena, const struct dsl_source *source, struct token_list *tokens,
-                akg_diagnostics *diagnostics);
+                struct token_list *comments, akg_diagnostics *diagnostics);
 /* words -> tokens for the grammar, ended by END. */
 void layout_apply(struct arena *arena, const struct token_list *words, struct token_list *tokens,
                   akg_diagnostics *diagnostics);

@@ -326,7 +326,13 @@ AKG_API akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *argum
                                    const akg_call_options *options, akg_tensor **outputs,
                                    akg_diagnostics **diagnostics);
 
-typedef enum akg_stage { AKG_STAGE_TOKENS = 0, AKG_STAGE_AST, AKG_STAGE_IR, AKG_STAGE_C } akg_stage;
+typedef enum akg_stage {
+    AKG_STAGE_TOKENS = 0,
+    AKG_STAGE_AST,
+    AKG_STAGE_IR,
+    AKG_STAGE_C,
+    AKG_STAGE_CANONICAL /* the program itself, canonically formatted; of the whole file only */
+} akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
  * are given, else for its most general signature) or, with kernel_name NULL,

@@ -87,19 +87,27 @@ static int differing_axis(const struct linear *a, const struct linear *b, int ra
 
 /* Two boxes that touch on one axis are one: [low of the first, high of the second]. */
 static bool merge_onto(struct boxes *boxes, const struct linear *first, const struct linear *second, int axis,
-                       int rank, struct linear *merged)
+                       int rank, bool plainly, struct linear *merged)
 {
-    struct linear difference;
+    struct linear gap; /* >= 0 where the second starts no later than just after the first */
 
-    /* only neighbours that differ by a constant, or whose ends meet, are worth asking about */
-    if (!linear_add(&difference, &first[rank + axis], -1, &second[axis]) ||
-        !linear_shift(&difference, &difference, 1))
+    if (!linear_add(&gap, &first[rank + axis], -1, &second[axis]) || !linear_shift(&gap, &gap, 1) ||
+        plainly != !gap.count)
         return false;
-    if (difference.count ? !prover_prove(&boxes->context->prover, &difference) : difference.constant < 0)
+    if (plainly ? gap.constant < 0 : !prover_prove(&boxes->context->prover, &gap))
         return false;
     memcpy(merged, first, sizeof *merged * (size_t)(2 * rank));
     merged[rank + axis] = second[rank + axis];
     return true;
+}
+
+/* Either may come first. An order in which they plainly meet is better than one that is only provable, which may
+ * be the one that yields an empty box. */
+static bool merge(struct boxes *boxes, const struct linear *a, const struct linear *b, int axis, int rank,
+                  struct linear *merged)
+{
+    return merge_onto(boxes, a, b, axis, rank, true, merged) || merge_onto(boxes, b, a, axis, rank, true, merged) ||
+           merge_onto(boxes, a, b, axis, rank, false, merged) || merge_onto(boxes, b, a, axis, rank, false, merged);
 }
 
 /* The merged box holds the other one, as far as constants tell. */
@@ -130,9 +138,7 @@ void boxes_push(struct boxes *boxes, struct ir_buffer *buffer, const struct line
         int axis = differing_axis(old, current, rank), below = boxes->stack.items[k].below;
         if (axis == -1)
             return;
-        if (axis >= 0 && merges < MERGES &&
-            (merge_onto(boxes, old, current, axis, rank, merged) ||
-             merge_onto(boxes, current, old, axis, rank, merged))) {
+        if (axis >= 0 && merges < MERGES && merge(boxes, old, current, axis, rank, merged)) {
             if (plainly_holds(old, current, axis, rank))
                 return;
             if (has_newest(boxes, buffer, k, scope) && plainly_holds(merged, old, axis, rank))

@@ -264,8 +264,7 @@ static void emit_declaration(struct emitter *emitter, const struct ir_stmt *stmt
     statement_line(emitter, stmt,
                    arena_format(&emitter->arena, "%s%s %s = %s;", fixed ? "const " : "", emit_type(dtype),
                                 entry->name, value.text));
-    if (!entry->read)
-        emit_line(emitter, "(void)%s;", entry->name);
+    emit_line(emitter, "%c%d", EMIT_PENDING, stmt->symbol->slot);
 }
 
 static void emit_assert(struct emitter *emitter, const struct ir_stmt *stmt)
@@ -274,7 +273,7 @@ static void emit_assert(struct emitter *emitter, const struct ir_stmt *stmt)
     statement_line(
         emitter, stmt,
         arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
-    emit_trap(emitter, arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(emitter, EMIT_TRAP),
+    emit_trap(emitter, arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP),
                                     stmt->site));
 }
 
@@ -296,30 +295,27 @@ static void clear_contiguous(struct emitter *emitter, const struct ir_buffer *bu
     const char *size = arena_format(arena, "sizeof(%s)", dtype_table[buffer->dtype].c_storage);
     if (count)
         size = arena_format(arena, "%s * %s", count, size);
-    emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(emitter, EMIT_MEMSET),
-              emitter->buffers[buffer->index].name, size);
+    emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(EMIT_MEMSET),
+              emitter->buffers[buffer->index], size);
 }
 
 static void clear_strided(struct emitter *emitter, const struct ir_buffer *buffer)
 {
     struct arena *arena = &emitter->arena;
-    struct emit_buffer *entry = &emitter->buffers[buffer->index];
-    const char *offset = "0";
+    const char *name = emitter->buffers[buffer->index], *offset = "0";
     for (int axis = 0; axis < buffer->rank; axis++) {
-        entry->strides_used |= 1u << axis;
-        const char *term = arena_format(arena, "z%d_ * %s_stride%d_", axis, entry->name, axis);
+        const char *term = arena_format(arena, "z%d_ * %s_stride%d_", axis, name, axis);
         offset = axis ? arena_format(arena, "%s + %s", offset, term) : term;
         emit_line(emitter, "for (long long z%d_ = 0; z%d_ < %s; z%d_++)", axis, axis,
                   factor(emitter, buffer, axis), axis);
         emitter->indent++;
     }
-    emit_line(emitter, "%s[%s] = 0;", entry->name, offset);
+    emit_line(emitter, "%s[%s] = 0;", name, offset);
     emitter->indent -= buffer->rank;
 }
 
 static void emit_clear(struct emitter *emitter, const struct ir_buffer *buffer)
 {
-    emitter->buffers[buffer->index].used = true;
     if (buffer->contiguous)
         clear_contiguous(emitter, buffer);
     else
@@ -349,8 +345,9 @@ static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
         break;
     case IR_ASSIGN: {
         const char *value = emit_shallow(emitter, stmt->value).text;
-        const char *name = entry_of(emitter, stmt->symbol)->name;
-        statement_line(emitter, stmt, arena_format(&emitter->arena, "%s = %s;", name, value));
+        struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
+        entry->assignments++;
+        statement_line(emitter, stmt, arena_format(&emitter->arena, "%s = %s;", entry->name, value));
         break;
     }
     case IR_ALLOCATE:
@@ -379,18 +376,24 @@ static void emit_block(struct emitter *emitter, const struct ir_stmt *first)
 
 /* ---- the local variables above the body ------------------------------------------------------ */
 
+/* "x_dim0_" or "x_stride0_", where the text so far has that word; else NULL. */
+static const char *axis_local(struct emitter *emitter, int buffer, const char *kind, int axis)
+{
+    const char *name = arena_format(&emitter->arena, "%s_%s%d_", emitter->buffers[buffer], kind, axis);
+    return emit_count_word(emitter, name) ? name : NULL;
+}
+
 static void declare_extents(struct emitter *emitter)
 {
     const struct ir_kernel *kernel = emitter->kernel;
     emitter->in_shape = true;
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
-        struct emit_buffer *entry = &emitter->buffers[k];
-        for (int axis = 0; axis < buffer->rank; axis++)
-            if (entry->extents_used & 1u << axis) {
-                const char *value = emit_index(emitter, buffer->shape[axis]).text;
-                emit_line(emitter, "const long long %s_dim%d_ = %s;", entry->name, axis, value);
-            }
+        for (int axis = 0; axis < buffer->rank; axis++) {
+            const char *name = axis_local(emitter, k, "dim", axis);
+            if (name)
+                emit_line(emitter, "const long long %s = %s;", name, emit_index(emitter, buffer->shape[axis]).text);
+        }
     }
     emitter->in_shape = false;
 }
@@ -400,13 +403,13 @@ static void declare_symbols(struct emitter *emitter)
     const struct ir_kernel *kernel = emitter->kernel;
     for (int k = 0; k < kernel->dims.count; k++) {
         const struct emit_symbol *entry = entry_of(emitter, kernel->dims.items[k]);
-        if (entry->used)
+        if (emit_count_word(emitter, entry->name))
             emit_line(emitter, "const long long %s = frame->dims[%d];", entry->name, k);
     }
     for (int k = 0; k < kernel->attributes.count; k++) {
         const struct ir_symbol *symbol = kernel->attributes.items[k];
         const struct emit_symbol *entry = entry_of(emitter, symbol);
-        if (!entry->used)
+        if (!emit_count_word(emitter, entry->name))
             continue;
         struct emit_value value =
             emit_name(arena_format(&emitter->arena, "frame->scalars[%d].%s", k,
@@ -421,38 +424,29 @@ static void declare_buffers(struct emitter *emitter)
     const struct ir_kernel *kernel = emitter->kernel;
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
-        const struct emit_buffer *entry = &emitter->buffers[k];
-        if (entry->used)
+        if (emit_count_word(emitter, emitter->buffers[k]))
             emit_line(emitter, "%s%s *%s = frame->data[%d];", buffer->role == IR_INPUT ? "const " : "",
-                      dtype_table[buffer->dtype].c_storage, entry->name, k);
-        for (int axis = 0; axis < buffer->rank; axis++)
-            if (entry->strides_used & 1u << axis)
-                emit_line(emitter, "const long long %s_stride%d_ = frame->strides[%d][%d];", entry->name, axis, k,
-                          axis);
+                      dtype_table[buffer->dtype].c_storage, emitter->buffers[k], k);
+        for (int axis = 0; axis < buffer->rank; axis++) {
+            const char *name = axis_local(emitter, k, "stride", axis);
+            if (name)
+                emit_line(emitter, "const long long %s = frame->strides[%d][%d];", name, k, axis);
+        }
     }
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-static bool note_reads(struct ir_expr *expr, void *context)
-{
-    struct emitter *emitter = context;
-    if (expr->kind == IR_SYMBOL)
-        entry_of(emitter, expr->symbol)->read = true;
-    return true;
-}
-
-/* Names what the body declares and notes what it reads. */
-static void scan_block(struct emitter *emitter, struct ir_stmt *first, int depth)
+/* Names what the body declares. */
+static void name_block(struct emitter *emitter, const struct ir_stmt *first, int depth)
 {
     if (depth > EMIT_DEEPEST_BLOCK)
         emit_too_deep(emitter);
-    for (struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
             entry_of(emitter, stmt->symbol)->name = emit_identifier(emitter, stmt->symbol->name);
-        ir_stmt_expressions(stmt, note_reads, emitter);
-        scan_block(emitter, stmt->body, depth + 1);
-        scan_block(emitter, stmt->otherwise, depth + 1);
+        name_block(emitter, stmt->body, depth + 1);
+        name_block(emitter, stmt->otherwise, depth + 1);
     }
 }
 
@@ -460,10 +454,10 @@ static void name_all(struct emitter *emitter)
 {
     enum { DIM_BITS = 48 }; /* see emit_c_integer.c */
     const struct ir_kernel *kernel = emitter->kernel;
-    emitter->buffers = arena_array(&emitter->arena, struct emit_buffer, kernel->buffers.count);
+    emitter->buffers = arena_array(&emitter->arena, const char *, kernel->buffers.count);
     emitter->symbols = arena_array(&emitter->arena, struct emit_symbol, kernel->slot_count);
     for (int k = 0; k < kernel->buffers.count; k++)
-        emitter->buffers[k].name = emit_identifier(emitter, kernel->buffers.items[k]->name);
+        emitter->buffers[k] = emit_identifier(emitter, kernel->buffers.items[k]->name);
     for (int k = 0; k < kernel->dims.count; k++)
         *entry_of(emitter, kernel->dims.items[k]) =
             (struct emit_symbol){.name = emit_identifier(emitter, kernel->dims.items[k]->name),
@@ -476,7 +470,29 @@ static void name_all(struct emitter *emitter)
                                                           .bits = real ? 0 : emit_dtype_bits(symbol->dtype),
                                                           .nonnegative = !real && !dtype_is_signed(symbol->dtype)};
     }
-    scan_block(emitter, kernel->body, 0);
+    name_block(emitter, kernel->body, 0);
+}
+
+/* ---- scalars that nobody reads ------------------------------------------------------------------ */
+
+/* Decides the pending lines: a scalar that is read stands in the text more often than where it is declared and
+ * assigned. Constant operands may have taken the reads of the source with them, so only the text tells. */
+static const char *settle_pending(struct emitter *emitter, const char *body)
+{
+    capture_begin(emitter);
+    for (const char *line = body; line && *line;) {
+        const char *end = strchr(line, '\n') + 1;
+        const char *mark = line + strspn(line, " ");
+        if (*mark != EMIT_PENDING) {
+            text_append(emitter->out, line, (size_t)(end - line));
+        } else {
+            const struct emit_symbol *entry = &emitter->symbols[atoi(mark + 1)];
+            if (emit_count_word(emitter, entry->name) == 1 + entry->assignments)
+                text_format(emitter->out, "%.*s(void)%s;\n", (int)(mark - line), line, entry->name);
+        }
+        line = end;
+    }
+    return capture_end(emitter);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
@@ -492,10 +508,13 @@ static void emit_all(struct emitter *emitter, struct text *out)
             emit_clear(emitter, kernel->buffers.items[k]);
     emit_block(emitter, kernel->body);
     const char *body = capture_end(emitter);
+    emit_note_words(emitter, body);
+    body = settle_pending(emitter, body);
 
     capture_begin(emitter);
     declare_extents(emitter);
     const char *extents = capture_end(emitter);
+    emit_note_words(emitter, extents);
 
     capture_begin(emitter);
     declare_symbols(emitter);
@@ -503,6 +522,7 @@ static void emit_all(struct emitter *emitter, struct text *out)
         text_string(emitter->out, extents);
     declare_buffers(emitter);
     const char *locals = capture_end(emitter);
+    emit_note_words(emitter, locals);
 
     emit_prelude(emitter, out);
     text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
@@ -519,15 +539,13 @@ bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_
     memset(&bottom, 0, sizeof bottom);
     arena_init(&emitter.arena, &emitter.escape);
     int escaped = setjmp(emitter.escape);
-    if (escaped == 0) {
-        emitter.library_used = emit_library_marks(&emitter);
+    if (escaped == 0)
         emit_all(&emitter, out);
-    } else if (escaped == EMIT_ESCAPE_MEMORY) {
+    else if (escaped == EMIT_ESCAPE_MEMORY)
         out->failed = true;
-    } else {
+    else
         text_format(complaint, "the kernel is nested too deeply (more than %d operations or %d blocks)",
                     EMIT_DEEPEST_EXPRESSION, EMIT_DEEPEST_BLOCK);
-    }
     captures_free(&bottom);
     arena_free(&emitter.arena);
     return escaped != EMIT_ESCAPE_NESTING;

@@ -51,12 +51,6 @@ struct emit_value emit_call(struct emitter *emitter, const char *function, int c
                      EMIT_PRIMARY);
 }
 
-static struct emit_value call_library(struct emitter *emitter, const char *function, int count,
-                                      const struct emit_value *arguments)
-{
-    return emit_call(emitter, emit_library(emitter, function), count, arguments);
-}
-
 static const char *temporary_name(struct emitter *emitter)
 {
     return arena_format(&emitter->arena, "t%d_", ++emitter->temporaries);
@@ -84,8 +78,8 @@ static const char *float_text(struct emitter *emitter, double number, bool singl
 {
     bool negative = signbit(number) && !isnan(number);
     if (isnan(number) || isinf(number))
-        return arena_format(&emitter->arena, "%s%s%s", single ? "(float)" : "", negative ? "-" : "",
-                            emit_snippet(emitter, isnan(number) ? EMIT_NAN : EMIT_INFINITY));
+        return arena_format(&emitter->arena, "%s%s%s.value", single ? "(float)" : "", negative ? "-" : "",
+                            emit_snippet(isnan(number) ? EMIT_NAN : EMIT_INFINITY));
     struct text text;
     text_init(&text);
     if (single)
@@ -148,9 +142,8 @@ struct emit_value emit_constant(struct emitter *emitter, akg_dtype dtype, union 
 
 static struct emit_value symbol_value(struct emitter *emitter, const struct ir_symbol *symbol)
 {
-    struct emit_symbol *entry = &emitter->symbols[symbol->slot];
+    const struct emit_symbol *entry = &emitter->symbols[symbol->slot];
     struct emit_value value = emit_name(entry->name);
-    entry->used = true;
     value.bits = entry->bits;
     value.nonnegative = entry->nonnegative;
     return value;
@@ -171,16 +164,14 @@ struct emit_value emit_extent(struct emitter *emitter, const struct ir_buffer *b
     const struct ir_expr *extent = buffer->shape[axis];
     if (extent->kind != IR_OPERATION)
         return emit_expression(emitter, extent);
-    struct emit_buffer *entry = &emitter->buffers[buffer->index];
-    entry->extents_used |= 1u << axis;
-    return emit_name(arena_format(&emitter->arena, "%s_dim%d_", entry->name, axis));
+    return emit_name(arena_format(&emitter->arena, "%s_dim%d_", emitter->buffers[buffer->index], axis));
 }
 
 static void check_index(struct emitter *emitter, const struct ir_access *access, int axis, struct emit_value index)
 {
     const char *extent = emit_extent(emitter, access->buffer, axis).text;
     const char *call = arena_format(&emitter->arena, "%s(frame->trap, %d, %d, %s, %s)",
-                                    emit_snippet(emitter, EMIT_TRAP_INDEX), access->site, axis, index.text, extent);
+                                    emit_snippet(EMIT_TRAP_INDEX), access->site, axis, index.text, extent);
     if (index.nonnegative)
         emit_line(emitter, "if (%s >= %s) {", index.text, extent);
     else
@@ -221,14 +212,13 @@ static struct emit_value contiguous_offset(struct emitter *emitter, const struct
 static struct emit_value strided_offset(struct emitter *emitter, const struct ir_buffer *buffer,
                                         const struct emit_value *indices)
 {
-    struct emit_buffer *entry = &emitter->buffers[buffer->index];
     struct emit_value offset = {.text = NULL};
     for (int axis = 0; axis < buffer->rank; axis++) {
         if (indices[axis].constant && indices[axis].number.i == 0)
             continue;
-        entry->strides_used |= 1u << axis;
         const char *term = arena_format(&emitter->arena, "%s * %s_stride%d_",
-                                        emit_operand(emitter, indices[axis], EMIT_MULTIPLY), entry->name, axis);
+                                        emit_operand(emitter, indices[axis], EMIT_MULTIPLY),
+                                        emitter->buffers[buffer->index], axis);
         if (offset.text)
             offset = emit_made(0, arena_format(&emitter->arena, "%s + %s", offset.text, term), EMIT_ADD);
         else
@@ -252,12 +242,11 @@ struct emit_value emit_access(struct emitter *emitter, const struct ir_access *a
     for (int axis = 0; axis < buffer->rank; axis++)
         if (is_checked(emitter, access, axis))
             check_index(emitter, access, axis, indices[axis]);
-    struct emit_buffer *entry = &emitter->buffers[buffer->index];
-    entry->used = true;
     struct emit_value offset = buffer->rank == 0    ? emit_made(0, "0", EMIT_PRIMARY)
                                : buffer->contiguous ? contiguous_offset(emitter, buffer, indices)
                                                     : strided_offset(emitter, buffer, indices);
-    return emit_made(offset.depth + 1, arena_format(&emitter->arena, "%s[%s]", entry->name, offset.text),
+    return emit_made(offset.depth + 1,
+                     arena_format(&emitter->arena, "%s[%s]", emitter->buffers[buffer->index], offset.text),
                      EMIT_PRIMARY);
 }
 
@@ -268,7 +257,7 @@ static struct emit_value load_value(struct emitter *emitter, const struct ir_exp
     if (dtype == AKG_BOOL) /* any byte that is not zero is true */
         return emit_made(value.depth, arena_format(&emitter->arena, "%s != 0", value.text), EMIT_EQUAL);
     if (dtype_is_half(dtype)) {
-        struct emit_value wide = call_library(
+        struct emit_value wide = emit_call(
             emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &value);
         wide.raw = value.text;
         return wide;
@@ -286,9 +275,9 @@ static struct emit_value load_value(struct emitter *emitter, const struct ir_exp
 static struct emit_value rounded_to_half(struct emitter *emitter, akg_dtype dtype, const char *function,
                                          struct emit_value value)
 {
-    struct emit_value bits = call_library(emitter, function, 1, &value);
+    struct emit_value bits = emit_call(emitter, function, 1, &value);
     struct emit_value wide =
-        call_library(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
+        emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
     wide.raw = bits.text;
     return wide;
 }
@@ -334,7 +323,7 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
     const char *function = dtype == AKG_FLOAT64 ? row->c64 : row->c32;
     struct emit_value value;
     if (*function) {
-        value = call_library(emitter, function, expr->count, operands);
+        value = emit_call(emitter, function, expr->count, operands);
     } else if (expr->operation == OP_NEG) {
         value = emit_made(
             operands[0].depth + 1,
@@ -370,8 +359,10 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
         value.raw = NULL; /* a half is a float already */
         return value;
     }
-    struct emit_value call = call_library(
+    struct emit_value call = emit_call(
         emitter, arena_format(&emitter->arena, "akg_double_to_%s", dtype_table[to].name), 1, &value);
+    if (to == AKG_UINT8 || to == AKG_UINT16) /* the function's type is unsigned int */
+        call = emit_made(call.depth, arena_format(&emitter->arena, "(int)%s", call.text), EMIT_UNARY);
     call.bits = emit_dtype_bits(to);
     call.nonnegative = !dtype_is_signed(to);
     return call;
@@ -389,7 +380,7 @@ struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype fro
     if (dtype_is_half(to))
         return rounded_to_half(emitter, to, half_from(to, wide ? dtype_table[from].name : "double"), value);
     if (from == AKG_UINT64)
-        return call_library(emitter, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", 1,
+        return emit_call(emitter, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", 1,
                             &value);
     return emit_made(
         value.depth + 1,
@@ -541,7 +532,7 @@ static void check_division(struct emitter *emitter, const struct ir_expr *expr, 
         if (!operands[k].simple)
             operands[k] = emit_hoist(emitter, expr->dtype, operands[k]);
     const char *call =
-        arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(emitter, EMIT_TRAP), expr->site);
+        arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP), expr->site);
     if (power)
         emit_line(emitter, "if (%s == 0 && %s < 0) {", operands[0].text, operands[1].text);
     else
@@ -619,5 +610,5 @@ const char *emit_stored(struct emitter *emitter, akg_dtype dtype, struct emit_va
         return value.text;
     if (value.raw)
         return value.raw;
-    return call_library(emitter, half_from(dtype, "float"), 1, &value).text;
+    return emit_call(emitter, half_from(dtype, "float"), 1, &value).text;
 }

@@ -64,7 +64,7 @@ static struct emit_value cast_to(struct emitter *emitter, akg_dtype dtype, struc
 }
 
 /*
- * From a dtype of at most 32 bits, around two faults of libtcc:
+ * From bool or a dtype that C promotes to int, around two faults of libtcc:
  *   - (unsigned short)x of a signed char x keeps the sign, and x may be one, for C's promotions stand in for casts;
  *   - (unsigned int)x does nothing to the upper half of a register, and there a call or a choice may have left
  *     the sign, which shows when the value is widened. Loads from memory are well.
@@ -88,7 +88,7 @@ struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_d
         return made(to, value.depth + 1,
                     arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)), EMIT_EQUAL);
     struct emit_value result =
-        is_wide(from) ? cast_to(emitter, to, value) : cast_from_small(emitter, to, value);
+        is_wide(from) || from == AKG_UINT32 ? cast_to(emitter, to, value) : cast_from_small(emitter, to, value);
     /* of these C's own promotions do as much */
     bool small = dtype_table[from].size < 4 && dtype_table[to].size <= 4 && to != AKG_UINT32;
     bool fits = from == AKG_BOOL || (dtype_table[from].size < dtype_table[to].size &&
@@ -280,7 +280,7 @@ static struct emit_value divide(struct emitter *emitter, enum operation operatio
     else if (constant)
         value = made(dtype, depth + 3, by_constant(emitter, operation, a.text, b), EMIT_CHOICE);
     else
-        value = call64(emitter, dtype, emit_library(emitter, function_for(dtype, operation)), 2, operands);
+        value = call64(emitter, dtype, function_for(dtype, operation), 2, operands);
     if (dtype_is_signed(dtype)) {
         value.nonnegative = plain || (operation == OP_MOD && b.nonnegative);
         if (plain || constant)
@@ -297,6 +297,8 @@ static struct emit_value extremum(struct emitter *emitter, enum operation operat
     const char *a = operands[0].text, *b = operands[1].text;
     bool smallest = operation == OP_MIN, is_signed = dtype_is_signed(dtype);
     struct emit_value value;
+    if (strcmp(a, b) == 0) /* gcc warns of comparing a thing with itself */
+        return operands[0];
     if (operands[0].simple && operands[1].simple) {
         value = made(dtype, 2,
                      smallest ? arena_format(&emitter->arena, "%s < %s ? %s : %s", b, a, b, a)
@@ -305,7 +307,7 @@ static struct emit_value extremum(struct emitter *emitter, enum operation operat
     } else {
         enum emit_snippet snippet = is_signed ? (smallest ? EMIT_MIN_INT64 : EMIT_MAX_INT64)
                                               : (smallest ? EMIT_MIN_UINT64 : EMIT_MAX_UINT64);
-        value = call64(emitter, dtype, emit_snippet(emitter, snippet), 2, operands);
+        value = call64(emitter, dtype, emit_snippet(snippet), 2, operands);
     }
     if (is_signed) {
         value.bits = max_int(operands[0].bits, operands[1].bits);
@@ -386,7 +388,7 @@ static struct emit_value magnitude(struct emitter *emitter, enum operation opera
     if (operand.nonnegative && operation == OP_ABS)
         return operand;
     enum emit_snippet snippet = operation == OP_ABS ? EMIT_ABS_INT64 : EMIT_SIGN_INT64;
-    struct emit_value call = emit_call(emitter, emit_snippet(emitter, snippet), 1, &operand);
+    struct emit_value call = emit_call(emitter, emit_snippet(snippet), 1, &operand);
     bool own_type = operation == OP_ABS ? dtype == AKG_INT64 : dtype != AKG_INT64;
     struct emit_value value = own_type ? call : cast_to(emitter, dtype, call);
     value.bits = operation == OP_ABS ? emit_dtype_bits(dtype) : 1;
@@ -399,7 +401,7 @@ static struct emit_value popcount(struct emitter *emitter, akg_dtype dtype, stru
     if (dtype_is_signed(dtype) && dtype != AKG_INT64)
         operand = cast_from_small(emitter, same_width[dtype_table[dtype].size], operand);
     struct emit_value value =
-        emit_call(emitter, emit_library(emitter, "akg_popcount"), 1, &operand);
+        emit_call(emitter, "akg_popcount", 1, &operand);
     value.bits = 7;
     value.nonnegative = true;
     return dtype_table[dtype].size < 4 || dtype == AKG_INT32 ? value : cast_from_small(emitter, dtype, value);
@@ -421,7 +423,7 @@ struct emit_value emit_integer_operation(struct emitter *emitter, const struct i
     case OP_CEIL_DIV:
         return divide(emitter, operation, dtype, operands);
     case OP_POW:
-        return call64(emitter, dtype, emit_library(emitter, function_for(dtype, OP_POW)), 2, operands);
+        return call64(emitter, dtype, function_for(dtype, OP_POW), 2, operands);
     case OP_MIN:
     case OP_MAX:
         return extremum(emitter, operation, dtype, operands);

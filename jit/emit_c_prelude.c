@@ -1,8 +1,8 @@
 /*
  * emit_c_prelude.c: what stands above the kernel in emitted C, and the names in it.
  *
- * Consumes the marks that the other files left (which library functions and snippets are used);
- * produces declarations of just those. The structs repeat frame.h; a unit test compares their layout.
+ * Consumes the text of the kernel; produces declarations of just those library functions and snippets whose names
+ * stand in it. The structs repeat frame.h; a unit test compares their layout.
  */
 #include "emit_c_private.h"
 #include "scalar_library.h"
@@ -38,11 +38,11 @@ static const struct {
                                            "{\n"
                                            "    return (a > 0) - (a < 0);\n"
                                            "}\n"},
-    [EMIT_INFINITY] = {"akg_infinity.value", "static const union {\n"
+    [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
                                              "    unsigned long long bits;\n"
                                              "    double value;\n"
                                              "} akg_infinity = {0x7ff0000000000000ull};\n"},
-    [EMIT_NAN] = {"akg_nan.value", "static const union {\n"
+    [EMIT_NAN] = {"akg_nan", "static const union {\n"
                                    "    unsigned long long bits;\n"
                                    "    double value;\n"
                                    "} akg_nan = {0x7ff8000000000000ull};\n"},
@@ -64,27 +64,9 @@ static const struct {
     [EMIT_MEMSET] = {"memset", "void *memset(void *destination, int value, unsigned long size);\n"},
 };
 
-const char *emit_snippet(struct emitter *emitter, enum emit_snippet snippet)
+const char *emit_snippet(enum emit_snippet snippet)
 {
-    emitter->snippets |= 1u << snippet;
     return snippets[snippet].name;
-}
-
-bool *emit_library_marks(struct emitter *emitter)
-{
-    int count = 0;
-    while (scalar_library[count].name)
-        count++;
-    return arena_array(&emitter->arena, bool, count);
-}
-
-const char *emit_library(struct emitter *emitter, const char *name)
-{
-    int row = 0;
-    while (strcmp(scalar_library[row].name, name) != 0)
-        row++;
-    emitter->library_used[row] = true;
-    return scalar_library[row].name;
 }
 
 static const char structs[] = "struct akg_trap {\n"
@@ -110,17 +92,90 @@ void emit_prelude(struct emitter *emitter, struct text *out)
 
     text_string(out, structs);
     for (int row = 0; scalar_library[row].name; row++)
-        if (emitter->library_used[row]) {
+        if (emit_count_word(emitter, scalar_library[row].name)) {
             text_format(out, "%s\n", scalar_library[row].prototype);
             any = true;
         }
     for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
-        if (emitter->snippets & 1u << k) {
+        if (emit_count_word(emitter, snippets[k].name)) {
             text_string(out, snippets[k].text);
             any = true;
         }
     if (any)
         text_char(out, '\n');
+}
+
+/* ---- words ------------------------------------------------------------------ */
+
+static bool in_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static size_t word_length(const char *word)
+{
+    size_t length = 0;
+    while (in_word(word[length]))
+        length++;
+    return length;
+}
+
+/* Where the word is, or where it would go. */
+static struct emit_word *word_place(const struct emit_words *words, const char *word)
+{
+    size_t length = word_length(word);
+    unsigned hash = 2166136261u;
+    for (size_t k = 0; k < length; k++)
+        hash = (hash ^ (unsigned char)word[k]) * 16777619u;
+    unsigned mask = (unsigned)words->capacity - 1, at = hash & mask;
+    while (words->items[at].word &&
+           !(word_length(words->items[at].word) == length && memcmp(words->items[at].word, word, length) == 0))
+        at = (at + 1) & mask;
+    return &words->items[at];
+}
+
+static void grow_words(struct emitter *emitter)
+{
+    struct emit_words old = emitter->words;
+    emitter->words.capacity = old.capacity ? old.capacity * 4 : 64;
+    emitter->words.items = arena_array(&emitter->arena, struct emit_word, emitter->words.capacity);
+    for (int k = 0; k < old.capacity; k++)
+        if (old.items[k].word)
+            *word_place(&emitter->words, old.items[k].word) = old.items[k];
+}
+
+static void note_word(struct emitter *emitter, const char *word)
+{
+    if (emitter->words.count * 2 >= emitter->words.capacity)
+        grow_words(emitter);
+    struct emit_word *place = word_place(&emitter->words, word);
+    emitter->words.count += !place->word;
+    place->word = word;
+    place->count++;
+}
+
+void emit_note_words(struct emitter *emitter, const char *text)
+{
+    for (const char *at = text; at && *at;) {
+        bool member = at > text && (at[-1] == '.' || (at[-1] == '>' && at - text > 1 && at[-2] == '-'));
+        size_t length = word_length(at);
+        if (at[0] == '/' && at[1] == '*')
+            at = strstr(at, "*/") + 2;
+        else if (at[0] == EMIT_PENDING)
+            at = strchr(at, '\n');
+        else if (length == 0)
+            at++;
+        else {
+            if (!member && !(at[0] >= '0' && at[0] <= '9'))
+                note_word(emitter, at);
+            at += length;
+        }
+    }
+}
+
+int emit_count_word(const struct emitter *emitter, const char *word)
+{
+    return emitter->words.count ? word_place(&emitter->words, word)->count : 0;
 }
 
 /* ---- names ------------------------------------------------------------------ */

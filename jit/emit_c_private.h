@@ -31,8 +31,8 @@ enum { EMIT_DEEPEST_OPERAND = 32, EMIT_DEEPEST_EXPRESSION = 3000, EMIT_DEEPEST_B
  * The C text of an expression, and what is known of its value. The text has no side effects and may be evaluated
  * later, or not at all, as long as no statement of the kernel comes between.
  *
- * Its C type is that of the dtype where it matters: 32 bits unsigned and all 64-bit integers have their own type;
- * narrower integers and bool any type that holds them; halves are floats. Constants of int64 may be plain int.
+ * Its C type is that of the dtype where it matters: uint32 and the 64-bit integers have their own type; the other
+ * integers and bool one that C promotes to int; halves are floats. Constants of int64 may be plain int.
  */
 struct emit_value {
     const char *text;
@@ -52,18 +52,23 @@ struct emit_value {
 /* Per symbol, by its slot. */
 struct emit_symbol {
     const char *name; /* in C */
-    bool used;        /* in the text that was emitted: DIM, ATTRIBUTE */
-    bool read;        /* anywhere in the kernel: LET, VARIABLE */
+    int assignments;  /* VARIABLE: in the text */
     int bits;
     bool nonnegative;
 };
 
-/* Per buffer, by its index. */
-struct emit_buffer {
-    const char *name;
-    bool used;
-    unsigned strides_used, extents_used; /* bits per axis: those that have a local variable */
+/* The identifiers of text that was emitted: what stands above it declares just those. */
+struct emit_words {
+    struct emit_word {
+        const char *word; /* a piece of the text, not ended by NUL */
+        int count;
+    } * items; /* open hashing */
+    int count, capacity;
 };
+
+/* Starts a line that holds the slot of a scalar just declared: it becomes "(void)name;" when nothing
+ * reads the scalar, and goes away when something does (gcc warns of scalars that nobody reads). */
+#define EMIT_PENDING '\1'
 
 /* Statements that an expression needs before it, kept aside. */
 struct emit_capture {
@@ -80,9 +85,8 @@ struct emitter {
     struct text *out; /* where statements go */
     struct emit_capture *captures; /* the innermost; those above are kept for reuse */
     struct emit_symbol *symbols;
-    struct emit_buffer *buffers;
-    bool *library_used;  /* rows of scalar_library */
-    unsigned snippets;   /* bits of emit_snippets */
+    const char **buffers; /* names in C, by index */
+    struct emit_words words;
     int indent, line, temporaries, odd_names, depth;
     bool in_index;  /* inside indices and loop bounds */
     bool in_shape;  /* inside a shape, which the call has evaluated already: nothing is checked */
@@ -154,11 +158,13 @@ enum emit_snippet {
     EMIT_SNIPPET_COUNT
 };
 
-/* Notes that the text uses it and gives its name. */
-const char *emit_snippet(struct emitter *emitter, enum emit_snippet snippet);
-/* The same for a function of scalar_library. */
-const char *emit_library(struct emitter *emitter, const char *name);
-bool *emit_library_marks(struct emitter *emitter);
+/* The name of its function or constant. */
+const char *emit_snippet(enum emit_snippet snippet);
+/* Notes all identifiers of a text but those behind `.` and `->` and behind EMIT_PENDING. The text must
+ * live on. */
+void emit_note_words(struct emitter *emitter, const char *text);
+/* How often a word was noted. */
+int emit_count_word(const struct emitter *emitter, const char *word);
 /* Structs, prototypes and snippets. */
 void emit_prelude(struct emitter *emitter, struct text *out);
 /* A C identifier for a name of the kernel: the name itself, or followed by `_`. No two names give the same, and every

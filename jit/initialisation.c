@@ -39,6 +39,11 @@ struct early_read {
     bool dropped;
 };
 
+/* A loop's body or a side of a branch: how much there was when it began. */
+struct scope {
+    int boxes, waiting;
+};
+
 /* What one side of a branch has written. */
 struct side {
     struct box *boxes;
@@ -48,7 +53,7 @@ struct side {
 struct initialisation {
     struct boxes boxes;
     struct buffer_state *states; /* by buffer->index */
-    LIST(int) scopes;            /* sizes of the stack of boxes where they began */
+    LIST(struct scope) scopes;
     LIST(struct waiting_load) waiting;
     LIST(struct side) sides;       /* first sides of the branches around */
     LIST(struct early_read) early; /* in the kernel's arena */
@@ -63,7 +68,7 @@ static struct buffer_state *state_of(struct context *context, const struct ir_bu
 
 static int scope_of(const struct initialisation *self)
 {
-    return self->scopes.count ? self->scopes.items[self->scopes.count - 1] : 0;
+    return self->scopes.count ? self->scopes.items[self->scopes.count - 1].boxes : 0;
 }
 
 /* ---- early reads --------------------------------------------------------- */
@@ -214,17 +219,17 @@ static void push_earlier(struct context *context, const struct context_loop *loo
             boxes_push(&self->boxes, ended[k].buffer, bounds, scope);
 }
 
-/* Tries the loads that wait once more at the end of this loop's body; `ended` is what an iteration has written. */
-static void retry_waiting(struct context *context, const struct context_loop *loop, int depth,
-                          const struct box *ended, int count)
+/* Tries the loads of this loop's body (those from `first` on) once more; `ended` is what an iteration has written. */
+static void retry_waiting(struct context *context, const struct context_loop *loop, int first, int depth,
+                          const struct side *ended)
 {
     struct initialisation *self = context->client;
     struct prover *prover = &context->prover;
-    int scope = self->boxes.stack.count, kept = 0;
+    int scope = self->boxes.stack.count, kept = first;
 
     if (loop->atom >= 0)
-        push_earlier(context, loop, ended, count, scope);
-    for (int k = 0; k < self->waiting.count; k++) {
+        push_earlier(context, loop, ended->boxes, ended->count, scope);
+    for (int k = first; k < self->waiting.count; k++) {
         struct waiting_load waiting = self->waiting.items[k];
         struct buffer_state *state = state_of(context, waiting.buffer);
         prover->facts.count = loop->facts;
@@ -245,7 +250,9 @@ static void retry_waiting(struct context *context, const struct context_loop *lo
 static void begin_scope(struct context *context)
 {
     struct initialisation *self = context->client;
-    list_push(context->arena, &self->scopes, self->boxes.stack.count);
+    struct scope scope = {self->boxes.stack.count, self->waiting.count};
+
+    list_push(context->arena, &self->scopes, scope);
 }
 
 static struct side end_scope(struct context *context)
@@ -269,10 +276,11 @@ static void visit_loop(struct context *context, struct ir_stmt *stmt, enum conte
         return;
     }
     struct context_loop loop = context->loops.items[depth];
+    int first = self->scopes.items[self->scopes.count - 1].waiting;
     struct side iteration = end_scope(context);
     context->prover.facts.count = loop.inner_facts;
-    if (self->waiting.count)
-        retry_waiting(context, &loop, depth, iteration.boxes, iteration.count);
+    if (self->waiting.count > first)
+        retry_waiting(context, &loop, first, depth, &iteration);
     boxes_leave_loop(&self->boxes, &loop, iteration.boxes, iteration.count, scope_of(self));
     settle_early_reads(context, depth);
 }

@@ -8,16 +8,29 @@
 #include "../jit/module.h"
 #include "tensor.h"
 
-#define CALL_KEY_SIZE 1024
+#define CALL_INLINE_PARAMETERS 32
+#define CALL_INLINE_KEY 512
+
+/* Items of one tuple or list of tensors: more are refused as AKG_ERROR_USAGE. */
+#define CALL_MAX_ITEMS 1000000
 
 /* The arguments of one call, one per parameter of the function. */
 struct call_binding {
     struct akg_kernel *kernel;
     const akg_argument **arguments; /* NULL: the default holds */
-    unsigned char key[CALL_KEY_SIZE];
-    size_t key_length;
+    unsigned char *key;
+    size_t key_length, key_capacity;
     uint64_t hash;
+    const akg_argument *inline_arguments[CALL_INLINE_PARAMETERS];
+    unsigned char inline_key[CALL_INLINE_KEY];
 };
+
+/* False when memory ran out; call_end is due in any case. */
+bool call_begin(struct call_binding *binding, struct akg_kernel *kernel);
+void call_end(struct call_binding *binding);
+
+/* Whether every argument is of a kind that exists and points to something: what a C caller must see to. */
+bool call_arguments_are_there(const akg_argument *arguments, size_t count);
 
 /* The messages of a call: a list is made when the first is due. */
 struct call_messages {
@@ -34,13 +47,16 @@ bool call_bind(struct call_binding *binding, const akg_argument *arguments, size
 /* The same without messages, for the common case that all are given by place; false: take call_bind. */
 bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count);
 
-/* What the specialisation hangs on: kinds, dtypes, ranks, layouts, constants. False when it does not fit the
- * buffer. */
-bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices);
+/*
+ * What the specialisation hangs on: kinds, dtypes, ranks, layouts, constants. False when memory ran out.
+ * `described`, where not NULL, says which attributes are constants: another thread may find out at any moment that
+ * one more must be, and key and description have to agree.
+ */
+bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
+                   const struct dsl_argument *described);
 
-/* The arguments as the compiler wants them, in `arena`. False after a message. */
-bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described,
-                   akg_diagnostics *diagnostics);
+/* The arguments as the compiler wants them, in `arena`. */
+void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described);
 
 /* The instance for a bound call, made if need be. */
 akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,

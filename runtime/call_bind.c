@@ -18,6 +18,62 @@ static const char *call_kind_text(akg_argument_kind kind)
     return texts[kind];
 }
 
+bool call_begin(struct call_binding *binding, struct akg_kernel *kernel)
+{
+    size_t parameters = (size_t)kernel->function->parameter_count;
+
+    binding->kernel = kernel;
+    binding->key = binding->inline_key;
+    binding->key_capacity = sizeof binding->inline_key;
+    binding->arguments = binding->inline_arguments;
+    if (parameters > CALL_INLINE_PARAMETERS)
+        binding->arguments = memory_zeroed(parameters, sizeof *binding->arguments);
+    return binding->arguments != NULL;
+}
+
+void call_end(struct call_binding *binding)
+{
+    if (binding->arguments != binding->inline_arguments)
+        memory_free(binding->arguments);
+    if (binding->key != binding->inline_key)
+        memory_free(binding->key);
+}
+
+static bool call_argument_is_there(const akg_argument *argument)
+{
+    switch (argument->kind) {
+    case AKG_ARGUMENT_NONE:
+    case AKG_ARGUMENT_INT:
+    case AKG_ARGUMENT_FLOAT:
+    case AKG_ARGUMENT_BOOL:
+        return true;
+    case AKG_ARGUMENT_TENSOR:
+        return argument->as.tensor != NULL;
+    case AKG_ARGUMENT_STRING:
+        return argument->as.string != NULL;
+    case AKG_ARGUMENT_INTS:
+        return argument->as.ints.count <= CALL_MAX_ITEMS && (argument->as.ints.items || !argument->as.ints.count);
+    case AKG_ARGUMENT_TENSORS:
+        if (argument->as.tensors.count > CALL_MAX_ITEMS || (!argument->as.tensors.items && argument->as.tensors.count))
+            return false;
+        for (size_t i = 0; i < argument->as.tensors.count; i++)
+            if (!argument->as.tensors.items[i])
+                return false;
+        return true;
+    }
+    return false;
+}
+
+bool call_arguments_are_there(const akg_argument *arguments, size_t count)
+{
+    if (!arguments && count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!call_argument_is_there(&arguments[i]))
+            return false;
+    return true;
+}
+
 bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count)
 {
     if (count != (size_t)binding->kernel->function->parameter_count)
@@ -38,10 +94,10 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
 
     switch (argument->kind) {
     case AKG_ARGUMENT_NONE:
-        return row->initial != NULL;
+        return general->kind == DSL_TENSOR && row->initial;
     case AKG_ARGUMENT_TENSOR:
         return general->kind == DSL_TENSOR ||
-               (attribute && argument->as.tensor && akg_tensor_rank(argument->as.tensor) == 0);
+               (attribute && akg_tensor_rank(argument->as.tensor) == 0);
     case AKG_ARGUMENT_TENSORS:
         return general->kind == DSL_TENSORS;
     case AKG_ARGUMENT_INT:
@@ -81,8 +137,7 @@ static bool call_bind_one(struct call_binding *binding, int parameter, const akg
         diagnostic_add(diagnostics, MSG_CALL_TWICE, call_span(binding, parameter), name);
         return false;
     }
-    if ((argument->kind == AKG_ARGUMENT_TENSOR && !argument->as.tensor) ||
-        !call_kind_fits(binding, parameter, argument)) {
+    if (!call_kind_fits(binding, parameter, argument)) {
         diagnostic_add(diagnostics, MSG_CALL_KIND, call_span(binding, parameter), name,
                        call_takes(&binding->kernel->general[parameter]), call_kind_text(argument->kind));
         return false;
@@ -141,9 +196,26 @@ bool call_bind(struct call_binding *binding, const akg_argument *arguments, size
 
 /* ---- key ---------------------------------------------------------------------------------- */
 
+static bool key_grow(struct call_binding *binding, size_t length)
+{
+    bool is_inline = binding->key == binding->inline_key;
+    size_t capacity = (binding->key_capacity + length) * 2;
+    unsigned char *key = memory_resize(is_inline ? NULL : binding->key, capacity);
+
+    if (!key)
+        return false;
+    if (is_inline)
+        memcpy(key, binding->inline_key, binding->key_length);
+    binding->key = key;
+    binding->key_capacity = capacity;
+    return true;
+}
+
 static bool key_bytes(struct call_binding *binding, const void *bytes, size_t length)
 {
-    if (binding->key_length + length > CALL_KEY_SIZE)
+    if (length == 0)
+        return true; /* `bytes` may be NULL */
+    if (length > binding->key_capacity - binding->key_length && !key_grow(binding, length))
         return false;
     memcpy(binding->key + binding->key_length, bytes, length);
     binding->key_length += length;
@@ -157,11 +229,10 @@ static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor)
     return key_bytes(binding, row, sizeof row);
 }
 
-static bool key_argument(struct call_binding *binding, int parameter)
+static bool key_argument(struct call_binding *binding, int parameter, bool constant)
 {
     const akg_argument *argument = binding->arguments[parameter];
     unsigned char head[2] = {255, 0};
-    bool constant = atomic_load_explicit(&binding->kernel->needs_constant[parameter], memory_order_relaxed);
 
     if (!argument)
         return key_bytes(binding, head, 2);
@@ -200,8 +271,10 @@ static bool key_argument(struct call_binding *binding, int parameter)
     return key_bytes(binding, head, 2);
 }
 
-bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices)
+bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
+                   const struct dsl_argument *described)
 {
+    const atomic_bool *needed = binding->kernel->needs_constant;
     unsigned char head[2] = {(unsigned char)backend, trust_indices};
     uint64_t hash = 14695981039346656037u;
 
@@ -209,7 +282,9 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
     if (!key_bytes(binding, head, sizeof head))
         return false;
     for (int i = 0; i < binding->kernel->function->parameter_count; i++)
-        if (!key_argument(binding, i))
+        if (!key_argument(binding, i,
+                          described ? described[i].is_constant
+                                    : atomic_load_explicit(&needed[i], memory_order_relaxed)))
             return false;
     for (size_t i = 0; i < binding->key_length; i++)
         hash = (hash ^ binding->key[i]) * 1099511628211u;
@@ -237,10 +312,8 @@ static struct dsl_argument call_describe_default(struct call_binding *binding, s
     return described;
 }
 
-bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described,
-                   akg_diagnostics *diagnostics)
+void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described)
 {
-    (void)diagnostics;
     for (int i = 0; i < binding->kernel->function->parameter_count; i++) {
         const akg_argument *argument = binding->arguments[i];
         struct dsl_argument *to = &described[i];
@@ -284,7 +357,8 @@ bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl
             break;
         case AKG_ARGUMENT_INTS: {
             int64_t *ints = arena_array(arena, int64_t, argument->as.ints.count + 1);
-            memcpy(ints, argument->as.ints.items, argument->as.ints.count * sizeof *ints);
+            for (size_t k = 0; k < argument->as.ints.count; k++)
+                ints[k] = argument->as.ints.items[k];
             to->kind = DSL_INTS;
             to->ints = ints;
             to->count = (int)argument->as.ints.count;
@@ -292,5 +366,4 @@ bool call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         }
         }
     }
-    return true;
 }

@@ -3,13 +3,14 @@
  */
 #include <string.h>
 
+#include "../dsl/format.h"
 #include "../jit/emit_c.h"
 #include "../jit/pipeline.h"
 #include "../jit/source.h"
 #include "call.h"
 
 struct emission {
-    const jit_source *source;
+    jit_source source; /* its text is at hand */
     akg_stage stage;
     const char *kernel_name;
     const akg_argument *arguments;
@@ -47,10 +48,18 @@ static akg_status emit_tree(struct emission *emission, const struct dsl_source *
     return AKG_OK;
 }
 
+static akg_status emit_canonical(struct emission *emission, const struct dsl_source *source)
+{
+    if (!parse_module(&emission->arena, source, emission->diagnostics) ||
+        akg_diagnostics_error_count(emission->diagnostics))
+        return AKG_ERROR_PROGRAM;
+    format_source(&emission->arena, source, &emission->out, emission->diagnostics);
+    return AKG_OK;
+}
+
 static akg_status emit_front_end(struct emission *emission)
 {
-    struct dsl_source source = {emission->source->name ? emission->source->name : "<text>",
-                                emission->source->text, emission->source->length};
+    struct dsl_source source = {emission->source.name, emission->source.text, emission->source.length};
     jmp_buf escape;
     akg_status status;
 
@@ -61,8 +70,12 @@ static akg_status emit_front_end(struct emission *emission)
     }
     emission->arena.escape = &escape;
     diagnostics_set_escape(emission->diagnostics, &escape);
-    status =
-        emission->stage == AKG_STAGE_TOKENS ? emit_tokens(emission, &source) : emit_tree(emission, &source);
+    if (emission->stage == AKG_STAGE_TOKENS)
+        status = emit_tokens(emission, &source);
+    else if (emission->stage == AKG_STAGE_CANONICAL)
+        status = emit_canonical(emission, &source);
+    else
+        status = emit_tree(emission, &source);
     if (status == AKG_OK && akg_diagnostics_error_count(emission->diagnostics))
         status = AKG_ERROR_PROGRAM;
     emission->arena.escape = NULL;
@@ -147,7 +160,7 @@ static akg_status emit_module(struct emission *emission, akg_module *module)
 static akg_status emit_back_end(struct emission *emission, akg_diagnostics **diagnostics)
 {
     akg_module *module;
-    akg_status status = jit_compile(emission->source, NULL, &module, diagnostics);
+    akg_status status = jit_compile(&emission->source, NULL, &module, diagnostics);
 
     if (status != AKG_OK)
         return status;
@@ -156,12 +169,49 @@ static akg_status emit_back_end(struct emission *emission, akg_diagnostics **dia
     return status;
 }
 
+static bool emit_read(struct emission *emission)
+{
+    struct dsl_source file = {0};
+    jmp_buf escape;
+    bool good;
+
+    if (setjmp(escape)) {
+        emission->arena.escape = NULL;
+        diagnostics_set_escape(emission->diagnostics, NULL);
+        return false;
+    }
+    emission->arena.escape = &escape;
+    diagnostics_set_escape(emission->diagnostics, &escape);
+    good = source_read(&emission->arena, emission->source.name, &file, emission->diagnostics);
+    emission->arena.escape = NULL;
+    diagnostics_set_escape(emission->diagnostics, NULL);
+    emission->source.text = file.text;
+    emission->source.length = file.length;
+    return good;
+}
+
+/* The text, from the file if need be, and a list of messages that can show it. */
+static akg_status emit_open(struct emission *emission)
+{
+    const char *name = emission->source.name;
+
+    if (!emission->source.text) {
+        emission->diagnostics = diagnostics_create(name, NULL, 0);
+        if (!emission->diagnostics)
+            return AKG_ERROR_MEMORY;
+        if (!emit_read(emission))
+            return akg_diagnostics_error_count(emission->diagnostics) ? AKG_ERROR_IO : AKG_ERROR_MEMORY;
+        akg_diagnostics_free(emission->diagnostics);
+    }
+    emission->diagnostics = diagnostics_create(name, emission->source.text, emission->source.length);
+    return emission->diagnostics ? AKG_OK : AKG_ERROR_MEMORY;
+}
+
 akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
                     const akg_argument *arguments, size_t argument_count, char **text,
                     akg_diagnostics **diagnostics)
 {
-    struct emission emission = {.source = source,
-                                .stage = stage,
+    struct emission emission = {.stage = stage,
                                 .kernel_name = kernel_name,
                                 .arguments = arguments,
                                 .argument_count = argument_count};
@@ -173,17 +223,18 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
     if (!source || !text || (!source->text && !source->name))
         return AKG_ERROR_USAGE;
     *text = NULL;
-    emission.diagnostics =
-        diagnostics_create(source->name ? source->name : "<text>", source->text, source->length);
-    if (!emission.diagnostics)
-        return AKG_ERROR_MEMORY;
+    emission.source = *source;
+    if (!source->name)
+        emission.source.name = "<text>";
     text_init(&emission.out);
     arena_init(&emission.arena, NULL);
-    if (stage == AKG_STAGE_TOKENS || stage == AKG_STAGE_AST)
-        status = emit_front_end(&emission);
-    else
-        status = emit_back_end(&emission, &compiled);
+    status = emit_open(&emission);
+    if (status == AKG_OK)
+        status = stage == AKG_STAGE_IR || stage == AKG_STAGE_C ? emit_back_end(&emission, &compiled)
+                                                               : emit_front_end(&emission);
     arena_free(&emission.arena);
+    if (!emission.diagnostics)
+        return AKG_ERROR_MEMORY;
     if (compiled && diagnostics && akg_diagnostics_count(emission.diagnostics) == 0) {
         *diagnostics = compiled;
         akg_diagnostics_free(emission.diagnostics);

@@ -47,6 +47,9 @@ static const struct command_row command_table[COMMAND_COUNT] = {
     [COMMAND_EXPLAIN] = {"explain", command_explain, "explain [CODE]",
                          "explain a message such as AKG0501, or list them all",
                          "CODE is a message's code, its number alone, or its name.\n"},
+    [COMMAND_FMT] = {"fmt", command_fmt, "fmt [--check] FILE", "print a program canonically, in its place",
+                     "Spaces, indentation and empty lines; comments, words and their order stay. With '-',\n"
+                     "formats standard input to standard output.\n"},
 };
 
 static void print_overview(FILE *stream)
@@ -92,7 +95,7 @@ static bool check_is_file(const char *word, struct problem *problem)
     problem_set(problem, AKG_ERROR_USAGE, "'%.100s' is neither a subcommand nor a file", word);
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
-    return problem_help(problem, "the subcommands are run, check, emit and explain");
+    return problem_help(problem, "the subcommands are run, check, emit, explain and fmt");
 }
 
 /* Takes the subcommand off the words. */

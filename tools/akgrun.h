@@ -10,13 +10,13 @@
 
 #include "support.h"
 
-enum command_id { COMMAND_RUN, COMMAND_CHECK, COMMAND_EMIT, COMMAND_EXPLAIN, COMMAND_COUNT };
+enum command_id { COMMAND_RUN, COMMAND_CHECK, COMMAND_EMIT, COMMAND_EXPLAIN, COMMAND_FMT, COMMAND_COUNT };
 
 struct options {
     const char *out; /* --out: directory, or NULL */
     jit_backend backend;
     uint64_t seed;
-    bool time, json, trust_indices, warnings_are_errors;
+    bool time, json, check, trust_indices, warnings_are_errors;
     const char *stage; /* --stage, or NULL */
     bool help, version;
     unsigned given; /* bit per row of the option table: which were named */
@@ -40,5 +40,6 @@ bool command_run(const struct options *options, struct problem *problem);
 bool command_check(const struct options *options, struct problem *problem);
 bool command_emit(const struct options *options, struct problem *problem);
 bool command_explain(const struct options *options, struct problem *problem);
+bool command_fmt(const struct options *options, struct problem *problem);
 
 #endif

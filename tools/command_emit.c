@@ -83,6 +83,10 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
         return true;
     akg_diagnostics *diagnostics = emission->warnings;
     emission->warnings = NULL;
+    /* without a compiled module, the library alone can tell that the name is unknown */
+    if (status == AKG_ERROR_USAGE && emission->kernel_name && akg_diagnostics_count(diagnostics) == 0)
+        return problem_set(problem, status, "%.200s has no function '%.100s'", emission->program.source.name,
+                           emission->kernel_name);
     return problem_library(problem, status, diagnostics);
 }
 

@@ -19,6 +19,7 @@ enum option_id {
     OPTION_TIME,
     OPTION_TRUST_INDICES,
     OPTION_STAGE,
+    OPTION_CHECK,
     OPTION_WERROR,
     OPTION_JSON,
     OPTION_HELP,
@@ -47,6 +48,7 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_TRUST_INDICES] = {"--trust-indices", NULL, FOR(RUN),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
     [OPTION_STAGE] = {"--stage", "STAGE", FOR(EMIT), "tokens, ast, ir or c"},
+    [OPTION_CHECK] = {"--check", NULL, FOR(FMT), "change nothing; exit with 1 where something would change"},
     [OPTION_WERROR] = {"-Werror", NULL, FOR(RUN) | FOR(CHECK), "treat warnings as errors"},
     [OPTION_JSON] = {"--json", NULL, FOR_ALL, "print the report, and what went wrong, as JSON"},
     [OPTION_HELP] = {"--help", NULL, FOR_ALL, "print this page"},
@@ -128,6 +130,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return set_seed(options, value, problem);
     case OPTION_STAGE:
         options->stage = value;
+        return true;
+    case OPTION_CHECK:
+        options->check = true;
         return true;
     case OPTION_TIME:
         options->time = true;

@@ -48,6 +48,7 @@ refuse 'code that is none' "there is no message 'frob'" explain frob
 refuse 'two codes' 'explain takes one code' explain 111 501
 refuse 'unknown kernel' "did you mean 'square'?" square.akg sqare 'x=[1]'
 refuse 'unknown kernel, check' "has no kernel 'cube'" check square.akg cube
+refuse 'unknown kernel, emit' "has no function 'cube'" emit square.akg cube --stage ast
 refuse 'kernel not named' 'square, scale, bump' kernels.akg 'x=[1]'
 refuse 'two kernel names' "unexpected 'bump'" kernels.akg square bump 'x=[1]'
 refuse 'value without a name' 'a value is written NAME=VALUE' square.akg '[1,2,3]'

@@ -399,6 +399,7 @@ struct run {
     const struct ir_stmt *hinted; /* this loop's iterations are watched */
     int64_t iteration;
     bool watching, clash;
+    bool lenient; /* goes on where it would stop: a witness does not know the data */
     int64_t reader[BUFFERS][ELEMENTS], writer[BUFFERS][ELEMENTS]; /* iteration + 1000, 0: none */
     struct ir_stmt *stmt;
 };
@@ -449,8 +450,10 @@ static bool load(struct run *run, const struct ir_access *access, int64_t *out)
     int b = buffer->index, line = run->stmt->span.line % LINES;
     int64_t place;
 
-    if (!locate(run, access, &place))
-        return false;
+    if (!locate(run, access, &place)) {
+        *out = 0;
+        return run->lenient;
+    }
     if (!run->was_read[b][line]) {
         run->was_read[b][line] = true;
         run->first_read_late[b][line] = run->stored[b];
@@ -480,7 +483,8 @@ static bool operate(struct run *run, const struct ir_expr *expr, int64_t *out)
     if (!scalar_apply(expr->operation, expr->dtype, expr->operands[expr->count - 1]->dtype, values, &result)) {
         if (!expr->checked)
             run->wrong = "a divisor said not to be zero is";
-        return false;
+        *out = 0;
+        return run->lenient;
     }
     *out = result.i;
     return true;
@@ -548,7 +552,9 @@ static enum outcome run_store(struct run *run, struct ir_stmt *stmt)
     int64_t place, value;
     int b = stmt->access.buffer->index;
 
-    if (!locate(run, &stmt->access, &place) || !evaluate(run, stmt->value, &value))
+    if (!locate(run, &stmt->access, &place))
+        return run->lenient ? RUN_ON : RUN_TRAPPED;
+    if (!evaluate(run, stmt->value, &value))
         return RUN_TRAPPED;
     watch(run, stmt->access.buffer, place, true);
     run->values[b][place] = value % 5;
@@ -667,24 +673,39 @@ static const char *check_warnings(const struct run *run, const akg_diagnostics *
     return NULL;
 }
 
-static const char *run_shape(struct run *run, struct ir_kernel *kernel, const akg_diagnostics *diagnostics,
-                             const struct ir_stmt *hinted, const int64_t *shape, bool *clash)
+/* False for a shape that cannot be called. */
+static bool prepare(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted, const int64_t *shape)
 {
-    bool called;
-
     memset(run, 0, sizeof *run);
     run->kernel = kernel;
     run->hinted = hinted;
     for (int k = 0; k < kernel->dims.count; k++)
         run->dims[k] = shape[k];
     run->attributes[0].i = shape[3];
-    if (!shape_buffers(run))
+    return shape_buffers(run);
+}
+
+static bool clashes(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted, const int64_t *shape)
+{
+    if (!prepare(run, kernel, hinted, shape))
+        return false;
+    run->lenient = true;
+    run_block(run, kernel->body);
+    return run->clash;
+}
+
+static const char *run_shape(struct run *run, struct ir_kernel *kernel, const akg_diagnostics *diagnostics,
+                             const struct ir_stmt *hinted, const int64_t *shape, bool *clash)
+{
+    bool called;
+
+    if (!prepare(run, kernel, hinted, shape))
         return NULL;
     bool accepted = preconditions_hold(run, &called);
     if (!called)
         return NULL;
     enum outcome outcome = run_block(run, kernel->body);
-    *clash |= run->clash; /* also of a run that stops later: a witness does not know the data */
+    *clash |= accepted && run->clash;
     if (outcome == RUN_TOO_LONG)
         return NULL;
     if (!accepted)
@@ -780,15 +801,17 @@ static const char *test_kernel(struct arena *arena, const char *source, akg_diag
         int64_t values[] = {shape % 4 + (shape % 4 == 3), shape / 4 % 4, shape / 16 % 4, attributes[shape / 64]};
         wrong = run_shape(&run, kernel, diagnostics, hinted, values, &clash);
     }
-    for (int64_t size = 2; size < 10 && !wrong && !clash; size++) {
-        int64_t values[] = {size, size, size, 1 + size % 3}, growing[] = {size, size + 1, size + 2, 1 + size % 3};
-        wrong = run_shape(&run, kernel, diagnostics, hinted, values, &clash);
-        wrong = wrong ? wrong : run_shape(&run, kernel, diagnostics, hinted, growing, &clash);
-    }
     int warned = hinted ? warned_loop(diagnostics, hinted) : 0;
     if (!wrong && warned == 0 && clash)
         tally.silent++;
     tally.clashes += warned == 1;
+    for (int64_t size = 2; size < 10 && warned == 1 && !clash; size++) {
+        int64_t same[] = {size, size, size, 1 + size % 3}, growing[] = {size, size + 1, size + 2, 1};
+        for (int64_t s = 1; s < 4 && !clash; s++) {
+            same[3] = growing[3] = s;
+            clash = clashes(&run, kernel, hinted, same) || clashes(&run, kernel, hinted, growing);
+        }
+    }
     if (!wrong && warned == 1 && !clash)
         wrong = "the warned loop has no clash";
     return wrong;
@@ -840,6 +863,7 @@ int main(int count, char **arguments)
            "%d early reads, %d clashes shown, %d clashes passed over\n",
            tally.proved, tally.preconditions, tally.elements, tally.cleared, tally.kept, tally.read_warnings,
            tally.clashes, tally.silent);
-    CHECK(tally.proved > 0 && tally.preconditions > 0 && tally.elements > 0);
+    if (kernels >= 100)
+        CHECK(tally.proved && tally.preconditions && tally.elements && tally.cleared && tally.kept && tally.clashes);
     return check_done();
 }
