@@ -269,6 +269,19 @@ void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out)
         akg_diagnostics_free(list);
 }
 
+bool diagnostics_lost_some(const akg_diagnostics *list)
+{
+    return list->lost;
+}
+
+bool diagnostics_tell_of_bug(const akg_diagnostics *list)
+{
+    for (int i = 0; i < list->entries.count; i++)
+        if (list->entries.items[i]->message == MSG_INTERNAL)
+            return true;
+    return false;
+}
+
 /* ---- reading ------------------------------------------------------------- */
 
 size_t akg_diagnostics_count(const akg_diagnostics *diagnostics)

@@ -69,6 +69,12 @@ void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
 /* True when an error was added for a place on one of these lines. */
 bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line);
 
+/* True when memory ran out for a message. */
+bool diagnostics_lost_some(const akg_diagnostics *list);
+
+/* True when one of the messages says that the library is at fault. */
+bool diagnostics_tell_of_bug(const akg_diagnostics *list);
+
 /* Sorts by place; then moves what is in *list to *out when out is not NULL and there is something to tell; else frees it. */
 void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out);
 

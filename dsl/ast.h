@@ -151,6 +151,7 @@ struct ast_function {
     bool is_graph;               /* its body only calls kernels of the file (or is a bprop) */
     bool is_helper;              /* returns a scalar: called by kernels, no kernel itself */
     bool broken;                 /* has errors: not to be elaborated */
+    bool damaged;                /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */
     struct ast_expr *result;     /* what its last return statement gives; NULL: nothing */
     struct ast_stmt *result_at;  /* that statement */
@@ -162,6 +163,7 @@ struct ast_module {
     struct ast_function *functions; /* in the order of the file */
     int function_count;
     struct ast_stmt *statements; /* at the top level: constants, imports, docstring */
+    LIST(const char *) damaged;  /* names on lines with syntax errors: may be declared by what is not here */
 };
 
 struct ast_expr *ast_expr_new(struct arena *arena, enum ast_expr_kind kind, struct span span);

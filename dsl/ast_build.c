@@ -77,49 +77,199 @@ static bool build_reserved_error(struct parser *p, const struct token *token)
     return true;
 }
 
+/* The names on a line: what a broken statement would have declared. */
+static void build_damage(struct parser *p, int line)
+{
+    int low = 0, high = p->tokens->count;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (p->tokens->items[middle].span.line < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->tokens->count && p->tokens->items[low].span.line == line; low++) {
+        const struct token *token = &p->tokens->items[low];
+        if (token->kind == NAME)
+            list_push(p->arena, &p->module->damaged, arena_copy(p->arena, token->text, (size_t)token->length));
+    }
+}
+
+static bool build_ends_statement(int kind)
+{
+    return kind == LINE_END || kind == INDENT || kind == DEDENT || kind == ';';
+}
+
+/* Number of the first token of the statement that token `at` stands in. */
+static int build_statement_start(const struct parser *p, int at)
+{
+    while (at > 0 && !build_ends_statement(p->tokens->items[at - 1].kind))
+        at--;
+    return at;
+}
+
+/* A misspelt word at the start of a statement: fro i in ... */
+static bool build_keyword_error(struct parser *p, int at)
+{
+    static const char *const words[] = {"def", "for", "while", "if", "elif", "else", "return", "assert", "with",
+                                        "break", "continue", "pass", "import", "from"};
+    int start = build_statement_start(p, at);
+    const struct token *word = &p->tokens->items[start];
+    const char *name, *nearest;
+    struct diagnostic_entry *entry;
+
+    if (start == at || start + 2 < at || word->kind != NAME || word->length > 20)
+        return false;
+    name = arena_copy(p->arena, word->text, (size_t)word->length);
+    nearest = spelling_nearest(name, words, (int)(sizeof words / sizeof words[0]));
+    if (!nearest)
+        return false;
+    entry = diagnostic_add(p->diagnostics, MSG_SYNTAX, word->span, arena_format(p->arena, "'%s'", name));
+    diagnostic_note(entry, "help: did you mean '%s'?", nearest);
+    diagnostic_fix(entry, "%s", nearest);
+    return true;
+}
+
+/* What Python has and this language has not, as far as the word that cannot be read shows it. */
+static const char *build_foreign_construct(const struct parser *p, int at, const char **help)
+{
+    const struct token *items = p->tokens->items;
+    int kind = items[at].kind, next = at + 1 < p->tokens->count ? items[at + 1].kind : 0;
+
+    if (kind == FOR) {
+        *help = "write the loop, and assign to the elements of a tensor in it";
+        return "a comprehension";
+    }
+    if (kind == '{') {
+        *help = "scalars, tuples and tensors are all there is";
+        return "a dict or set";
+    }
+    if (kind == '@') {
+        *help = "write the loops of the matrix product";
+        return "'@' between values";
+    }
+    if (kind == POWER && at > 0 && (items[at - 1].kind == ',' || items[at - 1].kind == '(')) {
+        *help = "name the parameters; attributes have defaults: alpha=0.5";
+        return "'**' before a name";
+    }
+    if (kind == ':' && next == '=') {
+        *help = "assign in a statement of its own";
+        return "':='";
+    }
+    return NULL;
+}
+
+/* A line of advice for the token that cannot be read. */
+static const char *build_advice(struct parser *p, int at)
+{
+    const struct token *items = p->tokens->items;
+    int kind = items[at].kind, before = at > 0 ? items[at - 1].kind : 0;
+    int first = items[build_statement_start(p, at)].kind;
+
+    if (kind == ELSE || kind == ELIF)
+        return "'else' and 'elif' follow the block of an if, indented as that if";
+    if (kind == IF && before == ELSE)
+        return "write elif";
+    if (kind == '=' && (first == IF || first == ELIF || first == WHILE || first == RETURN))
+        return "to compare, write ==";
+    if (kind == '=' && first != FOR && first != DEF)
+        return "one '=' in a statement: write b = c, then a = b";
+    if (at > 1 && (before == '+' || before == '-') && items[at - 2].kind == before && kind == LINE_END)
+        return before == '+' ? "to count up, write n += 1" : "to count down, write n -= 1";
+    return NULL;
+}
+
+/* 'for' is shown as a word of the language, "end of line" as it is. */
+static const char *build_quoted(struct parser *p, const char *name)
+{
+    static const char *const plain[] = {"name", "number", "string", "indentation"};
+    bool keyword = name[0] != '\'' && !strchr(name, ' ');
+
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        keyword &= strcmp(name, plain[i]) != 0;
+    return keyword ? arena_format(p->arena, "'%s'", name) : name;
+}
+
+static bool build_is_operand(int kind)
+{
+    return kind == NAME || kind == INTEGER || kind == REAL || kind == STRING || kind == TRUE_WORD ||
+           kind == FALSE_WORD || kind == NONE_WORD;
+}
+
+static void build_note_expected(struct parser *p, struct diagnostic_entry *entry, int at, const char *const *expected,
+                                int count)
+{
+    const struct token *items = p->tokens->items;
+    int before = at > 0 ? items[at - 1].kind : 0;
+    const char *advice = build_advice(p, at), *list;
+
+    if (advice) {
+        diagnostic_note(entry, "help: %s", advice);
+    } else if (build_is_operand(items[at].kind) && (build_is_operand(before) || before == ')' || before == ']') &&
+               count != 1) {
+        diagnostic_note(entry, "help: an operator or a comma is missing before it");
+    } else if (count >= 1 && count <= 4) {
+        list = build_quoted(p, expected[0]);
+        for (int i = 1; i < count; i++)
+            list = arena_format(p->arena, "%s%s%s", list, i + 1 == count ? " or " : ", ",
+                                build_quoted(p, expected[i]));
+        diagnostic_note(entry, "help: expected %s here", list);
+    } else if (items[at].kind == LINE_END) {
+        diagnostic_note(entry, "help: the statement is not complete; a value is missing");
+    }
+}
+
 void build_syntax_error(struct parser *p, struct span span, const char *found, const char *const *expected,
                         int count)
 {
-    const struct token *token = &p->tokens->items[p->position > 0 ? p->position - 1 : 0];
+    int at = p->position > 0 ? p->position - 1 : 0;
+    const struct token *token;
     struct diagnostic_entry *entry;
-    const char *shown = found ? found : "text";
+    const char *shown = found ? build_quoted(p, found) : "text", *construct, *help = "";
 
-    if (span.line == p->broken_line)
-        return;
-    p->broken_line = span.line;
-    if (token->span.line != span.line || token->span.column != span.column)
-        token = &p->tokens->items[p->position];
+    if (p->tokens->items[at].span.line != span.line || p->tokens->items[at].span.column != span.column)
+        at = p->position;
+    token = &p->tokens->items[at];
+    if (diagnostics_has_error_between(p->diagnostics, span.line, span.line))
+        return; /* one for a line is enough: others often follow from it */
     if (build_reserved_error(p, token))
         return;
     if (count == 1 && strcmp(expected[0], "indentation") == 0) {
-        diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, span);
+        entry = diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, span);
+        diagnostic_note(entry, "help: indent the lines that belong to the line above; for none, write pass");
+        if (at >= 2)
+            build_damage(p, p->tokens->items[at - 2].span.line);
         return;
     }
-    if (token->kind == INDENT) {
-        diagnostic_add(p->diagnostics, MSG_UNEXPECTED_INDENT, span);
+    construct = build_foreign_construct(p, at, &help);
+    if (construct) {
+        entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span, construct);
+        diagnostic_note(entry, "help: %s", help);
         return;
     }
+    if (build_keyword_error(p, at))
+        return;
     if (token->length > 0 && token->length <= 40 && token->kind != LINE_END)
         shown = arena_format(p->arena, "'%.*s'", token->length, token->text);
     entry = diagnostic_add(p->diagnostics, MSG_SYNTAX, span, shown);
-    if (count == 1)
-        diagnostic_note(entry, "help: expected %s here", expected[0]);
-    else if (count >= 2 && count <= 4) {
-        char *list = arena_format(p->arena, "%s", expected[0]);
-        for (int i = 1; i < count; i++)
-            list = arena_format(p->arena, "%s%s%s", list, i + 1 == count ? " or " : ", ", expected[i]);
-        diagnostic_note(entry, "help: expected %s here", list);
-    }
-    if (token->kind == '=')
-        diagnostic_note(entry, "help: to compare, write ==");
+    build_note_expected(p, entry, at, expected, count);
 }
 
 void build_finish(struct parser *p)
 {
-    int count = 0;
+    int count = 0, line = 0;
+
     for (struct ast_function *function = p->module->functions; function; function = function->next)
         count++;
     p->module->function_count = count;
+    for (size_t i = 0; i < akg_diagnostics_count(p->diagnostics); i++) {
+        const akg_diagnostic *shown = akg_diagnostics_at(p->diagnostics, i);
+        if (shown->severity == AKG_SEVERITY_ERROR && shown->line != line) {
+            line = shown->line;
+            build_damage(p, line);
+        }
+    }
 }
 
 struct build_exprs *build_exprs_add(struct parser *p, struct build_exprs *exprs, struct ast_expr *expr)
@@ -537,6 +687,8 @@ void build_function(struct parser *p, struct build_exprs *decorators, const stru
     }
     function->documentation = build_docstring(&body);
     function->body = body;
+    function->damaged = function->broken =
+        diagnostics_has_error_between(p->diagnostics, name->span.line, p->tokens->items[p->position - 1].span.line);
     if (p->last_function)
         p->last_function->next = function;
     else

@@ -29,7 +29,6 @@ struct parser {
     struct ast_module *module;
     struct ast_function *last_function;
     struct ast_stmt *last_statement;
-    int broken_line; /* last line with a syntax error: further ones on it are not reported */
 };
 
 int parser_run(struct parser *p);

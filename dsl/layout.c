@@ -99,6 +99,8 @@ static void layout_indent(struct layout *layout, const struct token *word)
         if (indent.column != current->column) {
             entry = diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
             diagnostic_note(entry, "note: the block around it is indented by %d", current->column);
+            indent.stray = true;
+            layout->indents[++layout->depth] = indent;
             return;
         }
         consistent = indent.alternative == current->alternative;

@@ -134,7 +134,7 @@ statement: simple_statement
     | function                                         { $$ = build_refuse_nested(p, @1); }
     | LINE_END                                         { $$ = NULL; }
     | error LINE_END                                   { yyerrok; $$ = NULL; }
-    | error LINE_END INDENT statements DEDENT          { yyerrok; $$ = NULL; }
+    | error LINE_END INDENT statements DEDENT if_rest  { yyerrok; $$ = NULL; }
     ;
 
 simple_statement: simple_list                          { $$ = $1.first; }

@@ -1,10 +1,11 @@
 /*
  * bounds.c: which indices stay inside their tensors.
  *
- * Consumes a verified kernel. Each index is proved from the facts around its access; or, when it is executed in every
- * iteration of its loops and the largest value it takes is an expression over dims and attributes,
- * that expression becomes a precondition (bounds_extreme.c); or it is left to be tested per element. Preconditions are facts
- * for all other accesses: those left over are tried again in a second walk. Divisors are proved on the way.
+ * Consumes a verified kernel. Each index is proved from the facts around its access; or, when it is executed
+ * in every iteration of its loops and the largest value it takes is an expression over dims and attributes,
+ * that expression becomes a precondition (bounds_extreme.c); or it is left to be tested per element.
+ * Preconditions are facts for all other accesses: those left over are tried again in a second walk. Divisors
+ * are proved on the way.
  */
 #include "bounds.h"
 
@@ -20,15 +21,25 @@ struct bounds_row {
     struct span span;
 };
 
+/* An index that was decided, for others like it in the same scope. */
+struct bounds_settled {
+    unsigned place;
+    bool known;
+    enum ir_check check;
+    struct linear index, extent;
+};
+
+enum { SETTLED = 16, RECENT_ROWS = 24, ROWS_COMPARED = 48 };
+
 struct bounds {
+    struct bounds_settled settled[SETTLED];
+    int next_settled;
     LIST(struct bounds_row) rows;
-    bool second;   /* only proofs, no new preconditions */
-    int unproved;  /* accesses left to be tested per element */
+    bool second;  /* only proofs, no new preconditions */
+    int unproved; /* accesses left to be tested per element */
 };
 
 /* ---- preconditions ------------------------------------------------------- */
-
-enum { RECENT_ROWS = 24, SETTLED_ROWS = 48 };
 
 static bool same_guards(const struct bounds_extreme *a, const struct bounds_extreme *b)
 {
@@ -52,7 +63,7 @@ static void row_fill(struct context *context, struct bounds_row *row, const stru
     row->extreme = *extreme;
     linear_scale(&row->form, &extreme->form, -1); /* was checked to be possible */
     if (row->rule >= 0)
-        context->prover.rules.items[row->rule].form = row->form;
+        prover_change_rule(&context->prover, row->rule, &row->form);
 }
 
 /* Demands the extreme to be <= 0: in a row of its own, or by sharpening one that differs in the constant. */
@@ -123,6 +134,23 @@ static enum ir_check settle_index(struct context *context, struct bounds_request
     return assumed ? IR_CHECK_PRECONDITION : IR_CHECK_PROVED;
 }
 
+static enum ir_check settle_once(struct context *context, struct bounds_request *request,
+                                 const struct linear *index, const struct linear *extent)
+{
+    struct bounds *bounds = context->client;
+
+    for (int k = 0; k < SETTLED; k++) {
+        const struct bounds_settled *settled = &bounds->settled[k];
+        if (settled->known && settled->place == context->place && linear_equal(&settled->index, index) &&
+            linear_equal(&settled->extent, extent))
+            return settled->check;
+    }
+    enum ir_check check = settle_index(context, request, index, extent);
+    bounds->settled[bounds->next_settled++ % SETTLED] =
+        (struct bounds_settled){context->place, true, check, *index, *extent};
+    return check;
+}
+
 static void visit_access(struct context *context, struct ir_access *access, struct ir_expr *load)
 {
     struct bounds *bounds = context->client;
@@ -135,7 +163,7 @@ static void visit_access(struct context *context, struct ir_access *access, stru
             continue;
         context_form(context, access->indices[k], &index);
         context_form(context, access->buffer->shape[k], &extent);
-        access->checks[k] = settle_index(context, &request, &index, &extent);
+        access->checks[k] = settle_once(context, &request, &index, &extent);
         bounds->unproved += access->checks[k] == IR_CHECK_ELEMENT;
     }
 }
@@ -171,13 +199,14 @@ static void visit_division(struct context *context, struct ir_expr *operation)
 
 /* ---- the end of a walk --------------------------------------------------- */
 
-/* A row that the others imply is left out. Rows are taken out one by one, so two that imply each other keep one. */
+/* A row that the others imply is left out. Rows are taken out one by one, so two that imply each other keep
+ * one. */
 static void drop_implied(struct context *context)
 {
     struct bounds *bounds = context->client;
     struct prover *prover = &context->prover;
 
-    for (int k = 0; k < bounds->rows.count && bounds->rows.count <= SETTLED_ROWS; k++) {
+    for (int k = 0; k < bounds->rows.count && bounds->rows.count <= ROWS_COMPARED; k++) {
         struct bounds_row *row = &bounds->rows.items[k];
         struct linear always;
         int facts = prover->facts.count;
@@ -186,12 +215,12 @@ static void drop_implied(struct context *context)
             continue;
         linear_constant(&always, 0);
         struct linear form = prover->rules.items[row->rule].form;
-        prover->rules.items[row->rule].form = always;
+        prover_change_rule(prover, row->rule, &always);
         for (int g = 0; g < row->extreme.guard_count; g++)
             prover_add(prover, &row->extreme.guards[g], false);
         row->dropped = prover_prove(prover, &form);
         if (!row->dropped)
-            prover->rules.items[row->rule].form = form;
+            prover_change_rule(prover, row->rule, &form);
         prover->facts.count = facts;
     }
 }
@@ -221,7 +250,8 @@ static void append_limits(struct context *context)
         struct linear_atom atom = context->space.atoms.items[k];
         if (!atom.limit)
             continue;
-        struct ir_expr *magnitude = ir_operation(kernel, OP_ABS, ir_symbol_use(kernel, atom.symbol), NULL, NULL);
+        struct ir_expr *magnitude =
+            ir_operation(kernel, OP_ABS, ir_symbol_use(kernel, atom.symbol), NULL, NULL);
         struct ir_precondition precondition = {
             .kind = IR_PRECONDITION_ASSERT,
             .condition =
@@ -254,7 +284,7 @@ void analysis_bounds(struct ir_kernel *kernel)
 
     context_run(kernel, &visitor, &bounds);
     if (bounds.unproved && kernel->preconditions.count) {
-        bounds.second = true;
+        bounds = (struct bounds){.second = true};
         context_run(kernel, &visitor, &bounds);
     }
 }

@@ -16,8 +16,8 @@ struct bounds_request {
     struct linear form; /* the index is inside as long as this is <= 0 */
 };
 
-/* The largest value the form takes in a call, over dims and attributes. It is taken when all guards hold: otherwise the
- * access is not executed at all. */
+/* The largest value the form takes in a call, over dims and attributes. It is taken when all guards hold:
+ * otherwise the access is not executed at all. */
 struct bounds_extreme {
     struct linear form;
     bool upper; /* of bounds_request */
@@ -25,11 +25,11 @@ struct bounds_extreme {
     struct linear guards[BOUNDS_GUARDS]; /* >= 0 */
     int condition_count;
     struct ir_expr *conditions[BOUNDS_GUARDS]; /* those of the program, over dims and attributes */
-    bool guards_are_all; /* what the conditions say is among the guards */
+    bool guards_are_all;                       /* what the conditions say is among the guards */
 };
 
-/* False when the access may not be executed, or when it cannot be said exactly. Extremes that are known to be <= 0 are left
- * out; the index is inside exactly when all that are given are <= 0. */
+/* False when the access may not be executed, or when it cannot be said exactly. Extremes that are known to be
+ * <= 0 are left out; the index is inside exactly when all that are given are <= 0. */
 bool bounds_find_extremes(struct context *context, const struct bounds_request *request,
                           struct bounds_extreme *extremes, int *count);
 

@@ -2,9 +2,9 @@
  * bounds_extreme.c: the largest value of an index in a whole call, as an expression over dims and attributes.
  *
  * The loops around the access are left one by one, innermost first: a form that grows with the loop's atom is
- * largest at its last value, one that falls at its first. Both are values the loop really takes, provided it runs at all;
- * so the result is exact as long as each loop runs whenever those around it do, which is proved, or (for bounds that do
- * not depend on other loops) becomes a guard.
+ * largest at its last value, one that falls at its first. Both are values the loop really takes, provided it
+ * runs at all; so the result is exact as long as each loop runs whenever those around it do, which is proved,
+ * or (for bounds that do not depend on other loops) becomes a guard.
  */
 #include "bounds.h"
 
@@ -67,8 +67,10 @@ static enum direction hidden_direction(struct context *context, const struct lin
     return direction;
 }
 
-/* Splits into coefficient * atom + rest where the atom may still hide in the rest; false when it is not linear. */
-static bool split_visible(struct context *context, const struct linear *form, int atom, struct linear *coefficient)
+/* Splits into coefficient * atom + rest where the atom may still hide in the rest; false when it is not
+ * linear. */
+static bool split_visible(struct context *context, const struct linear *form, int atom,
+                          struct linear *coefficient)
 {
     linear_constant(coefficient, 0);
     for (int k = 0; k < form->count; k++) {
@@ -127,8 +129,8 @@ struct search {
     struct bounds_extreme common; /* guards so far */
 };
 
-/* Moves each form to the end of the loop where it is largest. A coefficient over dims and attributes whose sign is not known
- * makes two forms of one: a linear function is largest at one of the ends. */
+/* Moves each form to the end of the loop where it is largest. A coefficient over dims and attributes whose
+ * sign is not known makes two forms of one: a linear function is largest at one of the ends. */
 static bool leave_range(struct context *context, const struct context_loop *loop, struct search *search)
 {
     int count = search->count;
@@ -201,7 +203,8 @@ static bool leave_conditions(struct context *context, int from, int to, struct s
         context_condition_facts(context, condition->expr, condition->truth, &facts);
         bool in_guards = facts.exact;
         for (int f = 0; f < facts.count && in_guards; f++)
-            in_guards = linear_is_parameter(&context->space, &facts.items[f]) && add_guard(search, &facts.items[f]);
+            in_guards =
+                linear_is_parameter(&context->space, &facts.items[f]) && add_guard(search, &facts.items[f]);
         if (!in_guards) {
             common->conditions[common->condition_count++] = expr;
             common->guards_are_all = false;
@@ -342,7 +345,8 @@ bool bounds_find_extremes(struct context *context, const struct bounds_request *
     for (int k = 0; k < search.count; k++) {
         struct bounds_extreme extreme = search.common;
         extreme.form = search.forms[k];
-        if (!linear_is_parameter(&context->space, &extreme.form) || !linear_scale(&negated, &extreme.form, -1))
+        if (!linear_is_parameter(&context->space, &extreme.form) ||
+            !linear_scale(&negated, &extreme.form, -1))
             return false;
         if (is_harmless(context, &extreme))
             continue;
@@ -362,8 +366,8 @@ static struct ir_expr *express_order(struct context *context, const struct linea
     struct ir_kernel *kernel = context->kernel;
 
     if (!linear_sides(form, &larger, &smaller))
-        return ir_operation(kernel, OP_LE, ir_integer(kernel, AKG_INT64, 0), linear_expr(kernel, &context->space, form),
-                            NULL);
+        return ir_operation(kernel, OP_LE, ir_integer(kernel, AKG_INT64, 0),
+                            linear_expr(kernel, &context->space, form), NULL);
     return ir_operation(kernel, OP_LE, linear_expr(kernel, &context->space, &smaller),
                         linear_expr(kernel, &context->space, &larger), NULL);
 }
@@ -374,7 +378,8 @@ static struct ir_expr *express_guard(struct context *context, const struct linea
     struct linear larger, smaller, shifted;
     struct ir_kernel *kernel = context->kernel;
 
-    if (guard->constant >= 0 || !linear_shift(&shifted, guard, 1) || !linear_sides(&shifted, &larger, &smaller))
+    if (guard->constant >= 0 || !linear_shift(&shifted, guard, 1) ||
+        !linear_sides(&shifted, &larger, &smaller))
         return express_order(context, guard);
     return ir_operation(kernel, OP_LT, linear_expr(kernel, &context->space, &smaller),
                         linear_expr(kernel, &context->space, &larger), NULL);
@@ -391,9 +396,10 @@ void bounds_express(struct context *context, const struct bounds_extreme *extrem
     struct linear index, extent, demanded;
 
     for (int k = 0; k < extreme->condition_count; k++)
-        precondition->guard =
-            both(context->kernel, precondition->guard, context_parameter_expr(context, extreme->conditions[k]));
-    for (int k = extreme->guard_count - 1; k >= 0; k--) /* outermost first: it may protect a division further in */
+        precondition->guard = both(context->kernel, precondition->guard,
+                                   context_parameter_expr(context, extreme->conditions[k]));
+    for (int k = extreme->guard_count - 1; k >= 0;
+         k--) /* outermost first: it may protect a division further in */
         precondition->guard =
             both(context->kernel, precondition->guard, express_guard(context, &extreme->guards[k]));
     linear_scale(&demanded, &extreme->form, -1);

@@ -36,8 +36,7 @@ static void push(struct boxes *boxes, struct ir_buffer *buffer, const struct lin
         memcpy(box->bounds, bounds, sizeof *bounds * (size_t)size);
     box->buffer = buffer;
     box->below = boxes->newest[buffer->index];
-    box->conditional =
-        context->loops.count && context->loops.items[context->loops.count - 1].skipped;
+    box->conditional = context->loops.count && context->loops.items[context->loops.count - 1].skipped;
     boxes->newest[buffer->index] = number;
 }
 
@@ -101,13 +100,15 @@ static bool merge_onto(struct boxes *boxes, const struct linear *first, const st
     return true;
 }
 
-/* Either may come first. An order in which they plainly meet is better than one that is only provable, which may
- * be the one that yields an empty box. */
+/* Either may come first. An order in which they plainly meet is better than one that is only provable, which
+ * may be the one that yields an empty box. */
 static bool merge(struct boxes *boxes, const struct linear *a, const struct linear *b, int axis, int rank,
                   struct linear *merged)
 {
-    return merge_onto(boxes, a, b, axis, rank, true, merged) || merge_onto(boxes, b, a, axis, rank, true, merged) ||
-           merge_onto(boxes, a, b, axis, rank, false, merged) || merge_onto(boxes, b, a, axis, rank, false, merged);
+    return merge_onto(boxes, a, b, axis, rank, true, merged) ||
+           merge_onto(boxes, b, a, axis, rank, true, merged) ||
+           merge_onto(boxes, a, b, axis, rank, false, merged) ||
+           merge_onto(boxes, b, a, axis, rank, false, merged);
 }
 
 /* The merged box holds the other one, as far as constants tell. */
@@ -225,8 +226,8 @@ static bool is_outside(const struct linear_space *space, const struct linear *fo
     return true;
 }
 
-static bool box_is_outside(const struct linear_space *space, const struct linear *bounds, int rank, int first_atom,
-                           int keep)
+static bool box_is_outside(const struct linear_space *space, const struct linear *bounds, int rank,
+                           int first_atom, int keep)
 {
     for (int k = 0; k < 2 * rank; k++)
         if (!is_outside(space, &bounds[k], first_atom, keep))
@@ -234,7 +235,8 @@ static bool box_is_outside(const struct linear_space *space, const struct linear
     return true;
 }
 
-/* The range is empty whenever the loop is: then the union of nothing is the box. Facts are those outside the loop. */
+/* The range is empty whenever the loop is: then the union of nothing is the box. Facts are those outside the
+ * loop. */
 static bool empty_together(struct boxes *boxes, const struct linear *from, const struct linear *to,
                            const struct linear *low, const struct linear *high)
 {
@@ -254,7 +256,8 @@ static bool empty_together(struct boxes *boxes, const struct linear *from, const
     return empty;
 }
 
-/* low(i + 1) <= high(i) + 1 or low(i) <= high(i + 1) + 1 for consecutive iterations: the ranges hang together. */
+/* low(i + 1) <= high(i) + 1 or low(i) <= high(i + 1) + 1 for consecutive iterations: the ranges hang
+ * together. */
 static bool chains(struct boxes *boxes, const struct linear *low, const struct linear *high,
                    const struct context_loop *loop, const struct linear *to, bool *rising)
 {
@@ -312,7 +315,8 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
                  const struct linear *from, const struct linear *to, struct linear *bounds)
 {
     struct context *context = boxes->context;
-    int rank = box->buffer->rank, axis = moving_axis(boxes, box, loop->atom), facts = context->prover.facts.count;
+    int rank = box->buffer->rank, axis = moving_axis(boxes, box, loop->atom),
+        facts = context->prover.facts.count;
     bool within = !linear_equal(from, &loop->first) || !linear_equal(to, &loop->last);
     int keep = within ? loop->atom : -1; /* iterations before this one: the result may speak of this one */
     struct linear trips;
@@ -321,7 +325,8 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
     if (axis == -2)
         return false;
     memcpy(bounds, box->bounds, sizeof *bounds * (size_t)(2 * rank));
-    context->prover.facts.count = loop->inner_facts; /* the others may not hold in iterations that ended early */
+    context->prover.facts.count =
+        loop->inner_facts; /* the others may not hold in iterations that ended early */
     if (axis >= 0 && !span_axis(boxes, loop, from, to, &bounds[axis], &bounds[rank + axis])) {
         context->prover.facts.count = facts;
         return false;
@@ -351,8 +356,8 @@ struct box *boxes_take(struct boxes *boxes, int scope, int *count)
     return taken;
 }
 
-void boxes_leave_loop(struct boxes *boxes, const struct context_loop *loop, const struct box *iteration, int count,
-                      int outer_scope)
+void boxes_leave_loop(struct boxes *boxes, const struct context_loop *loop, const struct box *iteration,
+                      int count, int outer_scope)
 {
     struct context *context = boxes->context;
     struct linear bounds[2 * RANK];

@@ -19,6 +19,7 @@ static int condition_push(struct context *context, struct ir_expr *expr, bool tr
 {
     int before = context->prover.facts.count;
 
+    context->place++;
     assume(context, expr, truth, false);
     list_push(context->arena, &context->conditions, ((struct context_condition){expr, truth}));
     return before;
@@ -26,6 +27,7 @@ static int condition_push(struct context *context, struct ir_expr *expr, bool tr
 
 static void condition_pop(struct context *context, int facts)
 {
+    context->place++;
     context->conditions.count--;
     context->prover.facts.count = facts;
 }
@@ -51,7 +53,8 @@ static void assume_precondition(struct context *context, const struct ir_precond
 
 static void visit_expr(struct context *context, struct ir_expr *expr);
 
-static void visit_guarded(struct context *context, struct ir_expr *expr, struct ir_expr *condition, bool truth)
+static void visit_guarded(struct context *context, struct ir_expr *expr, struct ir_expr *condition,
+                          bool truth)
 {
     if (expr->kind == IR_INTEGER || expr->kind == IR_REAL || expr->kind == IR_SYMBOL)
         return;
@@ -129,7 +132,8 @@ static void assume_range(struct context *context, const struct context_loop *loo
 }
 
 /* distance // step, or an atom that is no larger in magnitude when that has no form */
-static void last_iteration(struct context *context, const struct linear *distance, int64_t step, struct linear *last)
+static void last_iteration(struct context *context, const struct linear *distance, int64_t step,
+                           struct linear *last)
 {
     struct linear divisor;
 
@@ -206,8 +210,10 @@ static void walk_loop(struct context *context, struct ir_stmt *stmt)
     if (stmt->kind == IR_FOR)
         enter_range(context, &loop);
     list_push(context->arena, &context->loops, loop);
+    context->place++;
     run_body(context, stmt, &updates);
     loop = context->loops.items[--context->loops.count];
+    context->place++;
     context->prover.facts.count = loop.facts;
     context_updates_leave(context, &updates, &loop);
     if (stmt->kind == IR_WHILE && !loop.leaves)
@@ -220,7 +226,8 @@ bool context_always_jumps(const struct ir_stmt *block)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
         if (stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE ||
-            (stmt->kind == IR_IF && stmt->otherwise && context_always_jumps(stmt->body) && context_always_jumps(stmt->otherwise)))
+            (stmt->kind == IR_IF && stmt->otherwise && context_always_jumps(stmt->body) &&
+             context_always_jumps(stmt->otherwise)))
             return true;
     return false;
 }
@@ -235,7 +242,8 @@ static void branch_event(struct context *context, struct ir_stmt *stmt, enum con
 static void walk_if(struct context *context, struct ir_stmt *stmt)
 {
     struct context_updates updates = {0};
-    bool then_leaves = context_always_jumps(stmt->body), otherwise_leaves = context_always_jumps(stmt->otherwise);
+    bool then_leaves = context_always_jumps(stmt->body),
+         otherwise_leaves = context_always_jumps(stmt->otherwise);
 
     visit_expr(context, stmt->value);
     context_updates_find(context, stmt->body, &updates);
@@ -304,6 +312,7 @@ static void walk_stmt(struct context *context, struct ir_stmt *stmt)
         break;
     case IR_BREAK:
     case IR_CONTINUE:
+        context->place++;
         if (context->loops.count)
             context->loops.items[context->loops.count - 1].skipped = true;
         break;
@@ -321,8 +330,8 @@ static void walk_block(struct context *context, struct ir_stmt *block)
 static bool assigns_integers(const struct ir_stmt *block)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if ((stmt->kind == IR_ASSIGN && dtype_is_integer(stmt->symbol->dtype)) || assigns_integers(stmt->body) ||
-            assigns_integers(stmt->otherwise))
+        if ((stmt->kind == IR_ASSIGN && dtype_is_integer(stmt->symbol->dtype)) ||
+            assigns_integers(stmt->body) || assigns_integers(stmt->otherwise))
             return true;
     return false;
 }

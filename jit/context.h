@@ -1,12 +1,13 @@
 /*
  * context.h: a walk over a kernel that knows, at every place, what holds there.
  *
- * Consumes a verified kernel. Keeps the linear value of every integer scalar and the facts of the scopes around (loop
- * ranges, conditions, also those that guard a lazily evaluated operand, asserts, preconditions), and calls a
- * visitor at accesses, divisions, loops, branches and allocations, in the order of execution. The analyses are visitors.
+ * Consumes a verified kernel. Keeps the linear value of every integer scalar and the facts of the scopes
+ * around (loop ranges, conditions, also those that guard a lazily evaluated operand, asserts, preconditions),
+ * and calls a visitor at accesses, divisions, loops, branches and allocations, in the order of execution. The
+ * analyses are visitors.
  *
- * A form F of an expression means: the machine's int64 value equals F modulo 2^64. Where more is needed (a bound, a
- * comparison, a division) the form is checked to fit, so that it is the value.
+ * A form F of an expression means: the machine's int64 value equals F modulo 2^64. Where more is needed (a
+ * bound, a comparison, a division) the form is checked to fit, so that it is the value.
  */
 #ifndef JIT_CONTEXT_H
 #define JIT_CONTEXT_H
@@ -43,10 +44,10 @@ struct context_loop {
     struct linear first, last;
     int facts;       /* number of facts before it */
     int inner_facts; /* and with those that hold at the start of every iteration */
-    int conditions; /* number of conditions around it */
-    int first_atom; /* atoms with at least this number were made inside */
-    bool leaves;    /* holds a break of its own */
-    bool skipped;   /* a continue of its own has been passed: what follows may not be executed */
+    int conditions;  /* number of conditions around it */
+    int first_atom;  /* atoms with at least this number were made inside */
+    bool leaves;     /* holds a break of its own */
+    bool skipped;    /* a continue of its own has been passed: what follows may not be executed */
 };
 
 struct context_condition {
@@ -65,13 +66,14 @@ struct context {
     const struct context_visitor *visitor;
     void *client;
     struct ir_stmt *stmt; /* the one that is being executed */
+    unsigned place;       /* changes with every loop, condition and jump: the same number, the same scope */
     int base_facts;       /* those of preconditions, at the bottom of the stack */
     bool stable_inputs;   /* no input is written */
     bool assigns;         /* some integer scalar is assigned again */
 };
 
-/* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise (so
- * they report diagnostics afterwards). */
+/* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise
+ * (so they report diagnostics afterwards). */
 void context_run(struct ir_kernel *kernel, const struct context_visitor *visitor, void *client);
 
 /* ---- for visitors -------------------------------------------------------- */

@@ -56,7 +56,8 @@ static void symbol_form(struct context *context, struct ir_symbol *symbol, struc
         bool is_dim = symbol->kind == IR_SYMBOL_DIM;
         if ((is_dim || symbol->kind == IR_SYMBOL_ATTRIBUTE) && symbol->dtype == AKG_INT64)
             linear_of_atom(&context->space,
-                           linear_new_symbol(&context->space, is_dim ? LINEAR_DIM : LINEAR_ATTRIBUTE, symbol), out);
+                           linear_new_symbol(&context->space, is_dim ? LINEAR_DIM : LINEAR_ATTRIBUTE, symbol),
+                           out);
         else
             context_opaque(context, symbol->dtype, out);
         context_bind(context, symbol, out);
@@ -141,10 +142,11 @@ static bool division_form(struct context *context, const struct ir_expr *expr, s
     if (expr->dtype != AKG_INT64 && (divisor.count || divisor.constant <= 0))
         return false; /* the least value / -1 does not fit its dtype */
     if (expr->operation != OP_CEIL_DIV)
-        return linear_combine(&context->space, expr->operation == OP_MOD ? LINEAR_REMAINDER : LINEAR_QUOTIENT, out,
-                              &dividend, &divisor);
+        return linear_combine(&context->space, expr->operation == OP_MOD ? LINEAR_REMAINDER : LINEAR_QUOTIENT,
+                              out, &dividend, &divisor);
     return linear_scale(&dividend, &dividend, -1) &&
-           linear_combine(&context->space, LINEAR_QUOTIENT, out, &dividend, &divisor) && linear_scale(out, out, -1);
+           linear_combine(&context->space, LINEAR_QUOTIENT, out, &dividend, &divisor) &&
+           linear_scale(out, out, -1);
 }
 
 /* Shifts and masks by constants are multiplications and divisions by powers of two. */
@@ -271,7 +273,8 @@ void context_value(struct context *context, const struct ir_expr *expr, struct l
 /* ---- conditions ---------------------------------------------------------- */
 
 /* a + offset <= b */
-static void fact_less(struct context_facts *facts, const struct linear *a, int64_t offset, const struct linear *b)
+static void fact_less(struct context_facts *facts, const struct linear *a, int64_t offset,
+                      const struct linear *b)
 {
     if (facts->count == CONTEXT_FACTS || !linear_add(&facts->items[facts->count], b, -1, a) ||
         !linear_shift(&facts->items[facts->count], &facts->items[facts->count], -offset))
@@ -390,7 +393,8 @@ void context_condition_facts(struct context *context, const struct ir_expr *expr
 
 /* ---- parameters ---------------------------------------------------------- */
 
-static struct ir_expr *parameter_copy(struct context *context, const struct ir_expr *expr, int depth, int *visited)
+static struct ir_expr *parameter_copy(struct context *context, const struct ir_expr *expr, int depth,
+                                      int *visited)
 {
     struct ir_expr *operands[3] = {NULL};
 
@@ -419,7 +423,8 @@ static struct ir_expr *parameter_copy(struct context *context, const struct ir_e
     }
     if (expr->operation == OP_CAST)
         return ir_cast(context->kernel, expr->dtype, operands[0]);
-    struct ir_expr *copy = ir_operation(context->kernel, expr->operation, operands[0], operands[1], operands[2]);
+    struct ir_expr *copy =
+        ir_operation(context->kernel, expr->operation, operands[0], operands[1], operands[2]);
     if (copy->kind == IR_OPERATION && copy->operation == expr->operation)
         copy->checked = false;
     return copy;

@@ -18,12 +18,13 @@ void context_bind(struct context *context, struct ir_symbol *symbol, const struc
 /* What one pass over a body may do to a scalar. */
 struct context_update {
     struct ir_symbol *symbol;
-    struct linear before;  /* its value when the loop, or the branch, was entered */
-    struct linear then;    /* BRANCH: its value after the first side */
-    int64_t least, most;   /* all additions of a negative and of a positive constant; both 0 when it is not known */
-    bool additive;         /* only constants are added */
-    bool nested;           /* some in a loop inside */
-    bool conditional;      /* some are not executed in every iteration */
+    struct linear before; /* its value when the loop, or the branch, was entered */
+    struct linear then;   /* BRANCH: its value after the first side */
+    int64_t least,
+        most;      /* all additions of a negative and of a positive constant; both 0 when it is not known */
+    bool additive; /* only constants are added */
+    bool nested;   /* some in a loop inside */
+    bool conditional; /* some are not executed in every iteration */
 };
 
 struct context_updates {

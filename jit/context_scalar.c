@@ -2,8 +2,9 @@
  * context_scalar.c: the values of scalars that are assigned more than once.
  *
  * A scalar stands for a linear form that changes at each assignment. At the head of a loop it becomes a
- * new atom; when the loop only adds constants to it, the atom is bounded by the number of iterations, or is a linear
- * function of it (so that a running index is as good as a loop variable, and a filling index never passes it).
+ * new atom; when the loop only adds constants to it, the atom is bounded by the number of iterations, or is a
+ * linear function of it (so that a running index is as good as a loop variable, and a filling index never
+ * passes it).
  */
 #include "context_private.h"
 
@@ -59,8 +60,8 @@ static void note_assignment(struct context *context, struct ir_stmt *stmt, struc
     update->conditional |= conditional;
 }
 
-static bool find_in(struct context *context, struct ir_stmt *block, struct context_updates *updates, bool nested,
-                    bool conditional)
+static bool find_in(struct context *context, struct ir_stmt *block, struct context_updates *updates,
+                    bool nested, bool conditional)
 {
     bool jumps = false;
 

@@ -1,11 +1,12 @@
 /*
  * hints.c: whether the iterations of loops that are to be run in any order depend on each other.
  *
- * Consumes a kernel whose bounds are analysed. For a parallel or vectorize loop, every store inside and every access to
- * the same buffer are taken in two different iterations: the facts of both places, the second with fresh names for what
- * changes in the loop, and equal indices must contradict each other. Scalars from outside that the loop assigns are
- * conflicts unless each iteration sets them first, or the loop is a reduction. Where there is no proof, a
- * warning is given only with two iterations that were seen to clash (hints_witness.c); with neither, nothing is said.
+ * Consumes a kernel whose bounds are analysed. For a parallel or vectorize loop, every store inside and every
+ * access to the same buffer are taken in two different iterations: the facts of both places, the second with
+ * fresh names for what changes in the loop, and equal indices must contradict each other. Scalars from
+ * outside that the loop assigns are conflicts unless each iteration sets them first, or the loop is a
+ * reduction. Where there is no proof, a warning is given only with two iterations that were seen to clash
+ * (hints_witness.c); with neither, nothing is said.
  */
 #include "analysis.h"
 #include "context.h"
@@ -28,7 +29,7 @@ struct use {
 struct scalar_use {
     struct ir_symbol *symbol;
     struct span span;
-    int depth; /* DECLARED: loops around */
+    int depth;                        /* DECLARED: loops around */
     bool declared, assigned, settled; /* settled: assigned in every iteration, before any condition */
 };
 
@@ -49,7 +50,7 @@ struct hints {
     LIST(struct use) uses;
     LIST(struct scalar_use) scalars;
     LIST(struct suspicion) suspicions; /* in the kernel's arena */
-    int *allocated; /* by buffer->index: loops around its allocation */
+    int *allocated;                    /* by buffer->index: loops around its allocation */
 };
 
 static bool is_hinted(const struct ir_stmt *stmt)
@@ -96,7 +97,8 @@ static void visit_scalar(struct context *context, struct ir_symbol *symbol, stru
                              .depth = context->loops.count,
                              .declared = declared,
                              .assigned = assigned,
-                             .settled = assigned && context->conditions.count == loop->conditions && !loop->skipped};
+                             .settled =
+                                 assigned && context->conditions.count == loop->conditions && !loop->skipped};
     list_push(context->arena, &hints->scalars, use);
 }
 
@@ -171,7 +173,8 @@ static bool is_independent(struct context *context, const struct context_loop *l
     renaming.names = arena_array(context->arena, int, renaming.count);
     for (int a = first_use; a < hints->uses.count && independent; a++) {
         const struct use *store = &hints->uses.items[a];
-        bool private = hints->allocated[store->buffer->index] > hinted->depth; /* another one in each iteration */
+        bool private =
+            hints->allocated[store->buffer->index] > hinted->depth; /* another one in each iteration */
         for (int b = first_use; store->store && !private && b < hints->uses.count && independent; b++) {
             const struct use *other = &hints->uses.items[b];
             if (other->buffer != store->buffer || (other->store && b < a))
@@ -265,12 +268,14 @@ static const char *use_text(struct ir_kernel *kernel, const struct witness_use *
 static void report(struct ir_kernel *kernel, const struct suspicion *suspicion, akg_diagnostics *diagnostics)
 {
     const struct ir_stmt *stmt = suspicion->stmt;
-    const char *hint = stmt->hint & IR_HINT_PARALLEL ? "parallel" : "vectorize", *variable = stmt->symbol->name;
+    const char *hint = stmt->hint & IR_HINT_PARALLEL ? "parallel" : "vectorize",
+               *variable = stmt->symbol->name;
     struct witness_use uses[2];
 
     if (suspicion->scalar) {
         struct diagnostic_entry *entry = diagnostic_add(diagnostics, MSG_HINT_CONFLICT, stmt->span, hint);
-        diagnostic_note(entry, "note: every two iterations of '%s' both use the scalar '%s' (assigned at %d:%d)",
+        diagnostic_note(entry,
+                        "note: every two iterations of '%s' both use the scalar '%s' (assigned at %d:%d)",
                         variable, suspicion->scalar->name, suspicion->span.line, suspicion->span.column);
         return;
     }
@@ -300,8 +305,11 @@ static void begin(struct context *context)
 
 void analysis_hints(struct ir_kernel *kernel, akg_diagnostics *diagnostics)
 {
-    static const struct context_visitor visitor = {
-        .begin = begin, .access = visit_access, .loop = visit_loop, .scalar = visit_scalar, .allocate = visit_allocate};
+    static const struct context_visitor visitor = {.begin = begin,
+                                                   .access = visit_access,
+                                                   .loop = visit_loop,
+                                                   .scalar = visit_scalar,
+                                                   .allocate = visit_allocate};
     struct hints hints = {.loops = {0}};
 
     if (!has_hint(kernel->body))

@@ -1,6 +1,6 @@
 /*
- * hints_witness.c: see hints_witness.h. A bounded evaluator: integers and booleans that follow from the shapes are
- * computed, everything else is unknown, and what hangs on an unknown condition is not executed.
+ * hints_witness.c: see hints_witness.h. A bounded evaluator: integers and booleans that follow from the
+ * shapes are computed, everything else is unknown, and what hangs on an unknown condition is not executed.
  */
 #include "hints_witness.h"
 
@@ -84,7 +84,8 @@ static bool same_element(const struct witness_use *a, const struct witness_use *
 /* False for an access outside its tensor: such an execution proves nothing. */
 static bool use(struct search *search, const struct ir_access *access, bool store, struct span span)
 {
-    struct witness_use here = {.buffer = access->buffer, .iteration = search->iteration, .store = store, .span = span};
+    struct witness_use here = {
+        .buffer = access->buffer, .iteration = search->iteration, .store = store, .span = span};
 
     if (access->buffer->rank > WITNESS_RANK)
         return true;
@@ -127,7 +128,8 @@ static bool use_loads(struct search *search, const struct ir_expr *expr, struct 
             return true;
         if (expr->operation == OP_SELECT)
             return use_loads(search, expr->operands[condition.value.i ? 1 : 2], span);
-        return (condition.value.i != 0) == (expr->operation == OP_OR) || use_loads(search, expr->operands[1], span);
+        return (condition.value.i != 0) == (expr->operation == OP_OR) ||
+               use_loads(search, expr->operands[1], span);
     }
     for (int k = 1; k < expr->count; k++)
         if (!use_loads(search, expr->operands[k], span))
@@ -296,7 +298,8 @@ static bool try_shape(struct search *search, int64_t size, int64_t growth, int64
         set(search, kernel->dims.items[k], known_integer(size + k * growth));
     for (int k = 0; k < kernel->attributes.count; k++) {
         bool integer = !dtype_is_float(kernel->attributes.items[k]->dtype);
-        set(search, kernel->attributes.items[k], integer ? known_integer(attribute) : (struct value){false, {0}});
+        set(search, kernel->attributes.items[k],
+            integer ? known_integer(attribute) : (struct value){false, {0}});
     }
     search->steps = search->use_count = 0;
     search->inside = search->found = false;

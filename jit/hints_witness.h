@@ -16,8 +16,9 @@ struct witness_use {
     struct span span;
 };
 
-/* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two iterations
- * of one execution of the loop use one element and at least one writes it. Symbols' notes must be NULL, and are again. */
+/* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two
+ * iterations of one execution of the loop use one element and at least one writes it. Symbols' notes must be
+ * NULL, and are again. */
 bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, struct witness_use uses[2]);
 
 #endif

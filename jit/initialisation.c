@@ -1,10 +1,10 @@
 /*
  * initialisation.c: which outputs and temporaries need not be cleared.
  *
- * Consumes a kernel whose bounds are analysed. A buffer needs no clearing when every load of it lies in a box of
- * elements that are written by then (boxes.h), and, for an output, when the boxes at the end hold all of it. A load that is
- * not in a box when it is met waits for the ends of the loops around it: what their earlier iterations have written may
- * hold it (y[i] = y[i - 1] + x[i]).
+ * Consumes a kernel whose bounds are analysed. A buffer needs no clearing when every load of it lies in a box
+ * of elements that are written by then (boxes.h), and, for an output, when the boxes at the end hold all of
+ * it. A load that is not in a box when it is met waits for the ends of the loops around it: what their
+ * earlier iterations have written may hold it (y[i] = y[i - 1] + x[i]).
  *
  * A warning is given only for a load that surely comes before any store in the order of execution.
  */
@@ -73,7 +73,8 @@ static int scope_of(const struct initialisation *self)
 
 /* ---- early reads --------------------------------------------------------- */
 
-/* Whether the load is executed in the first iteration of loop `depth` (if that loop runs, and the load ever is). */
+/* Whether the load is executed in the first iteration of loop `depth` (if that loop runs, and the load ever
+ * is). */
 static bool runs_first(struct context *context, int depth)
 {
     int conditions = context->loops.items[depth].conditions;
@@ -115,7 +116,8 @@ static void note_early_read(struct context *context, struct ir_expr *load)
     list_push(context->kernel->arena, &self->early, early);
 }
 
-/* A store comes: what is not certain to have been read before it is forgotten, as long as they share a loop. */
+/* A store comes: what is not certain to have been read before it is forgotten, as long as they share a loop.
+ */
 static void drop_early_reads(struct context *context, const struct ir_buffer *buffer)
 {
     struct initialisation *self = context->client;
@@ -219,7 +221,8 @@ static void push_earlier(struct context *context, const struct context_loop *loo
             boxes_push(&self->boxes, ended[k].buffer, bounds, scope);
 }
 
-/* Tries the loads of this loop's body (those from `first` on) once more; `ended` is what an iteration has written. */
+/* Tries the loads of this loop's body (those from `first` on) once more; `ended` is what an iteration has
+ * written. */
 static void retry_waiting(struct context *context, const struct context_loop *loop, int first, int depth,
                           const struct side *ended)
 {
@@ -234,7 +237,7 @@ static void retry_waiting(struct context *context, const struct context_loop *lo
         struct buffer_state *state = state_of(context, waiting.buffer);
         prover->facts.count = loop->facts;
         for (int f = loop->facts - waiting.base; f < waiting.fact_count; f++)
-            list_push(context->arena, &prover->facts, waiting.facts[f]);
+            prover_add(prover, &waiting.facts[f].form, waiting.facts[f].assumed);
         if (state->clear || boxes_cover(&self->boxes, waiting.buffer, waiting.bounds))
             continue;
         if (depth <= state->depth)
@@ -364,7 +367,8 @@ static void finish(struct context *context)
 /* ---- warnings ------------------------------------------------------------ */
 
 /* An input of the same rank that the kernel never reads is probably what was meant. */
-static const struct ir_buffer *meant_instead(const struct ir_kernel *kernel, const struct buffer_state *states,
+static const struct ir_buffer *meant_instead(const struct ir_kernel *kernel,
+                                             const struct buffer_state *states,
                                              const struct ir_buffer *buffer)
 {
     for (int k = 0; k < kernel->buffers.count; k++) {
@@ -375,7 +379,8 @@ static const struct ir_buffer *meant_instead(const struct ir_kernel *kernel, con
     return NULL;
 }
 
-static void report(const struct ir_kernel *kernel, const struct initialisation *self, akg_diagnostics *diagnostics)
+static void report(const struct ir_kernel *kernel, const struct initialisation *self,
+                   akg_diagnostics *diagnostics)
 {
     for (int k = 0; k < self->early.count; k++) {
         const struct early_read *early = &self->early.items[k];

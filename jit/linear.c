@@ -42,7 +42,8 @@ static void table_reserve(struct linear_space *space, struct linear_table *table
     if (table->used * 2 < table->capacity)
         return;
 
-    struct linear_table larger = {.capacity = table->capacity ? table->capacity * 2 : 64, .used = table->used};
+    struct linear_table larger = {.capacity = table->capacity ? table->capacity * 2 : 64,
+                                  .used = table->used};
     larger.slots = arena_array(space->arena, int, larger.capacity);
     for (int k = 0; k < table->capacity; k++) {
         if (!table->slots[k])
@@ -96,7 +97,8 @@ int linear_monomial_product(struct linear_space *space, int a, int b)
     if (product.degree > LINEAR_DEGREE)
         return -1;
     for (int k = 0; k < product.degree; k++)
-        product.atoms[k] = j >= y.degree || (i < x.degree && x.atoms[i] <= y.atoms[j]) ? x.atoms[i++] : y.atoms[j++];
+        product.atoms[k] =
+            j >= y.degree || (i < x.degree && x.atoms[i] <= y.atoms[j]) ? x.atoms[i++] : y.atoms[j++];
     return intern_monomial(space, &product);
 }
 
@@ -138,7 +140,8 @@ static void atom_derive(struct linear_space *space, struct linear_atom *atom, in
         atom->nesting = 0;
 }
 
-static int atom_push(struct linear_space *space, struct linear_atom atom, const struct linear *children, int count)
+static int atom_push(struct linear_space *space, struct linear_atom atom, const struct linear *children,
+                     int count)
 {
     int number = space->atoms.count;
     struct linear_monomial self = {1, {number}};
@@ -191,7 +194,8 @@ int linear_new_select(struct linear_space *space, const struct linear *children,
 }
 
 /* An atom that is found again when the same is asked for; -1 when it nests too deeply. */
-static int atom_intern(struct linear_space *space, struct linear_atom atom, const struct linear *children, int count)
+static int atom_intern(struct linear_space *space, struct linear_atom atom, const struct linear *children,
+                       int count)
 {
     struct linear_table *table = &space->atom_table;
     unsigned slot = mix((unsigned)atom.kind, (uint64_t)(uintptr_t)atom.buffer);
@@ -217,8 +221,8 @@ static int atom_intern(struct linear_space *space, struct linear_atom atom, cons
     return linear_atom_at(space, number)->nesting > LINEAR_NESTING ? -1 : number;
 }
 
-int linear_load(struct linear_space *space, struct ir_buffer *buffer, const struct linear *indices, int64_t low,
-                int64_t high)
+int linear_load(struct linear_space *space, struct ir_buffer *buffer, const struct linear *indices,
+                int64_t low, int64_t high)
 {
     struct linear_atom atom = {.kind = LINEAR_LOAD, .buffer = buffer, .low = low, .high = high};
     return atom_intern(space, atom, indices, buffer->rank);
@@ -249,7 +253,8 @@ bool linear_add(struct linear *out, const struct linear *a, int64_t factor, cons
         return false;
     while (i < a->count || (factor && j < b->count)) {
         struct linear_term term = {-1, 0};
-        bool from_b = factor && j < b->count && (i >= a->count || b->terms[j].monomial <= a->terms[i].monomial);
+        bool from_b =
+            factor && j < b->count && (i >= a->count || b->terms[j].monomial <= a->terms[i].monomial);
 
         if (from_b) {
             term.monomial = b->terms[j].monomial;
@@ -286,7 +291,8 @@ bool linear_shift(struct linear *out, const struct linear *a, int64_t constant)
     return !__builtin_add_overflow(out->constant, constant, &out->constant);
 }
 
-bool linear_multiply(struct linear_space *space, struct linear *out, const struct linear *a, const struct linear *b)
+bool linear_multiply(struct linear_space *space, struct linear *out, const struct linear *a,
+                     const struct linear *b)
 {
     struct linear sum, row;
 
@@ -302,7 +308,8 @@ bool linear_multiply(struct linear_space *space, struct linear *out, const struc
         for (int j = 0; j < b->count; j++) {
             alone.terms[0].monomial = linear_monomial_product(space, by.monomial, b->terms[j].monomial);
             if (alone.terms[0].monomial < 0 ||
-                __builtin_mul_overflow(by.coefficient, b->terms[j].coefficient, &alone.terms[0].coefficient) ||
+                __builtin_mul_overflow(by.coefficient, b->terms[j].coefficient,
+                                       &alone.terms[0].coefficient) ||
                 !linear_add(&sum, &sum, 1, &alone))
                 return false;
         }
@@ -316,7 +323,8 @@ bool linear_equal(const struct linear *a, const struct linear *b)
     if (a->count != b->count || a->constant != b->constant)
         return false;
     for (int k = 0; k < a->count; k++)
-        if (a->terms[k].monomial != b->terms[k].monomial || a->terms[k].coefficient != b->terms[k].coefficient)
+        if (a->terms[k].monomial != b->terms[k].monomial ||
+            a->terms[k].coefficient != b->terms[k].coefficient)
             return false;
     return true;
 }
@@ -327,8 +335,8 @@ static int64_t floor_divide(int64_t a, int64_t b)
 }
 
 /* dividend = divisor * whole + rest, as far as that can be seen term by term. */
-static bool take_multiples(struct linear_space *space, const struct linear *dividend, const struct linear *divisor,
-                           struct linear *whole, struct linear *rest)
+static bool take_multiples(struct linear_space *space, const struct linear *dividend,
+                           const struct linear *divisor, struct linear *whole, struct linear *rest)
 {
     struct linear_term by = divisor->count ? divisor->terms[0] : (struct linear_term){-1, divisor->constant};
     struct linear product;
@@ -598,11 +606,13 @@ static struct ir_expr *term_expr(struct ir_kernel *kernel, const struct linear_s
     return ir_operation(kernel, OP_MUL, ir_integer(kernel, AKG_INT64, coefficient), product, NULL);
 }
 
-struct ir_expr *linear_expr(struct ir_kernel *kernel, const struct linear_space *space, const struct linear *form)
+struct ir_expr *linear_expr(struct ir_kernel *kernel, const struct linear_space *space,
+                            const struct linear *form)
 {
     struct ir_expr *sum = NULL;
 
-    for (int pass = 0; pass < 2; pass++) { /* what is added first, so that N - 1 does not come out as -1 + N */
+    for (int pass = 0; pass < 2;
+         pass++) { /* what is added first, so that N - 1 does not come out as -1 + N */
         for (int k = 0; k < form->count; k++) {
             int64_t coefficient = form->terms[k].coefficient;
             bool subtract = coefficient < 0 && coefficient != INT64_MIN;
@@ -644,13 +654,15 @@ bool linear_sides(const struct linear *form, struct linear *positive, struct lin
 /* ---- magnitudes ---------------------------------------------------------- */
 
 /*
- * Facts are about integers, machines compute modulo 2^64. The two agree as long as no sum that is compared or divided leaves
- * int64. Extents are taken to stay below 2^40, and products of extents alone to fit (a tensor has no more elements than that);
- * an attribute can be anything, so a limit is chosen under which the sum fits, and becomes a precondition.
+ * Facts are about integers, machines compute modulo 2^64. The two agree as long as no sum that is compared or
+ * divided leaves int64. Extents are taken to stay below 2^40, and products of extents alone to fit (a tensor
+ * has no more elements than that); an attribute can be anything, so a limit is chosen under which the sum
+ * fits, and becomes a precondition.
  */
 static const double extent_magnitude = 0x1p40;
 static const double largest_magnitude = 0x1p62;
-static const int64_t attribute_limits[] = {INT64_C(1) << 60, INT64_C(1) << 30, INT64_C(1) << 20, INT64_C(1) << 10};
+static const int64_t attribute_limits[] = {INT64_C(1) << 60, INT64_C(1) << 30, INT64_C(1) << 20,
+                                           INT64_C(1) << 10};
 enum { LIMIT_COUNT = sizeof attribute_limits / sizeof *attribute_limits };
 
 static double form_magnitude(struct linear_space *space, const struct linear *form, int64_t limit, bool note);

@@ -2,10 +2,11 @@
  * linear.h: integer expressions as sums of monomials, the form in which indices, bounds and
  * conditions are compared.
  *
- * An atom is what the form does not look into: a dim, an attribute, a loop variable, a quotient, a value out of
- * memory. A monomial is a product of up to LINEAR_DEGREE atoms (so that i*M counts as one thing), and a linear form
- * is a constant plus int64 coefficients times monomials. Atoms with equal meaning are the same atom. Arithmetic is that of the
- * integers: an operation whose result does not fit (in int64, in LINEAR_TERMS) says so instead.
+ * An atom is what the form does not look into: a dim, an attribute, a loop variable, a quotient, a value out
+ * of memory. A monomial is a product of up to LINEAR_DEGREE atoms (so that i*M counts as one thing), and a
+ * linear form is a constant plus int64 coefficients times monomials. Atoms with equal meaning are the same
+ * atom. Arithmetic is that of the integers: an operation whose result does not fit (in int64, in
+ * LINEAR_TERMS) says so instead.
  *
  * Atoms and monomials live in a space, which lives in an arena; forms are plain values.
  */
@@ -34,7 +35,8 @@ struct linear {
 enum linear_atom_kind {
     LINEAR_DIM,
     LINEAR_ATTRIBUTE,
-    LINEAR_LOOP,      /* a loop variable, or the number of the iteration; children: what it runs from, and to (inclusive) */
+    LINEAR_LOOP,      /* a loop variable, or the number of the iteration; children: what it runs from, and to
+                         (inclusive) */
     LINEAR_OPAQUE,    /* a value of which nothing but the range is known */
     LINEAR_LOAD,      /* an element of a buffer that does not change; children: the indices */
     LINEAR_QUOTIENT,  /* children: dividend, divisor; floors */
@@ -92,10 +94,11 @@ int linear_new_symbol(struct linear_space *space, enum linear_atom_kind kind, st
 /* A loop variable that runs from `first` to `last`. */
 int linear_new_loop(struct linear_space *space, const struct linear *first, const struct linear *last);
 int linear_new_opaque(struct linear_space *space, int64_t low, int64_t high);
-int linear_new_select(struct linear_space *space, const struct linear *children, int count, const int when[2]);
+int linear_new_select(struct linear_space *space, const struct linear *children, int count,
+                      const int when[2]);
 /* The element of a buffer that nobody writes; -1 when that nests too deeply. */
-int linear_load(struct linear_space *space, struct ir_buffer *buffer, const struct linear *indices, int64_t low,
-                int64_t high);
+int linear_load(struct linear_space *space, struct ir_buffer *buffer, const struct linear *indices,
+                int64_t low, int64_t high);
 
 /* ---- forms --------------------------------------------------------------- */
 
@@ -103,10 +106,12 @@ void linear_constant(struct linear *out, int64_t value);
 void linear_of_atom(const struct linear_space *space, int atom, struct linear *out);
 
 /* Each is false when the result cannot be represented; `out` may be one of the operands. */
-bool linear_add(struct linear *out, const struct linear *a, int64_t factor, const struct linear *b); /* a + factor * b */
+bool linear_add(struct linear *out, const struct linear *a, int64_t factor,
+                const struct linear *b); /* a + factor * b */
 bool linear_scale(struct linear *out, const struct linear *a, int64_t factor);
 bool linear_shift(struct linear *out, const struct linear *a, int64_t constant);
-bool linear_multiply(struct linear_space *space, struct linear *out, const struct linear *a, const struct linear *b);
+bool linear_multiply(struct linear_space *space, struct linear *out, const struct linear *a,
+                     const struct linear *b);
 /* QUOTIENT and REMAINDER of a divisor that is not constantly 0; MIN, MAX. */
 bool linear_combine(struct linear_space *space, enum linear_atom_kind kind, struct linear *out,
                     const struct linear *a, const struct linear *b);
@@ -126,19 +131,21 @@ bool linear_split(struct linear_space *space, const struct linear *form, int ato
 /* True when every atom's range alone shows form >= 0. */
 bool linear_is_natural(const struct linear_space *space, const struct linear *form);
 
-/* Replaces atoms: `replace` gives a form for the atom and true, or false to keep it (then what it is made of is
- * looked at). False when the result cannot be represented. */
+/* Replaces atoms: `replace` gives a form for the atom and true, or false to keep it (then what it is made of
+ * is looked at). False when the result cannot be represented. */
 typedef bool (*linear_replace)(void *context, int atom, struct linear *out);
 bool linear_map(struct linear_space *space, const struct linear *form, linear_replace replace, void *context,
                 struct linear *out);
 
 /* The form as an expression; it must be a parameter. */
-struct ir_expr *linear_expr(struct ir_kernel *kernel, const struct linear_space *space, const struct linear *form);
+struct ir_expr *linear_expr(struct ir_kernel *kernel, const struct linear_space *space,
+                            const struct linear *form);
 /* positive - negative = form, both without negative coefficients. */
 bool linear_sides(const struct linear *form, struct linear *positive, struct linear *negative);
 
-/* Whether a machine that computes the form in int64 gets the same value: the ranges of its atoms bound the sum. Notes in
- * `limit` of attributes what had to be assumed of them. A form that is one atom, or a constant, always fits. */
+/* Whether a machine that computes the form in int64 gets the same value: the ranges of its atoms bound the
+ * sum. Notes in `limit` of attributes what had to be assumed of them. A form that is one atom, or a constant,
+ * always fits. */
 bool linear_fits(struct linear_space *space, const struct linear *form);
 
 #endif

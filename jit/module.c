@@ -80,6 +80,28 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, struct elaborate
     return errors;
 }
 
+/* With integer attributes at their defaults, as most calls have them, more is proved than for all values. */
+static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_argument *arguments,
+                                  akg_diagnostics *diagnostics)
+{
+    int count = kernel->function->parameter_count;
+    struct dsl_argument *fixed = arena_array(&kernel->module->arena, struct dsl_argument, count + 1);
+    struct elaborate_result result;
+    bool any = false;
+
+    for (int i = 0; i < count; i++) {
+        fixed[i] = arguments[i];
+        if (kernel->function->parameters[i].initial && (fixed[i].kind == DSL_INT || fixed[i].kind == DSL_BOOL))
+            any = fixed[i].is_constant = true;
+    }
+    kernel->default_kernel = kernel->general_kernel;
+    if (!any)
+        return;
+    module_specialise(kernel, fixed, &result, diagnostics);
+    if (result.kernel)
+        kernel->default_kernel = result.kernel;
+}
+
 static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diagnostics)
 {
     struct arena *arena = &kernel->module->arena;
@@ -107,6 +129,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     kernel->general_kernel = kernel->general_result.kernel;
     if (!kernel->general_kernel)
         return;
+    module_check_defaults(kernel, arguments, diagnostics);
     /* and once more without the optional tensors: that side must be right too */
     for (int i = 0; i < kernel->function->parameter_count; i++) {
         const struct ast_expr *initial = kernel->function->parameters[i].initial;
@@ -198,9 +221,8 @@ static void module_compile(struct module_reading *reading, const jit_options *op
     diagnostics_set_escape(reading->diagnostics, &escape);
     module_build(reading->module, &reading->source, options, reading->diagnostics);
     reading->status = akg_diagnostics_error_count(reading->diagnostics) ? AKG_ERROR_PROGRAM : AKG_OK;
-    for (size_t i = 0; i < akg_diagnostics_count(reading->diagnostics); i++)
-        if (strcmp(akg_diagnostics_at(reading->diagnostics, i)->name, "internal") == 0)
-            reading->status = AKG_ERROR_INTERNAL;
+    if (diagnostics_tell_of_bug(reading->diagnostics))
+        reading->status = AKG_ERROR_INTERNAL;
 }
 
 static bool module_load(struct module_reading *reading)
@@ -234,9 +256,11 @@ akg_status jit_compile(const jit_source *source, const jit_options *options, akg
 
     if (diagnostics)
         *diagnostics = NULL;
-    if (!module || !source || (!source->text && !source->name))
+    if (!module)
         return AKG_ERROR_USAGE;
     *module = NULL;
+    if (!source || (!source->text && !source->name) || (options && !jit_backend_is_valid(options->backend)))
+        return AKG_ERROR_USAGE;
     reading.source = *source;
     reading.module = memory_zeroed(1, sizeof *reading.module);
     if (!reading.module)
@@ -283,17 +307,17 @@ void akg_module_release(akg_module *module)
 
 size_t akg_module_kernel_count(const akg_module *module)
 {
-    return (size_t)module->kernel_count;
+    return module ? (size_t)module->kernel_count : 0;
 }
 
 akg_kernel *akg_module_kernel_at(const akg_module *module, size_t index)
 {
-    return index < (size_t)module->kernel_count ? &module->kernels[index] : NULL;
+    return index < akg_module_kernel_count(module) ? &module->kernels[index] : NULL;
 }
 
 akg_kernel *akg_module_kernel(const akg_module *module, const char *name)
 {
-    for (int i = 0; i < module->kernel_count; i++)
+    for (size_t i = 0; name && i < akg_module_kernel_count(module); i++)
         if (strcmp(module->kernels[i].function->name, name) == 0)
             return &module->kernels[i];
     return NULL;
@@ -301,22 +325,22 @@ akg_kernel *akg_module_kernel(const akg_module *module, const char *name)
 
 const char *akg_kernel_name(const akg_kernel *kernel)
 {
-    return kernel->function->name;
+    return kernel ? kernel->function->name : NULL;
 }
 
 const char *akg_kernel_documentation(const akg_kernel *kernel)
 {
-    return kernel->function->documentation;
+    return kernel ? kernel->function->documentation : NULL;
 }
 
 bool akg_kernel_is_graph(const akg_kernel *kernel)
 {
-    return kernel->function->is_graph;
+    return kernel && kernel->function->is_graph;
 }
 
 size_t akg_kernel_parameter_count(const akg_kernel *kernel)
 {
-    return (size_t)kernel->function->parameter_count;
+    return kernel ? (size_t)kernel->function->parameter_count : 0;
 }
 
 bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter)
@@ -325,7 +349,7 @@ bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter 
     int rank = -1;
     unsigned allowed = ~0u;
 
-    if (index >= (size_t)kernel->function->parameter_count)
+    if (!parameter || index >= akg_kernel_parameter_count(kernel))
         return false;
     row = &kernel->function->parameters[index];
     parameter->name = row->name;
@@ -343,7 +367,7 @@ bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter 
 
 size_t akg_kernel_output_count(const akg_kernel *kernel)
 {
-    return kernel->general_kernel ? (size_t)kernel->general_kernel->results.count : 0;
+    return kernel && kernel->general_kernel ? (size_t)kernel->general_kernel->results.count : 0;
 }
 
 const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index)

@@ -32,6 +32,8 @@ struct akg_kernel {
     const struct dsl_argument *general;    /* per parameter: what its text tells */
     const struct ir_kernel *general_kernel; /* analysed, for reports; NULL for helpers */
     struct elaborate_result general_result;
+    const struct ir_kernel *default_kernel; /* the same with the defaults of attributes compiled in: its preconditions
+                                               are the ones to report; general_kernel where there are none */
     bool rank_free;                         /* parameters of unknown rank take any */
     _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
     atomic_bool *needs_constant;            /* per parameter; only ever set */
@@ -47,6 +49,11 @@ struct akg_module {
     int kernel_count;
     jit_backend backend;
 };
+
+static inline bool jit_backend_is_valid(jit_backend backend)
+{
+    return backend == JIT_BACKEND_DEFAULT || backend == JIT_BACKEND_TCC || backend == JIT_BACKEND_INTERPRETER;
+}
 
 /* The instance with that key, or NULL. Never blocks. */
 const struct jit_instance *jit_find_instance(struct akg_kernel *kernel, uint64_t hash, const void *key,

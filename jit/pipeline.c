@@ -26,13 +26,13 @@ static bool pipeline_verify(const struct ir_kernel *kernel, const char *stage, a
     text_init(&complaint);
     good = ir_verify(kernel, &complaint);
     if (!good) {
+        /* what follows may escape */
+        const char *why = text_into_arena(&complaint, kernel->arena);
         struct diagnostic_entry *entry =
             diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, "the loop IR is broken");
-        diagnostic_note(entry, "note: after %s of '%s': %s", stage, kernel->name,
-                        complaint.data ? complaint.data : "");
+        diagnostic_note(entry, "note: after %s of '%s': %s", stage, kernel->name, why);
         diagnostic_note(entry, "help: please report this with the source text");
     }
-    text_free(&complaint);
     return good;
 }
 
@@ -59,17 +59,15 @@ akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices,
 {
     struct emit_c_options options = {.entry = PIPELINE_ENTRY, .trust_indices = trust_indices};
     struct text source, complaint;
-    akg_status status = AKG_ERROR_MEMORY;
+    bool good;
 
     text_init(&source);
     text_init(&complaint);
-    if (!emit_c(&source, kernel, &options, &complaint)) {
-        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
-        status = AKG_ERROR_INTERNAL;
-    } else if (!source.failed) {
-        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, code, diagnostics);
-    }
-    text_free(&source);
-    text_free(&complaint);
-    return status;
+    good = emit_c(&source, kernel, &options, &complaint);
+    /* messages may escape: neither text is to be held by then */
+    const char *text = text_into_arena(&source, kernel->arena), *why = text_into_arena(&complaint, kernel->arena);
+    if (good)
+        return backend_tcc_compile(text, PIPELINE_ENTRY, code, diagnostics);
+    diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, why);
+    return AKG_ERROR_INTERNAL;
 }

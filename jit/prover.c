@@ -42,13 +42,15 @@ struct system {
 
 void prover_init(struct prover *prover, struct linear_space *space)
 {
-    *prover = (struct prover){.space = space};
+    *prover = (struct prover){.space = space, .generation = 1};
 }
 
 void prover_add(struct prover *prover, const struct linear *form, bool assumed)
 {
-    if (form->count || form->constant < 0)
-        list_push(prover->space->arena, &prover->facts, ((struct prover_fact){*form, assumed}));
+    if (!form->count && form->constant >= 0)
+        return;
+    prover->generation++;
+    list_push(prover->space->arena, &prover->facts, ((struct prover_fact){*form, assumed}));
 }
 
 void prover_add_rule(struct prover *prover, const struct linear *guards, int count, const struct linear *form)
@@ -57,7 +59,14 @@ void prover_add_rule(struct prover *prover, const struct linear *guards, int cou
 
     if (count)
         memcpy(rule.guards, guards, sizeof *guards * (size_t)count);
+    prover->generation++;
     list_push(prover->space->arena, &prover->rules, rule);
+}
+
+void prover_change_rule(struct prover *prover, int rule, const struct linear *form)
+{
+    prover->generation++;
+    prover->rules.items[rule].form = *form;
 }
 
 static bool prove(struct prover *prover, const struct linear *goal, int level);
@@ -145,7 +154,8 @@ static void add_less(struct system *system, const struct linear *a, int64_t offs
         add_row(system, &form, false);
 }
 
-/* 1: >= 1, -1: <= -1, 0: unknown. A divisor is not 0 where the quotient has been computed, for it would have stopped there. */
+/* 1: >= 1, -1: <= -1, 0: unknown. A divisor is not 0 where the quotient has been computed, for it would have
+ * stopped there. */
 static int divisor_sign(struct system *system, const struct linear *divisor)
 {
     struct linear form;
@@ -166,15 +176,17 @@ static int divisor_sign(struct system *system, const struct linear *divisor)
 }
 
 /* dividend = quotient * divisor + remainder, and where the remainder lies */
-static void define_division(struct system *system, const struct linear *quotient, const struct linear *remainder,
-                            const struct linear *dividend, const struct linear *divisor)
+static void define_division(struct system *system, const struct linear *quotient,
+                            const struct linear *remainder, const struct linear *dividend,
+                            const struct linear *divisor)
 {
     struct linear_space *space = system->prover->space;
     struct linear product, difference, zero;
     int sign = divisor_sign(system, divisor);
 
     linear_constant(&zero, 0);
-    if (!linear_multiply(space, &product, quotient, divisor) || !linear_add(&difference, dividend, -1, &product))
+    if (!linear_multiply(space, &product, quotient, divisor) ||
+        !linear_add(&difference, dividend, -1, &product))
         return;
     if (remainder) {
         add_less(system, &difference, 0, remainder);
@@ -286,7 +298,8 @@ static bool add_rules(struct system *system)
     bool added = false;
 
     for (int k = count - 1; k >= 0 && k >= count - NEWEST_RULES; k--)
-        if (matters(system, &prover->rules.items[k].form, true) && guards_hold(system, &prover->rules.items[k]))
+        if (matters(system, &prover->rules.items[k].form, true) &&
+            guards_hold(system, &prover->rules.items[k]))
             added |= add_row(system, &prover->rules.items[k].form, true);
     define_atoms(system);
     return added;
@@ -303,7 +316,8 @@ static bool multiply_row(struct system *system, int number, int by)
         int64_t coefficient = k < columns ? from->c[k] : from->constant;
         if (!coefficient)
             continue;
-        int monomial = k < columns ? linear_monomial_product(system->prover->space, system->monomials[k], by) : by;
+        int monomial =
+            k < columns ? linear_monomial_product(system->prover->space, system->monomials[k], by) : by;
         int column = monomial < 0 ? -1 : column_of(system, monomial);
         if (column < 0)
             return false;
@@ -340,7 +354,8 @@ static bool add_products(struct system *system)
         for (int a = 0; factors.degree > 1 && a < factors.degree; a++) {
             int by = linear_monomial_without(space, system->monomials[k], factors.atoms[a]);
             int alone = find_column(system, linear_atom_at(space, factors.atoms[a])->monomial);
-            if ((a && factors.atoms[a] == factors.atoms[a - 1]) || alone < 0 || !monomial_is_natural(system, by))
+            if ((a && factors.atoms[a] == factors.atoms[a - 1]) || alone < 0 ||
+                !monomial_is_natural(system, by))
                 continue;
             for (int r = 0; r < before; r++)
                 if (system->rows[r].c[alone])
@@ -663,9 +678,28 @@ static bool prove(struct prover *prover, const struct linear *goal, int level)
     return proved;
 }
 
+static struct prover_answer *answer_slot(struct prover *prover, const struct linear *form)
+{
+    uint64_t hash = (uint64_t)form->constant;
+
+    for (int k = 0; k < form->count; k++)
+        hash = (hash * 31 + (uint64_t)form->terms[k].monomial) * 31 + (uint64_t)form->terms[k].coefficient;
+    return &prover->answers[(hash ^ hash >> 7) % PROVER_ANSWERS];
+}
+
 bool prover_prove(struct prover *prover, const struct linear *form)
 {
-    return prove(prover, form, 0);
+    struct prover_answer *answer = answer_slot(prover, form);
+
+    if (answer->generation == prover->generation && answer->facts == prover->facts.count &&
+        answer->first_fact == prover->first_fact && linear_equal(&answer->form, form)) {
+        prover->assumed = answer->assumed;
+        return answer->proved;
+    }
+    bool proved = prove(prover, form, 0);
+    *answer = (struct prover_answer){
+        prover->generation, prover->facts.count, prover->first_fact, proved, prover->assumed, *form};
+    return proved;
 }
 
 bool prover_less(struct prover *prover, const struct linear *a, int64_t offset, const struct linear *b)

@@ -14,78 +14,142 @@ struct report {
     struct text out;
     akg_dtype classes[32]; /* type variables in order of appearance */
     int class_count;
-    const struct ir_symbol *shown[REPORT_MAX_DIMS]; /* dims, in the order in which they were shown */
+    const char *shown[REPORT_MAX_DIMS]; /* dims, in the order in which they were shown */
     int shown_count;
 };
 
-/* The base of K_1, made because K was taken; the length of the name where it is no such name. */
-static size_t report_base_length(const char *name)
+/* Length of the name of a dim without the suffix that tells it from others of the same name (K_1, for K was
+ * taken). */
+static size_t report_base_length(const struct report *report, const char *name)
 {
     const char *mark = strrchr(name, '_');
-    bool suffix = mark && mark > name && mark[1] >= '1' && mark[1] <= '9' && strspn(mark + 1, "0123456789") == strlen(mark + 1);
-    return suffix ? (size_t)(mark - name) : strlen(name);
+    size_t length = mark ? (size_t)(mark - name) : 0;
+
+    if (length == 0 || strspn(mark + 1, "0123456789") != strlen(mark + 1))
+        return strlen(name);
+    for (int i = 0; i < report->ir->dims.count; i++) {
+        const char *other = report->ir->dims.items[i]->name;
+        if (strlen(other) == length && strncmp(other, name, length) == 0)
+            return length;
+    }
+    return strlen(name);
 }
 
 /* Dims that the program calls alike are told apart by primes, in the order in which they are shown: K, K'. */
-static void report_dim(struct report *report, const struct ir_symbol *symbol)
+static void report_dim(struct report *report, const char *name)
 {
-    size_t length = report_base_length(symbol->name);
+    size_t length = report_base_length(report, name);
     int primes = 0, i;
 
-    for (i = 0; i < report->shown_count && report->shown[i] != symbol; i++) {
-        const char *other = report->shown[i]->name;
-        primes += report_base_length(other) == length && strncmp(other, symbol->name, length) == 0;
+    for (i = 0; i < report->shown_count && strcmp(report->shown[i], name) != 0; i++) {
+        const char *other = report->shown[i];
+        primes += report_base_length(report, other) == length && strncmp(other, name, length) == 0;
     }
     if (i == report->shown_count && i < REPORT_MAX_DIMS)
-        report->shown[report->shown_count++] = symbol;
-    text_append(&report->out, symbol->name, length);
+        report->shown[report->shown_count++] = name;
+    text_append(&report->out, name, length);
     text_repeat(&report->out, '\'', primes);
 }
 
-static void report_expr(struct report *report, const struct ir_expr *expr, bool nested)
+/* How tightly an operation binds, as in Python; 0 where it is written as a call. */
+static int report_precedence(enum operation operation)
+{
+    switch (operation) {
+    case OP_OR:
+        return 1;
+    case OP_AND:
+        return 2;
+    case OP_NOT:
+        return 3;
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE:
+        return 4;
+    case OP_BITOR:
+        return 5;
+    case OP_BITXOR:
+        return 6;
+    case OP_BITAND:
+        return 7;
+    case OP_SHL:
+    case OP_SHR:
+        return 8;
+    case OP_ADD:
+    case OP_SUB:
+        return 9;
+    case OP_MUL:
+    case OP_TRUEDIV:
+    case OP_FLOORDIV:
+    case OP_MOD:
+        return 10;
+    case OP_NEG:
+        return 11;
+    case OP_POW:
+        return 12;
+    default:
+        return 0;
+    }
+}
+
+static void report_expr(struct report *report, const struct ir_expr *expr, int outer);
+
+static void report_operation(struct report *report, const struct ir_expr *expr, int outer)
 {
     struct text *out = &report->out;
-    const char *text;
+    int precedence = report_precedence(expr->operation);
 
-    switch (expr->kind) {
-    case IR_INTEGER:
-        text_format(out, "%lld", (long long)expr->integer);
-        return;
-    case IR_REAL:
-        text_double(out, expr->real);
-        return;
-    case IR_SYMBOL:
-        report_dim(report, expr->symbol);
-        return;
-    case IR_LOAD:
-        text_string(out, expr->access.buffer->name);
-        return;
-    case IR_OPERATION:
-        break;
-    }
-    text = operation_table[expr->operation].text;
-    if (expr->operation == OP_CAST) {
-        report_expr(report, expr->operands[0], nested);
-    } else if (expr->operation == OP_NOT || expr->operation == OP_NEG) {
-        text_string(out, expr->operation == OP_NOT ? "not " : "-");
-        report_expr(report, expr->operands[0], true);
-    } else if (expr->count == 2 && !((text[0] >= 'a' && text[0] <= 'z') && expr->operation != OP_AND &&
-                                     expr->operation != OP_OR)) {
-        if (nested)
-            text_char(out, '(');
-        report_expr(report, expr->operands[0], true);
-        text_format(out, " %s ", text);
-        report_expr(report, expr->operands[1], true);
-        if (nested)
-            text_char(out, ')');
-    } else {
-        text_format(out, "%s(", text);
+    if (precedence == 0) {
+        text_format(out, "%s(", operation_table[expr->operation].text);
         for (int i = 0; i < expr->count; i++) {
             if (i)
                 text_string(out, ", ");
-            report_expr(report, expr->operands[i], false);
+            report_expr(report, expr->operands[i], 0);
         }
         text_char(out, ')');
+        return;
+    }
+    if (precedence < outer)
+        text_char(out, '(');
+    if (expr->count == 1) {
+        text_string(out, expr->operation == OP_NOT ? "not " : "-");
+        report_expr(report, expr->operands[0], precedence);
+    } else {
+        report_expr(report, expr->operands[0], precedence + (precedence == 4));
+        text_format(out, " %s ", operation_table[expr->operation].text);
+        report_expr(report, expr->operands[1], precedence + 1);
+    }
+    if (precedence < outer)
+        text_char(out, ')');
+}
+
+/* As the program would write it; `outer` is how tightly what is around it binds. */
+static void report_expr(struct report *report, const struct ir_expr *expr, int outer)
+{
+    switch (expr->kind) {
+    case IR_INTEGER:
+        text_format(&report->out, "%lld", (long long)expr->integer);
+        return;
+    case IR_REAL:
+        text_double(&report->out, expr->real);
+        return;
+    case IR_SYMBOL:
+        if (expr->symbol->kind == IR_SYMBOL_DIM)
+            report_dim(report, expr->symbol->name);
+        else
+            text_string(&report->out, expr->symbol->name);
+        return;
+    case IR_LOAD:
+        text_string(&report->out, expr->access.buffer->name);
+        return;
+    case IR_OPERATION:
+        if (expr->operation == OP_CAST)
+            report_expr(report, expr->operands[0], outer);
+        else
+            report_operation(report, expr, outer);
+        return;
     }
 }
 
@@ -149,7 +213,7 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     for (int k = 0; k < buffer->rank; k++) {
         if (k)
             text_string(&report->out, ", ");
-        report_expr(report, buffer->shape[k], false);
+        report_expr(report, buffer->shape[k], 0);
     }
     text_char(&report->out, ']');
 }
@@ -204,12 +268,12 @@ static void report_parameter(struct report *report, int index)
 
 static void report_condition(struct report *report, const struct ir_precondition *precondition)
 {
-    report_expr(report, precondition->condition, false);
+    report_expr(report, precondition->condition, 0);
 }
 
 static void report_text(struct report *report)
 {
-    const struct ir_kernel *ir = report->ir;
+    const struct ir_kernel *ir = report->ir, *demands = report->kernel->default_kernel;
     int listed = 0;
 
     text_format(&report->out, "%s(", report->kernel->function->name);
@@ -225,9 +289,9 @@ static void report_text(struct report *report)
         text_format(&report->out, "%s: ", ir->results.items[i].name);
         report_tensor(report, ir->results.items[i].buffer);
     }
-    for (int i = 0; i < ir->preconditions.count; i++) {
+    for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(&report->out, listed++ ? ", " : "      requires ");
-        report_condition(report, &ir->preconditions.items[i]);
+        report_condition(report, &demands->preconditions.items[i]);
     }
     text_char(&report->out, '\n');
 }
@@ -259,7 +323,7 @@ static void report_print_condition(struct report *report, const void *preconditi
 
 static void report_json(struct report *report)
 {
-    const struct ir_kernel *ir = report->ir;
+    const struct ir_kernel *ir = report->ir, *demands = report->kernel->default_kernel;
     struct text *out = &report->out;
 
     text_string(out, "{\"kernel\": ");
@@ -288,20 +352,24 @@ static void report_json(struct report *report)
         text_format(out, ", \"in_place\": %s}", ir->results.items[i].buffer->role == IR_INOUT ? "true" : "false");
     }
     text_string(out, "], \"requires\": [");
-    for (int i = 0; i < ir->preconditions.count; i++) {
+    for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(out, i ? ", " : "");
-        report_json_string(report, report_print_condition, &ir->preconditions.items[i]);
+        report_json_string(report, report_print_condition, &demands->preconditions.items[i]);
     }
     text_format(out, "], \"graph\": %s}\n", report->kernel->function->is_graph ? "true" : "false");
 }
 
 akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
 {
-    struct report report = {.kernel = kernel, .ir = kernel->general_kernel};
+    struct report report = {.kernel = kernel};
 
-    *text = NULL;
-    if (!report.ir)
+    if (!text)
         return AKG_ERROR_USAGE;
+    *text = NULL;
+    if (!kernel || !kernel->general_kernel ||
+        (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON))
+        return AKG_ERROR_USAGE;
+    report.ir = kernel->general_kernel;
     text_init(&report.out);
     if (format == AKG_FORMAT_JSON)
         report_json(&report);

@@ -12,6 +12,7 @@
 
 #include "../jit/interpreter.h"
 #include "../jit/scalar.h"
+#include "overlap.h"
 
 #define CALL_INLINE_BUFFERS 16
 #define CALL_INLINE_DIMS 48
@@ -242,37 +243,25 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
     return status;
 }
 
-static void run_extent(const akg_tensor *tensor, uintptr_t *low, uintptr_t *high)
-{
-    int64_t first = 0, last = -1;
-    size_t size = akg_dtype_size(tensor->dtype);
-
-    tensor_extent(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor_strides(tensor), &first, &last);
-    *low = (uintptr_t)tensor->data + (uintptr_t)(first * (int64_t)size);
-    *high = (uintptr_t)tensor->data + (uintptr_t)((last + 1) * (int64_t)size);
-}
-
-/* The analyses take distinct buffers for distinct memory, so what is written may overlap nothing else. */
+/* The analyses take distinct elements for distinct memory, so what is written may overlap nothing else. */
 static bool run_check_overlap(struct call_run *run)
 {
     const struct ir_kernel *kernel = run->instance->kernel;
 
     for (int i = 0; i < kernel->buffers.count; i++) {
-        uintptr_t low, high;
-        if (kernel->buffers.items[i]->role == IR_INPUT || kernel->buffers.items[i]->role == IR_TEMPORARY ||
-            run->owned[i] || run->tensors[i]->element_count == 0)
+        const struct ir_buffer *written = kernel->buffers.items[i];
+        if (written->role == IR_INPUT || written->role == IR_TEMPORARY || run->owned[i])
             continue;
-        run_extent(run->tensors[i], &low, &high);
+        if (overlap_within(run->tensors[i])) {
+            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name, written->name);
+            return false;
+        }
         for (int k = 0; k < kernel->buffers.count; k++) {
-            uintptr_t other_low, other_high;
-            if (k == i || run->owned[k] || !run->tensors[k] || run->tensors[k]->element_count == 0)
+            if (k == i || run->owned[k] || !overlap_between(run->tensors[i], run->tensors[k]))
                 continue;
-            run_extent(run->tensors[k], &other_low, &other_high);
-            if (low < other_high && other_low < high) {
-                diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, kernel->buffers.items[i]->span,
-                               kernel->buffers.items[i]->name, kernel->buffers.items[k]->name);
-                return false;
-            }
+            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
+                           kernel->buffers.items[k]->name);
+            return false;
         }
     }
     return true;
@@ -364,7 +353,6 @@ struct call_making {
     struct call_binding *binding;
     struct jit_request request;
     struct arena arena;
-    akg_diagnostics *diagnostics;
 };
 
 static bool call_describe_guarded(struct call_making *making)
@@ -379,7 +367,7 @@ static bool call_describe_guarded(struct call_making *making)
     making->arena.escape = &escape;
     described = arena_array(&making->arena, struct dsl_argument,
                             making->binding->kernel->function->parameter_count + 1);
-    call_describe(making->binding, &making->arena, described, making->diagnostics);
+    call_describe(making->binding, &making->arena, described);
     making->request.arguments = described;
     making->arena.escape = NULL;
     return true;
@@ -392,23 +380,19 @@ akg_status call_instance(struct call_binding *binding, jit_backend backend, bool
 
     *instance = NULL;
     for (int round = 0; !*instance && status == AKG_OK; round++) {
-        struct call_making making = {.binding = binding, .diagnostics = diagnostics};
+        struct call_making making = {.binding = binding};
         if (round > binding->kernel->function->parameter_count + 1)
             return AKG_ERROR_INTERNAL;
-        if (!call_make_key(binding, backend, trust_indices)) {
-            diagnostic_add(diagnostics, MSG_CALL_TOO_MANY, binding->kernel->function->span, "too many",
-                           binding->kernel->function->name, "fewer");
-            return AKG_ERROR_CALL;
-        }
-        making.request = (struct jit_request){.backend = backend,
-                                              .trust_indices = trust_indices,
-                                              .hash = binding->hash,
-                                              .key = binding->key,
-                                              .key_length = binding->key_length};
+        making.request = (struct jit_request){.backend = backend, .trust_indices = trust_indices};
         arena_init(&making.arena, NULL);
-        status = call_describe_guarded(&making)
-                     ? jit_make_instance(binding->kernel, &making.request, instance, diagnostics)
-                     : AKG_ERROR_MEMORY;
+        status = AKG_ERROR_MEMORY;
+        if (call_describe_guarded(&making) &&
+            call_make_key(binding, backend, trust_indices, making.request.arguments)) {
+            making.request.hash = binding->hash;
+            making.request.key = binding->key;
+            making.request.key_length = binding->key_length;
+            status = jit_make_instance(binding->kernel, &making.request, instance, diagnostics);
+        }
         arena_free(&making.arena);
     }
     return status;
@@ -431,43 +415,52 @@ static akg_status call_slow(struct call_binding *binding, const akg_argument *ar
 static akg_status call_finish(struct call_messages *messages, akg_status status,
                               akg_diagnostics **diagnostics)
 {
+    if (status == AKG_OK) {
+        akg_diagnostics_free(messages->list); /* warnings were told by jit_compile */
+        return AKG_OK;
+    }
+    if (!messages->list || diagnostics_lost_some(messages->list))
+        status = AKG_ERROR_MEMORY; /* the call may be wrong as well, but there was no room to say how */
     if (status == AKG_ERROR_MEMORY)
         diagnostic_add(call_list(messages), MSG_MEMORY, (struct span){0});
-    if (status == AKG_OK)
-        akg_diagnostics_free(messages->list); /* warnings were told by jit_compile */
-    else if (messages->list)
+    if (messages->list)
         diagnostics_hand_over(messages->list, diagnostics);
     return status;
+}
+
+static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                           const akg_call_options *options, akg_tensor **outputs)
+{
+    return kernel && (outputs || akg_kernel_output_count(kernel) == 0) &&
+           (!options || jit_backend_is_valid(options->backend)) &&
+           call_arguments_are_there(arguments, argument_count);
 }
 
 akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
                            const akg_call_options *options, akg_tensor **outputs,
                            akg_diagnostics **diagnostics)
 {
-    const akg_argument *inline_arguments[32], **places = inline_arguments;
-    struct call_messages messages = {&kernel->module->source, NULL};
+    struct call_messages messages = {NULL, NULL};
     struct call_binding binding;
     const struct jit_instance *instance = NULL;
-    jit_backend backend = options && options->backend ? options->backend : kernel->module->backend;
     bool trust = options && options->trust_indices;
-    akg_status status = AKG_OK;
+    jit_backend backend;
+    akg_status status;
 
     if (diagnostics)
         *diagnostics = NULL;
-    if (kernel->function->parameter_count > 32) {
-        places = memory_zeroed((size_t)kernel->function->parameter_count, sizeof *places);
-        if (!places)
-            return AKG_ERROR_MEMORY;
-    }
-    binding.kernel = kernel;
-    binding.arguments = places;
-    if (call_bind_fast(&binding, arguments, argument_count) && call_make_key(&binding, backend, trust))
+    if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
+        return AKG_ERROR_USAGE;
+    messages.source = &kernel->module->source;
+    backend = options && options->backend ? options->backend : kernel->module->backend;
+    status = call_begin(&binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
+    if (status == AKG_OK && call_bind_fast(&binding, arguments, argument_count) &&
+        call_make_key(&binding, backend, trust, NULL))
         instance = jit_find_instance(kernel, binding.hash, binding.key, binding.key_length);
-    if (!instance)
+    if (status == AKG_OK && !instance)
         status = call_slow(&binding, arguments, argument_count, backend, trust, &instance, &messages);
     if (status == AKG_OK)
         status = call_execute(&binding, instance, outputs, &messages);
-    if (places != inline_arguments)
-        memory_free(places);
+    call_end(&binding);
     return call_finish(&messages, status, diagnostics);
 }

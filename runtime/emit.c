@@ -123,18 +123,15 @@ static akg_status emit_general(struct emission *emission, struct akg_kernel *ker
 
 static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel)
 {
-    struct call_binding binding = {.kernel = kernel};
+    struct call_binding binding;
     const struct jit_instance *instance;
-    akg_status status;
+    akg_status status = AKG_ERROR_MEMORY;
 
-    binding.arguments =
-        memory_zeroed((size_t)kernel->function->parameter_count + 1, sizeof *binding.arguments);
-    if (!binding.arguments)
-        return AKG_ERROR_MEMORY;
-    status = call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
-                 ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
-                 : AKG_ERROR_CALL;
-    memory_free(binding.arguments);
+    if (call_begin(&binding, kernel))
+        status = call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
+                     ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
+                     : AKG_ERROR_CALL;
+    call_end(&binding);
     return status == AKG_OK ? emit_kernel(emission, instance->kernel) : status;
 }
 

@@ -298,9 +298,9 @@ static void generate_bool(struct generator *g, int depth)
 static void generate_cast(struct generator *g, akg_dtype dtype, int depth)
 {
     struct generate_variable *variable = generate_untyped(g, -1);
+    bool named = generate_chance(g, 15);
 
-    text_format(g->out, generate_chance(g, 85) ? "%s(" : "cast(", akg_dtype_name(dtype));
-    bool as_call = g->out->data[g->out->length - 2] == 't' && g->out->data[g->out->length - 3] == 's';
+    text_format(g->out, "%s(", named ? "cast" : akg_dtype_name(dtype));
     if (variable && generate_chance(g, 30))
         text_string(g->out, variable->name);
     else if (depth > 3 && !generate_tensor(g, AKG_DTYPE_COUNT, false))
@@ -308,7 +308,7 @@ static void generate_cast(struct generator *g, akg_dtype dtype, int depth)
     else
         generate_expression(g, depth > 3 ? generate_tensor(g, AKG_DTYPE_COUNT, false)->dtype : generate_dtype(g),
                             depth + 1);
-    if (as_call)
+    if (named)
         text_format(g->out, ", \"%s\"", akg_dtype_name(dtype));
     text_char(g->out, ')');
 }

@@ -2,10 +2,10 @@
  * test_analysis_random.c: the analyses against brute force.
  *
  * Random small kernels are analysed and then executed, for many small shapes, by an evaluator of this
- * file that knows nothing of the analyses. What must hold: an index said to be inside never leaves; a call is refused only
- * if it would have stopped; a divisor said not to be zero never is; what is not cleared is written before it is
- * read, and outputs are written in full; a read that is warned of comes before any write; a loop that is warned of
- * has two iterations that clash, and one that is passed in silence has none.
+ * file that knows nothing of the analyses. What must hold: an index said to be inside never leaves; a call is
+ * refused only if it would have stopped; a divisor said not to be zero never is; what is not cleared is
+ * written before it is read, and outputs are written in full; a read that is warned of comes before any
+ * write; a loop that is warned of has two iterations that clash, and one that is passed in silence has none.
  *
  * Takes a number of kernels and a first seed; prints a kernel that fails.
  */
@@ -25,7 +25,8 @@ static int pick(int count)
     return (int)((state >> 33) % (uint64_t)count);
 }
 
-#define CHOOSE(...) choose((const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
+#define CHOOSE(...)                                                                                          \
+    choose((const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
 
 static const char *choose(const char *const *texts, size_t count)
 {
@@ -368,7 +369,8 @@ static void put_kernel(struct generator *g)
     text_format(&g->out, "  temporary t: int64[%s]\n", CHOOSE("N", "M", "(N + 2)"));
     text_string(&g->out, "  parameters p, a, s\n  results y, z\n");
     if (pick(3) == 0)
-        text_format(&g->out, "  require assert %s \"text\"\n", CHOOSE("(s > 0)", "(N == M)", "(N >= 2)", "(s < N)"));
+        text_format(&g->out, "  require assert %s \"text\"\n",
+                    CHOOSE("(s > 0)", "(N == M)", "(N >= 2)", "(s < N)"));
     text_string(&g->out, "  body {\n    allocate t\n");
     g->counter = pick(3) == 0;
     g->hinted = pick(3) == 0;
@@ -391,11 +393,11 @@ struct run {
     int64_t values[BUFFERS][ELEMENTS];
     bool written[BUFFERS][ELEMENTS];
     int64_t count[BUFFERS];
-    bool stored[BUFFERS];              /* since its life began */
+    bool stored[BUFFERS];                 /* since its life began */
     bool first_read_late[BUFFERS][LINES]; /* the first read of the statement came after some write */
     bool was_read[BUFFERS][LINES];
     int steps;
-    const char *wrong; /* a broken promise */
+    const char *wrong;            /* a broken promise */
     const struct ir_stmt *hinted; /* this loop's iterations are watched */
     int64_t iteration;
     bool watching, clash;
@@ -480,7 +482,8 @@ static bool operate(struct run *run, const struct ir_expr *expr, int64_t *out)
     for (int k = 1; k < expr->count; k++)
         if (!evaluate(run, expr->operands[k], &values[k].i))
             return false;
-    if (!scalar_apply(expr->operation, expr->dtype, expr->operands[expr->count - 1]->dtype, values, &result)) {
+    if (!scalar_apply(expr->operation, expr->dtype, expr->operands[expr->count - 1]->dtype, values,
+                      &result)) {
         if (!expr->checked)
             run->wrong = "a divisor said not to be zero is";
         *out = 0;
@@ -674,7 +677,8 @@ static const char *check_warnings(const struct run *run, const akg_diagnostics *
 }
 
 /* False for a shape that cannot be called. */
-static bool prepare(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted, const int64_t *shape)
+static bool prepare(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted,
+                    const int64_t *shape)
 {
     memset(run, 0, sizeof *run);
     run->kernel = kernel;
@@ -685,7 +689,8 @@ static bool prepare(struct run *run, struct ir_kernel *kernel, const struct ir_s
     return shape_buffers(run);
 }
 
-static bool clashes(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted, const int64_t *shape)
+static bool clashes(struct run *run, struct ir_kernel *kernel, const struct ir_stmt *hinted,
+                    const int64_t *shape)
 {
     if (!prepare(run, kernel, hinted, shape))
         return false;
@@ -798,7 +803,8 @@ static const char *test_kernel(struct arena *arena, const char *source, akg_diag
         ++*(kernel->buffers.items[b]->clear ? &tally.cleared : &tally.kept);
     struct ir_stmt *hinted = find_hinted(kernel->body);
     for (int64_t shape = 0; shape < 256 && !wrong; shape++) {
-        int64_t values[] = {shape % 4 + (shape % 4 == 3), shape / 4 % 4, shape / 16 % 4, attributes[shape / 64]};
+        int64_t values[] = {shape % 4 + (shape % 4 == 3), shape / 4 % 4, shape / 16 % 4,
+                            attributes[shape / 64]};
         wrong = run_shape(&run, kernel, diagnostics, hinted, values, &clash);
     }
     int warned = hinted ? warned_loop(diagnostics, hinted) : 0;
@@ -864,6 +870,7 @@ int main(int count, char **arguments)
            tally.proved, tally.preconditions, tally.elements, tally.cleared, tally.kept, tally.read_warnings,
            tally.clashes, tally.silent);
     if (kernels >= 100)
-        CHECK(tally.proved && tally.preconditions && tally.elements && tally.cleared && tally.kept && tally.clashes);
+        CHECK(tally.proved && tally.preconditions && tally.elements && tally.cleared && tally.kept &&
+              tally.clashes);
     return check_done();
 }
