@@ -97,6 +97,23 @@ char *text_take(struct text *text)
     return data;
 }
 
+const char *text_into_arena(struct text *text, struct arena *arena)
+{
+    jmp_buf *outer = arena->escape, here;
+    if (setjmp(here)) {
+        text_free(text);
+        arena->escape = outer;
+        longjmp(*outer, 1);
+    }
+    arena->escape = &here;
+    if (text->failed)
+        longjmp(here, 1);
+    const char *copy = arena_copy(arena, text->length ? text->data : "", text->length);
+    arena->escape = outer;
+    text_free(text);
+    return copy;
+}
+
 /* ---- UTF-8 and JSON ------------------------------------------------------ */
 
 int text_utf8(const char *bytes, size_t length, uint32_t *code)

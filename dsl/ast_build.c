@@ -68,6 +68,8 @@ static bool build_reserved_error(struct parser *p, const struct token *token)
 
     if (token->kind != RESERVED)
         return false;
+    if ((token->text[0] == 'e' || token->text[0] == 'f') && akg_diagnostics_error_count(p->diagnostics))
+        return true; /* except and finally: the try was reported */
     quoted = arena_format(p->arena, "'%.*s'", token->length, token->text);
     entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, token->span, quoted);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -712,7 +714,10 @@ void build_top_statement(struct parser *p, struct ast_stmt *stmt)
 void build_refuse_top(struct parser *p, struct ast_stmt *stmt)
 {
     struct diagnostic_entry *entry = diagnostic_add(p->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
-    diagnostic_note(entry, "help: put the statement into a function: def name(...):");
+    if (stmt->kind == AST_IF)
+        diagnostic_note(entry, "help: the file is not run from top to bottom; remove it, or put it into a function");
+    else
+        diagnostic_note(entry, "help: put the statement into a function: def name(...):");
 }
 
 struct ast_stmt *build_refuse_nested(struct parser *p, struct span span)

@@ -283,8 +283,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index, 
                                                    : AKG_FLOAT64;
         row.attribute = ir_symbol_new(e->kernel, IR_SYMBOL_ATTRIBUTE, parameter->name, dtype);
         row.attribute->span = parameter->span;
-        if (row.attribute->index < 64)
-            e->attribute_parameter[row.attribute->index] = index;
+        e->attribute_parameter[row.attribute->index] = index;
         value = value_of(given.kind == DSL_INT    ? VALUE_INT
                          : given.kind == DSL_BOOL ? VALUE_SCALAR
                                                   : VALUE_FLOAT,
@@ -421,6 +420,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     e->general = general;
     e->result = result;
     e->kernel = ir_kernel_new(arena, function->name);
+    e->attribute_parameter = arena_array(arena, int, function->parameter_count + 1);
     e->tail = &e->kernel->body;
     e->frame = frame;
     frame->function = function;

@@ -83,7 +83,7 @@ struct elaborator {
     bool general;
     int errors;
     struct elaborate_result *result;
-    int attribute_parameter[64]; /* attribute symbol index -> parameter index */
+    int *attribute_parameter; /* attribute symbol index -> parameter index */
     int loops;                   /* around the statement, in all copies */
     int conditions;
     struct slice_loop *slices;   /* NULL outside an assignment to a slice */

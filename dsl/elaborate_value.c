@@ -18,15 +18,10 @@ const char *elaborate_number(struct elaborator *e, int64_t number)
 const char *elaborate_source(struct elaborator *e, const struct ast_expr *expr)
 {
     struct text text;
-    const char *copy;
 
     text_init(&text);
     ast_print_expr(&text, expr);
-    if (text.failed)
-        longjmp(*e->arena->escape, 1);
-    copy = arena_copy(e->arena, text.data ? text.data : "", text.length);
-    text_free(&text);
-    return copy;
+    return text_into_arena(&text, e->arena);
 }
 
 struct value value_int(struct elaborator *e, int64_t integer)
@@ -265,8 +260,7 @@ struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype
             const char *shown;
             text_init(&number);
             text_double(&number, value.expr->real);
-            shown = arena_copy(e->arena, number.data ? number.data : "", number.length);
-            text_free(&number);
+            shown = text_into_arena(&number, e->arena);
             message = elaborate_error(e, MSG_FLOAT_TO_INT, span, shown, type_text(&e->types, type));
         } else {
             message = elaborate_error(e, MSG_FLOAT_TO_INT, span, "here", type_text(&e->types, type));

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "elaborate.h"
+#include "foreign.h"
 #include "parse.h"
 
 #define NAMES_BUCKETS 64 /* grows with the function */
@@ -20,6 +22,7 @@ struct names_entry {
     struct ast_binding *current; /* what it means here, or NULL */
     struct ast_binding *ended;   /* the last meaning whose block is over */
     struct span assigned;        /* first assignment anywhere in the function; line 0: none */
+    bool refused;                /* said once that it means nothing: once is enough */
     struct names_entry *next;
 };
 
@@ -37,7 +40,8 @@ struct names {
     struct names_scope *scope;
     struct names_entry **buckets;
     int bucket_count, entry_count;
-    int loops; /* loops around the statement */
+    int loops;                      /* loops around the statement */
+    const struct ast_expr *written; /* the name that the statement writes to or returns */
 };
 
 static void names_block(struct names *names, struct ast_stmt *first);
@@ -151,21 +155,18 @@ static struct ast_binding *names_join(struct names *names, struct ast_binding *p
 
 /* ---- names that are not there --------------------------------------------- */
 
-static const char *names_suggest(struct names *names, const char *name, bool tensors_only)
+static const char *names_suggest(struct names *names, const char *name)
 {
     LIST(const char *) candidates = {0};
-    const char *nearest;
 
     for (int i = 0; i < names->bucket_count; i++)
         for (struct names_entry *entry = names->buckets[i]; entry; entry = entry->next)
             if (entry->current && candidates.count < 2000)
                 list_push(names->arena, &candidates, entry->name);
-    if (!tensors_only)
-        for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
-            if (builtin_name(i))
-                list_push(names->arena, &candidates, builtin_name(i));
-    nearest = spelling_nearest(name, candidates.items, candidates.count);
-    return nearest;
+    for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
+        if (builtin_name(i))
+            list_push(names->arena, &candidates, builtin_name(i));
+    return spelling_nearest(name, candidates.items, candidates.count);
 }
 
 /* The one output that nothing was written to yet, if there is exactly one. */
@@ -185,31 +186,26 @@ static struct ast_binding *names_unwritten_output(struct names *names)
     return found;
 }
 
-static void names_refuse(struct names *names, struct ast_expr *expr)
+/* A statement that could not be read may have declared it. */
+static bool names_is_damaged(const struct names *names, const char *name)
 {
-    struct names_entry *entry = names_entry(names, expr->text);
-    struct diagnostic_entry *message;
-    const char *nearest;
-    struct ast_binding *output;
+    for (int i = 0; i < names->module->damaged.count; i++)
+        if (strcmp(names->module->damaged.items[i], name) == 0)
+            return true;
+    return false;
+}
 
-    if (names->function)
-        names->function->broken = true;
-    if (entry->ended) {
-        message = diagnostic_add(names->diagnostics, MSG_OUT_OF_SCOPE, expr->span, expr->text);
-        diagnostic_note(message, "note: it was declared on line %d, in a block that is over",
-                        entry->ended->span.line);
-        diagnostic_note(message, "help: assign '%s' before that block starts", expr->text);
-        return;
-    }
-    if (entry->assigned.line) {
-        message = diagnostic_add(names->diagnostics, MSG_USED_BEFORE_DECLARATION, expr->span, expr->text);
-        diagnostic_note(message, "note: it is first assigned on line %d", entry->assigned.line);
-        return;
-    }
-    message = diagnostic_add(names->diagnostics, MSG_UNDEFINED_NAME, expr->span, expr->text);
-    nearest = names_suggest(names, expr->text, false);
-    output = nearest ? NULL : names_unwritten_output(names);
-    if (nearest) {
+static void names_refuse_unknown(struct names *names, const struct ast_expr *expr)
+{
+    struct diagnostic_entry *message =
+        diagnostic_add(names->diagnostics, MSG_UNDEFINED_NAME, expr->span, expr->text);
+    const struct foreign_name *foreign = foreign_find(expr->text);
+    const char *nearest = foreign ? foreign->right : names_suggest(names, expr->text);
+    struct ast_binding *output = expr == names->written ? names_unwritten_output(names) : NULL;
+
+    if (foreign && foreign->help) {
+        diagnostic_note(message, "help: %s", foreign->help);
+    } else if (nearest) {
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
         diagnostic_fix(message, "%s", nearest);
     } else if (output) {
@@ -218,12 +214,94 @@ static void names_refuse(struct names *names, struct ast_expr *expr)
     }
 }
 
+static void names_refuse(struct names *names, struct ast_expr *expr)
+{
+    struct names_entry *entry = names_entry(names, expr->text);
+    struct diagnostic_entry *message;
+
+    if (names->function)
+        names->function->broken = true;
+    if (entry->refused || names_is_damaged(names, expr->text))
+        return;
+    entry->refused = true;
+    if (entry->ended) {
+        message = diagnostic_add(names->diagnostics, MSG_OUT_OF_SCOPE, expr->span, expr->text);
+        diagnostic_note(message, "note: it was declared on line %d, in a block that is over",
+                        entry->ended->span.line);
+        diagnostic_note(message, "help: assign '%s' before that block starts", expr->text);
+    } else if (entry->assigned.line) {
+        message = diagnostic_add(names->diagnostics, MSG_USED_BEFORE_DECLARATION, expr->span, expr->text);
+        diagnostic_note(message, "note: it is first assigned on line %d", entry->assigned.line);
+        diagnostic_note(message, "help: move that statement up, before this one");
+    } else {
+        names_refuse_unknown(names, expr);
+    }
+}
+
+/* np.exp: the member alone is often what is meant. */
+static void names_refuse_module(struct names *names, const struct ast_expr *member)
+{
+    struct diagnostic_entry *message =
+        diagnostic_add(names->diagnostics, MSG_MODULE_NAME, member->a->span, member->a->text);
+    const struct foreign_name *foreign = foreign_find(member->text);
+    const char *right = builtin_find(member->text) ? member->text : foreign ? foreign->right : NULL;
+
+    if (right)
+        diagnostic_note(message, "help: write '%s'", right);
+    else if (foreign)
+        diagnostic_note(message, "help: %s", foreign->help);
+    else
+        diagnostic_note(message, "help: scalar functions are called by name: exp(x[i]); all else is written as loops");
+    if (names->function)
+        names->function->broken = true;
+}
+
 /* ---- expressions ------------------------------------------------------------ */
+
+/* What a constant of the file can be made of. */
+static bool names_is_constant(const struct ast_expr *expr)
+{
+    int builtin = expr->kind == AST_CALL && expr->a->kind == AST_NAME ? builtin_find(expr->a->text) : BUILTIN_NONE;
+
+    switch (expr->kind) {
+    case AST_CALL:
+        if (!builtin_is_dtype(builtin) && !builtin_is_operation(builtin) && builtin != BUILTIN_INT &&
+            builtin != BUILTIN_FLOAT)
+            return false;
+        break;
+    case AST_SUBSCRIPT:
+    case AST_ATTRIBUTE:
+    case AST_SLICE:
+    case AST_STARRED:
+    case AST_KEYWORD:
+        return false;
+    default:
+        if ((expr->a && !names_is_constant(expr->a)) || (expr->b && !names_is_constant(expr->b)) ||
+            (expr->condition && !names_is_constant(expr->condition)))
+            return false;
+    }
+    for (int i = 0; i < expr->count; i++)
+        if (!names_is_constant(expr->items[i]))
+            return false;
+    return true;
+}
+
+/* At the top level anything may be assigned, as long as nobody needs it. */
+static void names_refuse_constant(struct names *names, const struct ast_binding *constant)
+{
+    struct diagnostic_entry *message =
+        diagnostic_add(names->diagnostics, MSG_BAD_CONSTANT, constant->value->span, constant->name);
+    diagnostic_note(message, "help: a constant of the file is a number, a bool, a string or a tuple of them");
+    if (names->function)
+        names->function->broken = true;
+}
 
 static void names_use(struct names *names, struct ast_expr *expr)
 {
     struct names_entry *entry = names_entry(names, expr->text);
 
+    if (entry->current && entry->current->kind == AST_BINDING_CONSTANT && !names_is_constant(entry->current->value))
+        names_refuse_constant(names, entry->current);
     if (entry->current) {
         expr->binding = names_join(names, entry->current);
         expr->binding->uses++;
@@ -274,6 +352,11 @@ static void names_expr(struct names *names, struct ast_expr *expr)
         names_expr(names, expr->a);
         return;
     case AST_ATTRIBUTE:
+        if (expr->a->kind == AST_NAME && !names_entry(names, expr->a->text)->current &&
+            foreign_is_module(expr->a->text)) {
+            names_refuse_module(names, expr);
+            return;
+        }
         names_expr(names, expr->a);
         names_parameter_use(expr->a, true);
         return;
@@ -350,11 +433,16 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
             names_assign(names, stmt, target->items[i], true);
         return;
     case AST_SUBSCRIPT:
+        names->written = target->a;
         names_expr(names, target);
+        names->written = NULL;
         return;
     default:
         message = diagnostic_add(names->diagnostics, MSG_ASSIGN_TARGET, target->span);
-        diagnostic_note(message, "help: assign to a name or to an element: name = ... or y[i] = ...");
+        if (target->kind == AST_CALL)
+            diagnostic_note(message, "help: elements are written with brackets: y[i] = ...");
+        else
+            diagnostic_note(message, "help: assign to a name or to an element: name = ... or y[i] = ...");
         names->function->broken = true;
     }
 }
@@ -394,7 +482,8 @@ static void names_loop_target(struct names *names, struct ast_expr *target)
         return;
     }
     names->function->broken = true;
-    diagnostic_add(names->diagnostics, MSG_LOOP_TARGET, target->span);
+    diagnostic_note(diagnostic_add(names->diagnostics, MSG_LOOP_TARGET, target->span),
+                    "help: write for i in ..., and use i in the body");
 }
 
 static void names_for(struct names *names, struct ast_stmt *stmt)
@@ -488,14 +577,17 @@ static void names_statement(struct names *names, struct ast_stmt *stmt)
         names_expr(names, stmt->message);
         break;
     case AST_RETURN:
+        names->written = stmt->value;
         names_expr(names, stmt->value);
+        names->written = NULL;
         break;
     case AST_BREAK:
     case AST_CONTINUE:
         if (names->loops == 0) {
             names->function->broken = true;
-            diagnostic_add(names->diagnostics, MSG_BREAK_OUTSIDE, stmt->span,
-                           stmt->kind == AST_BREAK ? "break" : "continue");
+            diagnostic_note(diagnostic_add(names->diagnostics, MSG_BREAK_OUTSIDE, stmt->span,
+                                           stmt->kind == AST_BREAK ? "break" : "continue"),
+                            "help: it stands in the body of a for or while; remove it here");
         }
         break;
     case AST_PASS:
@@ -552,6 +644,26 @@ static bool names_is_type_variable(const char *name)
     return name[0] == 'T' && strspn(name + 1, "0123456789'") == strlen(name + 1);
 }
 
+static void names_refuse_annotation(struct names *names, const struct ast_expr *base)
+{
+    struct diagnostic_entry *message;
+    const char *dtypes[AKG_DTYPE_COUNT], *nearest = NULL, *shown = base->kind == AST_NAME ? base->text : "this";
+
+    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
+        dtypes[i] = dtype_table[i].name;
+    if (base->kind == AST_NAME)
+        nearest = spelling_nearest(base->text, dtypes, AKG_DTYPE_COUNT);
+    message = diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, base->span, shown);
+    if (nearest) {
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+        diagnostic_fix(message, "%s", nearest);
+    } else {
+        diagnostic_note(message, "help: write a dtype (float32), a dtype with dims (float32[M, N]), or int, float, "
+                                 "bool, str, tuple for an attribute; or nothing, for any tensor");
+    }
+    names->function->broken = true;
+}
+
 static void names_annotation(struct names *names, struct ast_expr *annotation)
 {
     struct ast_expr *base = annotation->kind == AST_SUBSCRIPT ? annotation->a : annotation;
@@ -561,18 +673,33 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
         names_annotation(names, annotation->b);
         return;
     }
-    if (base->kind == AST_NAME && !names_is_type_variable(base->text)) {
-        base->builtin = builtin_find(base->text);
-        if (!base->builtin || (builtin_is_operation(base->builtin))) {
-            struct diagnostic_entry *message = diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, base->span);
-            diagnostic_note(message, "help: write a dtype (float32), a dtype with dims (float32[M, N]), or int, "
-                                     "float, bool, str, tuple for an attribute");
-            names->function->broken = true;
-        }
+    if (base->kind == AST_NONE)
+        return;
+    if (base->kind != AST_NAME || !names_is_type_variable(base->text)) {
+        int builtin = base->kind == AST_NAME ? builtin_find(base->text) : BUILTIN_NONE;
+        base->builtin = builtin;
+        if (!builtin_is_dtype(builtin) && builtin != BUILTIN_INT && builtin != BUILTIN_FLOAT &&
+            builtin != BUILTIN_STR && builtin != BUILTIN_TUPLE)
+            names_refuse_annotation(names, base);
     }
     if (annotation->kind == AST_SUBSCRIPT)
         for (int i = 0; i < annotation->count; i++)
             names_expr(names, annotation->items[i]);
+}
+
+static void names_default(struct names *names, const struct ast_parameter *parameter)
+{
+    size_t errors = akg_diagnostics_error_count(names->diagnostics);
+    struct diagnostic_entry *message;
+    struct dsl_argument constant;
+
+    names_expr(names, parameter->initial);
+    if (akg_diagnostics_error_count(names->diagnostics) != errors ||
+        elaborate_constant(names->arena, parameter->initial, &constant))
+        return;
+    message = diagnostic_add(names->diagnostics, MSG_BAD_DEFAULT, parameter->initial->span, parameter->name);
+    diagnostic_note(message, "help: write a number, True or False, a string, None, or a tuple of integers");
+    names->function->broken = true;
 }
 
 static void names_parameters(struct names *names, struct ast_function *function)
@@ -582,14 +709,18 @@ static void names_parameters(struct names *names, struct ast_function *function)
     for (int i = 0; i < function->parameter_count; i++) {
         struct ast_parameter *parameter = &function->parameters[i];
         if (parameter->initial)
-            names_expr(names, parameter->initial);
+            names_default(names, parameter);
         if (names_entry(names, parameter->name)->current &&
             names_entry(names, parameter->name)->current->kind == AST_BINDING_PARAMETER) {
-            diagnostic_add(names->diagnostics, MSG_DUPLICATE_PARAMETER, parameter->span, parameter->name);
+            struct diagnostic_entry *message =
+                diagnostic_add(names->diagnostics, MSG_DUPLICATE_PARAMETER, parameter->span, parameter->name);
+            diagnostic_note(message, "help: rename one of them");
             function->broken = true;
         }
         if (defaults && !parameter->initial && !parameter->variadic) {
-            diagnostic_add(names->diagnostics, MSG_PARAMETER_ORDER, parameter->span, parameter->name);
+            struct diagnostic_entry *message =
+                diagnostic_add(names->diagnostics, MSG_PARAMETER_ORDER, parameter->span, parameter->name);
+            diagnostic_note(message, "help: move it before those with a default, or give it one");
             function->broken = true;
         }
         defaults |= parameter->initial != NULL;
@@ -634,13 +765,18 @@ static void names_top_statement(struct names *names, struct ast_stmt *stmt)
     if (stmt->kind == AST_EXPRESSION && stmt->value->kind == AST_STRING)
         return;
     if (stmt->kind == AST_ASSIGN && stmt->target->kind == AST_NAME) {
-        names_expr(names, stmt->value);
+        if (names_is_constant(stmt->value))
+            names_expr(names, stmt->value);
         binding = names_declare(names, AST_BINDING_CONSTANT, stmt->target->text, stmt->target->span);
         binding->value = stmt->value;
         return;
     }
     message = diagnostic_add(names->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
-    diagnostic_note(message, "help: put the statement into a function: def name(...):");
+    if (stmt->kind == AST_EXPRESSION && stmt->value->kind == AST_CALL)
+        diagnostic_note(message, "help: the file is not run from top to bottom; a kernel is called by akgrun run, or "
+                                 "from C");
+    else
+        diagnostic_note(message, "help: put the statement into a function: def name(...):");
 }
 
 void names_resolve(struct arena *arena, struct ast_module *module, akg_diagnostics *diagnostics)
@@ -657,6 +793,7 @@ void names_resolve(struct arena *arena, struct ast_module *module, akg_diagnosti
             struct diagnostic_entry *message =
                 diagnostic_add(diagnostics, MSG_DUPLICATE_FUNCTION, function->span, function->name);
             diagnostic_note(message, "note: the first is on line %d", entry->current->span.line);
+            diagnostic_note(message, "help: rename one of them");
             function->broken = true;
             continue;
         }

@@ -129,8 +129,8 @@ typedef struct akg_tensor akg_tensor;
 #define AKG_MAX_RANK 16
 
 /* A new zero-filled C-contiguous tensor, data aligned to 64 bytes. rank 0 is a
- * scalar; a dim may be 0. AKG_ERROR_USAGE: negative dim, rank out of
- * 0..AKG_MAX_RANK, bad dtype, or a size over PTRDIFF_MAX. */
+ * scalar; a dim may be 0. AKG_ERROR_USAGE: a dim that is negative or over 2^40, rank
+ * out of 0..AKG_MAX_RANK, bad dtype, or a size over PTRDIFF_MAX. */
 AKG_API akg_status akg_tensor_create(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
 
 /* A tensor over the caller's memory, without a copy. `data` must be aligned to

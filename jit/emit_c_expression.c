@@ -72,6 +72,14 @@ struct emit_value emit_shallow(struct emitter *emitter, const struct ir_expr *ex
     return value.depth < EMIT_DEEPEST_OPERAND ? value : emit_hoist(emitter, expr->dtype, value);
 }
 
+static struct emit_value truth(int depth, const char *text, enum emit_precedence precedence)
+{
+    struct emit_value value = emit_made(depth, text, precedence);
+    value.bits = 1;
+    value.nonnegative = true;
+    return value;
+}
+
 /* ---- constants ------------------------------------------------------------------ */
 
 static const char *float_text(struct emitter *emitter, double number, bool single)
@@ -255,7 +263,7 @@ static struct emit_value load_value(struct emitter *emitter, const struct ir_exp
     struct emit_value value = emit_access(emitter, &expr->access);
     akg_dtype dtype = expr->dtype;
     if (dtype == AKG_BOOL) /* any byte that is not zero is true */
-        return emit_made(value.depth, arena_format(&emitter->arena, "%s != 0", value.text), EMIT_EQUAL);
+        return truth(value.depth, arena_format(&emitter->arena, "%s != 0", value.text), EMIT_EQUAL);
     if (dtype_is_half(dtype)) {
         struct emit_value wide = emit_call(
             emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &value);
@@ -345,9 +353,8 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
                                          struct emit_value value)
 {
     if (to == AKG_BOOL)
-        return emit_made(value.depth + 1,
-                         arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)),
-                         EMIT_EQUAL);
+        return truth(value.depth + 1,
+                     arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)), EMIT_EQUAL);
     if (dtype_is_half(to))
         return rounded_to_half(emitter, to, half_from(to, from == AKG_FLOAT64 ? "double" : "float"), value);
     if (dtype_is_float(to)) {
@@ -362,7 +369,8 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
     struct emit_value call = emit_call(
         emitter, arena_format(&emitter->arena, "akg_double_to_%s", dtype_table[to].name), 1, &value);
     if (to == AKG_UINT8 || to == AKG_UINT16) /* the function's type is unsigned int */
-        call = emit_made(call.depth, arena_format(&emitter->arena, "(int)%s", call.text), EMIT_UNARY);
+        call = emit_made(call.depth,
+                         arena_format(&emitter->arena, "(%s)%s", dtype_table[to].c_storage, call.text), EMIT_UNARY);
     call.bits = emit_dtype_bits(to);
     call.nonnegative = !dtype_is_signed(to);
     return call;
@@ -389,14 +397,6 @@ struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype fro
 }
 
 /* ---- truth ---------------------------------------------------------------------------- */
-
-static struct emit_value truth(int depth, const char *text, enum emit_precedence precedence)
-{
-    struct emit_value value = emit_made(depth, text, precedence);
-    value.bits = 1;
-    value.nonnegative = true;
-    return value;
-}
 
 static struct emit_value comparison(struct emitter *emitter, const struct ir_expr *expr,
                                     const struct emit_value *operands)

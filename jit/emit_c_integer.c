@@ -365,9 +365,7 @@ static struct emit_value bitwise(struct emitter *emitter, enum operation operati
 
 static struct emit_value complement(struct emitter *emitter, akg_dtype dtype, struct emit_value operand)
 {
-    bool is_truth =
-        operand.precedence >= EMIT_OR && operand.precedence <= EMIT_LESS && operand.precedence != EMIT_BITS;
-    if (is_truth && dtype != AKG_BOOL) /* of a cast to an integer; gcc takes ~ of it for a slip */
+    if (dtype != AKG_BOOL && operand.bits <= 1 && operand.nonnegative) /* gcc takes ~ of a truth for a slip */
         operand = emit_hoist(emitter, dtype, operand);
     const char *text = arena_format(&emitter->arena, "%s%s", dtype == AKG_BOOL ? "!" : "~",
                                     emit_operand(emitter, operand, EMIT_UNARY));

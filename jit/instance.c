@@ -45,7 +45,7 @@ static akg_status instance_build(struct instance_making *making)
         return AKG_OK;
     }
     if (!result.kernel)
-        return AKG_ERROR_CALL;
+        return diagnostics_tell_of_bug(making->diagnostics) ? AKG_ERROR_INTERNAL : AKG_ERROR_CALL;
     instance->kernel = result.kernel;
     sites_number(instance->kernel, &instance->sites);
     instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
@@ -55,6 +55,7 @@ static akg_status instance_build(struct instance_making *making)
     instance->backend = making->request->backend;
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
+    diagnostics_set_escape(making->diagnostics, NULL);
     return pipeline_generate(instance->kernel, making->request->trust_indices, &instance->code, making->diagnostics);
 }
 

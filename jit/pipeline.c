@@ -59,15 +59,17 @@ akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices,
 {
     struct emit_c_options options = {.entry = PIPELINE_ENTRY, .trust_indices = trust_indices};
     struct text source, complaint;
-    bool good;
+    akg_status status = AKG_ERROR_MEMORY;
 
     text_init(&source);
     text_init(&complaint);
-    good = emit_c(&source, kernel, &options, &complaint);
-    /* messages may escape: neither text is to be held by then */
-    const char *text = text_into_arena(&source, kernel->arena), *why = text_into_arena(&complaint, kernel->arena);
-    if (good)
-        return backend_tcc_compile(text, PIPELINE_ENTRY, code, diagnostics);
-    diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, why);
-    return AKG_ERROR_INTERNAL;
+    if (!emit_c(&source, kernel, &options, &complaint)) {
+        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
+        status = AKG_ERROR_INTERNAL;
+    } else if (!source.failed) {
+        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, code, diagnostics);
+    }
+    text_free(&source);
+    text_free(&complaint);
+    return status;
 }

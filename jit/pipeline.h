@@ -14,7 +14,7 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree, con
                          const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
                          akg_diagnostics *diagnostics);
 
-/* analysed kernel -> machine code. */
+/* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no escape. */
 akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
                              akg_diagnostics *diagnostics);
 

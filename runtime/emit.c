@@ -110,10 +110,8 @@ static akg_status emit_general(struct emission *emission, struct akg_kernel *ker
 
     if (!general)
         return AKG_ERROR_PROGRAM;
-    if (setjmp(escape)) {
-        emission->arena.escape = NULL;
+    if (setjmp(escape))
         return AKG_ERROR_MEMORY;
-    }
     /* sites_number works in the kernel's arena, which is the module's; that module is ours alone */
     general->arena->escape = &escape;
     sites_number(general, &sites);
@@ -166,7 +164,7 @@ static akg_status emit_back_end(struct emission *emission, akg_diagnostics **dia
     return status;
 }
 
-static bool emit_read(struct emission *emission)
+static akg_status emit_read(struct emission *emission)
 {
     struct dsl_source file = {0};
     jmp_buf escape;
@@ -175,7 +173,7 @@ static bool emit_read(struct emission *emission)
     if (setjmp(escape)) {
         emission->arena.escape = NULL;
         diagnostics_set_escape(emission->diagnostics, NULL);
-        return false;
+        return AKG_ERROR_MEMORY;
     }
     emission->arena.escape = &escape;
     diagnostics_set_escape(emission->diagnostics, &escape);
@@ -184,24 +182,49 @@ static bool emit_read(struct emission *emission)
     diagnostics_set_escape(emission->diagnostics, NULL);
     emission->source.text = file.text;
     emission->source.length = file.length;
-    return good;
+    return good ? AKG_OK : AKG_ERROR_IO;
 }
 
 /* The text, from the file if need be, and a list of messages that can show it. */
 static akg_status emit_open(struct emission *emission)
 {
     const char *name = emission->source.name;
+    akg_status status;
 
     if (!emission->source.text) {
         emission->diagnostics = diagnostics_create(name, NULL, 0);
         if (!emission->diagnostics)
             return AKG_ERROR_MEMORY;
-        if (!emit_read(emission))
-            return akg_diagnostics_error_count(emission->diagnostics) ? AKG_ERROR_IO : AKG_ERROR_MEMORY;
+        status = emit_read(emission);
+        if (status != AKG_OK)
+            return status;
         akg_diagnostics_free(emission->diagnostics);
     }
     emission->diagnostics = diagnostics_create(name, emission->source.text, emission->source.length);
     return emission->diagnostics ? AKG_OK : AKG_ERROR_MEMORY;
+}
+
+/* Hands out the messages of the compile, or, where there are some, those of what came after it. */
+static akg_status emit_finish(struct emission *emission, akg_status status, akg_diagnostics *compiled,
+                              akg_diagnostics **diagnostics)
+{
+    akg_diagnostics *own = emission->diagnostics;
+
+    if (status != AKG_OK && own && diagnostics_lost_some(own))
+        status = AKG_ERROR_MEMORY; /* there was no room to say what is wrong */
+    if (status == AKG_ERROR_MEMORY && akg_diagnostics_error_count(compiled) == 0)
+        diagnostic_add(own, MSG_MEMORY, (struct span){0});
+    if (own && (!compiled || akg_diagnostics_count(own) > 0)) {
+        akg_diagnostics_free(compiled);
+        diagnostics_hand_over(own, diagnostics);
+        return status;
+    }
+    akg_diagnostics_free(own);
+    if (diagnostics)
+        *diagnostics = compiled;
+    else
+        akg_diagnostics_free(compiled);
+    return status;
 }
 
 akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
@@ -217,9 +240,12 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
 
     if (diagnostics)
         *diagnostics = NULL;
-    if (!source || !text || (!source->text && !source->name))
+    if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
+    if (!source || (!source->text && !source->name) || (unsigned)stage > AKG_STAGE_CANONICAL ||
+        (argument_count && !kernel_name) || !call_arguments_are_there(arguments, argument_count))
+        return AKG_ERROR_USAGE;
     emission.source = *source;
     if (!source->name)
         emission.source.name = "<text>";
@@ -230,17 +256,8 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
         status = stage == AKG_STAGE_IR || stage == AKG_STAGE_C ? emit_back_end(&emission, &compiled)
                                                                : emit_front_end(&emission);
     arena_free(&emission.arena);
-    if (!emission.diagnostics)
-        return AKG_ERROR_MEMORY;
-    if (compiled && diagnostics && akg_diagnostics_count(emission.diagnostics) == 0) {
-        *diagnostics = compiled;
-        akg_diagnostics_free(emission.diagnostics);
-    } else {
-        akg_diagnostics_free(compiled);
-        diagnostics_hand_over(emission.diagnostics, diagnostics);
-    }
     if (status == AKG_OK && !(*text = text_take(&emission.out)))
         status = AKG_ERROR_MEMORY;
     text_free(&emission.out);
-    return status;
+    return emit_finish(&emission, status, compiled, diagnostics);
 }

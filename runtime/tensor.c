@@ -33,7 +33,7 @@ bool tensor_size_is_valid(akg_dtype dtype, int rank, const int64_t *shape, int64
     int64_t bytes = dtype_table[dtype].size, count = 1;
     for (int axis = 0; axis < rank; axis++) {
         int64_t dim = shape[axis];
-        if (dim < 0 || __builtin_mul_overflow(bytes, dim ? dim : 1, &bytes))
+        if (dim < 0 || dim > TENSOR_MAX_EXTENT || __builtin_mul_overflow(bytes, dim ? dim : 1, &bytes))
             return false;
         count *= dim;
     }
