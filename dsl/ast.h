@@ -150,6 +150,7 @@ struct ast_function {
     int slot_count;
     bool is_graph;               /* its body only calls kernels of the file (or is a bprop) */
     bool is_helper;              /* returns a scalar: called by kernels, no kernel itself */
+    bool is_called;              /* by another function, or by itself */
     bool broken;                 /* has errors: not to be elaborated */
     bool damaged;                /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */

@@ -47,7 +47,10 @@ static void structure_returns(struct structure *s, struct ast_function *function
             function->result_at = stmt;
         } else if (stmt->kind == AST_RETURN) {
             struct diagnostic_entry *message = diagnostic_add(s->diagnostics, MSG_RETURN_PLACE, stmt->span);
-            diagnostic_note(message, "help: to leave a loop, write break");
+            if (stmt->next)
+                diagnostic_note(message, "note: the statement on line %d would never be reached", stmt->next->span.line);
+            diagnostic_note(message, last ? "help: indent it as the body of the function; to leave a loop, write break"
+                                          : "help: move it behind the statements that follow it");
             function->broken = true;
         } else if (stmt->kind == AST_IF) {
             /* `if c: return a` with more behind it: that is the other side */
@@ -181,13 +184,69 @@ static void structure_recursion(struct structure *s, struct ast_function *functi
     callee->mark = 2;
 }
 
+static void structure_mark_called(struct structure *s, struct ast_function *function, struct ast_expr *call)
+{
+    (void)s;
+    (void)function;
+    structure_callee(call)->is_called = true;
+}
+
 /* ---- one function ------------------------------------------------------------------ */
+
+static bool structure_uses(const struct ast_expr *expr, const struct ast_binding *binding)
+{
+    if (!expr)
+        return false;
+    if (expr->kind == AST_NAME && ast_binding_of(expr) == binding)
+        return true;
+    for (int i = 0; i < expr->count; i++)
+        if (structure_uses(expr->items[i], binding))
+            return true;
+    return structure_uses(expr->a, binding) || structure_uses(expr->b, binding) ||
+           structure_uses(expr->condition, binding);
+}
+
+static bool structure_makes_outputs(const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next)
+        if ((stmt->kind == AST_ASSIGN && structure_is_call_of(stmt->value, BUILTIN_OUTPUT_TENSOR)) ||
+            structure_makes_outputs(stmt->body) || structure_makes_outputs(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* What is returned and is no tensor. */
+static const struct ast_expr *structure_wrong_result(const struct ast_expr *result)
+{
+    for (int i = 0; result->kind == AST_TUPLE && i < result->count; i++)
+        if (result->items[i]->kind != AST_NONE && !structure_gives_tensor(result->items[i], 0))
+            return result->items[i];
+    return result;
+}
+
+/* A function that gives no tensor is a helper, unless it was surely meant to be a kernel. */
+static void structure_helper(struct structure *s, struct ast_function *function, bool kernels)
+{
+    struct diagnostic_entry *message;
+    bool tensors = false;
+
+    for (int i = 0; i < function->parameter_count; i++)
+        tensors |= function->parameters[i].used_as_tensor;
+    if (!structure_makes_outputs(function->body) && (function->is_called || (kernels && !tensors)))
+        return;
+    message = diagnostic_add(s->diagnostics, MSG_RETURN_VALUE, structure_wrong_result(function->result)->span);
+    diagnostic_note(message, "help: write the value into a tensor and return that: y = output_tensor((1,), x.dtype), "
+                             "y[0] = ...");
+    if (!function->is_called)
+        diagnostic_note(message, "note: a function that gives a number serves other functions, and none calls '%s'",
+                        function->name);
+    function->broken = true;
+}
 
 static void structure_outputs(struct structure *s, struct ast_function *function, const struct ast_stmt *first)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
         const struct ast_binding *binding;
-        bool returned = false;
 
         structure_outputs(s, function, stmt->body);
         structure_outputs(s, function, stmt->otherwise);
@@ -195,13 +254,7 @@ static void structure_outputs(struct structure *s, struct ast_function *function
             !structure_is_call_of(stmt->value, BUILTIN_OUTPUT_TENSOR))
             continue;
         binding = ast_binding_of(stmt->target);
-        if (function->result && function->result->kind == AST_NAME)
-            returned = ast_binding_of(function->result) == binding;
-        else if (function->result)
-            for (int i = 0; i < function->result->count; i++)
-                returned |= function->result->items[i]->kind == AST_NAME &&
-                            ast_binding_of(function->result->items[i]) == binding;
-        if (!returned && function->result && binding) {
+        if (function->result && binding && !structure_uses(function->result, binding)) {
             struct diagnostic_entry *message =
                 diagnostic_add(s->diagnostics, MSG_OUTPUT_NOT_RETURNED, stmt->target->span, binding->name);
             diagnostic_note(message, "help: add it to the return on line %d, or make it a temporary: allocate(...)",
@@ -277,19 +330,35 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
     if (given != inputs + 2) {
         message = diagnostic_add(s->diagnostics, MSG_BPROP_ARITY, function->span, forward->name,
                                  structure_number(s, given), structure_number(s, inputs + 2));
-        diagnostic_note(message, "note: the %d inputs of '%s', its output, the gradient of its output", inputs,
-                        forward->name);
+        diagnostic_note(message, "note: the %d input%s of '%s', its output, the gradient of its output", inputs,
+                        inputs == 1 ? "" : "s", forward->name);
         diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
         function->broken = true;
     }
     if (!function->result || function->result->kind != AST_TUPLE || function->result->count != inputs) {
         struct span span = function->result ? function->result->span : function->span;
         message =
-            diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name, structure_number(s, inputs));
+            diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name,
+                           arena_format(s->arena, "%d gradient%s", inputs, inputs == 1 ? "" : "s"));
         diagnostic_note(message, inputs == 1 ? "help: a tuple of one is written (dx,)"
                                              : "help: write None where an input has no gradient");
         function->broken = true;
     }
+}
+
+static void structure_suggest_function(struct structure *s, struct diagnostic_entry *message,
+                                       const struct ast_expr *decorator)
+{
+    LIST(const char *) names = {0};
+    const char *nearest;
+
+    for (const struct ast_function *function = s->module->functions; function; function = function->next)
+        list_push(s->arena, &names, function->name);
+    if (decorator->kind != AST_CALL || decorator->count != 1 || decorator->items[0]->kind != AST_NAME)
+        return;
+    nearest = spelling_nearest(decorator->items[0]->text, names.items, names.count);
+    if (nearest)
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
 }
 
 static void structure_decorator(struct structure *s, struct ast_function *function, struct ast_expr *decorator)
@@ -313,6 +382,7 @@ static void structure_decorator(struct structure *s, struct ast_function *functi
                   : NULL;
     if (!forward || forward == function) {
         message = diagnostic_add(s->diagnostics, MSG_BPROP_TARGET, decorator->span);
+        structure_suggest_function(s, message, decorator);
         diagnostic_note(message, "help: write @bprop(name) with the function whose gradient this is");
         function->broken = true;
         return;
@@ -330,11 +400,13 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
 {
     struct structure s = {arena, module, diagnostics, false};
     struct ast_function *function;
+    bool kernels = false;
 
     for (function = module->functions; function; function = function->next) {
         for (int i = 0; i < function->decorator_count; i++)
             structure_decorator(&s, function, function->decorators[i]);
-        structure_returns(&s, function, function->body, true);
+        if (!function->damaged)
+            structure_returns(&s, function, function->body, true);
     }
     for (function = module->functions; function; function = function->next)
         if (function->mark == 0) {
@@ -347,8 +419,14 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
         for (function = module->functions; function; function = function->next)
             structure_calls(&s, function, function->body, structure_pass_tensors);
     } while (s.changed);
-    for (function = module->functions; function; function = function->next)
+    for (function = module->functions; function; function = function->next) {
+        structure_calls(&s, function, function->body, structure_mark_called);
         structure_function(&s, function);
+        kernels |= !function->is_helper || function->broken;
+    }
+    for (function = module->functions; function; function = function->next)
+        if (function->is_helper && !function->broken)
+            structure_helper(&s, function, kernels);
     for (function = module->functions; function; function = function->next)
         if (function->bprop_of && !function->broken)
             structure_bprop(&s, function);

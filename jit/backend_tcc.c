@@ -3,10 +3,12 @@
  *
  * Consumes C text that declares all it uses; nothing of the process can be named in it but the functions of
  * scalar_library.c and what libtcc calls on its own. Produces pages that were written first and are then
- * read-execute. libtcc runs inside a session (backend_tcc_host.h), where it can neither exit nor print nor leak.
+ * read-execute. libtcc runs inside a session (backend_tcc_host.h), where it can neither exit nor print nor
+ * leak.
  *
- * The lock is the library's only one of its own: libtcc keeps its state in variables of the process. `broken`, which it guards,
- * is set when an assertion of libtcc failed: then they are in no known state, and nothing is compiled any more.
+ * The lock is the library's only one of its own: libtcc keeps its state in variables of the process.
+ * `broken`, which it guards, is set when an assertion of libtcc failed: then they are in no known state, and
+ * nothing is compiled any more.
  */
 #include "backend_tcc.h"
 #include "backend_tcc_host.h"
@@ -53,7 +55,8 @@ static TCCState *prepare(struct job *job)
         if (tcc_add_symbol(state, row->name, row->address) < 0)
             return NULL;
     /* called by libtcc's code for structs and by our own for buffers that are cleared */
-    if (tcc_add_symbol(state, "memset", (void *)memset) < 0 || tcc_add_symbol(state, "memmove", (void *)memmove) < 0 ||
+    if (tcc_add_symbol(state, "memset", (void *)memset) < 0 ||
+        tcc_add_symbol(state, "memmove", (void *)memmove) < 0 ||
         tcc_add_symbol(state, "memcpy", (void *)memcpy) < 0)
         return NULL;
     return state;

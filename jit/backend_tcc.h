@@ -16,8 +16,8 @@ struct backend_code {
     jit_entry entry;
 };
 
-/* Compiles `source` and looks up `entry`. What libtcc complains of is our bug: AKG_ERROR_INTERNAL with the text in
- * `diagnostics`; AKG_ERROR_MEMORY when pages cannot be had. */
+/* Compiles `source` and looks up `entry`. What libtcc complains of is our bug: AKG_ERROR_INTERNAL with the
+ * text in `diagnostics`; AKG_ERROR_MEMORY when pages cannot be had. */
 akg_status backend_tcc_compile(const char *source, const char *entry, struct backend_code *code,
                                akg_diagnostics *diagnostics);
 void backend_tcc_free(struct backend_code *code);

@@ -1,11 +1,11 @@
 /*
  * backend_tcc_host.c: what libtcc is linked to instead of the C library's functions.
  *
- * Consumes calls from libtcc's object, whose symbols the build renamed (libtcc_symbols.txt). Memory comes from the
- * chunks of the session, so that leaving libtcc in the middle leaks nothing; what it frees is reused only when it was
- * the last piece. exit and assert leave by longjmp to the session. Nothing is printed. Pages stay
- * writable and not executable; the backend makes them executable when they are complete.
- * Locking is the backend's, so libtcc's semaphore does nothing (an abandoned compile cannot leave it locked).
+ * Consumes calls from libtcc's object, whose symbols the build renamed (libtcc_symbols.txt). Memory comes
+ * from the chunks of the session, so that leaving libtcc in the middle leaks nothing; what it frees is reused
+ * only when it was the last piece. exit and assert leave by longjmp to the session. Nothing is printed. Pages
+ * stay writable and not executable; the backend makes them executable when they are complete. Locking is the
+ * backend's, so libtcc's semaphore does nothing (an abandoned compile cannot leave it locked).
  *
  * The one variable, the current session, is guarded by the backend's lock.
  */
@@ -133,7 +133,8 @@ void akg_tcc_free(void *memory)
 /* ---- leaving ------------------------------------------------------------------- */
 
 _Noreturn void akg_tcc_exit(int status);
-_Noreturn void akg_tcc_assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
+_Noreturn void akg_tcc_assert_fail(const char *assertion, const char *file, unsigned line,
+                                   const char *function);
 
 /* libtcc calls exit outside of a compile only (in one, it unwinds by itself): its variables are in order. */
 _Noreturn void akg_tcc_exit(int status)
@@ -142,7 +143,8 @@ _Noreturn void akg_tcc_exit(int status)
     longjmp(current->escape, tcc_host_gave_up);
 }
 
-_Noreturn void akg_tcc_assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
+_Noreturn void akg_tcc_assert_fail(const char *assertion, const char *file, unsigned line,
+                                   const char *function)
 {
     (void)assertion, (void)file, (void)line, (void)function;
     longjmp(current->escape, tcc_host_broke);
@@ -234,8 +236,8 @@ int akg_tcc_fflush(void *file)
     return 0;
 }
 
-/* References to data that libtcc's code, compiled for executables, could not make into a shared library. None is
- * used: files are never written to, and programs never run. */
+/* References to data that libtcc's code, compiled for executables, could not make into a shared library. None
+ * is used: files are never written to, and programs never run. */
 #define HIDDEN __attribute__((visibility("hidden")))
 extern void *const akg_tcc_stdin HIDDEN, *const akg_tcc_stdout HIDDEN, *const akg_tcc_stderr HIDDEN;
 extern char **const akg_tcc_environ HIDDEN;

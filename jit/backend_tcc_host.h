@@ -26,8 +26,8 @@ struct tcc_host_session {
 
 enum { tcc_host_gave_up = 1, tcc_host_broke = 2 };
 
-/* One session at a time in the process: callers hold a lock. `size`: bytes that are had at once, so that libtcc does not
- * fail early (it cannot cope with that). False when they are not there. */
+/* One session at a time in the process: callers hold a lock. `size`: bytes that are had at once, so that
+ * libtcc does not fail early (it cannot cope with that). False when they are not there. */
 bool tcc_host_begin(struct tcc_host_session *session, size_t size);
 void tcc_host_end(void);
 

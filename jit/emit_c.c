@@ -2,9 +2,9 @@
  * emit_c.c: a kernel as C text: its statements, and the function around them.
  *
  * Consumes a verified kernel whose sites and slots are numbered (sites.h), and writes nothing into it;
- * produces one C translation unit without #include, in the subset that libtcc compiles, free of gcc's warnings. The body is
- * emitted first, so that the local variables above it are just those it uses. Expressions are in
- * emit_c_expression.c, what stands above the function in emit_c_prelude.c.
+ * produces one C translation unit without #include, in the subset that libtcc compiles, free of gcc's
+ * warnings. The body is emitted first, so that the local variables above it are just those it uses.
+ * Expressions are in emit_c_expression.c, what stands above the function in emit_c_prelude.c.
  */
 #include "emit_c_private.h"
 
@@ -155,15 +155,16 @@ static const char *loop_advance(struct emitter *emitter, const struct ir_stmt *s
     if (high.bits <= 61 && bits_of_step(step) <= 61)
         return arena_format(arena, "%s %s %llu", name, up ? "+=" : "-=", (unsigned long long)step);
     if (up)
-        return arena_format(arena,
-                            "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned "
-                            "long long)%s + %lluull) : %s",
-                            name, high.text, name, (unsigned long long)step, name, (unsigned long long)step,
-                            high.text);
-    return arena_format(arena,
-                        "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned long "
-                        "long)%s - %lluull) : %s",
-                        name, name, high.text, (unsigned long long)step, name, (unsigned long long)step, high.text);
+        return arena_format(
+            arena,
+            "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned "
+            "long long)%s + %lluull) : %s",
+            name, high.text, name, (unsigned long long)step, name, (unsigned long long)step, high.text);
+    return arena_format(
+        arena,
+        "%s = (unsigned long long)%s - (unsigned long long)%s > %lluull ? (long long)((unsigned long "
+        "long)%s - %lluull) : %s",
+        name, name, high.text, (unsigned long long)step, name, (unsigned long long)step, high.text);
 }
 
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
@@ -175,11 +176,10 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
     bool up = stmt->step > 0, small_step = bits_of_step((uint64_t)llabs(stmt->step / 2)) < 16;
     entry->bits = low.bits > LOOP_BITS || !small_step ? 63 : LOOP_BITS;
     /* downwards the last value is above high: it is not negative if high is -1 or more */
-    entry->nonnegative =
-        up ? low.nonnegative : high.nonnegative || (high.constant && high.number.i == -1);
+    entry->nonnegative = up ? low.nonnegative : high.nonnegative || (high.constant && high.number.i == -1);
     statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", entry->name, low.text,
-                                entry->name, up ? "<" : ">", high.text,
+                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", entry->name,
+                                low.text, entry->name, up ? "<" : ">", high.text,
                                 loop_advance(emitter, stmt, entry->name, high)));
     if (emitter->loop_count < JIT_TRAP_LOOPS)
         emitter->loops[emitter->loop_count] = stmt->symbol;
@@ -207,7 +207,8 @@ static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
     emit_line(emitter, "}");
 }
 
-/* An otherwise that is one IF alone goes on in the same chain, where its condition needs no statements before. */
+/* An otherwise that is one IF alone goes on in the same chain, where its condition needs no statements
+ * before. */
 static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct emit_value condition = emit_shallow(emitter, stmt->value);
@@ -247,9 +248,8 @@ static void emit_store(struct emitter *emitter, const struct ir_stmt *stmt)
     akg_dtype dtype = stmt->access.buffer->dtype;
     const char *target = emit_access(emitter, &stmt->access).text;
     struct emit_value value = emit_shallow(emitter, stmt->value);
-    statement_line(
-        emitter, stmt,
-        arena_format(&emitter->arena, "%s = %s;", target, emit_stored(emitter, dtype, value)));
+    statement_line(emitter, stmt,
+                   arena_format(&emitter->arena, "%s = %s;", target, emit_stored(emitter, dtype, value)));
 }
 
 /* LET and VARIABLE. */
@@ -270,11 +270,10 @@ static void emit_declaration(struct emitter *emitter, const struct ir_stmt *stmt
 static void emit_assert(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct emit_value condition = emit_shallow(emitter, stmt->value);
-    statement_line(
-        emitter, stmt,
-        arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
-    emit_trap(emitter, arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP),
-                                    stmt->site));
+    statement_line(emitter, stmt,
+                   arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
+    emit_trap(emitter,
+              arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP), stmt->site));
 }
 
 /* ---- zeroing --------------------------------------------------------------------------- */
@@ -295,8 +294,7 @@ static void clear_contiguous(struct emitter *emitter, const struct ir_buffer *bu
     const char *size = arena_format(arena, "sizeof(%s)", dtype_table[buffer->dtype].c_storage);
     if (count)
         size = arena_format(arena, "%s * %s", count, size);
-    emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(EMIT_MEMSET),
-              emitter->buffers[buffer->index], size);
+    emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(EMIT_MEMSET), emitter->buffers[buffer->index], size);
 }
 
 static void clear_strided(struct emitter *emitter, const struct ir_buffer *buffer)
@@ -392,7 +390,8 @@ static void declare_extents(struct emitter *emitter)
         for (int axis = 0; axis < buffer->rank; axis++) {
             const char *name = axis_local(emitter, k, "dim", axis);
             if (name)
-                emit_line(emitter, "const long long %s = %s;", name, emit_index(emitter, buffer->shape[axis]).text);
+                emit_line(emitter, "const long long %s = %s;", name,
+                          emit_index(emitter, buffer->shape[axis]).text);
         }
     }
     emitter->in_shape = false;
@@ -411,10 +410,10 @@ static void declare_symbols(struct emitter *emitter)
         const struct emit_symbol *entry = entry_of(emitter, symbol);
         if (!emit_count_word(emitter, entry->name))
             continue;
-        struct emit_value value =
-            emit_name(arena_format(&emitter->arena, "frame->scalars[%d].%s", k,
-                                   dtype_is_float(symbol->dtype) ? "d" : "i"));
-        value = emit_cast(emitter, symbol->dtype, dtype_is_float(symbol->dtype) ? AKG_FLOAT64 : AKG_INT64, value);
+        struct emit_value value = emit_name(arena_format(&emitter->arena, "frame->scalars[%d].%s", k,
+                                                         dtype_is_float(symbol->dtype) ? "d" : "i"));
+        value =
+            emit_cast(emitter, symbol->dtype, dtype_is_float(symbol->dtype) ? AKG_FLOAT64 : AKG_INT64, value);
         emit_line(emitter, "const %s %s = %s;", emit_type(symbol->dtype), entry->name, value.text);
     }
 }
@@ -466,17 +465,19 @@ static void name_all(struct emitter *emitter)
     for (int k = 0; k < kernel->attributes.count; k++) {
         const struct ir_symbol *symbol = kernel->attributes.items[k];
         bool real = dtype_is_float(symbol->dtype);
-        *entry_of(emitter, symbol) = (struct emit_symbol){.name = emit_identifier(emitter, symbol->name),
-                                                          .bits = real ? 0 : emit_dtype_bits(symbol->dtype),
-                                                          .nonnegative = !real && !dtype_is_signed(symbol->dtype)};
+        *entry_of(emitter, symbol) =
+            (struct emit_symbol){.name = emit_identifier(emitter, symbol->name),
+                                 .bits = real ? 0 : emit_dtype_bits(symbol->dtype),
+                                 .nonnegative = !real && !dtype_is_signed(symbol->dtype)};
     }
     name_block(emitter, kernel->body, 0);
 }
 
 /* ---- scalars that nobody reads ------------------------------------------------------------------ */
 
-/* Decides the pending lines: a scalar that is read stands in the text more often than where it is declared and
- * assigned. Constant operands may have taken the reads of the source with them, so only the text tells. */
+/* Decides the pending lines: a scalar that is read stands in the text more often than where it is declared
+ * and assigned. Constant operands may have taken the reads of the source with them, so only the text tells.
+ */
 static const char *settle_pending(struct emitter *emitter, const char *body)
 {
     capture_begin(emitter);
@@ -533,8 +534,7 @@ bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_
             struct text *complaint)
 {
     struct emit_capture bottom;
-    struct emitter emitter = {
-        .kernel = kernel, .options = options, .out = out, .captures = &bottom};
+    struct emitter emitter = {.kernel = kernel, .options = options, .out = out, .captures = &bottom};
 
     memset(&bottom, 0, sizeof bottom);
     arena_init(&emitter.arena, &emitter.escape);

@@ -3,9 +3,11 @@
  *
  * Consumes an expression; produces one piece of C text, and statements before it where one piece will not do:
  *   - whatever may stop the kernel is tested by a statement, in the order of evaluation; where that
- *     happens in an operand that is evaluated only sometimes (of AND, OR, SELECT), the operation becomes an if;
+ *     happens in an operand that is evaluated only sometimes (of AND, OR, SELECT), the operation becomes an
+ * if;
  *   - what is nested too deeply for libtcc is kept in a temporary, in the same way.
- * Constants are folded here by scalar.c, for libtcc folds floats in long double. Integers are in emit_c_integer.c.
+ * Constants are folded here by scalar.c, for libtcc folds floats in long double. Integers are in
+ * emit_c_integer.c.
  */
 #include "emit_c_private.h"
 #include "scalar.h"
@@ -47,8 +49,8 @@ struct emit_value emit_call(struct emitter *emitter, const char *function, int c
     const char *text = arguments[0].text;
     for (int k = 1; k < count; k++)
         text = arena_format(&emitter->arena, "%s, %s", text, arguments[k].text);
-    return emit_made(emit_depth(arguments, count) + 1, arena_format(&emitter->arena, "%s(%s)", function, text),
-                     EMIT_PRIMARY);
+    return emit_made(emit_depth(arguments, count) + 1,
+                     arena_format(&emitter->arena, "%s(%s)", function, text), EMIT_PRIMARY);
 }
 
 static const char *temporary_name(struct emitter *emitter)
@@ -175,7 +177,8 @@ struct emit_value emit_extent(struct emitter *emitter, const struct ir_buffer *b
     return emit_name(arena_format(&emitter->arena, "%s_dim%d_", emitter->buffers[buffer->index], axis));
 }
 
-static void check_index(struct emitter *emitter, const struct ir_access *access, int axis, struct emit_value index)
+static void check_index(struct emitter *emitter, const struct ir_access *access, int axis,
+                        struct emit_value index)
 {
     const char *extent = emit_extent(emitter, access->buffer, axis).text;
     const char *call = arena_format(&emitter->arena, "%s(frame->trap, %d, %d, %s, %s)",
@@ -204,8 +207,9 @@ static struct emit_value contiguous_offset(struct emitter *emitter, const struct
             continue;
         }
         struct emit_value extent = emit_extent(emitter, buffer, axis);
-        const char *row = arena_format(&emitter->arena, "%s * %s", emit_operand(emitter, offset, EMIT_MULTIPLY),
-                                       emit_operand(emitter, extent, EMIT_UNARY));
+        const char *row =
+            arena_format(&emitter->arena, "%s * %s", emit_operand(emitter, offset, EMIT_MULTIPLY),
+                         emit_operand(emitter, extent, EMIT_UNARY));
         struct emit_value values[] = {offset, indices[axis]};
         offset = emit_made(emit_depth(values, 2) + 1, row, EMIT_MULTIPLY);
         if (!zero)
@@ -265,8 +269,8 @@ static struct emit_value load_value(struct emitter *emitter, const struct ir_exp
     if (dtype == AKG_BOOL) /* any byte that is not zero is true */
         return truth(value.depth, arena_format(&emitter->arena, "%s != 0", value.text), EMIT_EQUAL);
     if (dtype_is_half(dtype)) {
-        struct emit_value wide = emit_call(
-            emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &value);
+        struct emit_value wide =
+            emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &value);
         wide.raw = value.text;
         return wide;
     }
@@ -333,15 +337,17 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
     if (*function) {
         value = emit_call(emitter, function, expr->count, operands);
     } else if (expr->operation == OP_NEG) {
-        value = emit_made(
-            operands[0].depth + 1,
-            arena_format(&emitter->arena, "-%s", emit_operand(emitter, operands[0], EMIT_PRIMARY)), EMIT_UNARY);
+        value =
+            emit_made(operands[0].depth + 1,
+                      arena_format(&emitter->arena, "-%s", emit_operand(emitter, operands[0], EMIT_PRIMARY)),
+                      EMIT_UNARY);
     } else {
         bool sum = expr->operation == OP_ADD || expr->operation == OP_SUB;
         enum emit_precedence precedence = sum ? EMIT_ADD : EMIT_MULTIPLY;
         value = emit_made(emit_depth(operands, 2) + 1,
-                          arena_format(&emitter->arena, "%s %s %s", emit_operand(emitter, operands[0], precedence),
-                                       row->text, emit_operand(emitter, operands[1], precedence + 1)),
+                          arena_format(&emitter->arena, "%s %s %s",
+                                       emit_operand(emitter, operands[0], precedence), row->text,
+                                       emit_operand(emitter, operands[1], precedence + 1)),
                           precedence);
     }
     if (dtype_is_half(expr->dtype) && !stays_half(expr->operation))
@@ -354,7 +360,8 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
 {
     if (to == AKG_BOOL)
         return truth(value.depth + 1,
-                     arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)), EMIT_EQUAL);
+                     arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)),
+                     EMIT_EQUAL);
     if (dtype_is_half(to))
         return rounded_to_half(emitter, to, half_from(to, from == AKG_FLOAT64 ? "double" : "float"), value);
     if (dtype_is_float(to)) {
@@ -370,7 +377,8 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
         emitter, arena_format(&emitter->arena, "akg_double_to_%s", dtype_table[to].name), 1, &value);
     if (to == AKG_UINT8 || to == AKG_UINT16) /* the function's type is unsigned int */
         call = emit_made(call.depth,
-                         arena_format(&emitter->arena, "(%s)%s", dtype_table[to].c_storage, call.text), EMIT_UNARY);
+                         arena_format(&emitter->arena, "(%s)%s", dtype_table[to].c_storage, call.text),
+                         EMIT_UNARY);
     call.bits = emit_dtype_bits(to);
     call.nonnegative = !dtype_is_signed(to);
     return call;
@@ -389,7 +397,7 @@ struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype fro
         return rounded_to_half(emitter, to, half_from(to, wide ? dtype_table[from].name : "double"), value);
     if (from == AKG_UINT64)
         return emit_call(emitter, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", 1,
-                            &value);
+                         &value);
     return emit_made(
         value.depth + 1,
         arena_format(&emitter->arena, "(%s)%s", emit_type(to), emit_operand(emitter, value, EMIT_UNARY)),
@@ -410,7 +418,8 @@ static struct emit_value comparison(struct emitter *emitter, const struct ir_exp
     }
     return truth(emit_depth(operands, 2) + 1,
                  arena_format(&emitter->arena, "%s %s %s", emit_operand(emitter, operands[0], EMIT_SHIFT),
-                              operation_table[operation].text, emit_operand(emitter, operands[1], EMIT_SHIFT)),
+                              operation_table[operation].text,
+                              emit_operand(emitter, operands[1], EMIT_SHIFT)),
                  equality ? EMIT_EQUAL : EMIT_LESS);
 }
 
@@ -424,7 +433,8 @@ static void assign_aside(struct emitter *emitter, const char *before, const char
 }
 
 /* `a && b` or `a || b`. */
-static struct emit_value joined(struct emitter *emitter, bool conjunction, struct emit_value a, struct emit_value b)
+static struct emit_value joined(struct emitter *emitter, bool conjunction, struct emit_value a,
+                                struct emit_value b)
 {
     enum emit_precedence precedence = conjunction ? EMIT_AND : EMIT_OR;
     struct emit_value both[] = {a, b};
@@ -462,10 +472,10 @@ static struct emit_value logic(struct emitter *emitter, const struct ir_expr *ex
     return name;
 }
 
-/* A choice one side of which is a truth known here. libtcc miscompiles `(a != 0 ? 0 : 0) ? b : c`, so this is more than
- * a nicety. */
-static struct emit_value choose_truth(struct emitter *emitter, struct emit_value condition, struct emit_value a,
-                                      struct emit_value b)
+/* A choice one side of which is a truth known here. libtcc miscompiles `(a != 0 ? 0 : 0) ? b : c`, so this is
+ * more than a nicety. */
+static struct emit_value choose_truth(struct emitter *emitter, struct emit_value condition,
+                                      struct emit_value a, struct emit_value b)
 {
     if (a.constant)
         return a.number.i ? joined(emitter, false, condition, b)

@@ -65,9 +65,10 @@ static struct emit_value cast_to(struct emitter *emitter, akg_dtype dtype, struc
 
 /*
  * From bool or a dtype that C promotes to int, around two faults of libtcc:
- *   - (unsigned short)x of a signed char x keeps the sign, and x may be one, for C's promotions stand in for casts;
- *   - (unsigned int)x does nothing to the upper half of a register, and there a call or a choice may have left
- *     the sign, which shows when the value is widened. Loads from memory are well.
+ *   - (unsigned short)x of a signed char x keeps the sign, and x may be one, for C's promotions stand in for
+ * casts;
+ *   - (unsigned int)x does nothing to the upper half of a register, and there a call or a choice may have
+ * left the sign, which shows when the value is widened. Loads from memory are well.
  */
 static struct emit_value cast_from_small(struct emitter *emitter, akg_dtype dtype, struct emit_value value)
 {
@@ -77,18 +78,21 @@ static struct emit_value cast_from_small(struct emitter *emitter, akg_dtype dtyp
         result.text = arena_format(&emitter->arena, "%s & 65535", emit_operand(emitter, value, EMIT_UNARY));
         result.precedence = EMIT_BITS;
     } else if (dtype == AKG_UINT32 && computed) {
-        result.text = arena_format(&emitter->arena, "(unsigned int)%s", cast_text(emitter, "long long", value));
+        result.text =
+            arena_format(&emitter->arena, "(unsigned int)%s", cast_text(emitter, "long long", value));
     }
     return result;
 }
 
-struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value)
+struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_dtype from,
+                                    struct emit_value value)
 {
     if (to == AKG_BOOL)
         return made(to, value.depth + 1,
-                    arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)), EMIT_EQUAL);
-    struct emit_value result =
-        is_wide(from) || from == AKG_UINT32 ? cast_to(emitter, to, value) : cast_from_small(emitter, to, value);
+                    arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)),
+                    EMIT_EQUAL);
+    struct emit_value result = is_wide(from) || from == AKG_UINT32 ? cast_to(emitter, to, value)
+                                                                   : cast_from_small(emitter, to, value);
     /* of these C's own promotions do as much */
     bool small = dtype_table[from].size < 4 && dtype_table[to].size <= 4 && to != AKG_UINT32;
     bool fits = from == AKG_BOOL || (dtype_table[from].size < dtype_table[to].size &&
@@ -123,7 +127,8 @@ static const char *infix(struct emitter *emitter, enum operation operation, cons
     return arena_format(&emitter->arena, "%s %s %s", a, symbol_of(operation), b);
 }
 
-static const char *plain_text(struct emitter *emitter, enum operation operation, const struct emit_value *operands)
+static const char *plain_text(struct emitter *emitter, enum operation operation,
+                              const struct emit_value *operands)
 {
     enum emit_precedence precedence = precedence_of(operation);
     if (operation == OP_NEG)
@@ -139,8 +144,8 @@ static const char *unsigned_type(akg_dtype dtype)
 
 /* The operand as unsigned arithmetic: what it was before its cast, else the value, cast if `must` (one side
  * has to be, the other follows by C's conversions). */
-static const char *unsigned_operand(struct emitter *emitter, akg_dtype dtype, struct emit_value value, bool must,
-                                    enum emit_precedence precedence)
+static const char *unsigned_operand(struct emitter *emitter, akg_dtype dtype, struct emit_value value,
+                                    bool must, enum emit_precedence precedence)
 {
     struct emit_value piece = value;
     if (value.raw) {
@@ -170,8 +175,9 @@ static struct emit_value wrapped(struct emitter *emitter, enum operation operati
     else
         raw = infix(emitter, operation, first,
                     unsigned_operand(emitter, dtype, operands[1], false, precedence + 1));
-    struct emit_value value = made(
-        dtype, depth + 2, arena_format(&emitter->arena, "(%s)(%s)", dtype_table[dtype].c_storage, raw), EMIT_UNARY);
+    struct emit_value value =
+        made(dtype, depth + 2, arena_format(&emitter->arena, "(%s)(%s)", dtype_table[dtype].c_storage, raw),
+             EMIT_UNARY);
     value.raw = raw;
     value.raw_precedence = precedence;
     return value;
@@ -250,7 +256,8 @@ static const char *function_for(akg_dtype dtype, enum operation operation)
     }
 }
 
-/* Floor division or modulo of a name by a positive constant: ~a is -1 - a, which is not negative where a is. */
+/* Floor division or modulo of a name by a positive constant: ~a is -1 - a, which is not negative where a is.
+ */
 static const char *by_constant(struct emitter *emitter, enum operation operation, const char *a,
                                struct emit_value divisor)
 {
@@ -321,10 +328,10 @@ static struct emit_value shift(struct emitter *emitter, enum operation operation
                                const struct emit_value *operands)
 {
     int mask = dtype_table[dtype].size * 8 - 1, depth = emit_depth(operands, 2) + 2;
-    const char *count =
-        operands[1].constant
-            ? arena_format(&emitter->arena, "%d", (int)(operands[1].number.i & mask))
-            : arena_format(&emitter->arena, "(%s & %d)", emit_operand(emitter, operands[1], EMIT_UNARY), mask);
+    const char *count = operands[1].constant
+                            ? arena_format(&emitter->arena, "%d", (int)(operands[1].number.i & mask))
+                            : arena_format(&emitter->arena, "(%s & %d)",
+                                           emit_operand(emitter, operands[1], EMIT_UNARY), mask);
     if (operation == OP_SHR) {
         /* a constant may be a plain int */
         const char *left = operands[0].constant && dtype == AKG_INT64
@@ -351,9 +358,9 @@ static struct emit_value shift(struct emitter *emitter, enum operation operation
 static struct emit_value bitwise(struct emitter *emitter, enum operation operation, akg_dtype dtype,
                                  const struct emit_value *operands)
 {
-    const char *text = arena_format(&emitter->arena, "%s %s %s", emit_operand(emitter, operands[0], EMIT_UNARY),
-                                    operation_table[operation].text,
-                                    emit_operand(emitter, operands[1], EMIT_UNARY));
+    const char *text =
+        arena_format(&emitter->arena, "%s %s %s", emit_operand(emitter, operands[0], EMIT_UNARY),
+                     operation_table[operation].text, emit_operand(emitter, operands[1], EMIT_UNARY));
     struct emit_value value = made(dtype, emit_depth(operands, 2) + 1, text, EMIT_BITS);
     if (dtype_is_signed(dtype)) {
         bool a = operands[0].nonnegative, b = operands[1].nonnegative;
@@ -369,8 +376,7 @@ static struct emit_value complement(struct emitter *emitter, akg_dtype dtype, st
         operand = emit_hoist(emitter, dtype, operand);
     const char *text = arena_format(&emitter->arena, "%s%s", dtype == AKG_BOOL ? "!" : "~",
                                     emit_operand(emitter, operand, EMIT_UNARY));
-    struct emit_value value =
-        made(dtype, operand.depth + 1, text, dtype == AKG_BOOL ? EMIT_NOT : EMIT_UNARY);
+    struct emit_value value = made(dtype, operand.depth + 1, text, dtype == AKG_BOOL ? EMIT_NOT : EMIT_UNARY);
     bool small_unsigned = dtype == AKG_UINT8 || dtype == AKG_UINT16;
     if (!small_unsigned)
         return value;
@@ -399,11 +405,11 @@ static struct emit_value magnitude(struct emitter *emitter, enum operation opera
 
 static struct emit_value popcount(struct emitter *emitter, akg_dtype dtype, struct emit_value operand)
 {
-    static const akg_dtype same_width[] = {[1] = AKG_UINT8, [2] = AKG_UINT16, [4] = AKG_UINT32, [8] = AKG_UINT64};
+    static const akg_dtype same_width[] = {
+        [1] = AKG_UINT8, [2] = AKG_UINT16, [4] = AKG_UINT32, [8] = AKG_UINT64};
     if (dtype_is_signed(dtype) && dtype != AKG_INT64)
         operand = cast_from_small(emitter, same_width[dtype_table[dtype].size], operand);
-    struct emit_value value =
-        emit_call(emitter, "akg_popcount", 1, &operand);
+    struct emit_value value = emit_call(emitter, "akg_popcount", 1, &operand);
     value.bits = 7;
     value.nonnegative = true;
     return dtype_table[dtype].size < 4 || dtype == AKG_INT32 ? value : cast_from_small(emitter, dtype, value);

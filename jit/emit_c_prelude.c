@@ -1,8 +1,8 @@
 /*
  * emit_c_prelude.c: what stands above the kernel in emitted C, and the names in it.
  *
- * Consumes the text of the kernel; produces declarations of just those library functions and snippets whose names
- * stand in it. The structs repeat frame.h; a unit test compares their layout.
+ * Consumes the text of the kernel; produces declarations of just those library functions and snippets whose
+ * names stand in it. The structs repeat frame.h; a unit test compares their layout.
  */
 #include "emit_c_private.h"
 #include "scalar_library.h"
@@ -16,20 +16,22 @@ static const struct {
                                          "{\n"
                                          "    return b < a ? b : a;\n"
                                          "}\n"},
-    [EMIT_MIN_UINT64] = {"akg_min_uint64",
-                         "static unsigned long long akg_min_uint64(unsigned long long a, unsigned long long b)\n"
-                         "{\n"
-                         "    return b < a ? b : a;\n"
-                         "}\n"},
+    [EMIT_MIN_UINT64] =
+        {"akg_min_uint64",
+         "static unsigned long long akg_min_uint64(unsigned long long a, unsigned long long b)\n"
+         "{\n"
+         "    return b < a ? b : a;\n"
+         "}\n"},
     [EMIT_MAX_INT64] = {"akg_max_int64", "static long long akg_max_int64(long long a, long long b)\n"
                                          "{\n"
                                          "    return a < b ? b : a;\n"
                                          "}\n"},
-    [EMIT_MAX_UINT64] = {"akg_max_uint64",
-                         "static unsigned long long akg_max_uint64(unsigned long long a, unsigned long long b)\n"
-                         "{\n"
-                         "    return a < b ? b : a;\n"
-                         "}\n"},
+    [EMIT_MAX_UINT64] =
+        {"akg_max_uint64",
+         "static unsigned long long akg_max_uint64(unsigned long long a, unsigned long long b)\n"
+         "{\n"
+         "    return a < b ? b : a;\n"
+         "}\n"},
     [EMIT_ABS_INT64] = {"akg_abs_int64", "static long long akg_abs_int64(long long a)\n"
                                          "{\n"
                                          "    return a < 0 ? (long long)(0ull - a) : a;\n"
@@ -39,28 +41,29 @@ static const struct {
                                            "    return (a > 0) - (a < 0);\n"
                                            "}\n"},
     [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
-                                             "    unsigned long long bits;\n"
-                                             "    double value;\n"
-                                             "} akg_infinity = {0x7ff0000000000000ull};\n"},
+                                       "    unsigned long long bits;\n"
+                                       "    double value;\n"
+                                       "} akg_infinity = {0x7ff0000000000000ull};\n"},
     [EMIT_NAN] = {"akg_nan", "static const union {\n"
-                                   "    unsigned long long bits;\n"
-                                   "    double value;\n"
-                                   "} akg_nan = {0x7ff8000000000000ull};\n"},
+                             "    unsigned long long bits;\n"
+                             "    double value;\n"
+                             "} akg_nan = {0x7ff8000000000000ull};\n"},
     [EMIT_TRAP] = {"akg_trap", "static int akg_trap(struct akg_trap *trap, int site)\n"
                                "{\n"
                                "    trap->site = site;\n"
                                "    return 1;\n"
                                "}\n"},
-    [EMIT_TRAP_INDEX] = {"akg_trap_index",
-                         "static int akg_trap_index(struct akg_trap *trap, int site, int axis, long long index,\n"
-                         "                          long long extent)\n"
-                         "{\n"
-                         "    trap->site = site;\n"
-                         "    trap->axis = axis;\n"
-                         "    trap->index = index;\n"
-                         "    trap->extent = extent;\n"
-                         "    return 1;\n"
-                         "}\n"},
+    [EMIT_TRAP_INDEX] =
+        {"akg_trap_index",
+         "static int akg_trap_index(struct akg_trap *trap, int site, int axis, long long index,\n"
+         "                          long long extent)\n"
+         "{\n"
+         "    trap->site = site;\n"
+         "    trap->axis = axis;\n"
+         "    trap->index = index;\n"
+         "    trap->extent = extent;\n"
+         "    return 1;\n"
+         "}\n"},
     [EMIT_MEMSET] = {"memset", "void *memset(void *destination, int value, unsigned long size);\n"},
 };
 
@@ -128,8 +131,8 @@ static struct emit_word *word_place(const struct emit_words *words, const char *
     for (size_t k = 0; k < length; k++)
         hash = (hash ^ (unsigned char)word[k]) * 16777619u;
     unsigned mask = (unsigned)words->capacity - 1, at = hash & mask;
-    while (words->items[at].word &&
-           !(word_length(words->items[at].word) == length && memcmp(words->items[at].word, word, length) == 0))
+    while (words->items[at].word && !(word_length(words->items[at].word) == length &&
+                                      memcmp(words->items[at].word, word, length) == 0))
         at = (at + 1) & mask;
     return &words->items[at];
 }
@@ -180,16 +183,18 @@ int emit_count_word(const struct emitter *emitter, const char *word)
 
 /* ---- names ------------------------------------------------------------------ */
 
-/* Keywords of C (of later standards too), of GNU C and of libtcc, macros that compilers predefine, and what the
- * emitted text itself uses. The names of scalar_library count as well. */
+/* Keywords of C (of later standards too), of GNU C and of libtcc, macros that compilers predefine, and what
+ * the emitted text itself uses. The names of scalar_library count as well. */
 static const char *const reserved[] = {
-    "alignas",      "alignof",  "asm",      "auto",     "bool",          "break",        "case",     "char",
-    "const",        "continue", "constexpr", "default", "do",            "double",       "else",     "enum",
-    "extern",       "false",    "float",    "for",      "frame",         "goto",         "i386",     "if",
-    "inline",       "int",      "linux",    "long",     "main",          "memcpy",       "memmove",  "memset",
-    "nullptr",      "register", "restrict", "return",   "short",         "signed",       "sizeof",   "static",
-    "static_assert", "struct",  "switch",   "thread_local", "true",      "typedef",      "typeof",   "typeof_unqual",
-    "union",        "unix",     "unsigned", "void",     "volatile",      "while"};
+    "alignas", "alignof",      "asm",      "auto",     "bool",          "break",
+    "case",    "char",         "const",    "continue", "constexpr",     "default",
+    "do",      "double",       "else",     "enum",     "extern",        "false",
+    "float",   "for",          "frame",    "goto",     "i386",          "if",
+    "inline",  "int",          "linux",    "long",     "main",          "memcpy",
+    "memmove", "memset",       "nullptr",  "register", "restrict",      "return",
+    "short",   "signed",       "sizeof",   "static",   "static_assert", "struct",
+    "switch",  "thread_local", "true",     "typedef",  "typeof",        "typeof_unqual",
+    "union",   "unix",         "unsigned", "void",     "volatile",      "while"};
 
 static bool is_reserved(const struct emitter *emitter, const char *name)
 {

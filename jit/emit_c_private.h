@@ -28,11 +28,11 @@ enum emit_precedence {
 enum { EMIT_DEEPEST_OPERAND = 32, EMIT_DEEPEST_EXPRESSION = 3000, EMIT_DEEPEST_BLOCK = 1000 };
 
 /*
- * The C text of an expression, and what is known of its value. The text has no side effects and may be evaluated
- * later, or not at all, as long as no statement of the kernel comes between.
+ * The C text of an expression, and what is known of its value. The text has no side effects and may be
+ * evaluated later, or not at all, as long as no statement of the kernel comes between.
  *
- * Its C type is that of the dtype where it matters: uint32 and the 64-bit integers have their own type; the other
- * integers and bool one that C promotes to int; halves are floats. Constants of int64 may be plain int.
+ * Its C type is that of the dtype where it matters: uint32 and the 64-bit integers have their own type; the
+ * other integers and bool one that C promotes to int; halves are floats. Constants of int64 may be plain int.
  */
 struct emit_value {
     const char *text;
@@ -41,11 +41,11 @@ struct emit_value {
      * type, or the bits of a half not yet widened to float. */
     const char *raw;
     enum emit_precedence raw_precedence;
-    int depth;         /* of the text's nesting */
-    int bits;          /* signed integers: -2^bits <= value < 2^bits */
-    bool nonnegative;  /* signed integers */
-    bool simple;       /* a name or a constant: may be repeated */
-    bool constant;     /* is `number` */
+    int depth;        /* of the text's nesting */
+    int bits;         /* signed integers: -2^bits <= value < 2^bits */
+    bool nonnegative; /* signed integers */
+    bool simple;      /* a name or a constant: may be repeated */
+    bool constant;    /* is `number` */
     union dtype_value number;
 };
 
@@ -82,14 +82,14 @@ struct emitter {
     const struct emit_c_options *options;
     struct arena arena;
     jmp_buf escape;
-    struct text *out; /* where statements go */
+    struct text *out;              /* where statements go */
     struct emit_capture *captures; /* the innermost; those above are kept for reuse */
     struct emit_symbol *symbols;
     const char **buffers; /* names in C, by index */
     struct emit_words words;
     int indent, line, temporaries, odd_names, depth;
-    bool in_index;  /* inside indices and loop bounds */
-    bool in_shape;  /* inside a shape, which the call has evaluated already: nothing is checked */
+    bool in_index; /* inside indices and loop bounds */
+    bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     int loop_count;
 };
@@ -127,7 +127,8 @@ struct emit_value emit_hoist(struct emitter *emitter, akg_dtype dtype, struct em
 struct emit_value emit_constant(struct emitter *emitter, akg_dtype dtype, union dtype_value number);
 struct emit_value emit_name(const char *name);
 /* A call of a function of the library with `count` arguments. */
-struct emit_value emit_call(struct emitter *emitter, const char *function, int count, const struct emit_value *arguments);
+struct emit_value emit_call(struct emitter *emitter, const char *function, int count,
+                            const struct emit_value *arguments);
 /* Text of one operation on values; `depth` and the rest follow from the operands. */
 struct emit_value emit_made(int depth, const char *text, enum emit_precedence precedence);
 int emit_depth(const struct emit_value *values, int count);
@@ -137,7 +138,8 @@ int emit_depth(const struct emit_value *values, int count);
 struct emit_value emit_integer_operation(struct emitter *emitter, const struct ir_expr *expr,
                                          struct emit_value *operands);
 /* (type)(value), where it changes anything. */
-struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value);
+struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_dtype from,
+                                    struct emit_value value);
 int emit_dtype_bits(akg_dtype dtype);
 
 /* ---- emit_c_prelude.c ------------------------------------------------------- */
@@ -167,8 +169,8 @@ void emit_note_words(struct emitter *emitter, const char *text);
 int emit_count_word(const struct emitter *emitter, const char *word);
 /* Structs, prototypes and snippets. */
 void emit_prelude(struct emitter *emitter, struct text *out);
-/* A C identifier for a name of the kernel: the name itself, or followed by `_`. No two names give the same, and every
- * other name that the emitter makes up ends in `_` after something that is itself free. */
+/* A C identifier for a name of the kernel: the name itself, or followed by `_`. No two names give the same,
+ * and every other name that the emitter makes up ends in `_` after something that is itself free. */
 const char *emit_identifier(struct emitter *emitter, const char *name);
 /* The type of a local variable. */
 const char *emit_type(akg_dtype dtype);

@@ -8,6 +8,7 @@
 #include "call.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../jit/interpreter.h"
@@ -20,6 +21,7 @@
 
 /* One run of an instance. Arrays are inline for ordinary kernels, from the heap (`spill`) for the others. */
 struct call_run {
+    const struct akg_kernel *kernel;
     const struct jit_instance *instance;
     struct call_messages *messages;
     akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
@@ -192,6 +194,39 @@ static bool run_shape(struct call_run *run, const struct ir_buffer *buffer, int6
     return true;
 }
 
+/*
+ * Which output the caller knows result number `index` as, or -1. They are the same but where an optional tensor that
+ * was left out would have been returned: then the names tell.
+ */
+static int run_output_of(const struct call_run *run, int index)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    int count = (int)akg_kernel_output_count(run->kernel), output = 0;
+
+    if (kernel->results.count == count)
+        return index;
+    for (int i = 0; i <= index; i++, output++)
+        while (output < count &&
+               strcmp(akg_kernel_output_name(run->kernel, (size_t)output), kernel->results.items[i].name) != 0)
+            output++;
+    return output <= count ? output - 1 : -1;
+}
+
+/* The caller has made room for the outputs of the general kernel and for no others. */
+static bool run_check_results(struct call_run *run)
+{
+    int last = run->instance->kernel->results.count - 1;
+    char returned[24], expected[24];
+
+    if (last < 0 || run_output_of(run, last) >= 0)
+        return true;
+    snprintf(returned, sizeof returned, "%d", last + 1);
+    snprintf(expected, sizeof expected, "%zu", akg_kernel_output_count(run->kernel));
+    diagnostic_add(call_list(run->messages), MSG_CALL_RESULTS, run->kernel->function->span,
+                   run->kernel->function->name, returned, expected);
+    return false;
+}
+
 static akg_status run_refuse_output(struct call_run *run, const struct ir_result *result, const char *why)
 {
     diagnostic_add(call_list(run->messages), MSG_CALL_OUTPUT, result->buffer->span, result->name, why);
@@ -272,9 +307,11 @@ static akg_status run_make_buffers(struct call_run *run, akg_tensor **outputs)
     const struct ir_kernel *kernel = run->instance->kernel;
     akg_status status;
 
-    for (int i = 0; i < kernel->results.count; i++)
-        if (outputs[i] && (status = run_take_output(run, &kernel->results.items[i], outputs[i])) != AKG_OK)
+    for (int i = 0; i < kernel->results.count; i++) {
+        akg_tensor *given = outputs[run_output_of(run, i)];
+        if (given && (status = run_take_output(run, &kernel->results.items[i], given)) != AKG_OK)
             return status;
+    }
     for (int i = 0; i < kernel->buffers.count; i++)
         if ((status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;
@@ -315,13 +352,14 @@ static void run_hand_out(struct call_run *run, akg_tensor **outputs)
 
     for (int i = 0; i < kernel->results.count; i++) {
         int index = kernel->results.items[i].buffer->index;
-        if (outputs[i])
+        akg_tensor **output = &outputs[run_output_of(run, i)];
+        if (*output)
             continue;
         if (run->owned[index])
             run->owned[index] = false;
         else
             akg_tensor_retain(run->tensors[index]);
-        outputs[i] = run->tensors[index];
+        *output = run->tensors[index];
     }
 }
 
@@ -331,12 +369,13 @@ static akg_status call_execute(const struct call_binding *binding, const struct 
     struct call_run run;
     akg_status status = AKG_ERROR_CALL;
 
+    run.kernel = binding->kernel;
     run.instance = instance;
     run.messages = messages;
     if (!run_prepare(&run))
         return AKG_ERROR_MEMORY;
     run_take_arguments(&run, binding);
-    if (run_check_shapes(&run) && run_check_preconditions(&run))
+    if (run_check_results(&run) && run_check_shapes(&run) && run_check_preconditions(&run))
         status = run_make_buffers(&run, outputs);
     if (status == AKG_OK)
         status = run_execute(&run);

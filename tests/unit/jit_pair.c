@@ -172,9 +172,11 @@ bool pair_run(struct jit_pair *pair, int *status)
     const struct jit_trap *a = &pair->traps[0], *b = &pair->traps[1];
     *status = results[1];
     if (results[0] != results[1] || memcmp(a, b, sizeof *a) != 0) {
-        fprintf(stderr, "    libtcc %d site %lld axis %lld index %lld of %lld, interpreter %d %lld %lld %lld of %lld\n",
-                results[0], (long long)a->site, (long long)a->axis, (long long)a->index, (long long)a->extent,
-                results[1], (long long)b->site, (long long)b->axis, (long long)b->index, (long long)b->extent);
+        fprintf(
+            stderr,
+            "    libtcc %d site %lld axis %lld index %lld of %lld, interpreter %d %lld %lld %lld of %lld\n",
+            results[0], (long long)a->site, (long long)a->axis, (long long)a->index, (long long)a->extent,
+            results[1], (long long)b->site, (long long)b->axis, (long long)b->index, (long long)b->extent);
         return false;
     }
     for (int k = 0; k < pair->kernel->buffers.count; k++)

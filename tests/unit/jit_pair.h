@@ -38,15 +38,15 @@ void pair_free(struct jit_pair *pair);
 bool pair_read(struct jit_pair *pair, const char *text);
 /* Verifies, numbers, emits and compiles pair->kernel. False, with the reason printed, when that fails. */
 bool pair_compile(struct jit_pair *pair, bool trust_indices);
-/* Memory for all buffers, zeroed, once dims and scalars are set. Buffers that are not contiguous get strides in
- * reverse order of axes, the first of them negative. */
+/* Memory for all buffers, zeroed, once dims and scalars are set. Buffers that are not contiguous get strides
+ * in reverse order of axes, the first of them negative. */
 bool pair_allocate(struct jit_pair *pair);
 /* Address of element 0 of a buffer on side 0 (libtcc) or 1. */
 void *pair_data(const struct jit_pair *pair, int side, int buffer);
 /* Both sides get the same element, at a place in memory order. */
 void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_value value);
-/* Runs both. True when status, trap and all that inputs and outputs hold agree; else says what differs. *status is
- * what the kernel returned. */
+/* Runs both. True when status, trap and all that inputs and outputs hold agree; else says what differs.
+ * *status is what the kernel returned. */
 bool pair_run(struct jit_pair *pair, int *status);
 struct ir_buffer *pair_buffer(const struct jit_pair *pair, const char *name);
 

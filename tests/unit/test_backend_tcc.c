@@ -34,8 +34,8 @@ static bool permissions_of(const void *address, char permissions[8])
     bool found = false;
     char line[600];
     while (file && !found && fgets(line, sizeof line, file))
-        found = sscanf(line, "%lx-%lx %7s", &first, &end, permissions) == 3 && (unsigned long)address >= first &&
-                (unsigned long)address < end;
+        found = sscanf(line, "%lx-%lx %7s", &first, &end, permissions) == 3 &&
+                (unsigned long)address >= first && (unsigned long)address < end;
     if (file)
         fclose(file);
     return found;
@@ -120,21 +120,29 @@ static void test_layout(void)
         " for i = 0 to N step 1 {\n y[i?] = x[i]\n }\n }\n}\n";
     static const char probe[] =
         "int probe(const struct akg_frame *frame)\n{\n long long *out = frame->data[0];\n"
-        " out[0] = (long long)&((struct akg_frame *)0)->data;\n out[1] = (long long)&((struct akg_frame *)0)->dims;\n"
+        " out[0] = (long long)&((struct akg_frame *)0)->data;\n out[1] = (long long)&((struct akg_frame "
+        "*)0)->dims;\n"
         " out[2] = (long long)&((struct akg_frame *)0)->strides;\n"
         " out[3] = (long long)&((struct akg_frame *)0)->scalars;\n"
         " out[4] = (long long)&((struct akg_frame *)0)->trap;\n out[5] = sizeof(struct akg_frame);\n"
-        " out[6] = (long long)&((struct akg_trap *)0)->site;\n out[7] = (long long)&((struct akg_trap *)0)->axis;\n"
+        " out[6] = (long long)&((struct akg_trap *)0)->site;\n out[7] = (long long)&((struct akg_trap "
+        "*)0)->axis;\n"
         " out[8] = (long long)&((struct akg_trap *)0)->index;\n"
         " out[9] = (long long)&((struct akg_trap *)0)->extent;\n"
         " out[10] = (long long)&((struct akg_trap *)0)->loops;\n out[11] = sizeof(struct akg_trap);\n"
         " out[12] = sizeof(union akg_scalar);\n return 0;\n}\n";
-    const size_t expected[] = {offsetof(struct jit_frame, data),    offsetof(struct jit_frame, dims),
-                               offsetof(struct jit_frame, strides), offsetof(struct jit_frame, scalars),
-                               offsetof(struct jit_frame, trap),    sizeof(struct jit_frame),
-                               offsetof(struct jit_trap, site),     offsetof(struct jit_trap, axis),
-                               offsetof(struct jit_trap, index),    offsetof(struct jit_trap, extent),
-                               offsetof(struct jit_trap, loops),    sizeof(struct jit_trap),
+    const size_t expected[] = {offsetof(struct jit_frame, data),
+                               offsetof(struct jit_frame, dims),
+                               offsetof(struct jit_frame, strides),
+                               offsetof(struct jit_frame, scalars),
+                               offsetof(struct jit_frame, trap),
+                               sizeof(struct jit_frame),
+                               offsetof(struct jit_trap, site),
+                               offsetof(struct jit_trap, axis),
+                               offsetof(struct jit_trap, index),
+                               offsetof(struct jit_trap, extent),
+                               offsetof(struct jit_trap, loops),
+                               sizeof(struct jit_trap),
                                sizeof(union jit_scalar)};
     struct jit_pair pair;
     struct backend_code code;
@@ -155,7 +163,8 @@ static void test_layout(void)
 /* Numbers have a decimal point whatever the locale says; the locale of the thread comes back. */
 static void test_locale(void)
 {
-    static const char source[] = "int akg_kernel(const void *frame) { (void)frame; return (int)(2.75f * 4); }\n";
+    static const char source[] =
+        "int akg_kernel(const void *frame) { (void)frame; return (int)(2.75f * 4); }\n";
     static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "sv_SE.UTF-8"};
     akg_diagnostics *diagnostics = diagnostics_new();
     struct backend_code code;
@@ -194,7 +203,8 @@ static void test_many(void)
         struct backend_code code;
         if (k == 100)
             before = resident_pages();
-        good += backend_tcc_compile(k % 3 ? simple : "int akg_kernel(", "akg_kernel", &code, diagnostics) == AKG_OK;
+        good += backend_tcc_compile(k % 3 ? simple : "int akg_kernel(", "akg_kernel", &code, diagnostics) ==
+                AKG_OK;
         backend_tcc_free(&code);
     }
     CHECK_INT(good, 733);
@@ -210,7 +220,8 @@ static void *compile_in_thread(void *argument)
         struct backend_code code;
         char source[200];
         snprintf(source, sizeof source,
-                 "float expf(float a); int akg_kernel(const void *frame) { (void)frame; return %d + (int)expf(0.0f); }",
+                 "float expf(float a); int akg_kernel(const void *frame) { (void)frame; return %d + "
+                 "(int)expf(0.0f); }",
                  number * 1000 + k);
         if (backend_tcc_compile(source, "akg_kernel", &code, diagnostics) == AKG_OK)
             right += run(&code) == number * 1000 + k + 1;
@@ -266,7 +277,8 @@ static void test_memory(void)
 static void test_emitter_memory(void)
 {
     static const char source[] =
-        "kernel k {\n input x: float32[N]\n output y: float16[N] strided clear\n parameters x\n results y\n body {\n"
+        "kernel k {\n input x: float32[N]\n output y: float16[N] strided clear\n parameters x\n results y\n "
+        "body {\n"
         " for i = 0 to N step 1 {\n let unread: int32 = 3:int32\n"
         " y[i?] = float16(select((x[i] > 0.5:float32), x[(i - 1)?], sin(x[i])))\n }\n }\n}\n";
     struct jit_pair pair;

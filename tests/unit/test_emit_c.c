@@ -1,7 +1,7 @@
 /*
  * test_emit_c.c: the C emitter and the libtcc backend against the interpreter:
- * every operation on every dtype over edge values, casts, traps, laziness, loops, clearing, strides, names, and
- * kernels of great depth and length.
+ * every operation on every dtype over edge values, casts, traps, laziness, loops, clearing, strides, names,
+ * and kernels of great depth and length.
  */
 #include "check.h"
 #include "jit_pair.h"
@@ -10,12 +10,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const double edges[] = {0,    1,     2,      3,        7,      8,     31,     63,    100,  -1,  -2,
-                               -3,   -7,    -64,    127,      -128,   255,   32767,  -32768, 65535, 2147483647.0,
-                               -2147483648.0, 4294967295.0, 9223372036854774784.0, -9223372036854775808.0};
-static const double fractions[] = {-0.0,   0.5,   -0.5,  1.5,   2.5,     -2.5,   3.7,      -3.7,    1e-3, 65504,
-                                   65520,  1e10,  -1e10, 1e-8,  1e30,    -1e30,  3.4e38,   1e-40,   5e-324, 1e300,
-                                   2.9e-8, 1e19,  127.5, 1.25e-7, INFINITY, -INFINITY, NAN};
+static const double edges[] = {0,
+                               1,
+                               2,
+                               3,
+                               7,
+                               8,
+                               31,
+                               63,
+                               100,
+                               -1,
+                               -2,
+                               -3,
+                               -7,
+                               -64,
+                               127,
+                               -128,
+                               255,
+                               32767,
+                               -32768,
+                               65535,
+                               2147483647.0,
+                               -2147483648.0,
+                               4294967295.0,
+                               9223372036854774784.0,
+                               -9223372036854775808.0};
+static const double fractions[] = {-0.0,   0.5,   -0.5,   1.5,   2.5,   -2.5,    3.7,      -3.7,      1e-3,
+                                   65504,  65520, 1e10,   -1e10, 1e-8,  1e30,    -1e30,    3.4e38,    1e-40,
+                                   5e-324, 1e300, 2.9e-8, 1e19,  127.5, 1.25e-7, INFINITY, -INFINITY, NAN};
 
 enum { EDGES = sizeof edges / sizeof *edges, FRACTIONS = sizeof fractions / sizeof *fractions };
 
@@ -44,7 +66,8 @@ static void fill_edges(struct jit_pair *pair, int buffer)
         pair_set(pair, buffer, k, edge(dtype, k));
 }
 
-/* Runs the kernel of that text, inputs all filled with edge values; true when both sides agree on `expected`. */
+/* Runs the kernel of that text, inputs all filled with edge values; true when both sides agree on `expected`.
+ */
 static bool agrees(const char *text, int expected)
 {
     struct jit_pair pair;
@@ -57,9 +80,11 @@ static bool agrees(const char *text, int expected)
         good = pair_allocate(&pair);
         for (int k = 0; good && k < pair.kernel->buffers.count; k++)
             if (pair.kernel->buffers.items[k]->role != IR_OUTPUT) {
-                int64_t count = (int64_t)pair.sizes[k] / dtype_table[pair.kernel->buffers.items[k]->dtype].size;
+                int64_t count =
+                    (int64_t)pair.sizes[k] / dtype_table[pair.kernel->buffers.items[k]->dtype].size;
                 for (int64_t at = 0; at < count; at++)
-                    pair_set(&pair, k, at, dtype_from_double(pair.kernel->buffers.items[k]->dtype, (double)at - 2));
+                    pair_set(&pair, k, at,
+                             dtype_from_double(pair.kernel->buffers.items[k]->dtype, (double)at - 2));
             }
         good = good && pair_run(&pair, &status) && status == expected;
     }
@@ -77,15 +102,19 @@ static const char *name_of(akg_dtype dtype)
 }
 
 /* `operation` applied, as IR text. */
-static void apply_text(struct text *out, enum operation operation, const char *mark, const char *a, const char *b,
-                       const char *c)
+static void apply_text(struct text *out, enum operation operation, const char *mark, const char *a,
+                       const char *b, const char *c)
 {
     const struct operation_row *row = &operation_table[operation];
     bool word = (row->text[0] >= 'a' && row->text[0] <= 'z') && operation != OP_AND && operation != OP_OR;
     if (row->arity == 2 && !word)
         text_format(out, "(%s %s%s %s)", a, row->text, mark, b);
     else if (row->arity == 1)
-        text_format(out, "%s(%s%s)", operation == OP_NOT ? "not" : operation == OP_BITNOT ? "~" : row->text, a, mark);
+        text_format(out, "%s(%s%s)",
+                    operation == OP_NOT      ? "not"
+                    : operation == OP_BITNOT ? "~"
+                                             : row->text,
+                    a, mark);
     else if (row->arity == 2)
         text_format(out, "%s(%s, %s%s)", row->text, a, b, mark);
     else
@@ -286,7 +315,8 @@ static const struct {
     {1, "for i = 0 to M step 1 { z[i, 0] = ceil_div(c[i], c[i]?) }"},
     {1, "for i = 0 to M step 1 { assert (a[i] < 1:int32) \"small\" }"},
     {1, "z[0, 0] = (5 //? 0)"},
-    {1, "for i = 0 to M step 1 { for j = 0 to N step 1 { for k = 0 to 2 step 1 { assert (((i + j) + k) < 5) } } }"},
+    {1, "for i = 0 to M step 1 { for j = 0 to N step 1 { for k = 0 to 2 step 1 { assert (((i + j) + k) < 5) "
+        "} } }"},
     /* the target is tested before the value */
     {1, "for i = 0 to M step 1 { z[(i + 9)?, 0] = (10 //? c[2]) }"},
     {1, "for i = 0 to M step 1 { z[(i + 1)?, (2 //? c[i])?] = 1 }"},
@@ -301,14 +331,16 @@ static const struct {
     {0, "var n: int64 = 4\nwhile ((n > 0) and ((12 %? n) != 5)) { n = (n - 1)\nz[n, 0] = n }"},
     {1, "var n: int64 = 4\nwhile ((12 //? n) > 0) { n = (n - 1)\nz[n, 0] = n }"},
     /* an elif whose condition stops, an elif chain, an else */
-    {0, "for i = 0 to M step 1 { if (i == 2) { z[i, 0] = 1 } else if ((6 //? c[i]) == 3) { z[i, 0] = 2 } else if "
+    {0, "for i = 0 to M step 1 { if (i == 2) { z[i, 0] = 1 } else if ((6 //? c[i]) == 3) { z[i, 0] = 2 } "
+        "else if "
         "(i == 0) { z[i, 0] = 3 } else { z[i, 0] = 4 } }"},
     /* loops: steps, ends, break, continue, empty ones, and a bound that changes inside */
     {0, "for i = (M - 1) to -1 step -1 { if (i == 3) { continue }\n if (i == 0) { break }\n z[i, 0] = i }"},
     {0, "for i = 0 to M step 2 { z[i, 0] = i }\n for i_1 = (M - 1) to -1 step -3 { z[i_1, 1] = i_1 }"},
     {0, "for i = 4 to 2 step 1 { z[i, 0] = 1 }\n for i_1 = 2 to 2 step -1 { z[i_1, 0] = 1 }"},
     {0, "var n: int64 = 3\nfor i = 0 to n step 1 { n = (n - 1)\n z[i, 0] = n }"},
-    {0, "var n: int64 = 0\nfor i = 9223372036854775800 to 9223372036854775807 step 3 { z[n, 0] = i\nn = (n + 1) }"},
+    {0, "var n: int64 = 0\nfor i = 9223372036854775800 to 9223372036854775807 step 3 { z[n, 0] = i\nn = (n + "
+        "1) }"},
     {0, "var n: int64 = 0\nlet h: int64 = (c[0] + 9223372036854775807)\n"
         "for i = (h - 9) to (h + 1) step 5 { z[n, 0] = i\nn = (n + 1) }"},
     {0, "var n: int64 = 0\nlet h: int64 = (c[0] - 9223372036854775803)\n"
@@ -321,15 +353,17 @@ static const struct {
     {0, "for i = 0 to M step 1 { var s: int8 = 100:int8\n let unread: int32 = a[i]\n var set: int8 = s\n"
         " s = (s + int8(a[i]))\n s = (s * s)\n z[i, 0] = int64(s)\n set = s }"},
     /* strides, also of an output */
-    {0, "for i = 0 to M step 1 { for j = 0 to N step 1 { y[i] = (y[i] + b[i, j])\n w[j, (i % 2)] = b[i, (i % 3)] } }"},
+    {0, "for i = 0 to M step 1 { for j = 0 to N step 1 { y[i] = (y[i] + b[i, j])\n w[j, (i % 2)] = b[i, (i % "
+        "3)] } }"},
     {1, "for i = 0 to M step 1 { w[i?, 1] = b[i, 0] }"},
     /* in place */
     {0, "for i = 1 to M step 1 { c[i] = (c[i] + c[(i - 1)]) }"},
     /* int64 that wraps, plain where it cannot */
     {0, "for i = 0 to M step 1 { z[i, 0] = (((c[i] * 6364136223846793005) + 1442695040888963407) * c[i])\n"
         " z[i, 1] = ((((i * 7) + M) - 3) % 5)\n z[i, 2] = (neg((c[i] - 9223372036854775807)) // 10) }"},
-    {0, "for i = 0 to M step 1 { z[i, 0] = ((i - 2) // 2)\n z[i, 1] = ((i - 2) % 2)\n let d: int64 = (i - 3)\n"
-        " z[i, 2] = (((d // 2) * 100) + ((d % 2) + ((d // M) * (d % N)))) }"},
+    {0,
+     "for i = 0 to M step 1 { z[i, 0] = ((i - 2) // 2)\n z[i, 1] = ((i - 2) % 2)\n let d: int64 = (i - 3)\n"
+     " z[i, 2] = (((d // 2) * 100) + ((d % 2) + ((d // M) * (d % N)))) }"},
 };
 
 static void test_statements(void)
@@ -395,8 +429,10 @@ static void test_depth(void)
     for (int shape = 0; shape < 4; shape++) {
         struct text text;
         text_init(&text);
-        text_string(&text, "kernel k {\n input a: float32[M]\n output y: float32[M]\n parameters a\n results y\n body {\n"
-                           " for i = 0 to M step 1 {\n let p: float32 = a[i]\n y[i] = ");
+        text_string(
+            &text,
+            "kernel k {\n input a: float32[M]\n output y: float32[M]\n parameters a\n results y\n body {\n"
+            " for i = 0 to M step 1 {\n let p: float32 = a[i]\n y[i] = ");
         deep_text(&text, shape, shape == 3 ? 450 : 900);
         text_string(&text, "\n y[i] = select((p > 0.0:float32), ");
         deep_text(&text, shape, 300);
@@ -425,8 +461,9 @@ static void test_lazy_depth(void)
     for (size_t k = 0; k < sizeof chains / sizeof *chains; k++) {
         struct text text;
         text_init(&text);
-        text_string(&text, "kernel k {\n input c: int64[M]\n output y: int64[M]\n parameters c\n results y\n body {\n"
-                           " for i = 0 to M step 1 {\n y[i] = ");
+        text_string(
+            &text, "kernel k {\n input c: int64[M]\n output y: int64[M]\n parameters c\n results y\n body {\n"
+                   " for i = 0 to M step 1 {\n y[i] = ");
         for (int depth = 0; depth < 190; depth++)
             text_string(&text, chains[k].open);
         text_string(&text, chains[k].first);
@@ -442,14 +479,16 @@ static void test_length(void)
 {
     struct text text;
     text_init(&text);
-    text_string(&text, "kernel k {\n input a: float32[M]\n output y: float32[M] clear\n parameters a\n results y\n body {\n");
+    text_string(&text, "kernel k {\n input a: float32[M]\n output y: float32[M] clear\n parameters a\n "
+                       "results y\n body {\n");
     for (int k = 0; k < 5000; k++)
-        text_format(&text, " let s%d: float32 = (a[%d] * %d.25:float32)\n y[%d] = (s%d + y[%d])\n", k, k % 5, k, k % 5,
-                    k, (k + 1) % 5);
+        text_format(&text, " let s%d: float32 = (a[%d] * %d.25:float32)\n y[%d] = (s%d + y[%d])\n", k, k % 5,
+                    k, k % 5, k, (k + 1) % 5);
     text_string(&text, " }\n}\n");
     CHECK(agrees(text.data, 0));
     text.length = 0;
-    text_string(&text, "kernel k {\n input a: float32[M]\n output y: float32[M] clear\n parameters a\n results y\n body {\n");
+    text_string(&text, "kernel k {\n input a: float32[M]\n output y: float32[M] clear\n parameters a\n "
+                       "results y\n body {\n");
     for (int k = 0; k < 200; k++)
         text_format(&text, "%sfor i%d = 0 to %d step 1 {\n", k % 3 ? "" : "if true {\n", k, k % 50 ? 1 : 2);
     text_string(&text, " y[(((i0 + i50) + i100) % M)] = (a[i150] + y[0])\n assert (i100 < 1)\n");

@@ -2,7 +2,8 @@
  * test_emit_c_random.c: random kernels, run by libtcc's code and by the interpreter, and, some of them,
  * compiled by gcc: without a warning, with optimisation, and with the same results.
  *
- * Arguments: first seed and number of kernels (default 1 and 150), and how often gcc is used, where there is one (every 50th).
+ * Arguments: first seed and number of kernels (default 1 and 150), and how often gcc is used, where there is
+ * one (every 50th).
  */
 #include "check.h"
 #include "jit_pair.h"
@@ -49,14 +50,16 @@ static void expression(struct generator *g, akg_dtype dtype, int depth);
 
 static int64_t interesting(struct generator *g, akg_dtype dtype)
 {
-    static const int64_t values[] = {0, 1, 2, 3, 5, 7, 8, -1, -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    static const int64_t values[] = {0,  1,  2,   3,         5,         7,         8,        -1,
+                                     -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
     int64_t value = values[draw(g, sizeof values / sizeof *values)];
     return dtype_wrap(dtype, value);
 }
 
 static void constant(struct generator *g, akg_dtype dtype, bool positive)
 {
-    static const char *const reals[] = {"0.0", "-0.0", "1.0", "-1.5", "2.5", "0.1", "100.0", "1e10", "-3.7", "inf", "nan"};
+    static const char *const reals[] = {"0.0",   "-0.0", "1.0",  "-1.5", "2.5", "0.1",
+                                        "100.0", "1e10", "-3.7", "inf",  "nan"};
     if (dtype == AKG_BOOL) {
         put(g, draw(g, 2) ? "true" : "false");
     } else if (dtype_is_float(dtype)) {
@@ -138,8 +141,8 @@ static void operation_text(struct generator *g, enum operation operation, akg_dt
 {
     const struct operation_row *row = &operation_table[operation];
     bool word = row->text[0] >= 'a' && row->text[0] <= 'z';
-    bool power = operation == OP_POW, divides = operation == OP_FLOORDIV || operation == OP_MOD ||
-                                               operation == OP_CEIL_DIV || power;
+    bool power = operation == OP_POW,
+         divides = operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV || power;
     bool checked = divides && dtype_is_integer(dtype) && !(power && !dtype_is_signed(dtype));
     bool tame = checked && draw(g, 12) != 0; /* by a positive constant */
     const char *mark = checked && !tame ? "?" : "";
@@ -298,8 +301,8 @@ static void declarations(struct generator *g)
         akg_dtype dtype = (akg_dtype)draw(g, AKG_DTYPE_COUNT);
         bool variable = k % 2;
         int *count = variable ? &g->variables[dtype] : &g->lets[dtype];
-        text_format(&g->text, "%s %c%d_%d: %s = ", variable ? "var" : "let", variable ? 'v' : 's', dtype, *count,
-                    name_of(dtype));
+        text_format(&g->text, "%s %c%d_%d: %s = ", variable ? "var" : "let", variable ? 'v' : 's', dtype,
+                    *count, name_of(dtype));
         expression(g, dtype, 3);
         put(g, "\n");
         ++*count;
@@ -310,8 +313,9 @@ static void kernel_text(struct generator *g)
 {
     put(g, "kernel k {\n attribute n: int64\n input shape: bool[N]\n input strided: float32[8, 8] strided\n");
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
-        text_format(&g->text, " input in_%s: %s[8]\n output out_%s: %s[8] clear%s\n", name_of((akg_dtype)dtype),
-                    name_of((akg_dtype)dtype), name_of((akg_dtype)dtype), name_of((akg_dtype)dtype), "");
+        text_format(&g->text, " input in_%s: %s[8]\n output out_%s: %s[8] clear%s\n",
+                    name_of((akg_dtype)dtype), name_of((akg_dtype)dtype), name_of((akg_dtype)dtype),
+                    name_of((akg_dtype)dtype), "");
     put(g, " parameters n, shape, strided");
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
         text_format(&g->text, ", in_%s", name_of((akg_dtype)dtype));
@@ -336,7 +340,7 @@ static void fill(struct generator *g, struct jit_pair *pair)
             union dtype_value value = {.i = interesting(g, buffer->dtype)};
             if (dtype_is_float(buffer->dtype))
                 value = dtype_from_double(buffer->dtype, draw(g, 3) ? (int)draw(g, 2000) / 64.0 - 15
-                                                                   : (double)interesting(g, AKG_INT64));
+                                                                    : (double)interesting(g, AKG_INT64));
             pair_set(pair, k, at, value);
         }
     }
@@ -344,8 +348,8 @@ static void fill(struct generator *g, struct jit_pair *pair)
 
 /* ---- gcc --------------------------------------------------------- */
 
-/* The library's functions are not visible to a shared object: it gets one for each that goes through a table. The
- * arguments of the call are the last words of the parameters. */
+/* The library's functions are not visible to a shared object: it gets one for each that goes through a table.
+ * The arguments of the call are the last words of the parameters. */
 static void forward_library(FILE *file)
 {
     fputs("void *host_table[300];\n", file);

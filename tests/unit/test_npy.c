@@ -233,7 +233,7 @@ static void test_refused_headers(void)
         {DICT("'<f4'", "False", "(0, 4294967296, 4294967296)"), "npy-shape"},
         {DICT("'<f4'", "False", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"), "npy-shape"},
         {DICT("'<f4'", "False", "(17,)"), "npy-short"},
-        {DICT("'|i1'", "False", "(1000000000000000,)"), "npy-short"},
+        {DICT("'|i1'", "False", "(1000000000000,)"), "npy-short"},
         {DICT("[('a', '<f4')]", "False", "(2,)"), "npy-dtype"},
         {DICT("('<f4', (2,))", "False", "(2,)"), "npy-dtype"},
         {DICT("'|O'", "False", "(2,)"), "npy-dtype"},
