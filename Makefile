@@ -113,7 +113,7 @@ $(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources)): | $(B
 # Debian's libtcc.a is compiled for executables. What keeps it out of a shared library are
 # its references to symbols that another library could replace; what keeps it out of a well-behaved one are
 # its calls of exit, printf and mprotect. Both are renamed, one by one (several may get the same name), to
-# functions and variables of jit/backend_tcc.c.
+# functions and variables of jit/backend_tcc_host.c.
 $(B)/libtcc.o: jit/libtcc_symbols.txt $(LIBTCC) $(B)/settings
 	$(call say,RENAME,$(notdir $(LIBTCC)))
 	$(Q)cp $(LIBTCC) $(B)/libtcc_renamed.a

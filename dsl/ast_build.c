@@ -205,11 +205,12 @@ static void build_note_expected(struct parser *p, struct diagnostic_entry *entry
     const struct token *items = p->tokens->items;
     int before = at > 0 ? items[at - 1].kind : 0;
     const char *advice = build_advice(p, at), *list;
+    bool closes = count == 1 && (strcmp(expected[0], "')'") == 0 || strcmp(expected[0], "']'") == 0);
 
     if (advice) {
         diagnostic_note(entry, "help: %s", advice);
     } else if (build_is_operand(items[at].kind) && (build_is_operand(before) || before == ')' || before == ']') &&
-               count != 1) {
+               (count != 1 || closes)) {
         diagnostic_note(entry, "help: an operator or a comma is missing before it");
     } else if (count >= 1 && count <= 4) {
         list = build_quoted(p, expected[0]);
@@ -722,8 +723,12 @@ void build_refuse_top(struct parser *p, struct ast_stmt *stmt)
 
 struct ast_stmt *build_refuse_nested(struct parser *p, struct span span)
 {
-    struct diagnostic_entry *entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span,
-                                                    "a function inside a function");
+    struct diagnostic_entry *entry;
+
+    p->last_function->broken = p->last_function->damaged = true;
+    if (p->broken_blocks)
+        return NULL; /* of a class, perhaps: that was reported */
+    entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span, "a function inside a function");
     diagnostic_note(entry, "help: define it at the top level and call it: it is inlined there");
     return NULL;
 }

@@ -29,6 +29,7 @@ struct parser {
     struct ast_module *module;
     struct ast_function *last_function;
     struct ast_stmt *last_statement;
+    int broken_blocks; /* blocks around the statement whose first line could not be read */
 };
 
 int parser_run(struct parser *p);

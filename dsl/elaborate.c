@@ -225,8 +225,8 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     struct ir_buffer *buffer;
 
     if (rank >= 0 && argument->rank != rank) {
-        elaborate_error(e, MSG_CALL_RANK, parameter->span, name, arena_format(e->arena, "%d", argument->rank),
-                        arena_format(e->arena, "%d", rank));
+        elaborate_error(e, MSG_CALL_RANK, parameter->span, name,
+                        elaborate_counted(e, argument->rank, "axis", "axes"), elaborate_number(e, rank));
         return value_error();
     }
     buffer = ir_buffer_new(e->kernel, name, IR_INPUT, elaborate_parameter_type(e, parameter, argument, allowed),
@@ -277,6 +277,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index, 
         value = given.kind == DSL_INT    ? value_int(e, given.integer)
                 : given.kind == DSL_BOOL ? value_bool(e, given.integer != 0)
                                          : value_of(VALUE_FLOAT, ir_real(e->kernel, AKG_FLOAT64, given.real));
+        value.is_given = given.kind == DSL_INT;
     } else {
         akg_dtype dtype = given.kind == DSL_INT    ? AKG_INT64
                           : given.kind == DSL_BOOL ? AKG_BOOL

@@ -122,19 +122,22 @@ void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_e
     if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
         value = elaborate_load(e, value.buffer, NULL, place->span);
     if (value.kind == VALUE_TENSOR) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span);
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_TENSOR_ARITHMETIC, place->span, value.buffer->name);
         diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
                         buffer->name, buffer->name, value.buffer->name);
         return;
     }
     if (value.kind == VALUE_SCALAR && !type_unify(&e->types, buffer->dtype, value.expr->dtype)) {
         akg_dtype to = type_find(&e->types, buffer->dtype);
-        struct diagnostic_entry *message = elaborate_error(e, MSG_STORE_DTYPE, place->span, value_text(e, &value),
-                                                           buffer->name, type_text(&e->types, to));
+        struct diagnostic_entry *message = elaborate_error(e, MSG_STORE_DTYPE, place->span, buffer->name,
+                                                           type_text(&e->types, to), value_text(e, &value));
         if (!type_is_variable(to)) {
             const char *source = elaborate_source(e, place);
             diagnostic_note(message, "help: convert it: %s(%s)", dtype_table[to].name, source);
             diagnostic_fix(message, "%s(%s)", dtype_table[to].name, source);
+        } else if (type_find(&e->types, value.expr->dtype) == AKG_BOOL) {
+            diagnostic_note(message, "help: write 1 if %s else 0", elaborate_source(e, place));
         }
         return;
     }
@@ -196,8 +199,8 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
         }
         if (axis >= buffer->rank) {
             elaborate_error(e, MSG_RANK_MISMATCH, target->span, buffer->name,
-                            arena_format(e->arena, "%d", buffer->rank),
-                            arena_format(e->arena, "%d", target->count));
+                            elaborate_counted(e, buffer->rank, "axis", "axes"),
+                            elaborate_counted(e, target->count, "index is", "indices are"));
             return false;
         }
         if (!elaborate_slice(e, item, buffer->shape[axis], &low, &length, &step))
@@ -292,9 +295,36 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
 
 /* ---- assignment statements -------------------------------------------------------------- */
 
+/* The shape, the dtype and the scope of a new tensor, by place or by name; false after a message. */
+static bool elaborate_allocation_items(struct elaborator *e, const struct ast_expr *call,
+                                       const struct ast_expr *items[3])
+{
+    static const char *const names[] = {"shape", "dtype", "scope"};
+
+    for (int i = 0; i < call->count; i++) {
+        const struct ast_expr *item = call->items[i];
+        int at;
+        for (at = item->kind == AST_KEYWORD ? 0 : i; item->kind == AST_KEYWORD && at < 3; at++)
+            if (strcmp(names[at], item->text) == 0)
+                break;
+        if (at == 3) {
+            struct diagnostic_entry *message =
+                elaborate_error(e, MSG_ARGUMENT_NAME, item->span, arena_format(e->arena, "'%s'", call->a->text),
+                                item->text);
+            const char *nearest = spelling_nearest(item->text, names, 3);
+            if (nearest)
+                diagnostic_note(message, "help: did you mean '%s'?", nearest);
+            return false;
+        }
+        items[at] = item->kind == AST_KEYWORD ? item->a : item;
+    }
+    return true;
+}
+
 struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr *call, const char *name)
 {
     bool output = call->a->builtin == BUILTIN_OUTPUT_TENSOR;
+    const struct ast_expr *items[3] = {call, call, call}; /* what is named twice leaves one out */
     struct ir_buffer *buffer;
     struct ir_expr **shape;
     struct ir_stmt *stmt;
@@ -307,8 +337,8 @@ struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr
                         arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
         return NULL;
     }
-    if (!elaborate_shape(e, call->items[0]->kind == AST_KEYWORD ? call->items[0]->a : call->items[0], &shape, &rank) ||
-        !elaborate_dtype(e, call->items[1]->kind == AST_KEYWORD ? call->items[1]->a : call->items[1], &dtype))
+    if (!elaborate_allocation_items(e, call, items) || !elaborate_shape(e, items[0], &shape, &rank) ||
+        !elaborate_dtype(e, items[1], &dtype))
         return NULL;
     if (output && (e->loops || e->conditions) && !e->frame->caller) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_OUTPUT_IN_LOOP, call->span);
@@ -356,8 +386,25 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
         elaborate_assign_variable(e, slot, binding->name, value, span);
     } else if (value.kind != VALUE_ERROR && slot->value.kind != VALUE_ERROR) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
-        diagnostic_note(message, "help: give the new value a name of its own");
+        if (slot->value.kind == VALUE_TENSOR && value_is_number(&value))
+            diagnostic_note(message, "help: to fill the tensor, write the loop: for i in grid(%s.shape): %s[i] = ...",
+                            binding->name, binding->name);
+        else
+            diagnostic_note(message, "help: give the new value a name of its own");
     }
+}
+
+static void elaborate_refuse_target(struct elaborator *e, const struct ast_expr *target, const struct value *into)
+{
+    struct diagnostic_entry *message;
+
+    if (into->kind == VALUE_ERROR)
+        return;
+    message = elaborate_error(e, MSG_STORE_TARGET, target->span, value_text(e, into));
+    if (into->kind == VALUE_TUPLE)
+        diagnostic_note(message, "help: build a new tuple: (n,) + x.shape[1:]");
+    else
+        diagnostic_note(message, "help: only tensors have elements: t = allocate((n,), dtype)");
 }
 
 static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *target, struct value value,
@@ -375,8 +422,9 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
             value.count = -1;
         else if (value.kind != VALUE_TUPLE || value.count != target->count)
             elaborate_error(e, MSG_UNPACK_COUNT, span,
-                            value.kind == VALUE_TUPLE ? arena_format(e->arena, "%d", value.count)
-                                                      : value_text(e, &value),
+                            value.kind == VALUE_TUPLE
+                                ? elaborate_counted(e, value.count, "value is", "values are")
+                                : arena_format(e->arena, "%s is", value_text(e, &value)),
                             arena_format(e->arena, "%d", target->count));
         for (int i = 0; i < target->count; i++)
             elaborate_assign_value(e, target->items[i],
@@ -385,10 +433,11 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
                                    place, span);
         return;
     }
+    if (elaborate_refuse_chain(e, target))
+        return;
     into = elaborate_expr(e, target->a);
     if (into.kind != VALUE_TENSOR) {
-        if (into.kind != VALUE_ERROR)
-            elaborate_error(e, MSG_STORE_TARGET, target->span, value_text(e, &into));
+        elaborate_refuse_target(e, target, &into);
         return;
     }
     indices = elaborate_indices(e, into.buffer, target);
@@ -437,8 +486,8 @@ void elaborate_assign(struct elaborator *e, const struct ast_stmt *stmt)
         into = elaborate_expr(e, stmt->target->a);
         if (into.kind == VALUE_TENSOR)
             elaborate_slice_store(e, into.buffer, stmt, slices);
-        else if (into.kind != VALUE_ERROR)
-            elaborate_error(e, MSG_STORE_TARGET, stmt->target->span, value_text(e, &into));
+        else
+            elaborate_refuse_target(e, stmt->target, &into);
         return;
     }
     value = elaborate_expr(e, stmt->value);
@@ -478,10 +527,11 @@ void elaborate_augmented(struct elaborator *e, const struct ast_stmt *stmt)
     }
     if (stmt->target->kind != AST_SUBSCRIPT)
         return;
+    if (elaborate_refuse_chain(e, stmt->target))
+        return;
     into = elaborate_expr(e, stmt->target->a);
     if (into.kind != VALUE_TENSOR) {
-        if (into.kind != VALUE_ERROR)
-            elaborate_error(e, MSG_STORE_TARGET, stmt->target->span, value_text(e, &into));
+        elaborate_refuse_target(e, stmt->target, &into);
         return;
     }
     if (slices) {

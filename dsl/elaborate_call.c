@@ -36,7 +36,8 @@ static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *
     if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
         value = elaborate_load(e, value.buffer, NULL, operand->span);
     if (value.kind == VALUE_TENSOR) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span);
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_TENSOR_ARITHMETIC, operand->span, value.buffer->name);
         diagnostic_note(message, "help: convert element by element: y[i] = %s(x[i])",
                         type_is_variable(type) ? "float32" : dtype_table[type].name);
         return value_error();
@@ -93,8 +94,11 @@ static struct value elaborate_len(struct elaborator *e, const struct ast_expr *c
         return value_int(e, value.count);
     if (value.kind == VALUE_TENSOR && value.buffer->rank > 0)
         return value_of(VALUE_INT, expr_copy(e, value.buffer->shape[0]));
-    if (value.kind != VALUE_ERROR)
-        elaborate_error(e, MSG_OPERAND_KIND, call->items[0]->span, value_text(e, &value), "len");
+    if (value.kind != VALUE_ERROR) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_OPERAND_KIND, call->items[0]->span, value_text(e, &value), "len");
+        diagnostic_note(message, "help: len is of a tensor or a tuple; a tensor's extents are x.shape[0], x.shape[1], ...");
+    }
     return value_error();
 }
 
@@ -178,8 +182,11 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     if (callee.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));
-        if (callee.kind == VALUE_TENSOR)
-            diagnostic_note(message, "help: elements are read with brackets: %s[i]", elaborate_source(e, expr->a));
+        if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
+            diagnostic_note(message, "help: elements are read with brackets: %s[%s]", elaborate_source(e, expr->a),
+                            expr->count == 1 ? elaborate_source(e, expr->items[0]) : "i");
+        else
+            diagnostic_note(message, "note: it is %s, no function", value_text(e, &callee));
     }
     return value_error();
 }

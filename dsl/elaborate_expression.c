@@ -72,9 +72,12 @@ static bool elaborate_operand_fits(struct elaborator *e, const struct value *val
         return false;
     if (value->kind == VALUE_TENSOR) {
         const char *name = place && place->kind == AST_NAME ? place->text : "x";
-        message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span);
-        diagnostic_note(message, "help: write the loop: for i in grid(%s.shape): y[i] = %s[i] %s ...", name, name,
-                        operation_table[operation].text);
+        const char *text = operation_table[operation].text;
+        bool named = text[0] >= 'a' && text[0] <= 'z';
+        message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span, value->buffer->name);
+        diagnostic_note(message, named ? "help: write the loop: for i in grid(%s.shape): y[i] = %s(%s[i])"
+                                       : "help: write the loop: for i in grid(%s.shape): y[i] = %s[i] %s ...",
+                        name, named ? text : name, named ? name : text);
         return false;
     }
     message = elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, value), operation_table[operation].text);
@@ -136,7 +139,7 @@ static void elaborate_rule_error(struct elaborator *e, enum operation operation,
         return;
     case TYPES_INTEGER | TYPES_BOOL:
         message = elaborate_error(e, MSG_NEEDS_BITS, span, text, found);
-        diagnostic_note(message, "help: to combine conditions, write and, or, not");
+        diagnostic_note(message, "help: to combine conditions, write and, or, not: a > 0 and b < 1");
         return;
     default:
         message = elaborate_error(e, MSG_NEEDS_NUMBER, span, text, found);
@@ -149,20 +152,25 @@ static struct value elaborate_untyped_int(struct elaborator *e, enum operation o
                                           int count, struct span span)
 {
     enum operation_rule rule = operation_table[operation].rule;
-    struct ir_expr *expr;
+    struct value result;
+    bool is_given = false;
 
-    if (operation == OP_POW && v[1].expr->kind == IR_INTEGER && v[1].expr->integer < 0) {
+    for (int i = 0; i < count; i++)
+        is_given |= v[i].is_given;
+    if (operation == OP_POW && v[1].expr->kind == IR_INTEGER && v[1].expr->integer < 0 && !is_given) {
         elaborate_rule_error(e, OP_TRUEDIV, AKG_INT64, span);
         return value_error();
     }
     if ((operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV) &&
-        v[1].expr->kind == IR_INTEGER && v[1].expr->integer == 0) {
+        v[1].expr->kind == IR_INTEGER && v[1].expr->integer == 0 && !v[1].is_given) {
         elaborate_error(e, MSG_DIVISION_BY_ZERO, span);
         return value_error();
     }
-    expr = expr_node(e, operation, rule == RULE_COMPARE ? AKG_BOOL : AKG_INT64, v[0].expr,
-                     count > 1 ? v[1].expr : NULL, count > 2 ? v[2].expr : NULL, span);
-    return value_of(rule == RULE_COMPARE ? VALUE_SCALAR : VALUE_INT, expr);
+    result = value_of(rule == RULE_COMPARE ? VALUE_SCALAR : VALUE_INT,
+                      expr_node(e, operation, rule == RULE_COMPARE ? AKG_BOOL : AKG_INT64, v[0].expr,
+                                count > 1 ? v[1].expr : NULL, count > 2 ? v[2].expr : NULL, span));
+    result.is_given = is_given && rule != RULE_COMPARE;
+    return result;
 }
 
 /* Untyped numbers, one with a fraction at least: computed in float64 until they meet a dtype. */
@@ -249,7 +257,7 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
     }
     type = type_find(&e->types, type);
     if ((operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV) &&
-        operands[1]->kind == IR_INTEGER && operands[1]->integer == 0 && !type_is_variable(type) &&
+        operands[1]->kind == IR_INTEGER && operands[1]->integer == 0 && !v[1].is_given && !type_is_variable(type) &&
         !dtype_is_float(type)) {
         elaborate_error(e, MSG_DIVISION_BY_ZERO, span);
         return value_error();
@@ -267,7 +275,7 @@ struct value elaborate_operation(struct elaborator *e, enum operation operation,
 
     for (int i = 0; i < count; i++) {
         v[i] = elaborate_scalar_tensor(e, v[i], span);
-        fits &= elaborate_operand_fits(e, &v[i], operation, places ? places[i] : NULL);
+        fits = fits && elaborate_operand_fits(e, &v[i], operation, places ? places[i] : NULL);
     }
     if (!fits)
         return value_error();
@@ -651,9 +659,13 @@ struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
     case AST_LIST_DISPLAY:
         return elaborate_tuple(e, expr);
     case AST_SLICE:
-    case AST_STARRED:
-    case AST_KEYWORD:
         elaborate_error(e, MSG_SLICE_PLACE, expr->span);
+        return value_error();
+    case AST_STARRED:
+        elaborate_error(e, MSG_VALUE_UNUSABLE, expr->span, "an unpacked tuple");
+        return value_error();
+    case AST_KEYWORD:
+        elaborate_error(e, MSG_ARGUMENT_NAME, expr->span, "what is called", expr->text);
         return value_error();
     }
     return value_error();

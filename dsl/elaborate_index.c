@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "elaborate_private.h"
+#include "foreign.h"
 
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer)
 {
@@ -19,6 +20,7 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
 {
     static const char *const members[] = {"shape", "dtype", "ndim"};
     struct value value = elaborate_expr(e, expr->a);
+    const struct foreign_name *foreign;
     struct diagnostic_entry *message;
     const char *nearest;
 
@@ -35,13 +37,19 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
     if (value.kind == VALUE_NONE) {
         message = elaborate_error(e, MSG_NONE_VALUE, expr->a->span,
                                   expr->a->kind == AST_NAME ? expr->a->text : "this");
-        diagnostic_note(message, "help: test it first: if x is not None:");
+        diagnostic_note(message, "help: test it first: if %s is not None:",
+                        expr->a->kind == AST_NAME ? expr->a->text : "x");
         return value_error();
     }
     message = elaborate_error(e, MSG_UNKNOWN_MEMBER, expr->span, value_text(e, &value), expr->text);
-    nearest = spelling_nearest(expr->text, members, 3);
+    foreign = value.kind == VALUE_TENSOR ? foreign_find_member(expr->text) : NULL;
+    nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 3);
     if (nearest)
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
+    else if (foreign)
+        diagnostic_note(message, "help: %s", foreign->help);
+    else if (value.kind == VALUE_TENSOR)
+        diagnostic_note(message, "help: a tensor has shape, dtype and ndim");
     return value_error();
 }
 
@@ -152,8 +160,10 @@ static struct value elaborate_tuple_item(struct elaborator *e, struct value tupl
         return value_error();
     }
     if (at < -tuple.count || at >= tuple.count) {
-        elaborate_error(e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at),
-                        arena_format(e->arena, "%d", tuple.count));
+        struct diagnostic_entry *message = elaborate_error(e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at),
+                                                           elaborate_number(e, tuple.count));
+        if (tuple.count)
+            diagnostic_note(message, "help: its items are numbered 0 to %d, or -1 from the end", tuple.count - 1);
         return value_error();
     }
     return value_copy(e, tuple.items[at < 0 ? at + tuple.count : at]);
@@ -206,7 +216,10 @@ static bool elaborate_slice_index(struct elaborator *e, struct index_list *list,
         return false;
     }
     if (at < 0) {
-        elaborate_error(e, MSG_SLICE_COUNT, slice->span);
+        struct diagnostic_entry *message = elaborate_error(e, MSG_SLICE_COUNT, slice->span);
+        diagnostic_note(message, "note: %s on this side, %s on the left",
+                        elaborate_counted(e, slices, "slice", "slices"),
+                        elaborate_counted(e, e->slice_count, "slice", "slices"));
         return false;
     }
     if (list->count >= buffer->rank || list->count >= AKG_MAX_RANK) {
@@ -257,9 +270,9 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
     if (list.count != buffer->rank) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_RANK_MISMATCH, subscript->span, buffer->name,
-                            arena_format(e->arena, "%d", buffer->rank), arena_format(e->arena, "%d", list.count));
-        if (list.count < buffer->rank)
-            diagnostic_note(message, "help: give one index per axis");
+                            elaborate_counted(e, buffer->rank, "axis", "axes"),
+                            elaborate_counted(e, list.count, "index is", "indices are"));
+        diagnostic_note(message, "help: give one index for each axis");
         return NULL;
     }
     indices = arena_array(e->arena, struct ir_expr *, list.count + 1);
@@ -281,10 +294,40 @@ struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, stru
     return value_of(VALUE_SCALAR, load);
 }
 
+bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr)
+{
+    const struct ast_expr *inner = expr->a, *root = expr->a;
+    struct ast_binding *binding;
+    struct value tensor;
+    struct diagnostic_entry *message;
+    const char *indices = "";
+
+    while (root->kind == AST_SUBSCRIPT)
+        root = root->a;
+    binding = inner->kind == AST_SUBSCRIPT && root->kind == AST_NAME ? ast_binding_of(root) : NULL;
+    if (!binding || binding->slot < 0 || elaborate_slot(e, binding)->variable)
+        return false;
+    tensor = elaborate_slot(e, binding)->value;
+    if (tensor.kind != VALUE_TENSOR)
+        return false;
+    for (const struct ast_expr *part = expr; part != root; part = part->a)
+        for (int i = part->count - 1; i >= 0; i--)
+            indices = arena_format(e->arena, "%s%s%s", elaborate_source(e, part->items[i]), *indices ? ", " : "",
+                                   indices);
+    message = elaborate_error(e, MSG_CHAINED_INDEX, expr->span, root->text);
+    diagnostic_note(message, "help: write %s[%s]", root->text, indices);
+    diagnostic_fix(message, "%s[%s]", root->text, indices);
+    return true;
+}
+
 struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr)
 {
-    struct value value = elaborate_expr(e, expr->a);
+    struct value value;
     struct ir_expr **indices;
+
+    if (elaborate_refuse_chain(e, expr))
+        return value_error();
+    value = elaborate_expr(e, expr->a);
 
     switch (value.kind) {
     case VALUE_ERROR:
@@ -302,7 +345,11 @@ struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *ex
         return value_error();
     }
     default:
-        elaborate_error(e, MSG_NOT_A_TENSOR, expr->a->span, value_text(e, &value));
+        if (value.kind == VALUE_SCALAR)
+            diagnostic_note(elaborate_error(e, MSG_NOT_A_TENSOR, expr->a->span, value_text(e, &value)),
+                            "note: this is one element already");
+        else
+            elaborate_error(e, MSG_NOT_A_TENSOR, expr->a->span, value_text(e, &value));
         return value_error();
     }
 }
@@ -339,6 +386,11 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
                                      "(x.shape[0],) + y.shape[1:]");
             return false;
         }
+        if (extent->kind == IR_INTEGER && extent->integer < 0) {
+            message = elaborate_error(e, MSG_NEGATIVE_EXTENT, expr->span, elaborate_number(e, extent->integer));
+            diagnostic_note(message, "help: write the extent itself; none is computed from the others");
+            return false;
+        }
         if (!e->general && expr_demand_constants(e, extent))
             return false;
         (*shape)[i] = extent;
@@ -364,7 +416,7 @@ bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtyp
     }
     if (value.kind == VALUE_ERROR)
         return false;
-    message = elaborate_error(e, MSG_UNKNOWN_DTYPE, expr->span);
+    message = elaborate_error(e, MSG_UNKNOWN_DTYPE, expr->span, elaborate_source(e, expr));
     for (int i = 0; i < AKG_DTYPE_COUNT; i++)
         names[i] = dtype_table[i].name;
     nearest = value.kind == VALUE_STRING ? spelling_nearest(value.string, names, AKG_DTYPE_COUNT) : NULL;

@@ -65,7 +65,8 @@ static bool elaborate_check_arguments(struct elaborator *e, const struct ast_fun
     return true;
 }
 
-static void elaborate_check_annotation(struct elaborator *e, const struct ast_parameter *parameter,
+/* False after a message. */
+static bool elaborate_check_annotation(struct elaborator *e, const struct ast_parameter *parameter,
                                        const struct value *value, struct span span)
 {
     int rank = -1;
@@ -73,14 +74,19 @@ static void elaborate_check_annotation(struct elaborator *e, const struct ast_pa
     bool fits = true;
 
     if (!parameter->annotation || value->kind != VALUE_TENSOR)
-        return;
+        return true;
     allowed = elaborate_annotation(parameter->annotation, &rank);
     fits = type_restrict(&e->types, value->buffer->dtype, allowed) && (rank < 0 || rank == value->buffer->rank);
-    if (!fits)
-        elaborate_error(e, MSG_BAD_ARGUMENT, span,
-                        arena_format(e->arena, "a tensor %s[%d axes]", type_text(&e->types, value->buffer->dtype),
-                                     value->buffer->rank),
-                        parameter->name);
+    if (!fits) {
+        struct diagnostic_entry *message = elaborate_error(
+            e, MSG_BAD_ARGUMENT, span,
+            arena_format(e->arena, "a tensor of %s with %s", type_text(&e->types, value->buffer->dtype),
+                         elaborate_counted(e, value->buffer->rank, "axis", "axes")),
+            parameter->name);
+        diagnostic_note(message, "note: '%s' is annotated %s on line %d", parameter->name,
+                        elaborate_source(e, parameter->annotation), parameter->span.line);
+    }
+    return fits;
 }
 
 /* Dims of annotations stand for the extents of the tensors that were handed in. */
@@ -139,15 +145,16 @@ static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_func
                 let->symbol = symbol;
                 slot->value.expr = ir_symbol_use(e->kernel, symbol);
             }
-            elaborate_check_annotation(e, parameter, &slot->value, argument->span);
+            if (!elaborate_check_annotation(e, parameter, &slot->value, argument->span))
+                return false;
         } else if (parameter->initial) {
             slot->value = elaborate_expr(e, parameter->initial);
         } else {
-            elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
-                            arena_format(e->arena, "%d argument%s", callee->parameter_count,
-                                         callee->parameter_count == 1 ? "" : "s"),
-                            arena_format(e->arena, "%d %s ('%s' is missing)", call->count,
-                                         call->count == 1 ? "is" : "are", parameter->name));
+            struct diagnostic_entry *message =
+                elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
+                                elaborate_counted(e, callee->parameter_count, "argument", "arguments"),
+                                elaborate_counted(e, call->count, "is", "are"));
+            diagnostic_note(message, "note: '%s' is missing", parameter->name);
             return false;
         }
     }

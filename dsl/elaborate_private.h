@@ -41,6 +41,8 @@ struct value {
     akg_dtype type;           /* DTYPE */
     struct ir_buffer *buffer; /* TENSOR */
     bool is_large;            /* INT constant past int64 (bits of an uint64) */
+    bool is_given; /* INT: an attribute that is compiled in is part of it, so it behaves as one that is not: what does not
+                      fit a dtype wraps, a division by zero stops the kernel when it is reached */
 };
 
 /* What a name of a function stands for, in one inlined copy of it. */
@@ -154,6 +156,8 @@ bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct
 #define elaborate_error(e, message, span, ...)                                                               \
     ((e)->errors++, diagnostic_add((e)->diagnostics, (message), (span), ##__VA_ARGS__))
 const char *elaborate_number(struct elaborator *e, int64_t number);
+/* "1 axis", "3 axes": `number` of them. */
+const char *elaborate_counted(struct elaborator *e, int64_t number, const char *one, const char *many);
 /* The source text of a tree, for fix-its. */
 const char *elaborate_source(struct elaborator *e, const struct ast_expr *expr);
 
@@ -166,6 +170,8 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
 struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands, int count,
                                  const struct ast_expr *const *places, struct span span);
 struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr);
+/* x[i][j] on a tensor: refuses it; true after the message. */
+bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);

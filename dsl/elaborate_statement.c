@@ -131,8 +131,8 @@ static void elaborate_bind_loop(struct elaborator *e, const struct ast_expr *tar
     if (value.kind != VALUE_TUPLE || value.count != target->count) {
         if (value.kind != VALUE_ERROR)
             elaborate_error(e, MSG_UNPACK_COUNT, target->span,
-                            value.kind == VALUE_TUPLE ? arena_format(e->arena, "%d", value.count) : "1",
-                            arena_format(e->arena, "%d", target->count));
+                            elaborate_counted(e, value.kind == VALUE_TUPLE ? value.count : 1, "value is", "values are"),
+                            elaborate_number(e, target->count));
         value = value_error();
     }
     for (int i = 0; i < target->count; i++)
@@ -177,6 +177,12 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
                         arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
         return false;
     }
+    for (int i = 0; i < call->count; i++)
+        if (call->items[i]->kind == AST_KEYWORD) {
+            elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
+                            arena_format(e->arena, "'%s'", call->a->text), call->items[i]->text);
+            return false;
+        }
     for (int i = 0; i < call->count && i < 2; i++) {
         value = elaborate_expr(e, call->items[i]);
         if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
@@ -194,11 +200,13 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
         return false;
     if (!value_constant(&value, step)) {
         if (value.kind != VALUE_ERROR)
-            elaborate_error(e, MSG_NOT_CONSTANT, call->items[2]->span, "the step of a range");
+            diagnostic_note(elaborate_error(e, MSG_NOT_CONSTANT, call->items[2]->span, "the step of a range"),
+                            "help: write a number or an attribute, or count in a while loop");
         return false;
     }
     if (*step == 0)
-        elaborate_error(e, MSG_STEP_ZERO, call->items[2]->span);
+        diagnostic_note(elaborate_error(e, MSG_STEP_ZERO, call->items[2]->span),
+                        "help: write 1 to count up, -1 to count down");
     return *step != 0;
 }
 
@@ -312,26 +320,33 @@ static void elaborate_unrolled(struct elaborator *e, const struct ast_stmt *stmt
     elaborate_block(e, stmt->body);
 }
 
-
-static bool elaborate_leaves_loop(const struct ast_stmt *first)
+/* The break or continue that leaves the loop whose body this is, or NULL. */
+static const struct ast_stmt *elaborate_find_break(const struct ast_stmt *first)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        const struct ast_stmt *found = NULL;
         if (stmt->kind == AST_BREAK || stmt->kind == AST_CONTINUE)
-            return true;
-        if (stmt->kind != AST_FOR && stmt->kind != AST_WHILE &&
-            (elaborate_leaves_loop(stmt->body) || elaborate_leaves_loop(stmt->otherwise)))
-            return true;
+            return stmt;
+        if (stmt->kind != AST_FOR && stmt->kind != AST_WHILE)
+            found = elaborate_find_break(stmt->body);
+        if (stmt->kind != AST_FOR && stmt->kind != AST_WHILE && !found)
+            found = elaborate_find_break(stmt->otherwise);
+        if (found)
+            return found;
     }
-    return false;
+    return NULL;
 }
 
 static bool elaborate_refuse_break(struct elaborator *e, const struct ast_stmt *stmt)
 {
+    const struct ast_stmt *found = elaborate_find_break(stmt->body);
     struct diagnostic_entry *message;
-    if (!elaborate_leaves_loop(stmt->body))
+
+    if (!found)
         return false;
-    message = elaborate_error(e, MSG_BREAK_OUTSIDE, stmt->span, "break or continue");
-    diagnostic_note(message, "note: this loop is unrolled when the kernel is compiled");
+    message = elaborate_error(e, MSG_BREAK_UNROLLED, found->span, found->kind == AST_BREAK ? "break" : "continue");
+    diagnostic_note(message, "note: the loop on line %d is unrolled when the kernel is compiled", stmt->span.line);
+    diagnostic_note(message, "help: write range, or put the rest of the body under an if");
     return true;
 }
 
@@ -508,6 +523,8 @@ static void elaborate_expression_statement(struct elaborator *e, const struct as
     message = elaborate_error(e, MSG_NO_EFFECT, stmt->span);
     if (stmt->value->kind == AST_COMPARE && stmt->value->comparisons[0] == AST_EQ)
         diagnostic_note(message, "help: to assign, write =");
+    else
+        diagnostic_note(message, "help: assign the value to a name or an element: y[i] = ...");
 }
 
 static void elaborate_with(struct elaborator *e, const struct ast_stmt *stmt)

@@ -15,6 +15,11 @@ const char *elaborate_number(struct elaborator *e, int64_t number)
     return arena_format(e->arena, "%lld", (long long)number);
 }
 
+const char *elaborate_counted(struct elaborator *e, int64_t number, const char *one, const char *many)
+{
+    return arena_format(e->arena, "%lld %s", (long long)number, number == 1 ? one : many);
+}
+
 const char *elaborate_source(struct elaborator *e, const struct ast_expr *expr)
 {
     struct text text;
@@ -60,7 +65,8 @@ const char *value_text(struct elaborator *e, const struct value *value)
 {
     switch (value->kind) {
     case VALUE_SCALAR:
-        return type_text(&e->types, value->expr->dtype);
+        return type_allowed(&e->types, value->expr->dtype) == TYPES_ANY ? "a scalar"
+                                                                      : type_text(&e->types, value->expr->dtype);
     case VALUE_INT:
         return "an integer";
     case VALUE_FLOAT:
@@ -209,7 +215,7 @@ static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value
         bool fits = value.is_large ? type == AKG_UINT64
                                    : dtype_wrap(type, expr->integer) == expr->integer &&
                                          (type != AKG_UINT64 || expr->integer >= 0);
-        if (!fits) {
+        if (!fits && !value.is_given) {
             struct diagnostic_entry *message =
                 elaborate_error(e, MSG_NUMBER_RANGE, span,
                                 value.is_large ? arena_format(e->arena, "%llu", (unsigned long long)expr->integer)
@@ -221,6 +227,8 @@ static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value
         }
     }
     expr = expr_copy(e, expr);
+    if (value.is_given && !type_is_variable(type) && dtype_is_integer(type))
+        expr->integer = dtype_wrap(type, expr->integer);
     if (value.is_large && (type_is_variable(type) || dtype_is_float(type)))
         expr->integer = INT64_MAX;
     expr->dtype = type; /* elaborate_finish makes it a real where the type is a float */
@@ -263,7 +271,7 @@ struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype
             shown = text_into_arena(&number, e->arena);
             message = elaborate_error(e, MSG_FLOAT_TO_INT, span, shown, type_text(&e->types, type));
         } else {
-            message = elaborate_error(e, MSG_FLOAT_TO_INT, span, "here", type_text(&e->types, type));
+            message = elaborate_error(e, MSG_FLOAT_TO_INT, span, "this number", type_text(&e->types, type));
         }
         diagnostic_note(message, "help: convert the other side to a float, float32(...), or this one to the "
                                  "integer dtype");
@@ -323,7 +331,11 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
     if (value.kind == VALUE_ERROR)
         return NULL;
     if (!value_is_number(&value)) {
-        elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
+        struct diagnostic_entry *message = elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
+        if (value.kind == VALUE_TENSOR)
+            diagnostic_note(message, "help: test an element, x[i] > 0, or whether it was given: x is not None");
+        else
+            diagnostic_note(message, "help: write a comparison: n > 0");
         return NULL;
     }
     if (value.kind == VALUE_FLOAT) {
@@ -332,6 +344,8 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
     }
     if (type_find(&e->types, value.expr->dtype) == AKG_BOOL)
         return value.expr;
+    if (value.kind == VALUE_SCALAR && (type_allowed(&e->types, value.expr->dtype) & TYPES_BOOL))
+        return expr_node(e, OP_CAST, AKG_BOOL, value.expr, NULL, NULL, span); /* a bool or a number: open still */
     if (value.kind == VALUE_SCALAR && !type_restrict(&e->types, value.expr->dtype, TYPES_NUMBER))
         return NULL;
     zero = ir_integer(e->kernel, AKG_INT64, 0);
@@ -353,6 +367,8 @@ struct ir_expr *value_index(struct elaborator *e, struct value value, struct spa
         struct diagnostic_entry *message = elaborate_error(e, MSG_INDEX_DTYPE, span, value_text(e, &value));
         if (value.kind == VALUE_SCALAR && type_find(&e->types, value.expr->dtype) != AKG_BOOL)
             diagnostic_note(message, "help: convert it: int64(...)");
+        else if (value.kind == VALUE_FLOAT)
+            diagnostic_note(message, "help: compute it with integers; // divides them");
     }
     return NULL;
 }

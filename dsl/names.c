@@ -42,6 +42,7 @@ struct names {
     int bucket_count, entry_count;
     int loops;                      /* loops around the statement */
     const struct ast_expr *written; /* the name that the statement writes to or returns */
+    const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
 };
 
 static void names_block(struct names *names, struct ast_stmt *first);
@@ -203,7 +204,9 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
     const char *nearest = foreign ? foreign->right : names_suggest(names, expr->text);
     struct ast_binding *output = expr == names->written ? names_unwritten_output(names) : NULL;
 
-    if (foreign && foreign->help) {
+    if (expr == names->updated) {
+        diagnostic_note(message, "help: give it a first value before the loop: %s = 0", expr->text);
+    } else if (foreign && foreign->help) {
         diagnostic_note(message, "help: %s", foreign->help);
     } else if (nearest) {
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
@@ -457,7 +460,9 @@ static void names_augmented(struct names *names, struct ast_stmt *stmt)
         names_assign(names, stmt, stmt->target, false);
         return;
     }
+    names->updated = stmt->target;
     names_use(names, stmt->target);
+    names->updated = NULL;
     binding = stmt->target->binding;
     if (binding && binding->kind == AST_BINDING_LOCAL) {
         binding->assignments++;
@@ -647,8 +652,10 @@ static bool names_is_type_variable(const char *name)
 static void names_refuse_annotation(struct names *names, const struct ast_expr *base)
 {
     struct diagnostic_entry *message;
-    const char *dtypes[AKG_DTYPE_COUNT], *nearest = NULL, *shown = base->kind == AST_NAME ? base->text : "this";
+    const char *dtypes[AKG_DTYPE_COUNT], *nearest = NULL, *shown = "this annotation";
 
+    if (base->kind == AST_NAME)
+        shown = arena_format(names->arena, "'%s'", base->text);
     for (int i = 0; i < AKG_DTYPE_COUNT; i++)
         dtypes[i] = dtype_table[i].name;
     if (base->kind == AST_NAME)

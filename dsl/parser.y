@@ -84,7 +84,7 @@ top_item: function
     | LINE_END
     | compound_statement                               { build_refuse_top(p, $1); }
     | error LINE_END                                   { yyerrok; }
-    | error LINE_END INDENT statements DEDENT          { yyerrok; }
+    | error LINE_END broken_block                      { yyerrok; }
     ;
 
 function: decorators DEF NAME '(' parameters ')' result_opt ':' block
@@ -134,7 +134,11 @@ statement: simple_statement
     | function                                         { $$ = build_refuse_nested(p, @1); }
     | LINE_END                                         { $$ = NULL; }
     | error LINE_END                                   { yyerrok; $$ = NULL; }
-    | error LINE_END INDENT statements DEDENT if_rest  { yyerrok; $$ = NULL; }
+    | error LINE_END broken_block if_rest              { yyerrok; $$ = NULL; }
+    ;
+
+broken_block: INDENT                                   { p->broken_blocks++; }
+        statements DEDENT                              { p->broken_blocks--; }
     ;
 
 simple_statement: simple_list                          { $$ = $1.first; }

@@ -228,16 +228,16 @@ static const struct ast_expr *structure_wrong_result(const struct ast_expr *resu
 static void structure_helper(struct structure *s, struct ast_function *function, bool kernels)
 {
     struct diagnostic_entry *message;
-    bool tensors = false;
+    bool tensors = false, outputs = structure_makes_outputs(function->body);
 
     for (int i = 0; i < function->parameter_count; i++)
         tensors |= function->parameters[i].used_as_tensor;
-    if (!structure_makes_outputs(function->body) && (function->is_called || (kernels && !tensors)))
+    if (!outputs && (function->is_called || (kernels && !tensors)))
         return;
     message = diagnostic_add(s->diagnostics, MSG_RETURN_VALUE, structure_wrong_result(function->result)->span);
     diagnostic_note(message, "help: write the value into a tensor and return that: y = output_tensor((1,), x.dtype), "
                              "y[0] = ...");
-    if (!function->is_called)
+    if (!outputs)
         diagnostic_note(message, "note: a function that gives a number serves other functions, and none calls '%s'",
                         function->name);
     function->broken = true;

@@ -12,6 +12,10 @@
  *   - Objects are opaque and reference counted where the text says so;
  *     `akg_x_release(NULL)` does nothing.
  *   - Shapes and strides count elements, not bytes. Sizes are int64_t.
+ *   - NULL where an object or a place for a result is needed is AKG_ERROR_USAGE; a
+ *     function without a status then answers NULL, 0 or false, or does nothing.
+ *     So are an enum value that does not exist and an argument that points nowhere.
+ *     AKG_ERROR_USAGE comes with a message only where the text says so.
  *   - Distinct objects may be used from distinct threads at once; what may be
  *     shared is said at each type. There is no library-wide state.
  */

@@ -21,7 +21,7 @@
 /* ---- operations --------------------------------------------------------- */
 
 enum operation {
-#define X(id, text, arity, rule, c32, c64) OP_##id,
+#define X(id, text, arity, rule, shape, c32, c64) OP_##id,
 #include "operations.def"
 #undef X
     OPERATION_COUNT

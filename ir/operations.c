@@ -5,7 +5,13 @@
 #include "ir_private.h"
 
 const struct operation_row operation_table[OPERATION_COUNT] = {
-#define X(id, text, arity, rule, c32, c64) [OP_##id] = {text, arity, RULE_##rule, c32, c64},
+#define NAME_none(function) ""
+#define NAME_f1(function) #function
+#define NAME_f2(function) #function
+#define NAME_f3(function) #function
+#define NAME_c1(function) #function
+#define X(id, text, arity, rule, shape, c32, c64)                                                            \
+    [OP_##id] = {text, arity, RULE_##rule, NAME_##shape(c32), NAME_##shape(c64)},
 #include "operations.def"
 #undef X
 };

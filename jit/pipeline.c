@@ -36,6 +36,34 @@ static bool pipeline_verify(const struct ir_kernel *kernel, const char *stage, a
     return good;
 }
 
+/* True when what is compiled holds for every call: no attribute has a value yet. */
+static bool pipeline_is_open(const struct ast_function *function, const struct dsl_argument *arguments)
+{
+    for (int i = 0; i < function->parameter_count; i++)
+        if (arguments[i].is_constant || arguments[i].kind == DSL_STRING || arguments[i].kind == DSL_INTS)
+            return false;
+    return true;
+}
+
+/* An access that leaves its tensor in every call is an error of the program. */
+static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kernel *kernel,
+                                       akg_diagnostics *diagnostics)
+{
+    for (int i = 0; i < kernel->preconditions.count; i++) {
+        const struct ir_precondition *row = &kernel->preconditions.items[i];
+        if (row->kind != IR_PRECONDITION_BOUNDS || row->condition->kind != IR_INTEGER || row->condition->integer ||
+            !row->index || row->index->kind != IR_INTEGER || !row->extent || row->extent->kind != IR_INTEGER)
+            continue;
+        struct diagnostic_entry *entry = diagnostic_add(
+            diagnostics, MSG_IMPOSSIBLE_INDEX, row->span,
+            arena_format(arena, "%lld", (long long)row->index->integer), arena_format(arena, "%d", row->axis),
+            row->buffer->name,
+            arena_format(arena, "%lld element%s", (long long)row->extent->integer, row->extent->integer == 1 ? "" : "s"));
+        diagnostic_note(entry, "help: loops over a tensor run over its shape: for i in grid(%s.shape):",
+                        row->buffer->name);
+    }
+}
+
 void pipeline_specialise(struct arena *arena, const struct ast_module *tree, const struct ast_function *function,
                          const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
                          akg_diagnostics *diagnostics)
@@ -48,6 +76,8 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree, con
         return;
     }
     analysis_bounds(result->kernel);
+    if (general && pipeline_is_open(function, arguments))
+        pipeline_refuse_impossible(arena, result->kernel, diagnostics);
     analysis_initialisation(result->kernel, diagnostics);
     analysis_hints(result->kernel, diagnostics);
     if (!pipeline_verify(result->kernel, "the analyses", diagnostics))

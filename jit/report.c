@@ -6,16 +6,14 @@
 
 #include "module.h"
 
-#define REPORT_MAX_DIMS 64
-
 struct report {
     const struct akg_kernel *kernel;
     const struct ir_kernel *ir;
     struct text out;
-    akg_dtype classes[32]; /* type variables in order of appearance */
+    akg_dtype *classes; /* type variables in order of appearance; room for one per buffer */
     int class_count;
-    const char *shown[REPORT_MAX_DIMS]; /* dims, in the order in which they were shown */
-    int shown_count;
+    const char **shown; /* dims, in the order in which they were shown */
+    int shown_count, shown_capacity;
 };
 
 /* Length of the name of a dim without the suffix that tells it from others of the same name (K_1, for K was
@@ -45,7 +43,7 @@ static void report_dim(struct report *report, const char *name)
         const char *other = report->shown[i];
         primes += report_base_length(report, other) == length && strncmp(other, name, length) == 0;
     }
-    if (i == report->shown_count && i < REPORT_MAX_DIMS)
+    if (i == report->shown_count && i < report->shown_capacity)
         report->shown[report->shown_count++] = name;
     text_append(&report->out, name, length);
     text_repeat(&report->out, '\'', primes);
@@ -165,7 +163,7 @@ static void report_dtype(struct report *report, const struct ir_buffer *buffer)
     }
     while (at < report->class_count && report->classes[at] != class)
         at++;
-    if (at == report->class_count && at < 32)
+    if (at == report->class_count)
         report->classes[report->class_count++] = class;
     text_char(&report->out, 'T');
     if (at)
@@ -218,11 +216,18 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     text_char(&report->out, ']');
 }
 
-static const struct ir_buffer *report_parameter_buffer(const struct report *report, const char *name)
+/* Of a variadic parameter xs the first, which is called xs_0; NULL for an attribute. */
+static const struct ir_buffer *report_parameter_buffer(const struct report *report,
+                                                       const struct ast_parameter *parameter)
 {
-    for (int i = 0; i < report->ir->parameters.count; i++)
-        if (strcmp(report->ir->parameters.items[i].name, name) == 0)
-            return report->ir->parameters.items[i].buffer;
+    size_t length = strlen(parameter->name);
+
+    for (int i = 0; i < report->ir->parameters.count; i++) {
+        const struct ir_parameter *row = &report->ir->parameters.items[i];
+        if (strncmp(row->name, parameter->name, length) == 0 &&
+            strcmp(row->name + length, parameter->variadic ? "_0" : "") == 0)
+            return row->buffer;
+    }
     return NULL;
 }
 
@@ -244,21 +249,9 @@ static void report_parameter(struct report *report, int index)
 {
     const struct ast_parameter *parameter = &report->kernel->function->parameters[index];
     const struct dsl_argument *general = &report->kernel->general[index];
-    const struct ir_buffer *buffer;
+    const struct ir_buffer *buffer = report_parameter_buffer(report, parameter);
 
     text_format(&report->out, "%s%s: ", parameter->variadic ? "*" : "", parameter->name);
-    if (general->kind == DSL_TENSORS) {
-        struct text name;
-        text_init(&name);
-        text_format(&name, "%s_0", parameter->name);
-        buffer = name.failed ? NULL : report_parameter_buffer(report, name.data);
-        report->out.failed |= name.failed;
-        text_free(&name);
-        if (buffer)
-            report_tensor(report, buffer);
-        return;
-    }
-    buffer = report_parameter_buffer(report, parameter->name);
     if (buffer)
         report_tensor(report, buffer);
     else
@@ -331,7 +324,7 @@ static void report_json(struct report *report)
     text_string(out, ", \"parameters\": [");
     for (int i = 0; i < report->kernel->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &report->kernel->function->parameters[i];
-        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter->name);
+        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter);
         text_string(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, parameter->name);
         text_format(out, ", \"kind\": \"%s\"",
@@ -370,11 +363,18 @@ akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
         (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON))
         return AKG_ERROR_USAGE;
     report.ir = kernel->general_kernel;
+    report.shown_capacity = report.ir->dims.count + kernel->default_kernel->dims.count;
+    report.classes = memory_zeroed((size_t)report.ir->buffers.count, sizeof *report.classes);
+    report.shown = memory_zeroed((size_t)report.shown_capacity, sizeof *report.shown);
     text_init(&report.out);
-    if (format == AKG_FORMAT_JSON)
+    if (!report.classes || !report.shown)
+        report.out.failed = true;
+    else if (format == AKG_FORMAT_JSON)
         report_json(&report);
     else
         report_text(&report);
     *text = text_take(&report.out);
+    memory_free(report.classes);
+    memory_free(report.shown);
     return *text ? AKG_OK : AKG_ERROR_MEMORY;
 }

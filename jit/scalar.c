@@ -132,8 +132,8 @@ static bool apply_integer(enum operation operation, akg_dtype dtype, int64_t a, 
 /* For an operation that the library's tables hold. */
 enum shape { shape_none, shape_f1, shape_f2, shape_f3, shape_c1 };
 static const unsigned char shapes[OPERATION_COUNT] = {
-#define X(operation, shape, function32, function64) [OP_##operation] = shape_##shape,
-    SCALAR_LIBRARY_OPERATIONS(X)
+#define X(id, text, arity, rule, shape, c32, c64) [OP_##id] = shape_##shape,
+#include "../ir/operations.def"
 #undef X
 };
 

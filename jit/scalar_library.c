@@ -285,10 +285,16 @@ int akg_popcount(unsigned long long bits)
 
 /* clang-format off */
 const struct scalar_library_row scalar_library[] = {
-#define X(operation, shape, function32, function64)                                                          \
+#define ROW(shape, function32, function64)                                                                   \
     {#function32, (void *)function32, PROTOTYPE_##shape(float, function32)},                                 \
     {#function64, (void *)function64, PROTOTYPE_##shape(double, function64)},
-    SCALAR_LIBRARY_OPERATIONS(X)
+#define ROW_none(function32, function64)
+#define ROW_f1(function32, function64) ROW(f1, function32, function64)
+#define ROW_f2(function32, function64) ROW(f2, function32, function64)
+#define ROW_f3(function32, function64) ROW(f3, function32, function64)
+#define ROW_c1(function32, function64) ROW(c1, function32, function64)
+#define X(id, text, arity, rule, shape, function32, function64) ROW_##shape(function32, function64)
+#include "../ir/operations.def"
 #undef X
 #define X(result, name, parameters) {#name, (void *)name, #result " " #name #parameters ";"},
     SCALAR_LIBRARY_HELPERS(X)
@@ -296,14 +302,19 @@ const struct scalar_library_row scalar_library[] = {
     {NULL, NULL, NULL}};
 
 const union scalar_function32 scalar_functions32[OPERATION_COUNT] = {
-#define X(operation, shape, function32, function64) [OP_##operation] = {.shape = function32},
-    SCALAR_LIBRARY_OPERATIONS(X)
+#define ENTRY_none(id, function)
+#define ENTRY_f1(id, function) [OP_##id] = {.f1 = function},
+#define ENTRY_f2(id, function) [OP_##id] = {.f2 = function},
+#define ENTRY_f3(id, function) [OP_##id] = {.f3 = function},
+#define ENTRY_c1(id, function) [OP_##id] = {.c1 = function},
+#define X(id, text, arity, rule, shape, function32, function64) ENTRY_##shape(id, function32)
+#include "../ir/operations.def"
 #undef X
 };
 
 const union scalar_function64 scalar_functions64[OPERATION_COUNT] = {
-#define X(operation, shape, function32, function64) [OP_##operation] = {.shape = function64},
-    SCALAR_LIBRARY_OPERATIONS(X)
+#define X(id, text, arity, rule, shape, function32, function64) ENTRY_##shape(id, function64)
+#include "../ir/operations.def"
 #undef X
 };
 /* clang-format on */

@@ -21,9 +21,7 @@
 #include "../ir/ir.h"
 
 /*
- * What implements an operation of operations.def on floats, for each row whose c32 and c64 columns are not
- * empty: X(operation, shape, float function, double function), the functions being those the columns name.
- * Shapes: f1 f2 f3 take one to three floats and give a float; c1 takes one and gives int 0 or 1.
+ * What implements the operations of operations.def on floats are the functions that its columns c32 and c64 name.
  *
  * Meanings, where libm does not settle them:
  *   floordiv  floor of the exact quotient as numpy.floor_divide: x // 0 is x / 0, inf // x is NaN,
@@ -35,44 +33,6 @@
  *   rsqrt     1 / sqrt(x), two roundings
  *   sigmoid   never overflows inside: 1 / (1 + exp(-x)) or, for negative x, exp(x) / (1 + exp(x))
  */
-#define SCALAR_LIBRARY_OPERATIONS(X)                                                                         \
-    X(FLOORDIV, f2, akg_floordivf, akg_floordiv)                                                             \
-    X(MOD, f2, akg_modf, akg_mod)                                                                            \
-    X(POW, f2, powf, pow)                                                                                    \
-    X(MIN, f2, akg_minf, akg_min)                                                                            \
-    X(MAX, f2, akg_maxf, akg_max)                                                                            \
-    X(ABS, f1, fabsf, fabs)                                                                                  \
-    X(SIGN, f1, akg_signf, akg_sign)                                                                         \
-    X(FMA, f3, fmaf, fma)                                                                                    \
-    X(SQRT, f1, sqrtf, sqrt)                                                                                 \
-    X(RSQRT, f1, akg_rsqrtf, akg_rsqrt)                                                                      \
-    X(EXP, f1, expf, exp)                                                                                    \
-    X(EXP2, f1, exp2f, exp2)                                                                                 \
-    X(EXPM1, f1, expm1f, expm1)                                                                              \
-    X(LOG, f1, logf, log)                                                                                    \
-    X(LOG1P, f1, log1pf, log1p)                                                                              \
-    X(LOG2, f1, log2f, log2)                                                                                 \
-    X(LOG10, f1, log10f, log10)                                                                              \
-    X(SIN, f1, sinf, sin)                                                                                    \
-    X(COS, f1, cosf, cos)                                                                                    \
-    X(TAN, f1, tanf, tan)                                                                                    \
-    X(ASIN, f1, asinf, asin)                                                                                 \
-    X(ACOS, f1, acosf, acos)                                                                                 \
-    X(ATAN, f1, atanf, atan)                                                                                 \
-    X(ATAN2, f2, atan2f, atan2)                                                                              \
-    X(SINH, f1, sinhf, sinh)                                                                                 \
-    X(COSH, f1, coshf, cosh)                                                                                 \
-    X(TANH, f1, tanhf, tanh)                                                                                 \
-    X(ERF, f1, erff, erf)                                                                                    \
-    X(ERFC, f1, erfcf, erfc)                                                                                 \
-    X(SIGMOID, f1, akg_sigmoidf, akg_sigmoid)                                                                \
-    X(FLOOR, f1, floorf, floor)                                                                              \
-    X(CEIL, f1, ceilf, ceil)                                                                                 \
-    X(TRUNC, f1, truncf, trunc)                                                                              \
-    X(ROUND, f1, rintf, rint)                                                                                \
-    X(ISNAN, c1, akg_isnanf, akg_isnan)                                                                      \
-    X(ISINF, c1, akg_isinff, akg_isinf)                                                                      \
-    X(ISFINITE, c1, akg_isfinitef, akg_isfinite)
 
 /*
  * The rest: X(result, name, (parameters)).
@@ -121,7 +81,7 @@
     X(unsigned long long, akg_pow_uint64, (unsigned long long base, unsigned long long exponent))            \
     X(int, akg_popcount, (unsigned long long bits))
 
-/* The akg_ ones among the first list; the others are libm's. */
+/* The akg_ ones that operations.def names; the others there are libm's. */
 float akg_floordivf(float a, float b);
 double akg_floordiv(double a, double b);
 float akg_modf(float a, float b);

@@ -266,37 +266,37 @@ void akg_tensor_release(akg_tensor *tensor)
 
 akg_dtype akg_tensor_dtype(const akg_tensor *tensor)
 {
-    return tensor->dtype;
+    return tensor ? tensor->dtype : AKG_DTYPE_COUNT;
 }
 
 int akg_tensor_rank(const akg_tensor *tensor)
 {
-    return tensor->rank;
+    return tensor ? tensor->rank : 0;
 }
 
 const int64_t *akg_tensor_shape(const akg_tensor *tensor)
 {
-    return tensor_shape(tensor);
+    return tensor ? tensor_shape(tensor) : NULL;
 }
 
 const int64_t *akg_tensor_strides(const akg_tensor *tensor)
 {
-    return tensor_strides(tensor);
+    return tensor ? tensor_strides(tensor) : NULL;
 }
 
 int64_t akg_tensor_element_count(const akg_tensor *tensor)
 {
-    return tensor->element_count;
+    return tensor ? tensor->element_count : 0;
 }
 
 bool akg_tensor_is_contiguous(const akg_tensor *tensor)
 {
-    return tensor->contiguous;
+    return tensor && tensor->contiguous;
 }
 
 void *akg_tensor_data(const akg_tensor *tensor)
 {
-    return tensor->data;
+    return tensor ? tensor->data : NULL;
 }
 
 static char *element_address(const akg_tensor *tensor, const int64_t *index)
@@ -309,12 +309,15 @@ static char *element_address(const akg_tensor *tensor, const int64_t *index)
 
 double akg_tensor_get(const akg_tensor *tensor, const int64_t *index)
 {
+    if (!tensor || (!index && tensor->rank > 0))
+        return 0;
     return dtype_to_double(tensor->dtype, dtype_load(tensor->dtype, element_address(tensor, index)));
 }
 
 void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value)
 {
-    dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
+    if (tensor && (index || tensor->rank == 0))
+        dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
 }
 
 /* ---- walking and copying ----------------------------------------------------- */

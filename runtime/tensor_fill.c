@@ -153,6 +153,8 @@ static union dtype_value filler_value(struct filler *filler, uint64_t i)
 static void fill_with(akg_tensor *tensor, struct filler *filler)
 {
     uint64_t i = 0;
+    if (!tensor)
+        return;
     filler->dtype = tensor->dtype;
     filler->block = UINT64_MAX;
     if (filler->kind == FILL_NORMAL && !dtype_is_float(tensor->dtype))
@@ -208,6 +210,8 @@ static void fill_row(char *to, int64_t length, ptrdiff_t stride, int size, const
 void akg_tensor_fill(akg_tensor *tensor, double value)
 {
     uint64_t bits = 0;
+    if (!tensor)
+        return;
     dtype_store(tensor->dtype, &bits, dtype_from_double(tensor->dtype, value));
     struct tensor_rows rows;
     for (bool more = tensor_rows_begin(&rows, tensor); more; more = tensor_rows_next(&rows))

@@ -89,11 +89,13 @@ bool output_prepare(const char *directory, const akg_kernel *kernel, akg_tensor 
     if (!make_directory(directory, files, problem))
         return false;
     for (size_t i = 0; i < count; i++) {
+        if (!tensors[i])
+            continue; /* None */
         char *name = file_name(kernel, i);
         if (!name)
             return problem_memory(problem);
-        files->count++;
-        bool good = write_temporary(directory, name, tensors[i], &files->items[i], problem);
+        struct output_file *file = &files->items[files->count++];
+        bool good = write_temporary(directory, name, tensors[i], file, problem);
         free(name);
         if (!good)
             return false;

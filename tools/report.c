@@ -100,6 +100,10 @@ void report_json_diagnostics(const akg_diagnostics *const *lists, size_t count)
 bool report_tensor(const char *name, const akg_tensor *tensor, struct problem *problem)
 {
     char *elements = NULL;
+    if (!tensor) {
+        printf("%s None\n", name);
+        return true;
+    }
     akg_status status = akg_tensor_format(tensor, &elements);
     if (status != AKG_OK)
         return problem_library(problem, status, NULL);
@@ -167,6 +171,10 @@ void report_tensor_json(const char *name, const akg_tensor *tensor)
     int64_t index[AKG_MAX_RANK] = {0};
     printf("{\"name\": ");
     report_json_string(stdout, name);
+    if (!tensor) {
+        printf(", \"dtype\": null}");
+        return;
+    }
     printf(", \"dtype\": \"%s\", \"shape\": [", akg_dtype_name(akg_tensor_dtype(tensor)));
     for (int axis = 0; axis < akg_tensor_rank(tensor); axis++)
         printf("%s%lld", axis ? ", " : "", (long long)akg_tensor_shape(tensor)[axis]);

@@ -107,7 +107,7 @@ static void generate_extent_names(struct generator *g, int parameters, const boo
                     snprintf(extent->text, sizeof extent->text, "n%d", k);
                     text_format(g->out, "    n%d = %s.shape[%d]\n", k, g->tensors[i].name, axis);
                 } else {
-                    snprintf(extent->text, sizeof extent->text, "%s.shape[%d]", g->tensors[i].name, axis);
+                    snprintf(extent->text, sizeof extent->text, "%c.shape[%d]", g->tensors[i].name[0], axis);
                 }
             }
         if (!extent->known) {
@@ -176,7 +176,7 @@ static void generate_outputs(struct generator *g, int count)
         struct generate_tensor *tensor = &g->tensors[g->tensor_count++];
         *tensor = (struct generate_tensor){.dtype = generate_dtype(g), .rank = 1 + generate_below(g, GENERATE_RANK),
                                            .writable = true};
-        snprintf(tensor->name, sizeof tensor->name, "y%d", i);
+        snprintf(tensor->name, sizeof tensor->name, "y%d", i % 10);
         text_format(g->out, "    %s = output_tensor((", tensor->name);
         for (int axis = 0; axis < tensor->rank; axis++) {
             tensor->axes[axis] = generate_below(g, GENERATE_EXTENTS);

@@ -110,6 +110,11 @@ static void generate_wild_index(struct generator *g, int extent, int depth)
     const char *name = variable ? variable->name : "0";
     const char *size = g->extents[extent].text;
 
+    if (g->extents[extent].constant >= 0) { /* surely outside would be an error: it hangs on data */
+        text_format(g->out, "%s + ", generate_chance(g, 50) ? "0" : "1");
+        generate_access(g, generate_tensor(g, AKG_INT32, false), depth + 2);
+        return;
+    }
     switch (generate_below(g, 9)) {
     case 0:
         text_format(g->out, "%s + %d", name, 1 + generate_below(g, 3));
@@ -147,7 +152,7 @@ void generate_index(struct generator *g, int extent, int depth)
     const char *size = g->extents[extent].text;
     bool fits = variable && variable->kind == GENERATE_LOOP && variable->extent == extent;
 
-    if (generate_chance(g, g->wild)) {
+    if (generate_chance(g, g->wild) && (g->extents[extent].constant < 0 || generate_tensor(g, AKG_INT32, false))) {
         generate_wild_index(g, extent, depth);
     } else if (fits && generate_chance(g, 72)) {
         text_string(g->out, variable->name);
@@ -234,7 +239,7 @@ static void generate_static_condition(struct generator *g)
                     generate_below(g, 3));
         break;
     case 3:
-        text_format(g->out, "%s %s %s", variable->name, generate_comparison(g), generate_untyped(g, -1)->name);
+        text_format(g->out, "%s %s %s", variable->name, generate_comparison(g), size);
         break;
     default:
         text_format(g->out, "%s %s %d", variable->name, generate_comparison(g), generate_below(g, 5));

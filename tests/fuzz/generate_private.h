@@ -9,6 +9,8 @@
 #ifndef TESTS_FUZZ_GENERATE_PRIVATE_H
 #define TESTS_FUZZ_GENERATE_PRIVATE_H
 
+#include <stdio.h>
+
 #include "../../base/dtype.h"
 #include "generate.h"
 #include "random.h"
@@ -46,7 +48,7 @@ struct generate_variable {
 };
 
 struct generate_helper {
-    char name[12];
+    char name[16];
     int count;     /* of parameters, all of one dtype */
     bool floating; /* takes floats only */
 };

@@ -309,16 +309,23 @@ static bool generate_slice(struct generator *g, int indent)
 
 /* ---- the rest ------------------------------------------------------------------------------------ */
 
+/* About an extent, known when the call is checked, or about data (false for NaN). Never about constants alone. */
 static void generate_assertion(struct generator *g, int indent)
 {
+    const struct generate_tensor *tensor = generate_tensor(g, AKG_DTYPE_COUNT, false);
+    const struct generate_extent *extent = &g->extents[generate_below(g, GENERATE_EXTENTS)];
+
     generate_line(g, indent);
-    text_string(g->out, "assert ");
-    if (generate_chance(g, 60))
-        text_format(g->out, "%s %s %d", g->extents[generate_below(g, GENERATE_EXTENTS)].text,
+    if (extent->constant < 0 && generate_chance(g, 60)) {
+        text_format(g->out, "assert %s %s %d, \"the extent\"\n", extent->text,
                     generate_chance(g, 80) ? ">=" : "!=", generate_below(g, 2));
-    else
-        generate_condition(g, 2);
-    text_string(g->out, ", \"as it must be\"\n");
+        return;
+    }
+    text_string(g->out, "assert ");
+    generate_access(g, tensor, 2);
+    text_string(g->out, generate_chance(g, 70) ? " == " : " != ");
+    generate_access(g, tensor, 2);
+    text_string(g->out, ", \"the data\"\n");
 }
 
 static void generate_statement(struct generator *g, int indent)

@@ -3,6 +3,7 @@
  */
 #include "oracle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,7 +179,7 @@ static void oracle_compare_calls(struct oracle *oracle, struct oracle_call *code
 static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call *call)
 {
     static const char *const good[] = {"call-bounds", "index-out-of-bounds", "division-by-zero",
-                                       "call-assert", "call-shape",          "call-size"};
+                                       "call-assert", "call-shape",          "call-size", "assert-false"};
     const akg_diagnostic *error = oracle_first_error(call->diagnostics);
 
     if (call->status == AKG_OK || !error || !oracle->request->must_compile)
@@ -186,7 +187,7 @@ static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (strcmp(error->name, good[i]) == 0)
             return;
-    oracle_tell(oracle, ORACLE_REFUSED, error->name, call->diagnostics);
+    oracle_tell(oracle, ORACLE_REFUSED, error->message, call->diagnostics);
 }
 
 /* ---- certificates -------------------------------------------------------------------------------------- */
@@ -289,15 +290,14 @@ static void oracle_check_accepted(struct oracle *oracle, struct oracle_run *run,
 
 static const struct jit_instance *oracle_instance(struct oracle *oracle, jit_backend backend)
 {
-    const akg_argument *places[ARGUMENTS_MOST * 4];
-    struct call_binding binding = {.kernel = oracle->kernel, .arguments = places};
+    struct call_binding binding;
     const struct jit_instance *instance = NULL;
 
-    if (oracle->kernel->function->parameter_count > ARGUMENTS_MOST * 4 ||
-        !call_bind(&binding, oracle->arguments->items, (size_t)oracle->arguments->count, NULL) ||
-        !call_make_key(&binding, backend, false))
-        return NULL;
-    instance = jit_find_instance(oracle->kernel, binding.hash, binding.key, binding.key_length);
+    if (call_begin(&binding, oracle->kernel) &&
+        call_bind(&binding, oracle->arguments->items, (size_t)oracle->arguments->count, NULL) &&
+        call_make_key(&binding, backend, false, NULL))
+        instance = jit_find_instance(oracle->kernel, binding.hash, binding.key, binding.key_length);
+    call_end(&binding);
     return instance;
 }
 
@@ -418,7 +418,7 @@ enum oracle_fault oracle_check(const struct oracle_request *request, struct text
     }
     if (status != AKG_OK && request->must_compile) {
         const akg_diagnostic *error = oracle_first_error(diagnostics);
-        oracle_tell(&oracle, ORACLE_REFUSED, error ? error->name : "", diagnostics);
+        oracle_tell(&oracle, ORACLE_REFUSED, error ? error->message : "", diagnostics);
     }
     if (oracle.module && !request->only_compile && !oracle.fault && oracle_check_calls(&oracle) == 0)
         oracle_guess_calls(&oracle);

@@ -535,6 +535,22 @@ static void test_too_deep(void)
     pair_free(&pair);
 }
 
+/* Trusted indices are not tested; divisions and asserts are. */
+static void test_trust(void)
+{
+    static const char source[] = "kernel k {\n input a: int64[M]\n output y: int64[M] clear\n parameters a\n"
+                                 " results y\n body {\n for i = 0 to M step 1 {\n y[a[i]?] = (7 //? a[i])\n"
+                                 " assert (a[i] > 0)\n }\n }\n}\n";
+    for (int trust = 0; trust < 2; trust++) {
+        struct jit_pair pair;
+        pair_init(&pair);
+        CHECK(pair_read(&pair, source) && pair_compile(&pair, trust));
+        CHECK_INT(strstr(pair.text.data, "akg_trap_index") == NULL, trust);
+        CHECK(strstr(pair.text.data, "akg_trap(") != NULL);
+        pair_free(&pair);
+    }
+}
+
 int main(void)
 {
     test_operations();
@@ -544,5 +560,6 @@ int main(void)
     test_lazy_depth();
     test_length();
     test_too_deep();
+    test_trust();
     return check_done();
 }

@@ -1,0 +1,203 @@
+/*
+ * api_support.c: see api_support.h.
+ */
+#include "api_support.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+akg_module *api_compile(const char *text)
+{
+    jit_source source = {.name = "test.akg", .text = text, .length = strlen(text)};
+    akg_diagnostics *diagnostics;
+    akg_module *module;
+    char *rendered = NULL;
+
+    if (jit_compile(&source, NULL, &module, &diagnostics) != AKG_OK) {
+        akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &rendered);
+        fprintf(stderr, "%s", rendered ? rendered : "no message\n");
+        akg_free(rendered);
+    }
+    akg_diagnostics_free(diagnostics);
+    return module;
+}
+
+akg_tensor *api_range(akg_dtype dtype, int rank, const int64_t *shape, double first, double step)
+{
+    akg_tensor *tensor;
+
+    if (akg_tensor_create(dtype, rank, shape, &tensor) == AKG_OK)
+        akg_tensor_fill_range(tensor, first, step);
+    return tensor;
+}
+
+akg_tensor *api_vector(akg_dtype dtype, int64_t length, double first, double step)
+{
+    return api_range(dtype, 1, &length, first, step);
+}
+
+double api_element(const akg_tensor *tensor, int64_t index)
+{
+    int64_t place[AKG_MAX_RANK];
+
+    for (int axis = akg_tensor_rank(tensor) - 1; axis >= 0; axis--) {
+        place[axis] = index % akg_tensor_shape(tensor)[axis];
+        index /= akg_tensor_shape(tensor)[axis];
+    }
+    return akg_tensor_get(tensor, place);
+}
+
+bool api_same(const akg_tensor *a, const akg_tensor *b)
+{
+    akg_tensor *plain_a, *plain_b;
+    size_t rank = (size_t)akg_tensor_rank(a), size = akg_dtype_size(akg_tensor_dtype(a));
+    bool same = a && b && akg_tensor_dtype(a) == akg_tensor_dtype(b) &&
+                akg_tensor_rank(a) == akg_tensor_rank(b) &&
+                memcmp(akg_tensor_shape(a), akg_tensor_shape(b), rank * sizeof(int64_t)) == 0;
+
+    if (!same)
+        return false;
+    akg_tensor_copy(a, &plain_a);
+    akg_tensor_copy(b, &plain_b);
+    same = plain_a && plain_b &&
+           memcmp(akg_tensor_data(plain_a), akg_tensor_data(plain_b),
+                  (size_t)akg_tensor_element_count(a) * size) == 0;
+    akg_tensor_release(plain_a);
+    akg_tensor_release(plain_b);
+    return same;
+}
+
+static const akg_diagnostic *first_error(const akg_diagnostics *diagnostics)
+{
+    const akg_diagnostic *diagnostic = NULL;
+
+    for (size_t i = 0; (diagnostic = akg_diagnostics_at(diagnostics, i)); i++)
+        if (diagnostic->severity == AKG_SEVERITY_ERROR)
+            break;
+    return diagnostic;
+}
+
+const char *api_error(const akg_diagnostics *diagnostics)
+{
+    const akg_diagnostic *error = first_error(diagnostics);
+    return error ? error->name : "";
+}
+
+bool api_says(const akg_diagnostics *diagnostics, const char *piece)
+{
+    const akg_diagnostic *error = first_error(diagnostics);
+
+    if (!error)
+        return false;
+    if (strstr(error->message, piece))
+        return true;
+    for (size_t i = 0; i < error->note_count; i++)
+        if (strstr(error->notes[i], piece))
+            return true;
+    return false;
+}
+
+/* ---- JSON ------------------------------------------------------------------------- */
+
+static const char *json_value(const char *at);
+
+static const char *json_space(const char *at)
+{
+    return at + strspn(at, " \t\r\n");
+}
+
+static const char *json_string(const char *at)
+{
+    if (*at++ != '"')
+        return NULL;
+    for (; *at != '"'; at++) {
+        if ((unsigned char)*at < 0x20)
+            return NULL;
+        if (*at != '\\')
+            continue;
+        at++;
+        if (*at == 'u') {
+            for (int i = 0; i < 4; i++)
+                if (!isxdigit((unsigned char)*++at))
+                    return NULL;
+        } else if (!*at || !strchr("\"\\/bfnrt", *at)) {
+            return NULL;
+        }
+    }
+    return at + 1;
+}
+
+static const char *json_number(const char *at)
+{
+    at += *at == '-';
+    if (!isdigit((unsigned char)*at) || (at[0] == '0' && isdigit((unsigned char)at[1])))
+        return NULL;
+    at += strspn(at, "0123456789");
+    if (*at == '.') {
+        at++;
+        if (!isdigit((unsigned char)*at))
+            return NULL;
+        at += strspn(at, "0123456789");
+    }
+    if (*at == 'e' || *at == 'E') {
+        at++;
+        at += *at == '-' || *at == '+';
+        if (!isdigit((unsigned char)*at))
+            return NULL;
+        at += strspn(at, "0123456789");
+    }
+    return at;
+}
+
+/* After the opening bracket: members up to the closing one. */
+static const char *json_members(const char *at, char close, bool named)
+{
+    at = json_space(at);
+    if (*at == close)
+        return at + 1;
+    for (;;) {
+        if (named) {
+            at = json_string(json_space(at));
+            at = at ? json_space(at) : NULL;
+            if (!at || *at++ != ':')
+                return NULL;
+        }
+        at = json_value(at);
+        if (!at)
+            return NULL;
+        if (*at == close)
+            return at + 1;
+        if (*at++ != ',')
+            return NULL;
+    }
+}
+
+/* The place after a value and the space behind it, or NULL. */
+static const char *json_value(const char *at)
+{
+    static const char *const words[] = {"true", "false", "null"};
+
+    at = json_space(at);
+    if (*at == '{') {
+        at = json_members(at + 1, '}', true);
+    } else if (*at == '[') {
+        at = json_members(at + 1, ']', false);
+    } else if (*at == '"') {
+        at = json_string(at);
+    } else {
+        const char *start = at;
+        for (size_t i = 0; i < API_COUNT(words) && at == start; i++)
+            if (strncmp(at, words[i], strlen(words[i])) == 0)
+                at += strlen(words[i]);
+        if (at == start)
+            at = json_number(at);
+    }
+    return at ? json_space(at) : NULL;
+}
+
+bool api_is_json(const char *text)
+{
+    const char *end = text ? json_value(text) : NULL;
+    return end && *end == 0;
+}
