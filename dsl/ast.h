@@ -42,6 +42,7 @@ enum ast_expr_kind {
     AST_ATTRIBUTE,   /* a.text */
     AST_TUPLE,       /* (items...) */
     AST_LIST_DISPLAY, /* [items...] */
+    AST_DICT,         /* {items...}: only in arguments of decorators, which say nothing to this compiler */
     AST_SLICE,       /* a:b:condition in a subscript; each may be NULL */
     AST_STARRED      /* *a in a call */
 };
@@ -99,6 +100,8 @@ struct ast_parameter {
     struct span span;
     struct ast_expr *annotation, *initial; /* each may be NULL */
     bool variadic;                         /* *name */
+    int tuple;                             /* not 0: a tuple of so many tensors: outputs of a forward, and their
+                                              gradients, in its bprop (structure.c) */
     struct ast_binding *binding;
     bool used_as_tensor; /* names.c: subscripted, or asked for its shape or dtype, somewhere */
     bool used_as_scalar; /* names.c: stands as a value of its own somewhere */
@@ -166,6 +169,14 @@ struct ast_module {
     struct ast_stmt *statements; /* at the top level: constants, imports, docstring */
     LIST(const char *) damaged;  /* names on lines with syntax errors: may be declared by what is not here */
 };
+
+/* The part of an annotation that gives a shape (float32[M, N], also in a choice of dtypes), or NULL. */
+static inline const struct ast_expr *ast_annotation_shape(const struct ast_expr *annotation)
+{
+    while (annotation && annotation->kind == AST_BINARY)
+        annotation = ast_annotation_shape(annotation->a) ? annotation->a : annotation->b;
+    return annotation && annotation->kind == AST_SUBSCRIPT ? annotation : NULL;
+}
 
 struct ast_expr *ast_expr_new(struct arena *arena, enum ast_expr_kind kind, struct span span);
 struct ast_stmt *ast_stmt_new(struct arena *arena, enum ast_stmt_kind kind, struct span span);

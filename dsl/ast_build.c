@@ -143,10 +143,6 @@ static const char *build_foreign_construct(const struct parser *p, int at, const
         *help = "write the loop, and assign to the elements of a tensor in it";
         return "a comprehension";
     }
-    if (kind == '{') {
-        *help = "scalars, tuples and tensors are all there is";
-        return "a dict or set";
-    }
     if (kind == '@') {
         *help = "write the loops of the matrix product";
         return "'@' between values";
@@ -281,6 +277,13 @@ struct build_exprs *build_exprs_add(struct parser *p, struct build_exprs *exprs,
         exprs = arena_new(p->arena, struct build_exprs);
     list_push(p->arena, &exprs->list, expr);
     return exprs;
+}
+
+struct build_exprs *build_exprs_join(struct parser *p, struct build_exprs *first, struct build_exprs *second)
+{
+    for (int i = 0; i < second->list.count; i++)
+        first = build_exprs_add(p, first, second->list.items[i]);
+    return first;
 }
 
 struct build_exprs *build_comparison_add(struct parser *p, struct build_exprs *exprs,
@@ -573,6 +576,13 @@ struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_ex
 struct ast_expr *build_list(struct parser *p, struct span span, struct build_exprs *items)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_LIST_DISPLAY, span);
+    build_take_items(expr, items);
+    return build_bound(p, expr);
+}
+
+struct ast_expr *build_dict(struct parser *p, struct span span, struct build_exprs *items)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_DICT, span);
     build_take_items(expr, items);
     return build_bound(p, expr);
 }

@@ -137,6 +137,11 @@ void ast_print_expr(struct text *out, const struct ast_expr *expr)
         print_items(out, expr);
         text_char(out, ']');
         return;
+    case AST_DICT:
+        text_char(out, '{');
+        print_items(out, expr);
+        text_char(out, '}');
+        return;
     case AST_SLICE:
         ast_print_expr(out, expr->a);
         text_char(out, ':');

@@ -42,6 +42,7 @@ void build_finish(struct parser *p);
 struct build_exprs *build_exprs_add(struct parser *p, struct build_exprs *exprs, struct ast_expr *expr);
 struct build_exprs *build_comparison_add(struct parser *p, struct build_exprs *exprs,
                                          enum ast_comparison comparison, struct ast_expr *expr);
+struct build_exprs *build_exprs_join(struct parser *p, struct build_exprs *first, struct build_exprs *second);
 struct build_stmts build_stmts_add(struct build_stmts stmts, struct ast_stmt *stmt);
 struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts stmts);
 struct build_parameters *build_parameter(struct parser *p, const struct token *name, struct ast_expr *annotation,
@@ -75,6 +76,7 @@ struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_
                                  const struct token *name);
 struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items, bool parenthesised);
 struct ast_expr *build_list(struct parser *p, struct span span, struct build_exprs *items);
+struct ast_expr *build_dict(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_parenthesised(struct span span, struct ast_expr *expr);
 
 struct ast_stmt *build_expression(struct parser *p, struct span span, struct ast_expr *value);

@@ -110,12 +110,14 @@ struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_fun
             elaborate_annotation(parameter->annotation, &rank);
             scalar &= rank < 0;
         }
-        if (parameter->variadic) {
-            struct dsl_argument *items = arena_array(arena, struct dsl_argument, 2);
-            items[0] = items[1] = tensor;
+        if (parameter->variadic || parameter->tuple) {
+            int count = parameter->tuple ? parameter->tuple : 2;
+            struct dsl_argument *items = arena_array(arena, struct dsl_argument, count);
+            for (int k = 0; k < count; k++)
+                items[k] = tensor;
             argument->kind = DSL_TENSORS;
             argument->items = items;
-            argument->count = 2;
+            argument->count = count;
         } else if (parameter->initial && elaborate_constant(arena, parameter->initial, argument) &&
                    argument->kind != DSL_NONE) {
             argument->is_constant = false;
@@ -219,6 +221,7 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
 {
     const struct ast_parameter *parameter = &e->function->parameters[index];
     const struct ast_expr *annotation = parameter->annotation;
+    const struct ast_expr *shape = ast_annotation_shape(annotation);
     int rank = -1;
     unsigned allowed = annotation ? elaborate_annotation(annotation, &rank) : TYPES_ANY;
     struct ir_parameter row = {.name = name};
@@ -234,9 +237,8 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     buffer->contiguous = argument->contiguous;
     buffer->span = parameter->span;
     for (int k = 0; k < buffer->rank; k++) {
-        bool annotated = annotation && annotation->kind == AST_SUBSCRIPT;
-        buffer->shape[k] = annotated ? elaborate_annotated_dim(e, annotation->items[k], buffer, index, k)
-                                     : elaborate_new_dim(e, buffer, index, k);
+        buffer->shape[k] = shape ? elaborate_annotated_dim(e, shape->items[k], buffer, index, k)
+                                 : elaborate_new_dim(e, buffer, index, k);
     }
     row.buffer = buffer;
     list_push(e->arena, &e->kernel->parameters, row);
@@ -249,10 +251,11 @@ static void elaborate_computed_dims(struct elaborator *e)
     for (int i = 0; i < e->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &e->function->parameters[i];
         const struct value *value = &e->frame->slots[parameter->binding->slot].value;
-        if (!parameter->annotation || parameter->annotation->kind != AST_SUBSCRIPT || value->kind != VALUE_TENSOR)
+        const struct ast_expr *shape = ast_annotation_shape(parameter->annotation);
+        if (!shape || value->kind != VALUE_TENSOR)
             continue;
         for (int k = 0; k < value->buffer->rank; k++) {
-            const struct ast_expr *item = parameter->annotation->items[k];
+            const struct ast_expr *item = shape->items[k];
             if (!value->buffer->shape[k])
                 value->buffer->shape[k] = value_index(e, elaborate_expr(e, item), item->span);
             if (!value->buffer->shape[k])

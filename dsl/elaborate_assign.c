@@ -207,6 +207,7 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
             return false;
         e->slices[number].symbol =
             ir_symbol_new(e->kernel, IR_SYMBOL_LOOP, arena_format(e->arena, "s%d", number), AKG_INT64);
+        e->slices[number].symbol->label = "the slice's place";
         e->slices[number].length = length;
         loop = elaborate_emit(e, IR_FOR, target->span);
         loop->symbol = e->slices[number].symbol;
@@ -373,7 +374,7 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
     slot = elaborate_slot(e, binding);
     declares = target->binding->span.line == target->span.line &&
                target->binding->span.column == target->span.column && !slot->predeclared;
-    if (value.kind == VALUE_ERROR && declares) {
+    if (value.kind == VALUE_ERROR && (declares || slot->predeclared)) {
         slot->variable = NULL;
         slot->value = value;
         return;

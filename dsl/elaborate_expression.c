@@ -658,6 +658,12 @@ struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
     case AST_TUPLE:
     case AST_LIST_DISPLAY:
         return elaborate_tuple(e, expr);
+    case AST_DICT: {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_NOT_IN_LANGUAGE, expr->span, "a dict or set");
+        diagnostic_note(message, "help: scalars, tuples and tensors are all there is");
+        return value_error();
+    }
     case AST_SLICE:
         elaborate_error(e, MSG_SLICE_PLACE, expr->span);
         return value_error();

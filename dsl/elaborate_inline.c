@@ -94,9 +94,9 @@ static void elaborate_bind_dims(struct elaborator *e, const struct ast_function 
 {
     for (int i = 0; i < callee->parameter_count; i++) {
         const struct ast_parameter *parameter = &callee->parameters[i];
-        const struct ast_expr *annotation = parameter->annotation;
+        const struct ast_expr *annotation = ast_annotation_shape(parameter->annotation);
         const struct value *value = &slots[parameter->binding->slot].value;
-        if (!annotation || annotation->kind != AST_SUBSCRIPT || value->kind != VALUE_TENSOR)
+        if (!annotation || value->kind != VALUE_TENSOR)
             continue;
         for (int k = 0; k < annotation->count && k < value->buffer->rank; k++) {
             struct ast_binding *dim =
@@ -174,7 +174,11 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
         return value_error();
     }
     frame.depth = e->frame->depth + 1;
-    if (frame.depth > ELABORATE_MAX_CALLS || ++e->unrolled > ELABORATE_MAX_UNROLLED) {
+    if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
+        elaborate_error(e, MSG_UNROLL_LIMIT, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+        return value_error();
+    }
+    if (frame.depth > ELABORATE_MAX_CALLS) {
         elaborate_error(e, MSG_CALL_DEPTH, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_CALLS));
         return value_error();
     }

@@ -494,7 +494,7 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
         return;
     if (condition->kind == IR_INTEGER) {
         if (!condition->integer && !e->general && e->conditions == 0)
-            elaborate_error(e, MSG_ASSERT_FALSE, stmt->span, message);
+            elaborate_error(e, MSG_ASSERT_FALSE, stmt->span, message), e->frame->done = true;
         return;
     }
     if (e->loops == 0 && e->conditions == 0 && expr_is_invariant(condition)) {

@@ -23,6 +23,7 @@ struct layout {
         bool stray;      /* indented for no reason, which was reported: no block for the grammar */
     } indents[DSL_MAX_NESTING + 2]; /* of the open blocks */
     int depth;                      /* index of the innermost */
+    int bad_column;                 /* the last indentation that was refused: said once for lines that follow */
     struct token brackets[DSL_MAX_NESTING + 1];
     int open;       /* brackets that are open */
     int first;      /* kind of the first word of the logical line */
@@ -93,14 +94,19 @@ static void layout_indent(struct layout *layout, const struct token *word)
         consistent = indent.alternative > current->alternative;
         layout_push_indent(layout, indent, word);
     } else {
-        for (; indent.column < current->column; current = &layout->indents[--layout->depth])
+        /* between two blocks: it stays in the inner one */
+        while (indent.column < current->column && indent.column <= current[-1].column) {
             if (!current->stray)
                 layout_put(layout, DEDENT, span);
+            current = &layout->indents[--layout->depth];
+        }
         if (indent.column != current->column) {
-            entry = diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
-            diagnostic_note(entry, "note: the block around it is indented by %d", current->column);
-            indent.stray = true;
-            layout->indents[++layout->depth] = indent;
+            if (indent.column != layout->bad_column) {
+                entry = diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
+                diagnostic_note(entry, "note: the blocks around it are indented by %d and by %d", current[-1].column,
+                                current->column);
+            }
+            layout->bad_column = indent.column;
             return;
         }
         consistent = indent.alternative == current->alternative;

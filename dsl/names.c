@@ -635,6 +635,10 @@ static void names_note_block(struct names *names, const struct ast_stmt *first)
 /* Plain names in the shape of an annotation declare dims; everything else in it is looked up afterwards. */
 static void names_annotation_dims(struct names *names, struct ast_expr *annotation)
 {
+    if (annotation->kind == AST_BINARY) {
+        names_annotation_dims(names, annotation->a);
+        names_annotation_dims(names, annotation->b);
+    }
     if (annotation->kind != AST_SUBSCRIPT)
         return;
     for (int i = 0; i < annotation->count; i++) {

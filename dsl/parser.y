@@ -62,8 +62,8 @@ static int parser_yylex(PARSER_YYSTYPE *value, struct span *span, struct parser 
 
 %type <expr> expression conditional disjunction conjunction inversion comparison bit_or bit_xor bit_and shift sum
 %type <expr> term factor power primary atom argument subscript slice_part expression_list target_list
-%type <expr> annotation_opt default_opt message_opt target
-%type <exprs> comparisons arguments argument_list subscripts expressions decorators targets
+%type <expr> annotation_opt default_opt message_opt target item
+%type <exprs> comparisons arguments argument_list subscripts item_list dict_items dict_item decorators targets
 %type <stmt> statement simple_statement small_statement compound_statement if_rest
 %type <stmts> statements simple_list block
 %type <parameters> parameters parameter_list parameter
@@ -220,12 +220,16 @@ target: primary
     ;
 
 expression_list: expression
-    | expressions ','                                  { $$ = build_tuple(p, @$, $1, false); }
-    | expressions ',' expression                       { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $3), false); }
+    | item_list ','                                  { $$ = build_tuple(p, @$, $1, false); }
+    | item_list ',' item                               { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $3), false); }
     ;
 
-expressions: expression                                { $$ = build_exprs_add(p, NULL, $1); }
-    | expressions ',' expression                       { $$ = build_exprs_add(p, $1, $3); }
+item_list: item                                        { $$ = build_exprs_add(p, NULL, $1); }
+    | item_list ',' item                               { $$ = build_exprs_add(p, $1, $3); }
+    ;
+
+item: expression
+    | '*' expression                                   { $$ = build_starred(p, @$, $2); }
     ;
 
 expression: conditional
@@ -341,8 +345,18 @@ atom: NAME                                             { $$ = build_name(p, &$1)
     | '(' ')'                                          { $$ = build_tuple(p, @$, NULL, true); }
     | '(' expression_list ')'                          { $$ = build_parenthesised(@$, $2); }
     | '[' ']'                                          { $$ = build_list(p, @$, NULL); }
-    | '[' expressions ']'                              { $$ = build_list(p, @$, $2); }
-    | '[' expressions ',' ']'                          { $$ = build_list(p, @$, $2); }
+    | '[' item_list ']'                                { $$ = build_list(p, @$, $2); }
+    | '[' item_list ',' ']'                            { $$ = build_list(p, @$, $2); }
+    | '{' '}'                                          { $$ = build_dict(p, @$, NULL); }
+    | '{' dict_items '}'                               { $$ = build_dict(p, @$, $2); }
+    | '{' dict_items ',' '}'                           { $$ = build_dict(p, @$, $2); }
+    ;
+
+dict_items: dict_item
+    | dict_items ',' dict_item                         { $$ = build_exprs_join(p, $1, $3); }
+    ;
+dict_item: expression                                  { $$ = build_exprs_add(p, NULL, $1); }
+    | expression ':' expression                        { $$ = build_exprs_add(p, build_exprs_add(p, NULL, $1), $3); }
     ;
 
 %%

@@ -332,7 +332,8 @@ static void inference_annotations(struct inference *in)
             continue;
         elaborate_annotation(annotation, &rank);
         in->signature->ranks[i] = rank;
-        for (int k = 0; k < rank && k < AKG_MAX_RANK && annotation->kind == AST_SUBSCRIPT; k++)
+        annotation = ast_annotation_shape(annotation);
+        for (int k = 0; annotation && k < rank && k < AKG_MAX_RANK; k++)
             if (annotation->items[k]->kind == AST_NAME)
                 in->signature->labels[i][k] = annotation->items[k]->text;
     }

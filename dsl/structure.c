@@ -335,6 +335,8 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
         diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
         function->broken = true;
     }
+    if (given == inputs + 2 && forward->result && forward->result->kind == AST_TUPLE)
+        function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple = forward->result->count;
     if (!function->result || function->result->kind != AST_TUPLE || function->result->count != inputs) {
         struct span span = function->result ? function->result->span : function->span;
         message =

@@ -211,7 +211,7 @@ static void drop_implied(struct context *context)
         struct linear always;
         int facts = prover->facts.count;
 
-        if (row->rule < 0)
+        if (row->rule < 0 || bounds_has_division(context, &row->form))
             continue;
         linear_constant(&always, 0);
         struct linear form = prover->rules.items[row->rule].form;

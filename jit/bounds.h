@@ -33,6 +33,10 @@ struct bounds_extreme {
 bool bounds_find_extremes(struct context *context, const struct bounds_request *request,
                           struct bounds_extreme *extremes, int *count);
 
+/* It holds a division whose divisor is no constant. Where that is zero the form has no value, and what the prover takes
+ * for granted of quotients and remainders says nothing. */
+bool bounds_has_division(const struct context *context, const struct linear *form);
+
 /* Fills guard, condition and index of the precondition. */
 void bounds_express(struct context *context, const struct bounds_extreme *extreme,
                     struct ir_precondition *precondition);

@@ -265,8 +265,7 @@ static bool is_harmless(struct context *context, const struct bounds_extreme *ex
     return harmless;
 }
 
-/* A division by an attribute may be what a guard protects. */
-static bool has_division(const struct context *context, const struct linear *form)
+bool bounds_has_division(const struct context *context, const struct linear *form)
 {
     for (int k = 0; k < form->count; k++) {
         const struct linear_monomial *monomial = &context->space.monomials.items[form->terms[k].monomial];
@@ -275,7 +274,7 @@ static bool has_division(const struct context *context, const struct linear *for
             if ((atom->kind == LINEAR_QUOTIENT || atom->kind == LINEAR_REMAINDER) && atom->children[1].count)
                 return true;
             for (int c = 0; c < atom->child_count; c++)
-                if (has_division(context, &atom->children[c]))
+                if (bounds_has_division(context, &atom->children[c]))
                     return true;
         }
     }
@@ -284,10 +283,11 @@ static bool has_division(const struct context *context, const struct linear *for
 
 static void drop_idle_guards(struct context *context, struct bounds_extreme *extreme)
 {
-    if (has_division(context, &extreme->form))
+    /* a division by an attribute may be what a guard protects */
+    if (bounds_has_division(context, &extreme->form))
         return;
     for (int k = 0; k < extreme->guard_count; k++)
-        if (has_division(context, &extreme->guards[k]))
+        if (bounds_has_division(context, &extreme->guards[k]))
             return;
     for (int k = extreme->guard_count - 1; k >= 0; k--)
         if (is_idle(context, extreme, k)) {

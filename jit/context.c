@@ -178,12 +178,12 @@ static void run_body(struct context *context, struct ir_stmt *stmt, struct conte
 {
     context_updates_enter(context, updates);
     context->loops.items[context->loops.count - 1].inner_facts = context->prover.facts.count;
-    if (stmt->kind == IR_WHILE) {
+    if (context->visitor->loop)
+        context->visitor->loop(context, stmt, CONTEXT_BEGIN);
+    if (stmt->kind == IR_WHILE) { /* what it reads is read in every iteration */
         visit_expr(context, stmt->value);
         assume(context, stmt->value, true, false);
     }
-    if (context->visitor->loop)
-        context->visitor->loop(context, stmt, CONTEXT_BEGIN);
     walk_block(context, stmt->body);
     context->stmt = stmt;
     if (context->visitor->loop)

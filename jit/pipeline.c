@@ -45,20 +45,30 @@ static bool pipeline_is_open(const struct ast_function *function, const struct d
     return true;
 }
 
-/* An access that leaves its tensor in every call is an error of the program. */
+/* An expression over dims as text, in the arena. */
+static const char *pipeline_expr_text(struct arena *arena, const struct ir_expr *expr)
+{
+    struct text text;
+
+    text_init(&text);
+    ir_print_expr(&text, expr);
+    return text_into_arena(&text, arena);
+}
+
+/* An access that leaves its tensor in every call that reaches it is an error of the program. */
 static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kernel *kernel,
                                        akg_diagnostics *diagnostics)
 {
     for (int i = 0; i < kernel->preconditions.count; i++) {
         const struct ir_precondition *row = &kernel->preconditions.items[i];
-        if (row->kind != IR_PRECONDITION_BOUNDS || row->condition->kind != IR_INTEGER || row->condition->integer ||
-            !row->index || row->index->kind != IR_INTEGER || !row->extent || row->extent->kind != IR_INTEGER)
+        struct diagnostic_entry *entry;
+        if (row->kind != IR_PRECONDITION_BOUNDS || row->condition->kind != IR_INTEGER || row->condition->integer)
             continue;
-        struct diagnostic_entry *entry = diagnostic_add(
-            diagnostics, MSG_IMPOSSIBLE_INDEX, row->span,
-            arena_format(arena, "%lld", (long long)row->index->integer), arena_format(arena, "%d", row->axis),
-            row->buffer->name,
-            arena_format(arena, "%lld element%s", (long long)row->extent->integer, row->extent->integer == 1 ? "" : "s"));
+        bool one = row->extent->kind == IR_INTEGER && row->extent->integer == 1;
+        entry = diagnostic_add(
+            diagnostics, MSG_IMPOSSIBLE_INDEX, row->span, pipeline_expr_text(arena, row->index),
+            arena_format(arena, "%d", row->axis), row->buffer->name,
+            arena_format(arena, "%s element%s", pipeline_expr_text(arena, row->extent), one ? "" : "s"));
         diagnostic_note(entry, "help: loops over a tensor run over its shape: for i in grid(%s.shape):",
                         row->buffer->name);
     }

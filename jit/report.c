@@ -2,8 +2,10 @@
  * report.c: what `akgrun check` says of a kernel: its signature with symbolic dims, and
  * what a call must satisfy. Reads the general kernel; computes nothing of its own.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "../dsl/types.h"
 #include "module.h"
 
 struct report {
@@ -184,6 +186,36 @@ static const struct ir_buffer *report_same_shape(const struct report *report, co
     return NULL;
 }
 
+struct report_mention {
+    const char *name;
+    bool found;
+};
+
+static bool report_mention_visit(struct ir_expr *expr, void *context)
+{
+    struct report_mention *mention = context;
+    mention->found |= expr->kind == IR_SYMBOL && strcmp(expr->symbol->name, mention->name) == 0;
+    return !mention->found;
+}
+
+/* Whether a dim of the tensor appears in a precondition: then its shape must be shown. */
+static bool report_is_mentioned(const struct report *report, const struct ir_buffer *buffer)
+{
+    const struct ir_kernel *demands = report->kernel->default_kernel;
+
+    for (int i = 0; i < demands->preconditions.count; i++)
+        for (int k = 0; k < buffer->rank; k++) {
+            struct report_mention mention = {.name = NULL};
+            if (buffer->shape[k]->kind != IR_SYMBOL)
+                continue;
+            mention.name = buffer->shape[k]->symbol->name;
+            ir_expr_walk(demands->preconditions.items[i].condition, report_mention_visit, &mention);
+            if (mention.found)
+                return true;
+        }
+    return false;
+}
+
 static bool report_rank_is_free(const struct report *report, const struct ir_buffer *buffer)
 {
     const struct ir_buffer *source = buffer;
@@ -192,7 +224,7 @@ static bool report_rank_is_free(const struct report *report, const struct ir_buf
         return false;
     if (buffer->role == IR_OUTPUT)
         source = report_same_shape(report, buffer);
-    if (!source)
+    if (!source || report_is_mentioned(report, buffer))
         return false;
     for (int i = 0; i < report->kernel->function->parameter_count; i++)
         if (strcmp(report->kernel->function->parameters[i].name, source->name) == 0)
@@ -216,16 +248,21 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     text_char(&report->out, ']');
 }
 
-/* Of a variadic parameter xs the first, which is called xs_0; NULL for an attribute. */
+/* The tensor of a parameter; of a variadic one or a tuple xs number `index`, which is called xs_0, xs_1 ...; NULL for an
+ * attribute. */
 static const struct ir_buffer *report_parameter_buffer(const struct report *report,
-                                                       const struct ast_parameter *parameter)
+                                                       const struct ast_parameter *parameter, int index)
 {
     size_t length = strlen(parameter->name);
+    char suffix[16] = "";
+
+    if (parameter->variadic || parameter->tuple)
+        snprintf(suffix, sizeof suffix, "_%d", index);
 
     for (int i = 0; i < report->ir->parameters.count; i++) {
         const struct ir_parameter *row = &report->ir->parameters.items[i];
         if (strncmp(row->name, parameter->name, length) == 0 &&
-            strcmp(row->name + length, parameter->variadic ? "_0" : "") == 0)
+            strcmp(row->name + length, suffix) == 0)
             return row->buffer;
     }
     return NULL;
@@ -245,14 +282,27 @@ static const char *report_attribute_type(const struct dsl_argument *argument)
     return names[argument->kind];
 }
 
+static void report_tuple(struct report *report, const struct ast_parameter *parameter)
+{
+    for (int i = 0; i < parameter->tuple; i++) {
+        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter, i);
+        text_string(&report->out, i ? ", " : "(");
+        if (buffer)
+            report_tensor(report, buffer);
+    }
+    text_char(&report->out, ')');
+}
+
 static void report_parameter(struct report *report, int index)
 {
     const struct ast_parameter *parameter = &report->kernel->function->parameters[index];
     const struct dsl_argument *general = &report->kernel->general[index];
-    const struct ir_buffer *buffer = report_parameter_buffer(report, parameter);
+    const struct ir_buffer *buffer = report_parameter_buffer(report, parameter, 0);
 
     text_format(&report->out, "%s%s: ", parameter->variadic ? "*" : "", parameter->name);
-    if (buffer)
+    if (parameter->tuple)
+        report_tuple(report, parameter);
+    else if (buffer)
         report_tensor(report, buffer);
     else
         text_string(&report->out, report_attribute_type(general));
@@ -262,6 +312,27 @@ static void report_parameter(struct report *report, int index)
 static void report_condition(struct report *report, const struct ir_precondition *precondition)
 {
     report_expr(report, precondition->condition, 0);
+}
+
+/* "T is float32 or float64", where an annotation leaves only some dtypes. */
+static void report_dtypes(struct report *report)
+{
+    for (int i = 0; i < report->class_count; i++) {
+        unsigned allowed = 0;
+        int listed = 0;
+        for (int k = 0; k < report->ir->buffers.count; k++)
+            if (report->kernel->general_result.type_class[k] == report->classes[i])
+                allowed = report->kernel->general_result.allowed[k];
+        if (allowed == TYPES_ANY || allowed == TYPES_NUMBER || allowed == TYPES_FLOAT ||
+            allowed == TYPES_INTEGER || allowed == (TYPES_INTEGER | TYPES_BOOL))
+            continue;
+        text_string(&report->out, "      where T");
+        if (i)
+            text_format(&report->out, "%d", i);
+        for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+            if (allowed & 1u << dtype)
+                text_format(&report->out, "%s%s", listed++ ? " or " : " is ", dtype_table[dtype].name);
+    }
 }
 
 static void report_text(struct report *report)
@@ -282,6 +353,7 @@ static void report_text(struct report *report)
         text_format(&report->out, "%s: ", ir->results.items[i].name);
         report_tensor(report, ir->results.items[i].buffer);
     }
+    report_dtypes(report);
     for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(&report->out, listed++ ? ", " : "      requires ");
         report_condition(report, &demands->preconditions.items[i]);
@@ -324,11 +396,11 @@ static void report_json(struct report *report)
     text_string(out, ", \"parameters\": [");
     for (int i = 0; i < report->kernel->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &report->kernel->function->parameters[i];
-        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter);
+        const struct ir_buffer *buffer = report_parameter_buffer(report, parameter, 0);
         text_string(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, parameter->name);
         text_format(out, ", \"kind\": \"%s\"",
-                    parameter->variadic ? "tensors" : report_attribute_type(&report->kernel->general[i]));
+                    parameter->variadic || parameter->tuple ? "tensors" : report_attribute_type(&report->kernel->general[i]));
         text_format(out, ", \"optional\": %s", parameter->initial ? "true" : "false");
         if (buffer) {
             text_string(out, ", \"type\": ");

@@ -401,7 +401,7 @@ static void generate_choice(struct generator *g, akg_dtype dtype, int depth)
     text_string(g->out, " if ");
     generate_condition(g, depth + 1);
     text_string(g->out, " else ");
-    generate_operand(g, dtype, depth + 1);
+    generate_expression(g, dtype, depth + 1);
     text_char(g->out, ')');
 }
 
