@@ -555,7 +555,7 @@ static bool verify_with(struct arena *arena, jmp_buf *escape, const struct ir_ke
                         struct text *complaint)
 {
     if (setjmp(*escape)) {
-        text_string(complaint, "out of memory");
+        complaint->failed = true;
         return false;
     }
     struct verifier v = {

@@ -26,7 +26,7 @@ static bool pipeline_verify(const struct ir_kernel *kernel, const char *stage, a
     text_init(&complaint);
     good = ir_verify(kernel, &complaint);
     if (!good) {
-        /* what follows may escape */
+        /* what follows may escape; this does where memory ran out */
         const char *why = text_into_arena(&complaint, kernel->arena);
         struct diagnostic_entry *entry =
             diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, "the loop IR is broken");

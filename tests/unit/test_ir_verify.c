@@ -224,6 +224,7 @@ static void test_memory(void)
         bool struck = memory_fail_remaining() < 0;
         memory_fail_after(-1);
         CHECK(holds == !struck);
+        CHECK(complaint.failed == struck);
         failures += struck;
         text_free(&complaint);
     }
