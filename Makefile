@@ -48,11 +48,16 @@ tool_sources := $(wildcard tools/*.c)
 unit_sources := $(wildcard tests/unit/test_*.c)
 unit_support := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
 bench_sources := $(wildcard bench/*.c)
+# Programs with a main of their own, what they share, and the targets: byte by byte (docs/testing.md).
+fuzz_mains := $(addprefix tests/fuzz/,differential.c replay.c entry.c)
+fuzz_targets := $(wildcard tests/fuzz/target_*.c)
+fuzz_support := $(filter-out $(fuzz_mains) $(fuzz_targets),$(wildcard tests/fuzz/*.c))
 error_pages := $(sort $(wildcard docs/errors/*.md))
 
 library_objects := $(patsubst %.c,$(B)/%.o,$(library_sources)) $(B)/dsl/lexer.o $(B)/dsl/parser.o
 tool_objects := $(patsubst %.c,$(B)/%.o,$(tool_sources))
 unit_programs := $(patsubst tests/unit/%.c,$(B)/tests/%,$(unit_sources))
+fuzz_programs := $(B)/tests/differential $(B)/tests/replay
 bench_programs := $(patsubst bench/%.c,$(B)/bench/%,$(bench_sources))
 
 version := $(shell sed -n 's/^.define VERSION "\(.*\)"/\1/p' base/version.h)
@@ -61,7 +66,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-sanitize bench coverage coverage-report install install-files uninstall \
+.PHONY: all demo check check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -104,9 +109,9 @@ $(B)/base/explain.o: $(B)/base/error_pages.inc
 
 # The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
-$(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources)): | $(B)/dsl/parser.h
+$(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources) $(wildcard tests/fuzz/*.c)): | $(B)/dsl/parser.h
 
--include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/bench/*.d)
+-include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
 
 # ---- libraries -----------------------------------------------------------------------
 
@@ -155,6 +160,22 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(lib
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
 
+$(B)/tests/differential: $(patsubst %.c,$(B)/%.o,tests/fuzz/differential.c $(fuzz_support)) $(library_objects) $(B)/libtcc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
+# akgrun's own reader of values is among the targets.
+fuzz_objects = $(patsubst %.c,$(B)/%.o,$(fuzz_targets) $(fuzz_support)) $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
+    $(library_objects) $(B)/libtcc.o
+
+$(B)/tests/replay: $(B)/tests/fuzz/replay.o $(fuzz_objects)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
+$(B)/fuzz_%: tests/fuzz/entry.c $(fuzz_objects)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(flags) -DTARGET=target_$* -fsanitize=fuzzer $^ $(LIBS) -o $@
+
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
@@ -166,12 +187,23 @@ demo: $(B)/akgrun
 	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
 	    $(B)/akgrun run examples/square.akg $$call; done
 
-check: all $(unit_programs)
+check: all $(unit_programs) $(fuzz_programs)
 	@BUILD=$(B) sh tests/run
 
 check-sanitize:
 	$(MAKE) check SANITIZE=address,undefined
 	$(MAKE) check SANITIZE=thread
+
+# libFuzzer programs, one per target: build/.../fuzz_parse -max_total_time=60 tests/fuzz/corpus/parse
+fuzz:
+	$(MAKE) CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
+
+fuzz-programs: $(patsubst tests/fuzz/target_%.c,$(B)/fuzz_%,$(fuzz_targets))
+
+# Hours, not seconds. What it finds it prints, cut down.
+fuzz-long: $(B)/tests/differential
+	$< generate 1000000 200000
+	$< mutate 1000000 100000
 
 bench: $(bench_programs)
 	@for program in $^; do echo "== $$program"; $$program || exit; done
@@ -180,7 +212,7 @@ bench: $(bench_programs)
 coverage:
 	$(MAKE) CC=gcc COVERAGE=1 coverage-report
 
-coverage-report: all $(unit_programs)
+coverage-report: all $(unit_programs) $(fuzz_programs)
 	@find $(B) -name '*.gcda' -delete
 	@BUILD=$(B) sh tests/run >$(B)/tests.log; tail -n 1 $(B)/tests.log
 	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk ' \
@@ -224,7 +256,7 @@ uninstall:
 
 # ---- upkeep ------------------------------------------------------------------------------------
 
-formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/packaging bench examples))
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/fuzz tests/packaging bench examples))
 
 format:
 	clang-format -i $(formatted)

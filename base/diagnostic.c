@@ -97,6 +97,13 @@ static void diagnostics_lost(akg_diagnostics *list)
         longjmp(*list->escape, 1);
 }
 
+/* A message that quotes a name of a million letters is cut. */
+static const char *shorten(akg_diagnostics *list, const char *text)
+{
+    enum { LONGEST = 800 };
+    return strlen(text) <= LONGEST ? text : arena_format(&list->arena, "%.*s...", LONGEST, text);
+}
+
 /* What is being added. */
 struct addition {
     struct diagnostic_entry *entry;
@@ -150,7 +157,7 @@ static void add_entry(akg_diagnostics *list, void *context)
 {
     struct addition *addition = context;
     const struct message_row *row = &message_table[addition->message];
-    const char *text = arena_format_list(&list->arena, row->format, *addition->arguments);
+    const char *text = shorten(list, arena_format_list(&list->arena, row->format, *addition->arguments));
     addition->entry = find_same(list, addition->message, addition->span, text);
     bool is_error = row->severity == AKG_SEVERITY_ERROR || list->warnings_are_errors;
     int alike = is_error ? list->error_count : list->entries.count - list->error_count;
@@ -185,7 +192,7 @@ static void add_note(akg_diagnostics *list, void *context)
 {
     struct addition *addition = context;
     struct diagnostic_entry *entry = addition->entry;
-    const char *text = arena_format_list(&list->arena, addition->format, *addition->arguments);
+    const char *text = shorten(list, arena_format_list(&list->arena, addition->format, *addition->arguments));
     list_push(&list->arena, &entry->notes, text);
     entry->shown.notes = entry->notes.items;
     entry->shown.note_count = (size_t)entry->notes.count;

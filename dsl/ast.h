@@ -91,6 +91,7 @@ struct ast_stmt {
     struct ast_expr *target, *value, *message;
     struct ast_expr *annotation; /* ASSIGN: target: annotation = value */
     struct ast_stmt *body, *otherwise;
+    int branches;                 /* IF: of it and the elifs that follow, at most DSL_MAX_BRANCHES */
     struct ast_binding **hoisted; /* IF: names that both sides declare, visible after it (names.c) */
     int hoisted_count;
 };
@@ -155,6 +156,7 @@ struct ast_function {
     bool is_helper;              /* returns a scalar: called by kernels, no kernel itself */
     bool is_called;              /* by another function, or by itself */
     bool broken;                 /* has errors: not to be elaborated */
+    bool unresolved;             /* uses names that mean nothing: elaborated for its other errors only */
     bool damaged;                /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */
     struct ast_expr *result;     /* what its last return statement gives; NULL: nothing */

@@ -235,10 +235,10 @@ void build_syntax_error(struct parser *p, struct span span, const char *found, c
     if (build_reserved_error(p, token))
         return;
     if (count == 1 && strcmp(expected[0], "indentation") == 0) {
-        entry = diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, span);
-        diagnostic_note(entry, "help: indent the lines that belong to the line above; for none, write pass");
-        if (at >= 2)
-            build_damage(p, p->tokens->items[at - 2].span.line);
+        /* reported where the block should start: at the ':' before the line's end */
+        entry = diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, at >= 2 ? p->tokens->items[at - 2].span : span);
+        diagnostic_note(entry, "help: indent the lines that belong to it; for none, write pass");
+        build_damage(p, span.line);
         return;
     }
     construct = build_foreign_construct(p, at, &help);
@@ -644,6 +644,14 @@ struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *c
     stmt->value = condition;
     stmt->body = body;
     stmt->otherwise = otherwise;
+    stmt->branches = 1 + (otherwise && otherwise->kind == AST_IF ? otherwise->branches : 0);
+    if (stmt->branches > DSL_MAX_BRANCHES) {
+        diagnostic_note(diagnostic_add(p->diagnostics, MSG_NESTING, otherwise->span,
+                                       arena_format(p->arena, "%d", DSL_MAX_BRANCHES)),
+                        "note: each elif is an if in the else of the one before");
+        stmt->otherwise = NULL;
+        stmt->branches = 1;
+    }
     return stmt;
 }
 
@@ -684,6 +692,16 @@ static const char *build_docstring(struct ast_stmt **body)
     return first->value->text;
 }
 
+/* Line of the last statement that was read; its block may be closed by a word further down, which is read as well. */
+static int build_last_line(const struct parser *p)
+{
+    int at = p->position - 1;
+
+    while (at > 0 && p->tokens->items[at].kind != LINE_END)
+        at--;
+    return p->tokens->items[at].span.line;
+}
+
 void build_function(struct parser *p, struct build_exprs *decorators, const struct token *name,
                     struct build_parameters *parameters, struct ast_stmt *body)
 {
@@ -701,7 +719,7 @@ void build_function(struct parser *p, struct build_exprs *decorators, const stru
     function->documentation = build_docstring(&body);
     function->body = body;
     function->damaged = function->broken =
-        diagnostics_has_error_between(p->diagnostics, name->span.line, p->tokens->items[p->position - 1].span.line);
+        diagnostics_has_error_between(p->diagnostics, name->span.line, build_last_line(p));
     if (p->last_function)
         p->last_function->next = function;
     else

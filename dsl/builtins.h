@@ -35,6 +35,8 @@
     X(MS_KERNEL, "ms_kernel")                                                                                \
     X(MS_HYBRID, "ms_hybrid")                                                                                \
     X(SCRIPT, "script")                                                                                      \
+    X(CUSTOM_INFO_REGISTER, "custom_info_register")                                                          \
+    X(CUSTOM_OP_INFO_REGISTER, "custom_op_info_register")                                                    \
     X(BPROP, "bprop")
 
 /* 0: no builtin. Then the rows above; then dtypes; then operations that are called by name. */

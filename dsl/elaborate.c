@@ -88,7 +88,7 @@ bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct
     }
 }
 
-static int elaborate_attribute_builtin(const struct ast_parameter *parameter)
+int elaborate_attribute_builtin(const struct ast_parameter *parameter)
 {
     const struct ast_expr *annotation = parameter->annotation;
     return annotation && annotation->kind == AST_NAME ? annotation->builtin : BUILTIN_NONE;
@@ -124,6 +124,9 @@ struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_fun
         } else if (builtin == BUILTIN_STR) {
             argument->kind = DSL_STRING;
             argument->string = "";
+        } else if (builtin == BUILTIN_TUPLE) {
+            argument->kind = DSL_INTS;
+            argument->count = -1;
         } else if (builtin == BUILTIN_FLOAT) {
             argument->kind = DSL_FLOAT;
             argument->real = 1;
@@ -230,6 +233,11 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     if (rank >= 0 && argument->rank != rank) {
         elaborate_error(e, MSG_CALL_RANK, parameter->span, name,
                         elaborate_counted(e, argument->rank, "axis", "axes"), elaborate_number(e, rank));
+        return value_error();
+    }
+    if (argument->rank > AKG_MAX_RANK) {
+        diagnostic_note(elaborate_error(e, MSG_SHAPE_VALUE, annotation ? annotation->span : parameter->span),
+                        "note: at most %d axes", AKG_MAX_RANK);
         return value_error();
     }
     buffer = ir_buffer_new(e->kernel, name, IR_INPUT, elaborate_parameter_type(e, parameter, argument, allowed),
@@ -361,9 +369,13 @@ static void elaborate_result_item(struct elaborator *e, const struct value *valu
     if (value->kind != VALUE_TENSOR) {
         if (value->kind == VALUE_ERROR)
             return;
-        message = elaborate_error(e, MSG_RETURN_VALUE, span);
+        message = elaborate_error(e, MSG_RETURN_VALUE, place ? place->span : span);
         diagnostic_note(message, "note: this is %s", value_text(e, value));
-        diagnostic_note(message, "help: write it into a tensor: s = output_tensor((1,), dtype), s[0] = ...");
+        diagnostic_note(message, "help: write it into a tensor and return that: s = output_tensor((1,), dtype), "
+                                 "s[0] = ...");
+        if (value_is_number(value) && !e->function->is_called)
+            diagnostic_note(message, "note: a function that returns a number serves others, and none calls '%s'",
+                            e->function->name);
         return;
     }
     result.buffer = value->buffer;
@@ -389,7 +401,7 @@ static void elaborate_results(struct elaborator *e)
     if (result->kind == VALUE_TUPLE)
         for (int i = 0; i < result->count; i++)
             elaborate_result_item(e, &result->items[i],
-                                  place && place->kind == AST_TUPLE && i < place->count ? place->items[i] : NULL, span);
+                                  place && place->count == result->count ? place->items[i] : NULL, span);
     else if (e->frame->result_variable)
         elaborate_result_item(e, &(struct value){.kind = VALUE_SCALAR, .expr = ir_symbol_use(e->kernel, e->frame->result_variable)}, NULL, span);
     else
@@ -422,6 +434,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     e->function = function;
     e->types.arena = arena;
     e->general = general;
+    e->errors = function->unresolved; /* was told already; no kernel can come of it */
     e->result = result;
     e->kernel = ir_kernel_new(arena, function->name);
     e->attribute_parameter = arena_array(arena, int, function->parameter_count + 1);
@@ -439,7 +452,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     for (int i = 0; i < function->parameter_count; i++)
         frame->slots[function->parameters[i].binding->slot].value = elaborate_parameter(e, i, &arguments[i]);
     elaborate_computed_dims(e);
-    if (e->errors == 0)
+    if (e->errors == function->unresolved)
         elaborate_block(e, function->body);
     elaborate_results(e);
     if (e->errors || result->retry)

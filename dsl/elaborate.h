@@ -33,7 +33,7 @@ struct dsl_argument {
     const char *string;
     const int64_t *ints;
     const struct dsl_argument *items; /* TENSORS */
-    int count;                        /* of INTS, TENSORS */
+    int count;                        /* of INTS (-1: left open), TENSORS */
 };
 
 struct elaborate_result {
@@ -59,6 +59,9 @@ struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_fun
 
 /* The constant value of a default (number, string, bool, None, tuple of ints). False when it is none. */
 bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct dsl_argument *value);
+
+/* The builtin that a parameter's annotation names (BUILTIN_INT ...), or BUILTIN_NONE. */
+int elaborate_attribute_builtin(const struct ast_parameter *parameter);
 
 /* The dtypes an annotation allows (TYPES_ANY where it says nothing) and the rank it gives, or -1. */
 unsigned elaborate_annotation(const struct ast_expr *annotation, int *rank);

@@ -123,9 +123,13 @@ void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_e
         value = elaborate_load(e, value.buffer, NULL, place->span);
     if (value.kind == VALUE_TENSOR) {
         struct diagnostic_entry *message =
-            elaborate_error(e, MSG_TENSOR_ARITHMETIC, place->span, value.buffer->name);
-        diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
-                        buffer->name, buffer->name, value.buffer->name);
+            elaborate_error(e, MSG_TENSOR_ARITHMETIC, place->span, elaborate_source(e, place));
+        if (place->kind == AST_NAME)
+            diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
+                            buffer->name, buffer->name, place->text);
+        else
+            diagnostic_note(message, "help: give it a name before the loop, t = %s, and read its elements, t[i]",
+                            elaborate_source(e, place));
         return;
     }
     if (value.kind == VALUE_SCALAR && !type_unify(&e->types, buffer->dtype, value.expr->dtype)) {
@@ -341,7 +345,7 @@ struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr
     if (!elaborate_allocation_items(e, call, items) || !elaborate_shape(e, items[0], &shape, &rank) ||
         !elaborate_dtype(e, items[1], &dtype))
         return NULL;
-    if (output && (e->loops || e->conditions) && !e->frame->caller) {
+    if (output && (e->loops || e->conditions) && !e->frame->caller && !e->function->unresolved) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_OUTPUT_IN_LOOP, call->span);
         diagnostic_note(message, "help: make outputs at the top of the kernel; inside, use allocate");
         return NULL;
@@ -434,8 +438,8 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
                                    place, span);
         return;
     }
-    if (elaborate_refuse_chain(e, target))
-        return;
+    if (target->kind != AST_SUBSCRIPT || elaborate_refuse_chain(e, target))
+        return; /* names.c refused what is no target at all */
     into = elaborate_expr(e, target->a);
     if (into.kind != VALUE_TENSOR) {
         elaborate_refuse_target(e, target, &into);

@@ -74,7 +74,8 @@ static bool elaborate_operand_fits(struct elaborator *e, const struct value *val
         const char *name = place && place->kind == AST_NAME ? place->text : "x";
         const char *text = operation_table[operation].text;
         bool named = text[0] >= 'a' && text[0] <= 'z';
-        message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span, value->buffer->name);
+        message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span,
+                                  place ? elaborate_source(e, place) : value->buffer->name);
         diagnostic_note(message, named ? "help: write the loop: for i in grid(%s.shape): y[i] = %s(%s[i])"
                                        : "help: write the loop: for i in grid(%s.shape): y[i] = %s[i] %s ...",
                         name, named ? text : name, named ? name : text);
@@ -158,7 +159,8 @@ static struct value elaborate_untyped_int(struct elaborator *e, enum operation o
     for (int i = 0; i < count; i++)
         is_given |= v[i].is_given;
     if (operation == OP_POW && v[1].expr->kind == IR_INTEGER && v[1].expr->integer < 0 && !is_given) {
-        elaborate_rule_error(e, OP_TRUEDIV, AKG_INT64, span);
+        diagnostic_note(elaborate_error(e, MSG_NEEDS_FLOAT, span, "**", "integers, where the exponent is negative"),
+                        "help: write the base as a float: 2.0 ** -1");
         return value_error();
     }
     if ((operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV) &&
@@ -296,8 +298,13 @@ struct value elaborate_operation(struct elaborator *e, enum operation operation,
     return elaborate_untyped_int(e, operation, v, count, span);
 }
 
-static struct value elaborate_join_tuples(struct elaborator *e, struct value a, struct value b)
+static struct value elaborate_join_tuples(struct elaborator *e, struct value a, struct value b, struct span span)
 {
+    if (a.count + b.count > ELABORATE_MAX_TUPLE) {
+        elaborate_error(e, MSG_VALUE_UNUSABLE, span,
+                        arena_format(e->arena, "a tuple of more than %d items", ELABORATE_MAX_TUPLE));
+        return value_error();
+    }
     struct value tuple = {.kind = VALUE_TUPLE, .count = a.count + b.count};
 
     tuple.items = arena_array(e->arena, struct value, tuple.count + 1);
@@ -316,12 +323,12 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
     int64_t times;
 
     if (a.kind == VALUE_TUPLE && b.kind == VALUE_TUPLE && operation == OP_ADD)
-        return elaborate_join_tuples(e, a, b);
+        return elaborate_join_tuples(e, a, b, span);
     if (a.kind == VALUE_TUPLE && operation == OP_MUL && value_constant(&b, &times) && times >= 0 &&
-        times * a.count <= 1000) {
+        times <= ELABORATE_MAX_TUPLE && times * a.count <= ELABORATE_MAX_TUPLE) {
         struct value tuple = {.kind = VALUE_TUPLE};
         while (times-- > 0)
-            tuple = elaborate_join_tuples(e, tuple, a);
+            tuple = elaborate_join_tuples(e, tuple, a, span);
         return tuple;
     }
     return elaborate_operation(e, operation, operands, 2, places, span);
@@ -603,7 +610,9 @@ static struct value elaborate_tuple(struct elaborator *e, const struct ast_expr 
         if (item.kind == VALUE_ERROR)
             return item;
         if (expr->items[i]->kind == AST_STARRED && item.kind == VALUE_TUPLE) {
-            struct value whole = elaborate_join_tuples(e, tuple, item);
+            struct value whole = elaborate_join_tuples(e, tuple, item, expr->items[i]->span);
+            if (whole.kind == VALUE_ERROR)
+                return whole;
             struct value *items = arena_array(e->arena, struct value, whole.count + expr->count + 1);
             memcpy(items, whole.items, sizeof *items * (size_t)whole.count);
             tuple.items = items;

@@ -55,8 +55,8 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
 
 /* ---- slices ------------------------------------------------------------------------ */
 
-static struct ir_expr *elaborate_slice_end(struct elaborator *e, const struct ast_expr *end, struct ir_expr *extent,
-                                           struct ir_expr *initial)
+static struct ir_expr *elaborate_slice_end(struct elaborator *e, const struct ast_expr *end,
+                                           struct ir_expr *extent, struct ir_expr *initial)
 {
     struct ir_expr *index;
 
@@ -78,8 +78,8 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
     if (slice->condition) {
         step_value = elaborate_expr(e, slice->condition);
         if (!value_constant(&step_value, step) || *step <= 0) {
-            struct diagnostic_entry *message = elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span,
-                                                               "the step of a slice");
+            struct diagnostic_entry *message =
+                elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "the step of a slice");
             diagnostic_note(message, "help: write a positive number");
             return false;
         }
@@ -98,49 +98,67 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
     return true;
 }
 
-static int64_t elaborate_tuple_end(struct elaborator *e, const struct ast_expr *end, int64_t count, int64_t initial,
-                                   bool *ok)
+/* A constant that stands in a subscript of a tuple; `initial` where nothing is written. */
+static bool elaborate_tuple_constant(struct elaborator *e, const struct ast_expr *expr, int64_t initial,
+                                     int64_t *constant)
 {
     struct value value;
-    int64_t index;
 
-    if (!end)
-        return initial;
-    value = elaborate_expr(e, end);
+    *constant = initial;
+    if (!expr)
+        return true;
+    value = elaborate_expr(e, expr);
     if (value.kind == VALUE_INT && value.expr->kind != IR_INTEGER)
         expr_demand_constants(e, value.expr);
-    if (!value_constant(&value, &index)) {
-        if (value.kind != VALUE_ERROR && !e->result->retry)
-            elaborate_error(e, MSG_NOT_CONSTANT, end->span, "an index of a tuple");
-        *ok = false;
-        return 0;
-    }
-    if (index < 0)
-        index += count;
-    return index < 0 ? 0 : index > count ? count : index;
+    if (value_constant(&value, constant))
+        return true;
+    if (value.kind != VALUE_ERROR && !e->result->retry)
+        elaborate_error(e, MSG_NOT_CONSTANT, expr->span, "an index of a tuple");
+    return false;
 }
 
-static struct value elaborate_tuple_slice(struct elaborator *e, struct value tuple, const struct ast_expr *slice)
+/* An end of a slice: counted from the end where it is negative, cut to first..last. */
+static bool elaborate_tuple_end(struct elaborator *e, const struct ast_expr *end, int64_t initial,
+                                int64_t count, int64_t first, int64_t last, int64_t *at)
 {
-    bool ok = true;
-    int64_t low = elaborate_tuple_end(e, slice->a, tuple.count, 0, &ok);
-    int64_t high = elaborate_tuple_end(e, slice->b, tuple.count, tuple.count, &ok);
-    struct value part = {.kind = VALUE_TUPLE};
+    if (!elaborate_tuple_constant(e, end, initial, at))
+        return false;
+    if (end && *at < 0)
+        *at += count;
+    *at = *at < first ? first : *at > last ? last : *at;
+    return true;
+}
 
-    if (slice->condition) {
-        elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "a tuple's slice");
-        ok = false;
-    }
-    if (!ok)
+static struct value elaborate_tuple_slice(struct elaborator *e, struct value tuple,
+                                          const struct ast_expr *slice)
+{
+    struct value part = {.kind = VALUE_TUPLE};
+    int64_t low, high, step, count = tuple.count;
+    bool down;
+
+    if (!elaborate_tuple_constant(e, slice->condition, 1, &step))
         return value_error();
-    part.count = (int)(high > low ? high - low : 0);
-    part.items = arena_array(e->arena, struct value, part.count + 1);
-    for (int i = 0; i < part.count; i++)
-        part.items[i] = value_copy(e, tuple.items[low + i]);
+    if (step == 0) {
+        elaborate_error(e, MSG_STEP_ZERO, slice->condition->span);
+        return value_error();
+    }
+    down = step < 0;
+    if (!elaborate_tuple_end(e, slice->a, down ? count - 1 : 0, count, down ? -1 : 0,
+                             down ? count - 1 : count, &low) ||
+        !elaborate_tuple_end(e, slice->b, down ? -1 : count, count, down ? -1 : 0, down ? count - 1 : count,
+                             &high))
+        return value_error();
+    part.items = arena_array(e->arena, struct value, tuple.count + 1);
+    for (int64_t i = low; down ? i > high : i < high; i += step) {
+        part.items[part.count++] = value_copy(e, tuple.items[i]);
+        if (step > count || step < -count)
+            break; /* one is all there can be, and i must not run over */
+    }
     return part;
 }
 
-static struct value elaborate_tuple_item(struct elaborator *e, struct value tuple, const struct ast_expr *subscript)
+static struct value elaborate_tuple_item(struct elaborator *e, struct value tuple,
+                                         const struct ast_expr *subscript)
 {
     const struct ast_expr *item = subscript->items[0];
     struct value index;
@@ -156,14 +174,16 @@ static struct value elaborate_tuple_item(struct elaborator *e, struct value tupl
     if (subscript->count != 1 || !value_constant(&index, &at)) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_NOT_CONSTANT, item->span, "an index of a tuple");
-        diagnostic_note(message, "help: a loop over a tuple is unrolled: for d in x.shape:, or use const_range");
+        diagnostic_note(message,
+                        "help: a loop over a tuple is unrolled: for d in x.shape:, or use const_range");
         return value_error();
     }
     if (at < -tuple.count || at >= tuple.count) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at),
-                                                           elaborate_number(e, tuple.count));
+        struct diagnostic_entry *message = elaborate_error(
+            e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at), elaborate_number(e, tuple.count));
         if (tuple.count)
-            diagnostic_note(message, "help: its items are numbered 0 to %d, or -1 from the end", tuple.count - 1);
+            diagnostic_note(message, "help: its items are numbered 0 to %d, or -1 from the end",
+                            tuple.count - 1);
         return value_error();
     }
     return value_copy(e, tuple.items[at < 0 ? at + tuple.count : at]);
@@ -247,7 +267,8 @@ static bool elaborate_slice_index(struct elaborator *e, struct index_list *list,
     return true;
 }
 
-struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *subscript)
+struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer,
+                                   const struct ast_expr *subscript)
 {
     struct index_list list = {.count = 0};
     struct ir_expr **indices;
@@ -312,8 +333,8 @@ bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr)
         return false;
     for (const struct ast_expr *part = expr; part != root; part = part->a)
         for (int i = part->count - 1; i >= 0; i--)
-            indices = arena_format(e->arena, "%s%s%s", elaborate_source(e, part->items[i]), *indices ? ", " : "",
-                                   indices);
+            indices = arena_format(e->arena, "%s%s%s", elaborate_source(e, part->items[i]),
+                                   *indices ? ", " : "", indices);
     message = elaborate_error(e, MSG_CHAINED_INDEX, expr->span, root->text);
     diagnostic_note(message, "help: write %s[%s]", root->text, indices);
     diagnostic_fix(message, "%s[%s]", root->text, indices);
@@ -387,7 +408,8 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
             return false;
         }
         if (extent->kind == IR_INTEGER && extent->integer < 0) {
-            message = elaborate_error(e, MSG_NEGATIVE_EXTENT, expr->span, elaborate_number(e, extent->integer));
+            message =
+                elaborate_error(e, MSG_NEGATIVE_EXTENT, expr->span, elaborate_number(e, extent->integer));
             diagnostic_note(message, "help: write the extent itself; none is computed from the others");
             return false;
         }

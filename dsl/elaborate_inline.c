@@ -173,6 +173,7 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
         e->errors++;
         return value_error();
     }
+    e->errors += callee->unresolved;
     frame.depth = e->frame->depth + 1;
     if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
         elaborate_error(e, MSG_UNROLL_LIMIT, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));

@@ -102,6 +102,7 @@ struct elaborator {
 
 #define ELABORATE_MAX_UNROLLED 100000
 #define ELABORATE_MAX_CALLS 64
+#define ELABORATE_MAX_TUPLE 10000
 
 /* ---- values (elaborate_value.c) ------------------------------------------------ */
 

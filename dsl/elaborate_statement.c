@@ -237,6 +237,7 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
     struct ir_expr *low, *high;
     struct ir_stmt **after, *loop;
     int64_t step;
+    bool never;
 
     if (stmt->target->kind != AST_NAME) {
         elaborate_error(e, MSG_LOOP_TARGET, stmt->target->span);
@@ -255,6 +256,11 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
     elaborate_bind_loop(e, stmt->target, value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol)));
     elaborate_body(e, stmt->body);
     e->tail = after;
+    /* what never runs is checked, and asks nothing of a call */
+    never = low->kind == IR_INTEGER && high->kind == IR_INTEGER &&
+            (step > 0 ? low->integer >= high->integer : low->integer <= high->integer);
+    if (never)
+        loop->body = NULL;
 }
 
 /* for arg in grid(shape): one loop per axis; arg is the tuple of their variables. */
@@ -520,6 +526,8 @@ static void elaborate_expression_statement(struct elaborator *e, const struct as
         elaborate_call(e, stmt->value);
         return;
     }
+    if (elaborate_expr(e, stmt->value).kind == VALUE_ERROR)
+        return;
     message = elaborate_error(e, MSG_NO_EFFECT, stmt->span);
     if (stmt->value->kind == AST_COMPARE && stmt->value->comparisons[0] == AST_EQ)
         diagnostic_note(message, "help: to assign, write =");
@@ -533,7 +541,9 @@ static void elaborate_with(struct elaborator *e, const struct ast_stmt *stmt)
     int builtin =
         call->kind == AST_CALL && call->a->kind == AST_NAME && !ast_binding_of(call->a) ? call->a->builtin : 0;
 
-    if (builtin != BUILTIN_ATTR && builtin != BUILTIN_BLOCK_REALIZE) {
+    bool unknown = call->kind == AST_CALL && call->a->kind == AST_NAME && !call->a->binding && !call->a->builtin;
+
+    if (builtin != BUILTIN_ATTR && builtin != BUILTIN_BLOCK_REALIZE && !unknown) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span, "this");
         diagnostic_note(message, "help: 'with' takes attr(\"key\", value) or block_realize(t)");
     }

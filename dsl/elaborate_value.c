@@ -369,6 +369,8 @@ struct ir_expr *value_index(struct elaborator *e, struct value value, struct spa
             diagnostic_note(message, "help: convert it: int64(...)");
         else if (value.kind == VALUE_FLOAT)
             diagnostic_note(message, "help: compute it with integers; // divides them");
+        else if (value.kind == VALUE_TUPLE || value.kind == VALUE_TENSOR)
+            diagnostic_note(message, "help: the extent of the first axis is x.shape[0]");
     }
     return NULL;
 }

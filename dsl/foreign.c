@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const modules[] = {"np",    "numpy", "math",      "torch", "tf", "tensorflow", "jnp", "jax", "lax",
-                                      "tl",    "cp",    "mindspore", "ms",    "F",  "nn",         "ops", "random",
-                                      "scipy", "tir",   "triton",    "numba", "ti"};
+static const char *const modules[] = {
+    "np",        "numpy", "math", "torch", "tf",  "tensorflow", "jnp",   "jax", "lax",    "tl",    "cp",
+    "mindspore", "ms",    "F",    "nn",    "ops", "random",     "scipy", "tir", "triton", "numba", "ti"};
 
 #define LOOP "write the loop: s = 0.0 before it, s += x[i] in it"
 #define ELEMENTS "write the loop over its elements"
@@ -110,7 +110,8 @@ static const struct foreign_name members[] = {
     {"strides", NULL, "index it: the compiler knows the strides"},
 };
 
-static const struct foreign_name *foreign_search(const struct foreign_name *rows, size_t count, const char *name)
+static const struct foreign_name *foreign_search(const struct foreign_name *rows, size_t count,
+                                                 const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(rows[i].name, name) == 0)

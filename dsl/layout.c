@@ -18,12 +18,12 @@ struct layout {
     struct token_list *out;
     akg_diagnostics *diagnostics;
     struct indent {
-        int column;      /* a tab goes on to the next multiple of 8, as in Python */
-        int alternative; /* a tab counts 1: both must tell the same story */
-        bool stray;      /* indented for no reason, which was reported: no block for the grammar */
+        int column;                 /* a tab goes on to the next multiple of 8, as in Python */
+        int alternative;            /* a tab counts 1: both must tell the same story */
+        bool stray;                 /* indented for no reason, which was reported: no block for the grammar */
     } indents[DSL_MAX_NESTING + 2]; /* of the open blocks */
     int depth;                      /* index of the innermost */
-    int bad_column;                 /* the last indentation that was refused: said once for lines that follow */
+    int bad_column; /* the last indentation that was refused: said once for lines that follow */
     struct token brackets[DSL_MAX_NESTING + 1];
     int open;       /* brackets that are open */
     int first;      /* kind of the first word of the logical line */
@@ -52,8 +52,10 @@ static struct indent layout_measure(const struct token *word)
     struct indent indent = {.column = 0};
 
     for (const char *at = start; at < word->text; at++) {
-        indent.column = *at == '\t' ? (indent.column / 8 + 1) * 8 : indent.column + 1;
-        indent.alternative++;
+        indent.column = *at == '\f'   ? 0
+                        : *at == '\t' ? (indent.column / 8 + 1) * 8
+                                      : indent.column + 1;
+        indent.alternative = *at == '\f' ? 0 : indent.alternative + 1;
     }
     return indent;
 }
@@ -62,7 +64,8 @@ static struct indent layout_measure(const struct token *word)
 static bool layout_expects_block(const struct layout *layout)
 {
     int count = layout->out->count;
-    return count >= 2 && layout->out->items[count - 1].kind == LINE_END && layout->out->items[count - 2].kind == ':';
+    return count >= 2 && layout->out->items[count - 1].kind == LINE_END &&
+           layout->out->items[count - 2].kind == ':';
 }
 
 static void layout_push_indent(struct layout *layout, struct indent indent, const struct token *word)
@@ -76,7 +79,8 @@ static void layout_push_indent(struct layout *layout, struct indent indent, cons
     indent.stray = !layout_expects_block(layout);
     layout->indents[++layout->depth] = indent;
     if (indent.stray) {
-        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_UNEXPECTED_INDENT, word->span);
+        struct diagnostic_entry *entry =
+            diagnostic_add(layout->diagnostics, MSG_UNEXPECTED_INDENT, word->span);
         diagnostic_note(entry, "help: only the lines below one that ends in ':' are indented further");
     } else {
         layout_put(layout, INDENT, span);
@@ -103,8 +107,8 @@ static void layout_indent(struct layout *layout, const struct token *word)
         if (indent.column != current->column) {
             if (indent.column != layout->bad_column) {
                 entry = diagnostic_add(layout->diagnostics, MSG_BAD_INDENT, word->span);
-                diagnostic_note(entry, "note: the blocks around it are indented by %d and by %d", current[-1].column,
-                                current->column);
+                diagnostic_note(entry, "note: the blocks around it are indented by %d and by %d",
+                                current[-1].column, current->column);
             }
             layout->bad_column = indent.column;
             return;
@@ -122,8 +126,8 @@ static int layout_partner(int bracket)
     return bracket == '(' ? ')' : bracket == '[' ? ']' : '}';
 }
 
-/* Closes the innermost bracket, with the word the grammar needs to go on. An error that was reported on these lines
- * is probably the reason. */
+/* Closes the innermost bracket, with the word the grammar needs to go on. An error that was reported on these
+ * lines is probably the reason. */
 static void layout_close(struct layout *layout, struct span span)
 {
     struct token *bracket = &layout->brackets[--layout->open];
@@ -185,7 +189,8 @@ static bool layout_ends_operand(const struct token *word)
 
 static bool layout_starts_block(int kind)
 {
-    return kind == IF || kind == ELIF || kind == ELSE || kind == FOR || kind == WHILE || kind == WITH || kind == DEF;
+    return kind == IF || kind == ELIF || kind == ELSE || kind == FOR || kind == WHILE || kind == WITH ||
+           kind == DEF;
 }
 
 static const struct token *layout_next_word(const struct token_list *words, int i)
@@ -195,7 +200,8 @@ static const struct token *layout_next_word(const struct token_list *words, int 
     return i < words->count ? &words->items[i] : NULL;
 }
 
-/* True where the open brackets cannot go on with word `i`, the first of its line: a new statement starts there. */
+/* True where the open brackets cannot go on with word `i`, the first of its line: a new statement starts
+ * there. */
 static bool layout_bracket_was_forgotten(const struct layout *layout, const struct token_list *words, int i)
 {
     const struct token *word = &words->items[i];
@@ -276,8 +282,10 @@ static void layout_word(struct layout *layout, const struct token_list *words, i
             layout_close_all(layout, word.span);
         layout->has_colon |= layout->open == 0;
     } else if (word.kind == '=' && layout->open == 0 && !layout->has_colon &&
-               (layout->first == IF || layout->first == ELIF || layout->first == WHILE || layout->first == ASSERT)) {
-        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_ASSIGN_IN_CONDITION, word.span);
+               (layout->first == IF || layout->first == ELIF || layout->first == WHILE ||
+                layout->first == ASSERT)) {
+        struct diagnostic_entry *entry =
+            diagnostic_add(layout->diagnostics, MSG_ASSIGN_IN_CONDITION, word.span);
         diagnostic_note(entry, "help: to compare, write ==");
         diagnostic_fix(entry, "==");
         word.kind = EQUAL;
@@ -286,7 +294,8 @@ static void layout_word(struct layout *layout, const struct token_list *words, i
 }
 
 /* Ends the logical line; a line that starts a block and lacks its ':' gets it where a block follows. */
-static void layout_end_line(struct layout *layout, const struct token *next, struct span last, struct span end)
+static void layout_end_line(struct layout *layout, const struct token *next, struct span last,
+                            struct span end)
 {
     if (layout_starts_block(layout->first) && !layout->has_colon && next &&
         layout_measure(next).column > layout->indents[layout->depth].column) {

@@ -13,6 +13,7 @@
 
 #include "elaborate.h"
 #include "foreign.h"
+#include "names_private.h"
 #include "parse.h"
 
 #define NAMES_BUCKETS 64 /* grows with the function */
@@ -38,6 +39,7 @@ struct names {
     struct ast_module *module;
     struct ast_function *function;
     struct names_scope *scope;
+    struct names *outer; /* the names of the file; NULL in it */
     struct names_entry **buckets;
     int bucket_count, entry_count;
     int loops;                      /* loops around the statement */
@@ -72,18 +74,31 @@ static void names_grow(struct names *names)
         }
 }
 
+static struct names_entry *names_find(const struct names *names, const char *name)
+{
+    struct names_entry *entry = NULL;
+
+    if (names->bucket_count)
+        entry = names->buckets[names_hash(name) % (unsigned)names->bucket_count];
+    while (entry && strcmp(entry->name, name) != 0)
+        entry = entry->next;
+    return entry;
+}
+
 static struct names_entry *names_entry(struct names *names, const char *name)
 {
-    struct names_entry **bucket, *entry;
+    struct names_entry **bucket, *entry = names_find(names, name);
+    const struct names_entry *outer;
 
+    if (entry)
+        return entry;
     if (names->entry_count >= names->bucket_count)
         names_grow(names);
+    outer = names->outer ? names_find(names->outer, name) : NULL;
     bucket = &names->buckets[names_hash(name) % (unsigned)names->bucket_count];
-    for (entry = *bucket; entry; entry = entry->next)
-        if (strcmp(entry->name, name) == 0)
-            return entry;
     entry = arena_new(names->arena, struct names_entry);
     entry->name = name;
+    entry->current = outer ? outer->current : NULL;
     entry->next = *bucket;
     *bucket = entry;
     names->entry_count++;
@@ -160,10 +175,11 @@ static const char *names_suggest(struct names *names, const char *name)
 {
     LIST(const char *) candidates = {0};
 
-    for (int i = 0; i < names->bucket_count; i++)
-        for (struct names_entry *entry = names->buckets[i]; entry; entry = entry->next)
-            if (entry->current && candidates.count < 2000)
-                list_push(names->arena, &candidates, entry->name);
+    for (const struct names *from = names; from; from = from->outer)
+        for (int i = 0; i < from->bucket_count; i++)
+            for (struct names_entry *entry = from->buckets[i]; entry; entry = entry->next)
+                if (entry->current && candidates.count < 2000)
+                    list_push(names->arena, &candidates, entry->name);
     for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
         if (builtin_name(i))
             list_push(names->arena, &candidates, builtin_name(i));
@@ -201,9 +217,13 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
     struct diagnostic_entry *message =
         diagnostic_add(names->diagnostics, MSG_UNDEFINED_NAME, expr->span, expr->text);
     const struct foreign_name *foreign = foreign_find(expr->text);
-    const char *nearest = foreign ? foreign->right : names_suggest(names, expr->text);
-    struct ast_binding *output = expr == names->written ? names_unwritten_output(names) : NULL;
+    const char *nearest;
+    struct ast_binding *output;
 
+    if (!message)
+        return; /* enough was said: a suggestion takes time */
+    nearest = foreign ? foreign->right : names_suggest(names, expr->text);
+    output = expr == names->written ? names_unwritten_output(names) : NULL;
     if (expr == names->updated) {
         diagnostic_note(message, "help: give it a first value before the loop: %s = 0", expr->text);
     } else if (foreign && foreign->help) {
@@ -223,7 +243,7 @@ static void names_refuse(struct names *names, struct ast_expr *expr)
     struct diagnostic_entry *message;
 
     if (names->function)
-        names->function->broken = true;
+        names->function->unresolved = true;
     if (entry->refused || names_is_damaged(names, expr->text))
         return;
     entry->refused = true;
@@ -241,53 +261,7 @@ static void names_refuse(struct names *names, struct ast_expr *expr)
     }
 }
 
-/* np.exp: the member alone is often what is meant. */
-static void names_refuse_module(struct names *names, const struct ast_expr *member)
-{
-    struct diagnostic_entry *message =
-        diagnostic_add(names->diagnostics, MSG_MODULE_NAME, member->a->span, member->a->text);
-    const struct foreign_name *foreign = foreign_find(member->text);
-    const char *right = builtin_find(member->text) ? member->text : foreign ? foreign->right : NULL;
-
-    if (right)
-        diagnostic_note(message, "help: write '%s'", right);
-    else if (foreign)
-        diagnostic_note(message, "help: %s", foreign->help);
-    else
-        diagnostic_note(message, "help: scalar functions are called by name: exp(x[i]); all else is written as loops");
-    if (names->function)
-        names->function->broken = true;
-}
-
 /* ---- expressions ------------------------------------------------------------ */
-
-/* What a constant of the file can be made of. */
-static bool names_is_constant(const struct ast_expr *expr)
-{
-    int builtin = expr->kind == AST_CALL && expr->a->kind == AST_NAME ? builtin_find(expr->a->text) : BUILTIN_NONE;
-
-    switch (expr->kind) {
-    case AST_CALL:
-        if (!builtin_is_dtype(builtin) && !builtin_is_operation(builtin) && builtin != BUILTIN_INT &&
-            builtin != BUILTIN_FLOAT)
-            return false;
-        break;
-    case AST_SUBSCRIPT:
-    case AST_ATTRIBUTE:
-    case AST_SLICE:
-    case AST_STARRED:
-    case AST_KEYWORD:
-        return false;
-    default:
-        if ((expr->a && !names_is_constant(expr->a)) || (expr->b && !names_is_constant(expr->b)) ||
-            (expr->condition && !names_is_constant(expr->condition)))
-            return false;
-    }
-    for (int i = 0; i < expr->count; i++)
-        if (!names_is_constant(expr->items[i]))
-            return false;
-    return true;
-}
 
 /* At the top level anything may be assigned, as long as nobody needs it. */
 static void names_refuse_constant(struct names *names, const struct ast_binding *constant)
@@ -357,7 +331,9 @@ static void names_expr(struct names *names, struct ast_expr *expr)
     case AST_ATTRIBUTE:
         if (expr->a->kind == AST_NAME && !names_entry(names, expr->a->text)->current &&
             foreign_is_module(expr->a->text)) {
-            names_refuse_module(names, expr);
+            names_refuse_module(names->diagnostics, expr);
+            if (names->function)
+                names->function->unresolved = true;
             return;
         }
         names_expr(names, expr->a);
@@ -446,7 +422,7 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
             diagnostic_note(message, "help: elements are written with brackets: y[i] = ...");
         else
             diagnostic_note(message, "help: assign to a name or to an element: name = ... or y[i] = ...");
-        names->function->broken = true;
+        names->function->unresolved = true;
     }
 }
 
@@ -653,28 +629,6 @@ static bool names_is_type_variable(const char *name)
     return name[0] == 'T' && strspn(name + 1, "0123456789'") == strlen(name + 1);
 }
 
-static void names_refuse_annotation(struct names *names, const struct ast_expr *base)
-{
-    struct diagnostic_entry *message;
-    const char *dtypes[AKG_DTYPE_COUNT], *nearest = NULL, *shown = "this annotation";
-
-    if (base->kind == AST_NAME)
-        shown = arena_format(names->arena, "'%s'", base->text);
-    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
-        dtypes[i] = dtype_table[i].name;
-    if (base->kind == AST_NAME)
-        nearest = spelling_nearest(base->text, dtypes, AKG_DTYPE_COUNT);
-    message = diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, base->span, shown);
-    if (nearest) {
-        diagnostic_note(message, "help: did you mean '%s'?", nearest);
-        diagnostic_fix(message, "%s", nearest);
-    } else {
-        diagnostic_note(message, "help: write a dtype (float32), a dtype with dims (float32[M, N]), or int, float, "
-                                 "bool, str, tuple for an attribute; or nothing, for any tensor");
-    }
-    names->function->broken = true;
-}
-
 static void names_annotation(struct names *names, struct ast_expr *annotation)
 {
     struct ast_expr *base = annotation->kind == AST_SUBSCRIPT ? annotation->a : annotation;
@@ -690,8 +644,15 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
         int builtin = base->kind == AST_NAME ? builtin_find(base->text) : BUILTIN_NONE;
         base->builtin = builtin;
         if (!builtin_is_dtype(builtin) && builtin != BUILTIN_INT && builtin != BUILTIN_FLOAT &&
-            builtin != BUILTIN_STR && builtin != BUILTIN_TUPLE)
-            names_refuse_annotation(names, base);
+            builtin != BUILTIN_STR && builtin != BUILTIN_TUPLE) {
+            names_refuse_annotation(names->arena, names->diagnostics, base);
+            names->function->broken = true;
+        }
+    }
+    if (annotation->kind == AST_SUBSCRIPT && annotation->count > AKG_MAX_RANK) {
+        diagnostic_note(diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, annotation->span, "this annotation"),
+                        "note: a tensor has at most %d axes", AKG_MAX_RANK);
+        names->function->broken = true;
     }
     if (annotation->kind == AST_SUBSCRIPT)
         for (int i = 0; i < annotation->count; i++)
@@ -752,11 +713,9 @@ static void names_function(struct names *outer, struct ast_function *function)
     struct names_scope parameters, body;
 
     names.function = function;
+    names.outer = outer;
     names.buckets = NULL;
     names.bucket_count = names.entry_count = 0;
-    for (int i = 0; i < outer->bucket_count; i++)
-        for (struct names_entry *entry = outer->buckets[i]; entry; entry = entry->next)
-            names_entry(&names, entry->name)->current = entry->current;
     names_enter(&names, &parameters);
     names_parameters(&names, function);
     names_note_block(&names, function->body);

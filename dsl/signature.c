@@ -26,7 +26,7 @@ struct inference {
         bool known;
         int parameter;
         int64_t axis;
-    } *dims; /* per slot: the dim that a local stands for */
+    } * dims; /* per slot: the dim that a local stands for */
     bool changed;
 };
 
@@ -63,7 +63,8 @@ static struct length rank_of(struct inference *in, const struct ast_expr *expr)
 
     if (parameter >= 0)
         return length_resolve(in, (struct length){true, parameter, 0});
-    if (binding && binding->kind == AST_BINDING_LOCAL && binding->slot >= 0 && in->locals[binding->slot].known)
+    if (binding && binding->kind == AST_BINDING_LOCAL && binding->slot >= 0 &&
+        in->locals[binding->slot].known)
         return length_resolve(in, in->locals[binding->slot]);
     return length_unknown;
 }
@@ -78,6 +79,44 @@ static struct length length_of_name(struct inference *in, const struct ast_expr 
     if (binding->kind == AST_BINDING_LOCAL && binding->declared_by && binding->assignments == 1)
         return length_of(in, binding->declared_by, depth + 1);
     return length_unknown;
+}
+
+/* A constant end of a slice. */
+static bool length_slice_end(const struct ast_expr *end, int initial, int *at)
+{
+    *at = initial;
+    if (!end)
+        return true;
+    if (end->kind == AST_INTEGER && end->integer <= AKG_MAX_RANK)
+        *at = (int)end->integer;
+    else if (end->kind == AST_UNARY && end->operation == OP_NEG && end->a->kind == AST_INTEGER &&
+             end->a->integer <= AKG_MAX_RANK)
+        *at = -(int)end->a->integer;
+    else
+        return false;
+    return true;
+}
+
+/* tuple[low:high] of a tuple that is long enough for both. */
+static struct length length_of_slice(struct inference *in, const struct ast_expr *expr, int depth)
+{
+    struct length whole = length_of(in, expr->a, depth + 1);
+    const struct ast_expr *slice =
+        expr->count == 1 && expr->items[0]->kind == AST_SLICE ? expr->items[0] : NULL;
+    int low, high;
+
+    if (slice && slice->condition && !slice->a && !slice->b && slice->condition->kind == AST_UNARY &&
+        slice->condition->operation == OP_NEG && slice->condition->a->kind == AST_INTEGER &&
+        slice->condition->a->integer == 1)
+        return whole; /* reversed */
+    if (!slice || slice->condition || !length_slice_end(slice->a, 0, &low) ||
+        !length_slice_end(slice->b, 0, &high))
+        return length_unknown;
+    if (slice->b && (high < 0) == (low < 0))
+        return (struct length){true, -1, high > low ? high - low : 0};
+    if (low < 0)
+        return slice->b ? length_unknown : (struct length){true, -1, -low};
+    return (struct length){whole.known, whole.base, whole.count + high - low};
 }
 
 static struct length length_of(struct inference *in, const struct ast_expr *expr, int depth)
@@ -104,18 +143,12 @@ static struct length length_of(struct inference *in, const struct ast_expr *expr
         if (!a.known || !b.known || (a.base >= 0 && b.base >= 0))
             return length_unknown;
         return (struct length){true, a.base >= 0 ? a.base : b.base, a.count + b.count};
-    case AST_SUBSCRIPT:
+    case AST_CONDITIONAL:
         a = length_of(in, expr->a, depth + 1);
-        if (!a.known || expr->count != 1 || expr->items[0]->kind != AST_SLICE || expr->items[0]->condition)
-            return length_unknown;
-        if (!expr->items[0]->b && expr->items[0]->a && expr->items[0]->a->kind == AST_INTEGER)
-            return (struct length){true, a.base, a.count - (int)expr->items[0]->a->integer};
-        if (!expr->items[0]->a && expr->items[0]->b && expr->items[0]->b->kind == AST_INTEGER)
-            return (struct length){true, -1, (int)expr->items[0]->b->integer};
-        if (!expr->items[0]->a && expr->items[0]->b && expr->items[0]->b->kind == AST_UNARY &&
-            expr->items[0]->b->a->kind == AST_INTEGER)
-            return (struct length){true, a.base, a.count - (int)expr->items[0]->b->a->integer};
-        return length_unknown;
+        b = length_of(in, expr->b, depth + 1);
+        return a.known && b.known && a.base == b.base && a.count == b.count ? a : length_unknown;
+    case AST_SUBSCRIPT:
+        return length_of_slice(in, expr, depth);
     default:
         return length_unknown;
     }
@@ -128,6 +161,21 @@ static void inference_set(struct inference *in, struct length of, int rank)
         return;
     in->signature->ranks[of.base] = rank - of.count;
     in->changed = true;
+}
+
+/* Two tensors of any rank, where that of one follows from that of the other: a[arg] and b[arg[1:]]. */
+static void inference_link(struct inference *in, struct length a, struct length b)
+{
+    struct signature *signature = in->signature;
+
+    for (; signature->linked[a.base] >= 0; a.base = signature->linked[a.base])
+        a.count += signature->linked_by[a.base];
+    for (; signature->linked[b.base] >= 0; b.base = signature->linked[b.base])
+        b.count += signature->linked_by[b.base];
+    if (a.base == b.base)
+        return;
+    signature->linked[a.base] = b.base;
+    signature->linked_by[a.base] = b.count - a.count;
 }
 
 static void inference_label(struct inference *in, int parameter, int64_t axis, const char *name)
@@ -185,6 +233,34 @@ static const char *inference_loop_label(struct inference *in, const struct ast_e
     return in->signature->labels[parameter][axis];
 }
 
+/* An index that is a tuple, as far as the text shows it. */
+static bool inference_is_tuple(const struct ast_expr *expr, int depth)
+{
+    struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+
+    if (depth > 8)
+        return false;
+    if (binding && binding->kind == AST_BINDING_LOOP)
+        return inference_is_builtin_call(binding->declared_by, BUILTIN_GRID);
+    if (binding && binding->kind == AST_BINDING_LOCAL)
+        return binding->declared_by && inference_is_tuple(binding->declared_by, depth + 1);
+    if (binding && binding->kind == AST_BINDING_CONSTANT)
+        return inference_is_tuple(binding->value, depth + 1);
+    if (binding && binding->kind == AST_BINDING_PARAMETER)
+        return (binding->parameter->initial && binding->parameter->initial->kind == AST_TUPLE) ||
+               elaborate_attribute_builtin(binding->parameter) == BUILTIN_TUPLE;
+    if (expr->kind == AST_CALL)
+        return expr->a->kind == AST_NAME &&
+               ast_binding_of(expr->a); /* a function of the file gives anything */
+    if (expr->kind == AST_CONDITIONAL)
+        return inference_is_tuple(expr->a, depth + 1);
+    return expr->kind == AST_TUPLE || expr->kind == AST_LIST_DISPLAY ||
+           (expr->kind == AST_ATTRIBUTE && strcmp(expr->text, "shape") == 0) ||
+           (expr->kind == AST_SUBSCRIPT && expr->count == 1 && expr->items[0]->kind == AST_SLICE) ||
+           (expr->kind == AST_BINARY &&
+            (inference_is_tuple(expr->a, depth + 1) || inference_is_tuple(expr->b, depth + 1)));
+}
+
 static void inference_subscript(struct inference *in, const struct ast_expr *expr)
 {
     struct length of = rank_of(in, expr->a), total = {true, -1, 0};
@@ -193,13 +269,13 @@ static void inference_subscript(struct inference *in, const struct ast_expr *exp
     for (int i = 0; i < expr->count; i++) {
         const struct ast_expr *item = expr->items[i];
         struct length length = length_of(in, item->kind == AST_STARRED ? item->a : item, 0);
-        if (item->kind == AST_STARRED && !length.known)
+        if (!length.known && (item->kind == AST_STARRED || inference_is_tuple(item, 0)))
             return;
-        if (item->kind == AST_NAME && ast_binding_of(item) && ast_binding_of(item)->kind == AST_BINDING_LOOP &&
-            !length.known)
-            length = (struct length){true, -1, 1};
+        if (length.known && length.base >= 0 && total.base >= 0)
+            return; /* the sum of two ranks says nothing about either */
         if (length.known && (item->kind != AST_INTEGER))
-            total = (struct length){true, length.base >= 0 ? length.base : total.base, total.count + length.count};
+            total = (struct length){true, length.base >= 0 ? length.base : total.base,
+                                    total.count + length.count};
         else
             total.count++;
     }
@@ -210,6 +286,8 @@ static void inference_subscript(struct inference *in, const struct ast_expr *exp
         inference_set(in, of, total.count);
     else if (of.base < 0)
         inference_set(in, total, of.count);
+    else
+        inference_link(in, of, total);
     for (int i = 0; i < expr->count && parameter >= 0 && i < AKG_MAX_RANK; i++) {
         const char *label = inference_loop_label(in, expr->items[i]);
         if (label && in->signature->ranks[parameter] == expr->count)
@@ -240,7 +318,8 @@ static void inference_expr(struct inference *in, const struct ast_expr *expr)
 static void inference_call(struct inference *in, const struct ast_expr *expr);
 
 /* A local that stands for a dim gives it its name. */
-static void inference_name_dim(struct inference *in, const struct ast_expr *target, int parameter, int64_t axis)
+static void inference_name_dim(struct inference *in, const struct ast_expr *target, int parameter,
+                               int64_t axis)
 {
     struct ast_binding *binding = ast_binding_of(target);
 
@@ -258,12 +337,14 @@ static void inference_assign(struct inference *in, const struct ast_stmt *stmt)
     int64_t axis;
 
     if (binding && binding->slot >= 0 &&
-        (inference_is_builtin_call(value, BUILTIN_OUTPUT_TENSOR) || inference_is_builtin_call(value, BUILTIN_ALLOCATE)))
+        (inference_is_builtin_call(value, BUILTIN_OUTPUT_TENSOR) ||
+         inference_is_builtin_call(value, BUILTIN_ALLOCATE)))
         in->locals[binding->slot] = length_of(in, value->items[0], 0);
     if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1 &&
         inference_dim(in, value, &parameter, &axis))
         inference_name_dim(in, stmt->target, parameter, axis);
-    if (stmt->target->kind == AST_TUPLE && value->kind == AST_ATTRIBUTE && strcmp(value->text, "shape") == 0) {
+    if (stmt->target->kind == AST_TUPLE && value->kind == AST_ATTRIBUTE &&
+        strcmp(value->text, "shape") == 0) {
         parameter = inference_parameter(in, value->a);
         inference_set(in, rank_of(in, value->a), stmt->target->count);
         for (int i = 0; i < stmt->target->count && parameter >= 0; i++)
@@ -310,7 +391,8 @@ static void inference_block(struct inference *in, const struct ast_stmt *first)
 /* What a callee asks of its parameters holds of what is handed in. */
 static void inference_call(struct inference *in, const struct ast_expr *expr)
 {
-    struct ast_binding *binding = expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
+    struct ast_binding *binding =
+        expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
     const struct signature *callee;
 
     if (!binding || binding->kind != AST_BINDING_FUNCTION || binding->function->broken)
@@ -354,8 +436,10 @@ const struct signature *signature_infer(struct arena *arena, struct ast_function
     in.signature = signature;
     in.locals = arena_array(arena, struct length, function->slot_count + 1);
     in.dims = arena_array(arena, struct dim_place, function->slot_count + 1);
+    signature->linked = arena_array(arena, int, count);
+    signature->linked_by = arena_array(arena, int, count);
     for (int i = 0; i < count; i++)
-        signature->ranks[i] = -1;
+        signature->ranks[i] = signature->linked[i] = -1;
     for (int i = 0; i < function->slot_count; i++)
         in.locals[i].base = -1;
     inference_annotations(&in);

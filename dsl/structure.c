@@ -91,7 +91,7 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
         return structure_gives_tensor(callee->result, depth + 1);
     if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
         return true;
-    if (expr->kind == AST_TUPLE) {
+    if (expr->kind == AST_TUPLE || expr->kind == AST_LIST_DISPLAY) {
         for (int i = 0; i < expr->count; i++)
             if (expr->items[i]->kind != AST_NONE && !structure_gives_tensor(expr->items[i], depth + 1))
                 return false;
@@ -215,32 +215,16 @@ static bool structure_makes_outputs(const struct ast_stmt *first)
     return false;
 }
 
-/* What is returned and is no tensor. */
-static const struct ast_expr *structure_wrong_result(const struct ast_expr *result)
+/* A function that gives no tensor is a helper, unless it was surely meant to be a kernel: then it is elaborated as one,
+ * which says what is wrong with it. */
+static void structure_helper(struct ast_function *function, bool kernels)
 {
-    for (int i = 0; result->kind == AST_TUPLE && i < result->count; i++)
-        if (result->items[i]->kind != AST_NONE && !structure_gives_tensor(result->items[i], 0))
-            return result->items[i];
-    return result;
-}
-
-/* A function that gives no tensor is a helper, unless it was surely meant to be a kernel. */
-static void structure_helper(struct structure *s, struct ast_function *function, bool kernels)
-{
-    struct diagnostic_entry *message;
-    bool tensors = false, outputs = structure_makes_outputs(function->body);
+    bool tensors = false;
 
     for (int i = 0; i < function->parameter_count; i++)
         tensors |= function->parameters[i].used_as_tensor;
-    if (!outputs && (function->is_called || (kernels && !tensors)))
-        return;
-    message = diagnostic_add(s->diagnostics, MSG_RETURN_VALUE, structure_wrong_result(function->result)->span);
-    diagnostic_note(message, "help: write the value into a tensor and return that: y = output_tensor((1,), x.dtype), "
-                             "y[0] = ...");
-    if (!outputs)
-        diagnostic_note(message, "note: a function that gives a number serves other functions, and none calls '%s'",
-                        function->name);
-    function->broken = true;
+    if (structure_makes_outputs(function->body) || (!function->is_called && (tensors || !kernels)))
+        function->is_helper = false;
 }
 
 static void structure_outputs(struct structure *s, struct ast_function *function, const struct ast_stmt *first)
@@ -284,7 +268,7 @@ static void structure_function(struct structure *s, struct ast_function *functio
 
     if (function->broken)
         return;
-    if (!function->result_at || !function->result) {
+    if (!function->result_at || !function->result || function->result->kind == AST_NONE) {
         struct diagnostic_entry *message =
             diagnostic_add(s->diagnostics, MSG_NO_RETURN, function->span, function->name);
         diagnostic_note(message, "help: return the tensors it writes: return y");
@@ -292,8 +276,10 @@ static void structure_function(struct structure *s, struct ast_function *functio
         return;
     }
     function->is_graph = structure_only_calls(function->body, &calls) && (calls || function->bprop_of);
-    function->is_helper = !structure_gives_tensor(function->result, 0) && !function->bprop_of;
-    structure_outputs(s, function, function->body);
+    function->is_helper =
+        !structure_gives_tensor(function->result, 0) && !function->bprop_of && !function->unresolved;
+    if (!function->unresolved)
+        structure_outputs(s, function, function->body);
 }
 
 /* ---- decorators --------------------------------------------------------------------- */
@@ -371,7 +357,8 @@ static void structure_decorator(struct structure *s, struct ast_function *functi
     struct ast_function *forward;
 
     if (builtin == BUILTIN_KERNEL || builtin == BUILTIN_MS_KERNEL || builtin == BUILTIN_MS_HYBRID ||
-        builtin == BUILTIN_SCRIPT)
+        builtin == BUILTIN_SCRIPT || builtin == BUILTIN_CUSTOM_INFO_REGISTER ||
+        builtin == BUILTIN_CUSTOM_OP_INFO_REGISTER)
         return;
     if (builtin != BUILTIN_BPROP) {
         message = diagnostic_add(s->diagnostics, MSG_UNKNOWN_DECORATOR, decorator->span);
@@ -428,7 +415,7 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
     }
     for (function = module->functions; function; function = function->next)
         if (function->is_helper && !function->broken)
-            structure_helper(&s, function, kernels);
+            structure_helper(function, kernels);
     for (function = module->functions; function; function = function->next)
         if (function->bprop_of && !function->broken)
             structure_bprop(&s, function);

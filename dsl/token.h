@@ -11,6 +11,7 @@
 
 /* Bounds that keep every later recursion within a small stack. */
 #define DSL_MAX_NESTING 200
+#define DSL_MAX_BRANCHES 1000 /* of an if with its elifs: each is an else in an else */
 #define DSL_MAX_SOURCE (64 << 20)
 
 struct token {

@@ -198,7 +198,7 @@ AKG_API akg_status akg_tensor_to_dlpack(akg_tensor *tensor, struct DLManagedTens
  * Writing is all or nothing: a new file is renamed over the old one. */
 AKG_API akg_status akg_npy_read(const char *path, akg_tensor **tensor, akg_diagnostics **diagnostics);
 AKG_API akg_status akg_npy_write(const char *path, const akg_tensor *tensor, akg_diagnostics **diagnostics);
-/* The array `key` of an .npz file ("key" or "key.npy"). */
+/* The array `key` of an .npz file ("key" or "key.npy"); AKG_ERROR_USAGE, with a message, when there is none. */
 AKG_API akg_status akg_npz_read(const char *path, const char *key, akg_tensor **tensor,
                                 akg_diagnostics **diagnostics);
 /* Writes `count` named arrays into one .npz file (stored, not deflated). */
@@ -233,8 +233,9 @@ typedef struct jit_options {
 /*
  * Compiles source text: parses it, checks every function, and hands out a
  * module. `options` may be NULL. Returns AKG_ERROR_PROGRAM and the list of
- * errors when the text is wrong; *module is then NULL. Warnings come in
- * *diagnostics with AKG_OK. Machine code is made per call signature, later.
+ * errors when the text is wrong, AKG_ERROR_IO when the file cannot be read (no
+ * larger than 64 MiB); *module is then NULL. Warnings come in
+ * *diagnostics with AKG_OK. Nothing of `source` is kept. Machine code is made per call signature, later.
  */
 AKG_API akg_status jit_compile(const jit_source *source, const jit_options *options, akg_module **module,
                                akg_diagnostics **diagnostics);
@@ -292,7 +293,8 @@ typedef enum akg_argument_kind {
     AKG_ARGUMENT_TENSORS /* for a variadic parameter */
 } akg_argument_kind;
 
-/* One argument. Borrowed: the call keeps nothing of it. */
+/* One argument. Borrowed: the call keeps nothing of it. A tuple or list of tensors has at most a million items. A
+ * scalar attribute also takes a tensor of rank 0. */
 typedef struct akg_argument {
     const char *name; /* NULL: positional; positional ones come first */
     akg_argument_kind kind;
@@ -320,12 +322,24 @@ typedef struct akg_call_options {
 
 /*
  * Calls a kernel. `outputs` has akg_kernel_output_count entries: an entry that
- * is NULL receives a new tensor; one that is not is written to, and must have
- * the inferred dtype and shape and overlap no input. An output that is an input
- * written in place must be NULL or that input; it receives a new reference to it.
+ * is NULL receives a new tensor, C-contiguous and the caller's to release; one that
+ * is not is written to, and must have the inferred dtype and shape, be
+ * C-contiguous and share no memory with an argument or another output. An output
+ * that is an input written in place must be NULL or that input; NULL receives a
+ * new reference to it, and such an input may have any strides as long as its
+ * elements are distinct. Inputs that are only read may overlap each other and
+ * have any strides. Where an optional tensor that would be returned is left out,
+ * its entry stays as it is.
+ *
  * On error no entry is changed, and nothing was written where an argument or a
- * precondition was wrong (AKG_ERROR_CALL with the kernel not started). A per-element check that
- * fails stops the kernel: in-place inputs and given outputs may then be partly written.
+ * precondition was wrong (AKG_ERROR_CALL with the kernel not started) or memory
+ * ran out (AKG_ERROR_MEMORY). A per-element check that fails stops the kernel
+ * (AKG_ERROR_CALL, the message says where and in which iteration): in-place inputs
+ * and given outputs may then be partly written. With trust_indices, an index that
+ * is out of bounds after all is undefined behaviour.
+ *
+ * `arguments` may be NULL when there are none. The module must live until the call is over; the tensors that it
+ * returned need it no more.
  */
 AKG_API akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
                                    const akg_call_options *options, akg_tensor **outputs,
@@ -340,8 +354,10 @@ typedef enum akg_stage {
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
- * are given, else for its most general signature) or, with kernel_name NULL,
- * of the whole file (stages tokens and ast). The source is compiled anew; *text is freed with akg_free. */
+ * are given, else for its most general signature) or, with kernel_name NULL and
+ * no arguments, of the whole file. Tokens and the canonical text are always of the whole file. The
+ * source is compiled anew for ir and c; *text is freed with akg_free. Errors as of jit_compile and
+ * akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that name. */
 AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);

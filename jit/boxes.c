@@ -324,7 +324,8 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
 
     if (axis == -2)
         return false;
-    memcpy(bounds, box->bounds, sizeof *bounds * (size_t)(2 * rank));
+    for (int k = 0; k < 2 * rank; k++) /* of a scalar there are none to point to */
+        bounds[k] = box->bounds[k];
     context->prover.facts.count =
         loop->inner_facts; /* the others may not hold in iterations that ended early */
     if (axis >= 0 && !span_axis(boxes, loop, from, to, &bounds[axis], &bounds[rank + axis])) {

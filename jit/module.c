@@ -1,8 +1,8 @@
 /*
  * module.c: jit_compile, and what can be asked of a module.
  *
- * jit_compile reads the text and elaborates every kernel once in its most general form (open dtypes, defaults),
- * so that what is wrong with a program shows before its first call.
+ * jit_compile reads the text and elaborates every kernel once in its most general form (open dtypes,
+ * defaults), so that what is wrong with a program shows before its first call.
  */
 #include "module.h"
 
@@ -13,22 +13,40 @@
 #include "pipeline.h"
 #include "source.h"
 
-#define MODULE_MAX_GENERAL_RANK 4
-
 /* ---- checking kernels in their general form --------------------------------------------- */
 
-/* Arguments with every tensor of unknown rank at `rank` (or the least rank it is asked for). */
+/* The rank of a tensor whose rank is free, when those that depend on no other have `rank`. */
+static int module_free_rank(const struct signature *signature, int parameter, int rank, bool linked)
+{
+    int least = signature ? signature->least_ranks[parameter] : 0;
+
+    if (!signature || !linked || signature->linked[parameter] < 0)
+        return rank > least ? rank : least;
+    rank = module_free_rank(signature, signature->linked[parameter], rank, true) +
+           signature->linked_by[parameter];
+    return rank < 0 ? 0 : rank < AKG_MAX_RANK ? rank : AKG_MAX_RANK;
+}
+
+/* Arguments with every tensor of unknown rank at `rank` (or the least rank it is asked for); `linked`: or at
+ * what follows from another's. A tuple of unknown length is as long. */
 static struct dsl_argument *module_at_rank(struct arena *arena, const struct akg_kernel *kernel, int rank,
-                                           bool *free)
+                                           bool linked, bool *free)
 {
     const struct ast_function *function = kernel->function;
     struct dsl_argument *arguments = arena_array(arena, struct dsl_argument, function->parameter_count + 1);
 
     for (int i = 0; i < function->parameter_count; i++) {
-        int least = function->signature ? function->signature->least_ranks[i] : 0;
         arguments[i] = kernel->general[i];
         if (arguments[i].kind == DSL_TENSOR && arguments[i].rank < 0) {
-            arguments[i].rank = rank > least ? rank : least;
+            arguments[i].rank = module_free_rank(function->signature, i, rank, linked);
+            *free = true;
+        }
+        if (arguments[i].kind == DSL_INTS && arguments[i].count < 0) {
+            int64_t *ones = arena_array(arena, int64_t, rank + 1);
+            for (int k = 0; k < rank; k++)
+                ones[k] = 1;
+            arguments[i].ints = ones;
+            arguments[i].count = rank;
             *free = true;
         }
         if (arguments[i].kind == DSL_TENSORS && arguments[i].items[0].rank < 0) {
@@ -51,7 +69,8 @@ static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *ar
     struct akg_module *module = kernel->module;
 
     for (int round = 0; round <= kernel->function->parameter_count; round++) {
-        pipeline_specialise(&module->arena, module->tree, kernel->function, arguments, true, result, diagnostics);
+        pipeline_specialise(&module->arena, module->tree, kernel->function, arguments, true, result,
+                            diagnostics);
         if (!result->retry)
             return;
         for (int i = 0; i < kernel->function->parameter_count; i++)
@@ -59,7 +78,8 @@ static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *ar
     }
 }
 
-static size_t module_trial(struct akg_kernel *kernel, int rank, struct elaborate_result *result, bool *free)
+static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, struct elaborate_result *result,
+                           bool *free)
 {
     akg_diagnostics *trial = diagnostics_create("", NULL, 0);
     jmp_buf *escape = kernel->module->arena.escape, here;
@@ -73,11 +93,32 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, struct elaborate
     }
     kernel->module->arena.escape = &here;
     diagnostics_set_escape(trial, &here);
-    module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, free), result, trial);
+    module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, linked, free), result,
+                      trial);
     errors = akg_diagnostics_error_count(trial);
     kernel->module->arena.escape = escape;
     akg_diagnostics_free(trial);
     return errors;
+}
+
+/* The rank that fits best: the first without errors, else the one with the fewest, whose messages are then
+ * shown. */
+static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linked)
+{
+    static const int order[] = {2, 1, 3, 4};
+    struct elaborate_result scratch;
+    size_t fewest = SIZE_MAX;
+    bool free;
+
+    for (int round = 0; round < 2 && fewest; round++)
+        for (int k = 0; k < (int)(sizeof order / sizeof *order) && fewest; k++) {
+            size_t errors = module_trial(kernel, order[k], round == 0, &scratch, &free);
+            if (errors >= fewest)
+                continue;
+            fewest = errors;
+            *rank = order[k];
+            *linked = round == 0;
+        }
 }
 
 /* With integer attributes at their defaults, as most calls have them, more is proved than for all values. */
@@ -91,7 +132,8 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
 
     for (int i = 0; i < count; i++) {
         fixed[i] = arguments[i];
-        if (kernel->function->parameters[i].initial && (fixed[i].kind == DSL_INT || fixed[i].kind == DSL_BOOL))
+        if (kernel->function->parameters[i].initial &&
+            (fixed[i].kind == DSL_INT || fixed[i].kind == DSL_BOOL))
             any = fixed[i].is_constant = true;
     }
     kernel->default_kernel = kernel->general_kernel;
@@ -107,23 +149,21 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     struct arena *arena = &kernel->module->arena;
     struct elaborate_result scratch;
     struct dsl_argument *arguments;
-    bool free = false;
+    bool free = false, linked = true;
     int rank = 2;
 
     kernel->general = elaborate_general(arena, kernel->function);
-    arguments = module_at_rank(arena, kernel, rank, &free);
+    arguments = module_at_rank(arena, kernel, rank, linked, &free);
     if (free) {
         /* which rank is meant shows in which one fits */
-        bool fits2 = module_trial(kernel, 2, &scratch, &free) == 0;
-        bool fits1 = module_trial(kernel, 1, &scratch, &free) == 0;
+        bool fits2 = module_trial(kernel, 2, true, &scratch, &free) == 0;
+        bool fits1 = module_trial(kernel, 1, true, &scratch, &free) == 0;
         kernel->rank_free = fits1 && fits2;
-        rank = fits2 ? 2 : 1;
-        for (int other = 3; !fits1 && !fits2 && other <= MODULE_MAX_GENERAL_RANK; other++)
-            if (module_trial(kernel, other, &scratch, &free) == 0) {
-                rank = other;
-                break;
-            }
-        arguments = module_at_rank(arena, kernel, rank, &free);
+        if (!fits1 && !fits2)
+            module_search_rank(kernel, &rank, &linked);
+        else
+            rank = fits2 ? 2 : 1;
+        arguments = module_at_rank(arena, kernel, rank, linked, &free);
     }
     module_specialise(kernel, arguments, &kernel->general_result, diagnostics);
     kernel->general_kernel = kernel->general_result.kernel;

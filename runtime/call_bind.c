@@ -196,7 +196,7 @@ bool call_bind(struct call_binding *binding, const akg_argument *arguments, size
 
 /* ---- key ---------------------------------------------------------------------------------- */
 
-static bool key_grow(struct call_binding *binding, size_t length)
+static __attribute__((noinline)) bool key_grow(struct call_binding *binding, size_t length)
 {
     bool is_inline = binding->key == binding->inline_key;
     size_t capacity = (binding->key_capacity + length) * 2;
@@ -211,10 +211,8 @@ static bool key_grow(struct call_binding *binding, size_t length)
     return true;
 }
 
-static bool key_bytes(struct call_binding *binding, const void *bytes, size_t length)
+static inline bool key_bytes(struct call_binding *binding, const void *bytes, size_t length)
 {
-    if (length == 0)
-        return true; /* `bytes` may be NULL */
     if (length > binding->key_capacity - binding->key_length && !key_grow(binding, length))
         return false;
     memcpy(binding->key + binding->key_length, bytes, length);
@@ -255,8 +253,9 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
     case AKG_ARGUMENT_INTS:
         return key_bytes(binding, head, 1) &&
                key_bytes(binding, &argument->as.ints.count, sizeof argument->as.ints.count) &&
-               key_bytes(binding, argument->as.ints.items,
-                         argument->as.ints.count * sizeof *argument->as.ints.items);
+               (argument->as.ints.count == 0 || /* then there may be none to point to */
+                key_bytes(binding, argument->as.ints.items,
+                          argument->as.ints.count * sizeof *argument->as.ints.items));
     case AKG_ARGUMENT_BOOL: {
         int64_t value = argument->as.boolean;
         return key_bytes(binding, head, 2) && (!constant || key_bytes(binding, &value, sizeof value));
@@ -271,12 +270,27 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
     return key_bytes(binding, head, 2);
 }
 
+/* Eight bytes at a time: every call pays for it. Of the key itself nothing is left out where it is compared. */
+static uint64_t key_hash(const unsigned char *key, size_t length)
+{
+    uint64_t hash = length, word;
+    size_t at = 0;
+
+    for (; length - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, key + at, sizeof word);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    for (; at < length; at++)
+        hash = (hash ^ key[at]) * 1099511628211u;
+    return hash;
+}
+
 bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
                    const struct dsl_argument *described)
 {
     const atomic_bool *needed = binding->kernel->needs_constant;
     unsigned char head[2] = {(unsigned char)backend, trust_indices};
-    uint64_t hash = 14695981039346656037u;
 
     binding->key_length = 0;
     if (!key_bytes(binding, head, sizeof head))
@@ -286,9 +300,7 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
                           described ? described[i].is_constant
                                     : atomic_load_explicit(&needed[i], memory_order_relaxed)))
             return false;
-    for (size_t i = 0; i < binding->key_length; i++)
-        hash = (hash ^ binding->key[i]) * 1099511628211u;
-    binding->hash = hash;
+    binding->hash = key_hash(binding->key, binding->key_length);
     return true;
 }
 

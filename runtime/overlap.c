@@ -71,11 +71,16 @@ static bool equation_solve(struct equation *equation, uint64_t target)
     return equation_search(equation, 0, target);
 }
 
-/* Addresses of the first byte and of the last. */
+/* Addresses of the first byte and of the last, of a tensor with elements. */
 static void find_ends(const akg_tensor *tensor, uintptr_t *first, uintptr_t *last)
 {
     int64_t lowest, highest, size = dtype_table[tensor->dtype].size;
 
+    if (tensor->contiguous) { /* most are, and every call asks */
+        *first = (uintptr_t)tensor->data;
+        *last = *first + (uintptr_t)(tensor->element_count * size - 1);
+        return;
+    }
     tensor_extent(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor_strides(tensor), &lowest, &highest);
     *first = (uintptr_t)tensor->data + (uintptr_t)(lowest * size);
     *last = (uintptr_t)tensor->data + (uintptr_t)((highest + 1) * size - 1);
@@ -96,9 +101,20 @@ static void add_axes(struct equation *equation, const akg_tensor *tensor)
                          (uint64_t)tensor_shape(tensor)[axis] - 1);
 }
 
+/* a upwards from its first byte meets b downwards from its last. */
+static bool meets(const akg_tensor *a, const akg_tensor *b, uint64_t distance)
+{
+    struct equation equation;
+
+    equation.count = 0;
+    add_axes(&equation, a);
+    add_axes(&equation, b);
+    equation_add(&equation, 1, (uint64_t)(dtype_table[a->dtype].size + dtype_table[b->dtype].size) - 2);
+    return equation_solve(&equation, distance);
+}
+
 bool overlap_between(const akg_tensor *a, const akg_tensor *b)
 {
-    struct equation equation = {.count = 0};
     uintptr_t first_a, last_a, first_b, last_b;
 
     if (a->element_count == 0 || b->element_count == 0)
@@ -107,24 +123,19 @@ bool overlap_between(const akg_tensor *a, const akg_tensor *b)
     find_ends(b, &first_b, &last_b);
     if (first_a > last_b || first_b > last_a)
         return false;
-    if (a->contiguous && b->contiguous)
-        return true;
-    /* a upwards from its first byte meets b downwards from its last */
-    add_axes(&equation, a);
-    add_axes(&equation, b);
-    equation_add(&equation, 1, (uint64_t)(dtype_table[a->dtype].size + dtype_table[b->dtype].size) - 2);
-    return equation_solve(&equation, last_b - first_a);
+    return (a->contiguous && b->contiguous) || meets(a, b, last_b - first_a);
 }
 
 /* Two indices that meet differ first on some axis, there by 1 or more. */
 static bool meets_from(const akg_tensor *tensor, int axis)
 {
-    struct equation equation = {.count = 0};
+    struct equation equation;
     const int64_t *shape = tensor_shape(tensor), *strides = tensor_strides(tensor);
     uint64_t own = magnitude(strides[axis]), target = 0;
 
     if (shape[axis] < 2)
         return false;
+    equation.count = 0;
     equation_add(&equation, own, (uint64_t)shape[axis] - 2);
     for (int k = axis + 1; k < tensor->rank; k++) {
         if (shape[k] < 2)

@@ -1,6 +1,6 @@
 /*
- * child.c: see child.h. The clock counts processor time, so a busy machine makes no hang; a deadlock is seen by a slower
- * one that counts real time.
+ * child.c: see child.h. The clock counts processor time, so a busy machine makes no hang; a deadlock is seen
+ * by a slower one that counts real time.
  */
 #define _GNU_SOURCE
 #include "child.h"
@@ -46,9 +46,15 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1:detect_leaks=0:max_allocation_size_mb=1024";
 }
 
+bool child_is_sanitized(void)
+{
+    return CHILD_SANITIZED;
+}
+
 struct child_shared *child_share(void)
 {
-    void *memory = mmap(NULL, sizeof(struct child_shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, sizeof(struct child_shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -117,7 +123,8 @@ static void child_work(struct child_shared *shared, long first, long end, child_
     _exit(0);
 }
 
-/* Waits; false: the child ended well. What else it came to is in shared->fault; RIGHT for a run that took too long. */
+/* Waits; false: the child ended well. What else it came to is in shared->fault; RIGHT for a run that took too
+ * long. */
 static bool child_wait(struct child_shared *shared, pid_t child)
 {
     int status;
@@ -134,7 +141,8 @@ static bool child_wait(struct child_shared *shared, pid_t child)
     else if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_HANG)
         shared->fault = ORACLE_HANG;
     snprintf(shared->detail, sizeof shared->detail, "%s: %s %d\n", oracle_fault_name(shared->fault),
-             WIFSIGNALED(status) ? "signal" : "exit", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+             WIFSIGNALED(status) ? "signal" : "exit",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return true;
 }
 

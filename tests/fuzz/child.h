@@ -1,6 +1,6 @@
 /*
- * child.h: checks in a process of their own, so that a crash, an endless loop or a sanitizer's report is a result like
- * any other.
+ * child.h: checks in a process of their own, so that a crash, an endless loop or a sanitizer's report is a
+ * result like any other.
  */
 #ifndef TESTS_FUZZ_CHILD_H
 #define TESTS_FUZZ_CHILD_H
@@ -25,9 +25,12 @@ typedef bool (*child_source)(void *context, long number, struct text *text, stru
 /* NULL when memory cannot be had. Lives as long as the process. */
 struct child_shared *child_share(void);
 
-/* Checks programs first, first + 1, ... in children until one has a fault (true; shared->current is its number), or
- * none is left. */
+/* Checks programs first, first + 1, ... in children until one has a fault (true; shared->current is its
+ * number), or none is left. */
 bool child_check(struct child_shared *shared, long first, long end, child_source source, void *context);
+
+/* Whether this program is built with a sanitizer: everything takes longer then. */
+bool child_is_sanitized(void);
 
 /* The fault of one text; what it prints is dropped. */
 enum oracle_fault child_check_one(struct child_shared *shared, const struct oracle_request *request);

@@ -47,7 +47,8 @@ static bool differential_read(const char *path, struct text *text)
 
 /* ---- sources of programs ----------------------------------------------------------------------- */
 
-static bool differential_generated(void *context, long number, struct text *text, struct oracle_request *request)
+static bool differential_generated(void *context, long number, struct text *text,
+                                   struct oracle_request *request)
 {
     (void)context;
     generate_program(text, (uint64_t)number);
@@ -55,7 +56,8 @@ static bool differential_generated(void *context, long number, struct text *text
     return true;
 }
 
-static bool differential_mutated(void *context, long number, struct text *text, struct oracle_request *request)
+static bool differential_mutated(void *context, long number, struct text *text,
+                                 struct oracle_request *request)
 {
     struct differential *d = context;
     struct random random = random_seeded((uint64_t)number, 4);
@@ -112,7 +114,8 @@ static bool differential_still(void *context, const char *text, size_t length)
 }
 
 /* Prints what is wrong with a program and the least of it that shows it. */
-static void differential_report(struct differential *d, struct text *text, const struct oracle_request *request)
+static void differential_report(struct differential *d, struct text *text,
+                                const struct oracle_request *request)
 {
     struct differential_fault fault = {.shared = d->shared, .request = *request, .fault = d->shared->fault};
     char detail[CHILD_DETAIL];
@@ -149,10 +152,11 @@ static void differential_summary(const struct differential *d, const char *what)
 {
     const struct oracle_counts *counts = &d->shared->counts;
 
-    printf("%s: %ld programs, %ld compiled, %ld calls: %ld ran, %ld stopped, %ld refused, %ld too long; accesses: %ld "
+    printf("%s: %ld programs, %ld compiled, %ld calls: %ld ran, %ld stopped, %ld refused, %ld too long; "
+           "accesses: %ld "
            "proved, %ld by precondition, %ld per element; %d faults\n",
-           what, counts->programs, counts->compiled, counts->calls, counts->ran, counts->trapped, counts->refused,
-           counts->slow, counts->proved, counts->preconditions, counts->elements, d->faults);
+           what, counts->programs, counts->compiled, counts->calls, counts->ran, counts->trapped,
+           counts->refused, counts->slow, counts->proved, counts->preconditions, counts->elements, d->faults);
     memset(&d->shared->counts, 0, sizeof d->shared->counts);
 }
 
@@ -172,7 +176,8 @@ static void differential_add_file(struct differential *d, const char *path)
 
 static void differential_add_files(struct differential *d)
 {
-    static const char *const patterns[] = {"tests/kernels/*.akg", "examples/*.akg", "tests/errors/*.akg"};
+    static const char *const patterns[] = {"tests/kernels/*.akg", "tests/errors/*.akg",
+                                           "tests/../examples/*.akg"};
 
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         glob_t found;
@@ -184,21 +189,18 @@ static void differential_add_files(struct differential *d)
     }
 }
 
-/* Fewer where every access is watched: AKG_FUZZ_PERCENT says how many of the usual number. */
-static long differential_share(long count)
-{
-    const char *percent = getenv("AKG_FUZZ_PERCENT");
-
-    return percent ? count * atol(percent) / 100 + 1 : count;
-}
-
 static void differential_short(struct differential *d)
 {
+    long share = child_is_sanitized() ? 8 : 1, programs;
+
     differential_add_files(d);
-    differential_run(d, 1, differential_share(1500), differential_generated);
+    differential_run(d, 1, 3000 / share, differential_generated);
+    programs = d->shared->counts.programs;
     differential_summary(d, "generated");
-    differential_run(d, 1, differential_share(3000), differential_mutated);
+    differential_run(d, 1, 6000 / share, differential_mutated);
+    programs += d->shared->counts.programs;
     differential_summary(d, "mutated");
+    printf("%ld passed, %d failed\n", programs - d->faults, d->faults);
 }
 
 static void differential_reduce(struct differential *d)

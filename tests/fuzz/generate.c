@@ -26,7 +26,8 @@ static void generate_helper(struct generator *g)
     helper->floating = generate_chance(g, 30);
     snprintf(helper->name, sizeof helper->name, "h%d", g->helper_count);
     last = helper->count > 1 ? "b" : "a";
-    text_format(g->out, "def %s(a%s%s):\n", helper->name, helper->count > 1 ? ", b" : "", helper->count > 2 ? ", c" : "");
+    text_format(g->out, "def %s(a%s%s):\n", helper->name, helper->count > 1 ? ", b" : "",
+                helper->count > 2 ? ", c" : "");
     if (generate_chance(g, 50)) {
         text_string(g->out, "    z = ");
         text_format(g->out, PICK(g, plain), "a", last);
@@ -73,7 +74,8 @@ static void generate_tensor_parameter(struct generator *g, int number, bool anno
 {
     struct generate_tensor *tensor = &g->tensors[g->tensor_count++];
 
-    *tensor = (struct generate_tensor){.dtype = generate_dtype(g), .rank = 1 + generate_below(g, GENERATE_RANK)};
+    *tensor =
+        (struct generate_tensor){.dtype = generate_dtype(g), .rank = 1 + generate_below(g, GENERATE_RANK)};
     snprintf(tensor->name, sizeof tensor->name, "%c", 'p' + number);
     for (int i = 0; i < tensor->rank; i++) {
         tensor->axes[i] = generate_below(g, GENERATE_EXTENTS);
@@ -90,8 +92,8 @@ static void generate_tensor_parameter(struct generator *g, int number, bool anno
         generate_annotation(g, tensor);
 }
 
-/* How the kernel names each extent: an annotation's name, a local, or the shape itself. Extents that no parameter has
- * become constants. */
+/* How the kernel names each extent: an annotation's name, a local, or the shape itself. Extents that no
+ * parameter has become constants. */
 static void generate_extent_names(struct generator *g, int parameters, const bool *annotated)
 {
     for (int k = 0; k < GENERATE_EXTENTS - 1; k++) {
@@ -174,8 +176,8 @@ static void generate_outputs(struct generator *g, int count)
 {
     for (int i = 0; i < count; i++) {
         struct generate_tensor *tensor = &g->tensors[g->tensor_count++];
-        *tensor = (struct generate_tensor){.dtype = generate_dtype(g), .rank = 1 + generate_below(g, GENERATE_RANK),
-                                           .writable = true};
+        *tensor = (struct generate_tensor){
+            .dtype = generate_dtype(g), .rank = 1 + generate_below(g, GENERATE_RANK), .writable = true};
         snprintf(tensor->name, sizeof tensor->name, "y%d", i % 10);
         text_format(g->out, "    %s = output_tensor((", tensor->name);
         for (int axis = 0; axis < tensor->rank; axis++) {
@@ -183,7 +185,8 @@ static void generate_outputs(struct generator *g, int count)
             text_format(g->out, "%s%s", g->extents[tensor->axes[axis]].text,
                         tensor->rank == 1 || axis + 1 < tensor->rank ? ", " : "");
         }
-        text_format(g->out, generate_chance(g, 50) ? "), \"%s\")\n" : "), %s)\n", akg_dtype_name(tensor->dtype));
+        text_format(g->out, generate_chance(g, 50) ? "), \"%s\")\n" : "), %s)\n",
+                    akg_dtype_name(tensor->dtype));
     }
 }
 

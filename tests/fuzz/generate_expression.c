@@ -25,8 +25,8 @@ struct generate_variable *generate_declare(struct generator *g, const char *pref
     return variable;
 }
 
-static struct generate_variable *generate_pick_variable(struct generator *g, enum generate_kind kind, akg_dtype dtype,
-                                                        int extent, bool assignable)
+static struct generate_variable *generate_pick_variable(struct generator *g, enum generate_kind kind,
+                                                        akg_dtype dtype, int extent, bool assignable)
 {
     struct generate_variable *found = NULL;
     int count = 0;
@@ -53,8 +53,8 @@ struct generate_variable *generate_untyped(struct generator *g, int extent)
     if (extent >= 0)
         found = generate_pick_variable(g, GENERATE_LOOP, AKG_DTYPE_COUNT, extent, false);
     if (!found)
-        found = generate_pick_variable(g, generate_chance(g, 75) ? GENERATE_LOOP : GENERATE_INTEGER, AKG_DTYPE_COUNT,
-                                       -1, false);
+        found = generate_pick_variable(g, generate_chance(g, 75) ? GENERATE_LOOP : GENERATE_INTEGER,
+                                       AKG_DTYPE_COUNT, -1, false);
     return found;
 }
 
@@ -64,15 +64,16 @@ struct generate_tensor *generate_tensor(struct generator *g, akg_dtype dtype, bo
     int count = 0;
 
     for (int i = 0; i < g->tensor_count; i++)
-        if ((dtype == AKG_DTYPE_COUNT || g->tensors[i].dtype == dtype) && (!writable || g->tensors[i].writable) &&
-            generate_below(g, ++count) == 0)
+        if ((dtype == AKG_DTYPE_COUNT || g->tensors[i].dtype == dtype) &&
+            (!writable || g->tensors[i].writable) && generate_below(g, ++count) == 0)
             found = &g->tensors[i];
     return found;
 }
 
 void generate_literal(struct generator *g, akg_dtype dtype)
 {
-    static const char *const reals[] = {"0.0", "1.0", "0.5", "2.0", "1e-3", "0.1", "3.25", "1e4", "100.0", "-1.5", "7.0e1"};
+    static const char *const reals[] = {"0.0",  "1.0", "0.5",   "2.0",  "1e-3", "0.1",
+                                        "3.25", "1e4", "100.0", "-1.5", "7.0e1"};
     static const char *const wholes[] = {"0", "1", "2", "3", "5", "7", "0x1f", "100", "1_0"};
 
     if (dtype == AKG_BOOL)
@@ -152,7 +153,8 @@ void generate_index(struct generator *g, int extent, int depth)
     const char *size = g->extents[extent].text;
     bool fits = variable && variable->kind == GENERATE_LOOP && variable->extent == extent;
 
-    if (generate_chance(g, g->wild) && (g->extents[extent].constant < 0 || generate_tensor(g, AKG_INT32, false))) {
+    if (generate_chance(g, g->wild) &&
+        (g->extents[extent].constant < 0 || generate_tensor(g, AKG_INT32, false))) {
         generate_wild_index(g, extent, depth);
     } else if (fits && generate_chance(g, 72)) {
         text_string(g->out, variable->name);
@@ -235,8 +237,8 @@ static void generate_static_condition(struct generator *g)
         text_format(g->out, "%s + %d < %s", variable->name, generate_below(g, 3), size);
         break;
     case 2:
-        text_format(g->out, "%s %% %d %s %d", variable->name, 2 + generate_below(g, 3), generate_comparison(g),
-                    generate_below(g, 3));
+        text_format(g->out, "%s %% %d %s %d", variable->name, 2 + generate_below(g, 3),
+                    generate_comparison(g), generate_below(g, 3));
         break;
     case 3:
         text_format(g->out, "%s %s %s", variable->name, generate_comparison(g), size);
@@ -285,7 +287,9 @@ static void generate_bool(struct generator *g, int depth)
         break;
     case 4:
         dtype = generate_chance(g, 70) ? AKG_FLOAT32 : AKG_FLOAT64;
-        text_string(g->out, generate_chance(g, 50) ? "isnan(" : generate_chance(g, 50) ? "isinf(" : "isfinite(");
+        text_string(g->out, generate_chance(g, 50)   ? "isnan("
+                            : generate_chance(g, 50) ? "isinf("
+                                                     : "isfinite(");
         generate_expression(g, dtype, depth + 1);
         text_char(g->out, ')');
         break;
@@ -311,8 +315,8 @@ static void generate_cast(struct generator *g, akg_dtype dtype, int depth)
     else if (depth > 3 && !generate_tensor(g, AKG_DTYPE_COUNT, false))
         generate_literal(g, dtype);
     else
-        generate_expression(g, depth > 3 ? generate_tensor(g, AKG_DTYPE_COUNT, false)->dtype : generate_dtype(g),
-                            depth + 1);
+        generate_expression(
+            g, depth > 3 ? generate_tensor(g, AKG_DTYPE_COUNT, false)->dtype : generate_dtype(g), depth + 1);
     if (named)
         text_format(g->out, ", \"%s\"", akg_dtype_name(dtype));
     text_char(g->out, ')');
@@ -446,10 +450,12 @@ static void generate_integral(struct generator *g, akg_dtype dtype, int depth)
 
 static void generate_floating(struct generator *g, akg_dtype dtype, int depth)
 {
-    static const char *const infix[] = {" + ", " - ", " * ", " + ", " - ", " * ", " / ", " // ", " % ", " ** "};
-    static const char *const calls[] = {"abs",  "sign", "-",    "sqrt",    "rsqrt", "exp",  "log",     "tanh", "sin",  "cos",
-                                        "floor", "ceil", "trunc", "round", "log1p", "expm1", "sigmoid", "erf",  "exp2", "log2",
-                                        "atan", "tan", "asin", "acos", "sinh", "cosh", "log10", "erfc"};
+    static const char *const infix[] = {" + ", " - ", " * ",  " + ", " - ",
+                                        " * ", " / ", " // ", " % ", " ** "};
+    static const char *const calls[] = {"abs",   "sign",  "-",       "sqrt",  "rsqrt", "exp",   "log",
+                                        "tanh",  "sin",   "cos",     "floor", "ceil",  "trunc", "round",
+                                        "log1p", "expm1", "sigmoid", "erf",   "exp2",  "log2",  "atan",
+                                        "tan",   "asin",  "acos",    "sinh",  "cosh",  "log10", "erfc"};
 
     switch (generate_below(g, 8)) {
     case 0:

@@ -1,10 +1,10 @@
 /*
- * generate_private.h: the state of the generator. generate.c makes functions and calls, generate_statement.c blocks,
- * generate_expression.c what stands in them.
+ * generate_private.h: the state of the generator. generate.c makes functions and calls, generate_statement.c
+ * blocks, generate_expression.c what stands in them.
  *
- * Right by construction: an expression is made for a dtype, and what it is made of has that dtype or none (literals,
- * loop variables, attributes). A literal always meets something typed, so that it is never folded with another one
- * into a number that does not fit.
+ * Right by construction: an expression is made for a dtype, and what it is made of has that dtype or none
+ * (literals, loop variables, attributes). A literal always meets something typed, so that it is never folded
+ * with another one into a number that does not fit.
  */
 #ifndef TESTS_FUZZ_GENERATE_PRIVATE_H
 #define TESTS_FUZZ_GENERATE_PRIVATE_H
@@ -15,7 +15,13 @@
 #include "generate.h"
 #include "random.h"
 
-enum { GENERATE_EXTENTS = 4, GENERATE_TENSORS = 24, GENERATE_VARIABLES = 48, GENERATE_RANK = 3, GENERATE_HELPERS = 3 };
+enum {
+    GENERATE_EXTENTS = 4,
+    GENERATE_TENSORS = 24,
+    GENERATE_VARIABLES = 48,
+    GENERATE_RANK = 3,
+    GENERATE_HELPERS = 3
+};
 
 /* A number that axes of several tensors share, and the text that stands for it in the kernel. */
 struct generate_extent {

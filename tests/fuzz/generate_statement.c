@@ -33,7 +33,9 @@ static const char *generate_update(struct generator *g, akg_dtype dtype)
     static const char *const integral[] = {"+=", "-=", "*=", "&=", "|=", "^=", "<<=", ">>="};
     static const char *const logical[] = {"&=", "|=", "^="};
 
-    return dtype == AKG_BOOL ? PICK(g, logical) : dtype_is_float(dtype) ? PICK(g, floating) : PICK(g, integral);
+    return dtype == AKG_BOOL       ? PICK(g, logical)
+           : dtype_is_float(dtype) ? PICK(g, floating)
+                                   : PICK(g, integral);
 }
 
 static void generate_store(struct generator *g, int indent)
@@ -63,7 +65,8 @@ static void generate_declaration(struct generator *g, int indent)
         text_string(g->out, "pass\n");
         return;
     }
-    if (dtype != AKG_BOOL && generate_chance(g, 30)) { /* an untyped number that takes the dtype of what it meets */
+    if (dtype != AKG_BOOL &&
+        generate_chance(g, 30)) { /* an untyped number that takes the dtype of what it meets */
         struct generate_variable *variable = generate_declare(g, "v", GENERATE_SCALAR, dtype, -1);
         snprintf(name, sizeof name, "%s", variable->name);
         g->variable_count--;
@@ -72,7 +75,8 @@ static void generate_declaration(struct generator *g, int indent)
         text_format(g->out, "%s += ", name);
         generate_expression(g, dtype, 1);
         place = (size_t)g->variable_count++;
-        g->variables[place] = (struct generate_variable){.kind = GENERATE_SCALAR, .dtype = dtype, .extent = -1};
+        g->variables[place] =
+            (struct generate_variable){.kind = GENERATE_SCALAR, .dtype = dtype, .extent = -1};
         snprintf(g->variables[place].name, sizeof name, "%s", name);
         text_char(g->out, '\n');
         return;
@@ -133,8 +137,8 @@ static void generate_loop_body(struct generator *g, int indent, bool leavable)
 /* range(...) that stays within an extent, or (extent -1) somewhere. */
 static void generate_range(struct generator *g, int extent, const char **hint)
 {
-    static const char *const hints[] = {"range", "range", "range", "range", "range", "serial", "vectorize", "parallel",
-                                        "reduce", "unroll"};
+    static const char *const hints[] = {"range",  "range",     "range",    "range",  "range",
+                                        "serial", "vectorize", "parallel", "reduce", "unroll"};
     const char *size = g->extents[extent].text;
     struct generate_variable *outer = generate_untyped(g, extent);
     bool triangular = outer && outer->kind == GENERATE_LOOP && outer->extent == extent;
@@ -151,7 +155,8 @@ static void generate_range(struct generator *g, int extent, const char **hint)
         text_format(g->out, "range(0, %s, %d)", size, 2 + generate_below(g, 2));
         break;
     case 3:
-        text_format(g->out, "range(%s - 1, %d, -%d)", size, generate_below(g, 2) - 1, 1 + generate_below(g, 2));
+        text_format(g->out, "range(%s - 1, %d, -%d)", size, generate_below(g, 2) - 1,
+                    1 + generate_below(g, 2));
         break;
     case 7:
         text_format(g->out, "range(%s)", outer->name);
@@ -223,7 +228,8 @@ static void generate_while(struct generator *g, int indent)
     generate_leave(g, scope);
     if (g->variable_count < GENERATE_VARIABLES) { /* the counter was declared outside of the loop */
         counter = &g->variables[g->variable_count++];
-        *counter = (struct generate_variable){.kind = GENERATE_SCALAR, .dtype = AKG_INT32, .extent = -1, .fixed = true};
+        *counter = (struct generate_variable){
+            .kind = GENERATE_SCALAR, .dtype = AKG_INT32, .extent = -1, .fixed = true};
         snprintf(counter->name, sizeof counter->name, "%s", name);
     }
 }
@@ -239,7 +245,8 @@ static void generate_allocation(struct generator *g, int indent)
         text_string(g->out, "pass\n");
         return;
     }
-    *tensor = (struct generate_tensor){.dtype = generate_dtype(g), .rank = 1 + generate_below(g, 2), .writable = true};
+    *tensor = (struct generate_tensor){
+        .dtype = generate_dtype(g), .rank = 1 + generate_below(g, 2), .writable = true};
     snprintf(tensor->name, sizeof tensor->name, "t%d", g->names++ % 1000000);
     text_format(g->out, "%s = allocate((", tensor->name);
     for (int i = 0; i < tensor->rank; i++) {
@@ -250,7 +257,8 @@ static void generate_allocation(struct generator *g, int indent)
     g->tensor_count++;
 }
 
-static void generate_slice_access(struct generator *g, const struct generate_tensor *tensor, const char *slice)
+static void generate_slice_access(struct generator *g, const struct generate_tensor *tensor,
+                                  const char *slice)
 {
     text_format(g->out, "%s[", tensor->name);
     for (int i = 0; i + 1 < tensor->rank; i++) {
@@ -309,7 +317,8 @@ static bool generate_slice(struct generator *g, int indent)
 
 /* ---- the rest ------------------------------------------------------------------------------------ */
 
-/* About an extent, known when the call is checked, or about data (false for NaN). Never about constants alone. */
+/* About an extent, known when the call is checked, or about data (false for NaN). Never about constants
+ * alone. */
 static void generate_assertion(struct generator *g, int indent)
 {
     const struct generate_tensor *tensor = generate_tensor(g, AKG_DTYPE_COUNT, false);

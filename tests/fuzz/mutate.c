@@ -70,7 +70,8 @@ static void mutate_remove(struct mutation *m, int place, int count)
 {
     if (count > m->count - place)
         count = m->count - place;
-    memmove(&m->tokens[place], &m->tokens[place + count], (size_t)(m->count - place - count) * sizeof *m->tokens);
+    memmove(&m->tokens[place], &m->tokens[place + count],
+            (size_t)(m->count - place - count) * sizeof *m->tokens);
     m->count -= count;
 }
 
@@ -88,15 +89,103 @@ static void mutate_insert(struct mutation *m, int place, const struct piece *pie
 
 static struct piece mutate_word(struct mutation *m)
 {
-    static const char *const words[] = {
-        "0",      "1",      "-1",     "2147483648", "9223372036854775807", "18446744073709551615", "1e400", "0.5", "0x10", "1_000",
-        "(",      ")",      "[",      "]",          "{",     "}",      ",",     ":",    ";",     ".",      "@",      "=",
-        "==",     "+",      "-",      "*",          "/",     "//",     "%",     "**",   "<<",    ">>",     "&",      "|",
-        "^",      "~",      "<",      "+=",         "**=",   "->",     "if",    "elif", "else",  "for",    "while",  "in",
-        "not",    "and",    "or",     "is",         "None",  "True",   "def",   "return", "break", "continue", "pass", "assert",
-        "with",   "import", "lambda", "class",      "range", "grid",   "len",   "cast", "allocate", "output_tensor", "const_range", "shape",
-        "dtype",  "float32", "int8",  "bool",       "x.shape", "k",    "exp",   "min",  "\"s\"", "'",      "\"",     "\\",
-        "\t",     "\r",     "\xc3\xa9", "\xff",     "$",     "?",      "enumerate", "reversed", "abs", "kernel", "bprop", "*xs", "...", "str", "tuple"};
+    static const char *const words[] = {"0",
+                                        "1",
+                                        "-1",
+                                        "2147483648",
+                                        "9223372036854775807",
+                                        "18446744073709551615",
+                                        "1e400",
+                                        "0.5",
+                                        "0x10",
+                                        "1_000",
+                                        "(",
+                                        ")",
+                                        "[",
+                                        "]",
+                                        "{",
+                                        "}",
+                                        ",",
+                                        ":",
+                                        ";",
+                                        ".",
+                                        "@",
+                                        "=",
+                                        "==",
+                                        "+",
+                                        "-",
+                                        "*",
+                                        "/",
+                                        "//",
+                                        "%",
+                                        "**",
+                                        "<<",
+                                        ">>",
+                                        "&",
+                                        "|",
+                                        "^",
+                                        "~",
+                                        "<",
+                                        "+=",
+                                        "**=",
+                                        "->",
+                                        "if",
+                                        "elif",
+                                        "else",
+                                        "for",
+                                        "while",
+                                        "in",
+                                        "not",
+                                        "and",
+                                        "or",
+                                        "is",
+                                        "None",
+                                        "True",
+                                        "def",
+                                        "return",
+                                        "break",
+                                        "continue",
+                                        "pass",
+                                        "assert",
+                                        "with",
+                                        "import",
+                                        "lambda",
+                                        "class",
+                                        "range",
+                                        "grid",
+                                        "len",
+                                        "cast",
+                                        "allocate",
+                                        "output_tensor",
+                                        "const_range",
+                                        "shape",
+                                        "dtype",
+                                        "float32",
+                                        "int8",
+                                        "bool",
+                                        "x.shape",
+                                        "k",
+                                        "exp",
+                                        "min",
+                                        "\"s\"",
+                                        "'",
+                                        "\"",
+                                        "\\",
+                                        "\t",
+                                        "\r",
+                                        "\xc3\xa9",
+                                        "\xff",
+                                        "$",
+                                        "?",
+                                        "enumerate",
+                                        "reversed",
+                                        "abs",
+                                        "kernel",
+                                        "bprop",
+                                        "*xs",
+                                        "...",
+                                        "str",
+                                        "tuple"};
     const char *word = words[mutate_below(m, (int)(sizeof words / sizeof *words))];
 
     return (struct piece){word, strlen(word)};
@@ -150,7 +239,8 @@ static void mutate_tokens(struct mutation *m, int kind)
     case 6: /* a number becomes another one */
         for (int tries = 0; tries < 100 && !isdigit((unsigned char)m->tokens[place].text[0]); tries++)
             place = mutate_below(m, m->count);
-        m->tokens[place] = (struct piece){"10223456789" + mutate_below(m, 10), (size_t)1 + (size_t)mutate_below(m, 2)};
+        m->tokens[place] =
+            (struct piece){"10223456789" + mutate_below(m, 10), (size_t)1 + (size_t)mutate_below(m, 2)};
         break;
     case 7:
         mutate_remove(m, place, 1 + mutate_below(m, 5));
@@ -216,7 +306,8 @@ void mutate_program(struct text *out, const char *text, size_t length, struct ra
         }
         at += used;
     }
-    for (int rounds = random_chance(random, 60) ? 1 : 1 + mutate_below(m, MUTATE_ROUNDS); rounds > 0 && m->count > 0; rounds--)
+    for (int rounds = random_chance(random, 60) ? 1 : 1 + mutate_below(m, MUTATE_ROUNDS);
+         rounds > 0 && m->count > 0; rounds--)
         if (random_chance(random, 75))
             mutate_tokens(m, mutate_below(m, 12));
         else

@@ -1,6 +1,6 @@
 /*
- * mutate.h: a program with a few things wrong: tokens dropped, swapped, doubled, replaced, numbers changed, lines
- * removed, repeated, moved in and out, bytes that belong in no program.
+ * mutate.h: a program with a few things wrong: tokens dropped, swapped, doubled, replaced, numbers changed,
+ * lines removed, repeated, moved in and out, bytes that belong in no program.
  */
 #ifndef TESTS_FUZZ_MUTATE_H
 #define TESTS_FUZZ_MUTATE_H

@@ -1,11 +1,11 @@
 /*
  * oracle.h: what must hold of a program, right or wrong, and of every call of it.
  *
- * Of the text: it compiles, or there is a diagnostic with a line. Of a call: libtcc's code and the interpreter agree in
- * status, messages, results bit for bit (NaNs as NaNs) and in what was written before a trap; an access that is said to
- * be proved, or to follow from the preconditions, never fails; a call that the bounds preconditions refuse would have
- * failed; no element is read before it is written unless it is cleared (fresh memory is filled with two patterns, which
- * must not show).
+ * Of the text: it compiles, or there is a diagnostic with a line. Of a call: libtcc's code and the
+ * interpreter agree in status, messages, results bit for bit (NaNs as NaNs) and in what was written before a
+ * trap; an access that is said to be proved, or to follow from the preconditions, never fails; a call that
+ * the bounds preconditions refuse would have failed; no element is read before it is written unless it is
+ * cleared (fresh memory is filled with two patterns, which must not show).
  */
 #ifndef TESTS_FUZZ_ORACLE_H
 #define TESTS_FUZZ_ORACLE_H
@@ -48,9 +48,9 @@ struct oracle_request {
 
 const char *oracle_fault_name(enum oracle_fault fault);
 
-/* Runs the program and its calls (lines that begin with #@, see generate.h; without any, each kernel once with small
- * arguments). What is wrong is told in `detail`, beginning with what tells this fault from others of its kind, up to a
- * newline. */
+/* Runs the program and its calls (lines that begin with #@, see generate.h; without any, each kernel once
+ * with small arguments). What is wrong is told in `detail`, beginning with what tells this fault from others
+ * of its kind, up to a newline. */
 enum oracle_fault oracle_check(const struct oracle_request *request, struct text *detail);
 
 #endif

@@ -80,12 +80,14 @@ static bool oracle_make_buffer(struct oracle_run *run, const struct ir_buffer *b
     run->owned[buffer->index] = true;
     if (buffer->dtype == AKG_BOOL)
         pattern &= 1;
-    memset(akg_tensor_data(tensor), pattern, (size_t)akg_tensor_element_count(tensor) * akg_dtype_size(buffer->dtype));
+    memset(akg_tensor_data(tensor), pattern,
+           (size_t)akg_tensor_element_count(tensor) * akg_dtype_size(buffer->dtype));
     return true;
 }
 
-bool oracle_run_prepare(struct oracle_run *run, const struct jit_instance *instance, const struct akg_kernel *kernel,
-                        const struct arguments *arguments, unsigned char pattern)
+bool oracle_run_prepare(struct oracle_run *run, const struct jit_instance *instance,
+                        const struct akg_kernel *kernel, const struct inputs *arguments,
+                        unsigned char pattern)
 {
     size_t buffers = (size_t)instance->kernel->buffers.count + 1;
 
@@ -97,7 +99,7 @@ bool oracle_run_prepare(struct oracle_run *run, const struct jit_instance *insta
     run->dims = calloc((size_t)instance->kernel->dims.count + 1, sizeof *run->dims);
     run->scalars = calloc((size_t)instance->kernel->attributes.count + 1, sizeof *run->scalars);
     if (!run->tensors || !run->owned || !run->data || !run->strides || !run->dims || !run->scalars ||
-        !arguments_copy(arguments, &run->arguments) || !oracle_take_arguments(run, kernel))
+        !inputs_copy(arguments, &run->arguments) || !oracle_take_arguments(run, kernel))
         return false;
     for (int i = 0; i < instance->kernel->buffers.count; i++)
         if (!run->tensors[i] && !oracle_make_buffer(run, instance->kernel->buffers.items[i], pattern))
@@ -110,7 +112,7 @@ void oracle_run_free(struct oracle_run *run)
     for (int i = 0; run->owned && i < run->instance->kernel->buffers.count; i++)
         if (run->owned[i])
             akg_tensor_release(run->tensors[i]);
-    arguments_free(&run->arguments);
+    inputs_free(&run->arguments);
     free(run->tensors);
     free(run->owned);
     free(run->data);

@@ -6,11 +6,11 @@
 #define TESTS_FUZZ_ORACLE_RUN_H
 
 #include "../../runtime/call.h"
-#include "arguments.h"
+#include "inputs.h"
 
 struct oracle_run {
     const struct jit_instance *instance;
-    struct arguments arguments; /* its own copy: inputs written in place change */
+    struct inputs arguments; /* its own copy: inputs written in place change */
     akg_tensor **tensors;       /* per buffer */
     bool *owned;
     void **data;
@@ -21,9 +21,11 @@ struct oracle_run {
     bool stopped;
 };
 
-/* Takes the arguments (as bound: `places` says which is whose) and makes the rest. False when a shape cannot be had. */
-bool oracle_run_prepare(struct oracle_run *run, const struct jit_instance *instance, const struct akg_kernel *kernel,
-                        const struct arguments *arguments, unsigned char pattern);
+/* Takes the arguments (as bound: `places` says which is whose) and makes the rest. False when a shape cannot
+ * be had. */
+bool oracle_run_prepare(struct oracle_run *run, const struct jit_instance *instance,
+                        const struct akg_kernel *kernel, const struct inputs *arguments,
+                        unsigned char pattern);
 void oracle_run_free(struct oracle_run *run);
 
 /* The first precondition that does not hold, or NULL. False in *shapes where an annotation is not met. */

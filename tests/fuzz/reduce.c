@@ -1,6 +1,6 @@
 /*
- * reduce.c: delta debugging: runs of lines in halving sizes, then the header of a block whose lines move out, then runs
- * of tokens; again until nothing more goes.
+ * reduce.c: delta debugging: runs of lines in halving sizes, then the header of a block whose lines move out,
+ * then runs of tokens; again until nothing more goes.
  */
 #include "reduce.h"
 

@@ -1,15 +1,17 @@
 /*
- * arguments.c: tensors with values that find faults: small integers that serve as indices, fractions, extremes.
+ * inputs.c: tensors with values that find faults: small integers that serve as indices, fractions,
+ * extremes.
  */
-#include "arguments.h"
+#include "inputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static double arguments_value(struct random *random, akg_dtype dtype)
+static double inputs_value(struct random *random, akg_dtype dtype)
 {
-    static const double odd[] = {INFINITY, -INFINITY, NAN, -0.0, 1e300, -1e38, 65504, 1e-40, 3e9, -3e9, 127, -128, 255};
+    static const double odd[] = {INFINITY, -INFINITY, NAN,  -0.0, 1e300, -1e38, 65504,
+                                 1e-40,    3e9,       -3e9, 127,  -128,  255};
     int kind = random_below(random, 100);
 
     if (dtype == AKG_BOOL)
@@ -21,22 +23,22 @@ static double arguments_value(struct random *random, akg_dtype dtype)
     return (random_below(random, 2001) - 1000) / 128.0;
 }
 
-static void arguments_fill(akg_tensor *tensor, struct random *random)
+static void inputs_fill(akg_tensor *tensor, struct random *random)
 {
     int64_t index[AKG_MAX_RANK] = {0};
     const int64_t *shape = akg_tensor_shape(tensor);
     int rank = akg_tensor_rank(tensor);
 
     for (int64_t left = akg_tensor_element_count(tensor); left > 0; left--) {
-        akg_tensor_set(tensor, index, arguments_value(random, akg_tensor_dtype(tensor)));
+        akg_tensor_set(tensor, index, inputs_value(random, akg_tensor_dtype(tensor)));
         for (int axis = rank - 1; axis >= 0 && ++index[axis] == shape[axis]; axis--)
             index[axis] = 0;
     }
 }
 
-/* Strides that are not those of a contiguous tensor: axes in reverse order, the first one backwards, gaps between
- * elements. */
-static akg_tensor *arguments_view(akg_dtype dtype, int rank, const int64_t *shape)
+/* Strides that are not those of a contiguous tensor: axes in reverse order, the first one backwards, gaps
+ * between elements. */
+static akg_tensor *inputs_view(akg_dtype dtype, int rank, const int64_t *shape)
 {
     int64_t strides[AKG_MAX_RANK], elements = 2, offset = 0, all;
     akg_tensor *base = NULL, *view = NULL;
@@ -56,20 +58,21 @@ static akg_tensor *arguments_view(akg_dtype dtype, int rank, const int64_t *shap
     return view;
 }
 
-static akg_tensor *arguments_tensor(akg_dtype dtype, int rank, const int64_t *shape, bool view, struct random *random)
+static akg_tensor *inputs_tensor(akg_dtype dtype, int rank, const int64_t *shape, bool view,
+                                    struct random *random)
 {
     akg_tensor *tensor = NULL;
 
     if (view)
-        tensor = arguments_view(dtype, rank, shape);
+        tensor = inputs_view(dtype, rank, shape);
     else
         akg_tensor_create(dtype, rank, shape, &tensor);
     if (tensor)
-        arguments_fill(tensor, random);
+        inputs_fill(tensor, random);
     return tensor;
 }
 
-static bool arguments_read_tensor(akg_argument *argument, const char *word, struct random *random)
+static bool inputs_read_tensor(akg_argument *argument, const char *word, struct random *random)
 {
     int64_t shape[AKG_MAX_RANK];
     const char *at = strchr(word, '[');
@@ -92,15 +95,16 @@ static bool arguments_read_tensor(akg_argument *argument, const char *word, stru
     argument->kind = AKG_ARGUMENT_TENSOR;
     if (akg_dtype_from_name(name) == AKG_DTYPE_COUNT)
         return false;
-    argument->as.tensor = arguments_tensor(akg_dtype_from_name(name), rank, shape, strchr(at, '~') != NULL, random);
+    argument->as.tensor =
+        inputs_tensor(akg_dtype_from_name(name), rank, shape, strchr(at, '~') != NULL, random);
     return argument->as.tensor != NULL;
 }
 
-bool arguments_read(struct arguments *arguments, const char *text, uint64_t seed)
+bool inputs_read(struct inputs *arguments, const char *text, uint64_t seed)
 {
     struct random random = random_seeded(seed, 2);
 
-    *arguments = (struct arguments){.count = 0};
+    *arguments = (struct inputs){.count = 0};
     for (;;) {
         akg_argument *argument = &arguments->items[arguments->count];
         size_t length;
@@ -111,7 +115,7 @@ bool arguments_read(struct arguments *arguments, const char *text, uint64_t seed
         length = strcspn(text, " \r\n");
         if (length == 0)
             return true;
-        if (length >= sizeof word || arguments->count == ARGUMENTS_MOST)
+        if (length >= sizeof word || arguments->count == INPUTS_MOST)
             break;
         memcpy(word, text, length);
         word[length] = 0;
@@ -124,39 +128,40 @@ bool arguments_read(struct arguments *arguments, const char *text, uint64_t seed
             *argument = (akg_argument){.kind = AKG_ARGUMENT_BOOL, .as.boolean = word[5] == '1'};
         else if (strcmp(word, "none") == 0)
             *argument = (akg_argument){.kind = AKG_ARGUMENT_NONE};
-        else if (!arguments_read_tensor(argument, word, &random))
+        else if (!inputs_read_tensor(argument, word, &random))
             break;
         arguments->count++;
     }
-    arguments_free(arguments);
+    inputs_free(arguments);
     return false;
 }
 
-bool arguments_guess(struct arguments *arguments, const akg_kernel *kernel, uint64_t seed)
+bool inputs_guess(struct inputs *arguments, const akg_kernel *kernel, uint64_t seed)
 {
     static const int64_t shape[AKG_MAX_RANK] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
     struct random random = random_seeded(seed, 3);
     akg_parameter parameter;
 
-    *arguments = (struct arguments){.count = 0};
+    *arguments = (struct inputs){.count = 0};
     for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++) {
         akg_argument *argument = &arguments->items[arguments->count];
         akg_dtype dtype = parameter.dtype == AKG_DTYPE_COUNT ? AKG_FLOAT32 : parameter.dtype;
         int rank = parameter.rank < 0 ? 2 : parameter.rank;
 
-        if (parameter.kind == AKG_PARAMETER_VARIADIC || (parameter.optional && parameter.kind != AKG_PARAMETER_TENSOR))
+        if (parameter.kind == AKG_PARAMETER_VARIADIC ||
+            (parameter.optional && parameter.kind != AKG_PARAMETER_TENSOR))
             break; /* the defaults hold from here on */
-        if (arguments->count == ARGUMENTS_MOST || rank > 6) {
-            arguments_free(arguments);
+        if (arguments->count == INPUTS_MOST || rank > 6) {
+            inputs_free(arguments);
             return false;
         }
         if (parameter.kind == AKG_PARAMETER_ATTRIBUTE) {
             *argument = (akg_argument){.kind = AKG_ARGUMENT_INT, .as.integer = 2};
         } else {
             argument->kind = AKG_ARGUMENT_TENSOR;
-            argument->as.tensor = arguments_tensor(dtype, rank, shape, false, &random);
+            argument->as.tensor = inputs_tensor(dtype, rank, shape, false, &random);
             if (!argument->as.tensor) {
-                arguments_free(arguments);
+                inputs_free(arguments);
                 return false;
             }
         }
@@ -166,7 +171,7 @@ bool arguments_guess(struct arguments *arguments, const akg_kernel *kernel, uint
 }
 
 /* A copy that has the strides of the original. */
-static akg_tensor *arguments_copy_tensor(akg_tensor *from)
+static akg_tensor *inputs_copy_tensor(akg_tensor *from)
 {
     int64_t index[AKG_MAX_RANK] = {0};
     const int64_t *shape = akg_tensor_shape(from);
@@ -178,7 +183,7 @@ static akg_tensor *arguments_copy_tensor(akg_tensor *from)
         akg_tensor_copy(from, &to);
         return to;
     }
-    to = arguments_view(akg_tensor_dtype(from), rank, shape);
+    to = inputs_view(akg_tensor_dtype(from), rank, shape);
     for (int64_t left = to ? akg_tensor_element_count(from) : 0; left > 0; left--) {
         int64_t source = 0, target = 0;
         for (int axis = 0; axis < rank; axis++) {
@@ -193,22 +198,22 @@ static akg_tensor *arguments_copy_tensor(akg_tensor *from)
     return to;
 }
 
-bool arguments_copy(const struct arguments *from, struct arguments *to)
+bool inputs_copy(const struct inputs *from, struct inputs *to)
 {
     *to = *from;
     for (int i = 0; i < from->count; i++)
         if (from->items[i].kind == AKG_ARGUMENT_TENSOR) {
-            to->items[i].as.tensor = arguments_copy_tensor(from->items[i].as.tensor);
+            to->items[i].as.tensor = inputs_copy_tensor(from->items[i].as.tensor);
             if (!to->items[i].as.tensor) {
                 to->count = i;
-                arguments_free(to);
+                inputs_free(to);
                 return false;
             }
         }
     return true;
 }
 
-void arguments_free(struct arguments *arguments)
+void inputs_free(struct inputs *arguments)
 {
     for (int i = 0; i < arguments->count; i++)
         if (arguments->items[i].kind == AKG_ARGUMENT_TENSOR)
