@@ -235,11 +235,6 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
                         elaborate_counted(e, argument->rank, "axis", "axes"), elaborate_number(e, rank));
         return value_error();
     }
-    if (argument->rank > AKG_MAX_RANK) {
-        diagnostic_note(elaborate_error(e, MSG_SHAPE_VALUE, annotation ? annotation->span : parameter->span),
-                        "note: at most %d axes", AKG_MAX_RANK);
-        return value_error();
-    }
     buffer = ir_buffer_new(e->kernel, name, IR_INPUT, elaborate_parameter_type(e, parameter, argument, allowed),
                            argument->rank);
     buffer->contiguous = argument->contiguous;

@@ -52,9 +52,7 @@ static struct indent layout_measure(const struct token *word)
     struct indent indent = {.column = 0};
 
     for (const char *at = start; at < word->text; at++) {
-        indent.column = *at == '\f'   ? 0
-                        : *at == '\t' ? (indent.column / 8 + 1) * 8
-                                      : indent.column + 1;
+        indent.column = *at == '\f' ? 0 : *at == '\t' ? (indent.column / 8 + 1) * 8 : indent.column + 1;
         indent.alternative = *at == '\f' ? 0 : indent.alternative + 1;
     }
     return indent;

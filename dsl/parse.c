@@ -42,7 +42,8 @@ struct ast_module *parse_module(struct arena *arena, const struct dsl_source *so
     struct span nul;
 
     if (source->length > DSL_MAX_SOURCE) {
-        diagnostic_add(diagnostics, MSG_TOO_LONG, (struct span){0}, arena_format(arena, "%d", DSL_MAX_SOURCE));
+        diagnostic_add(diagnostics, MSG_TOO_LONG, (struct span){0},
+                       arena_format(arena, "%d", DSL_MAX_SOURCE));
         return NULL;
     }
     if (parse_find_nul(source, &nul)) {
