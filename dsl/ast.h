@@ -124,7 +124,9 @@ struct ast_binding {
     struct span span; /* where it was declared */
     int slot;         /* place in the frame of its function (all but FUNCTION and CONSTANT) */
     int assignments;  /* LOCAL: how many statements assign it */
-    bool augmented;   /* LOCAL: one of them is += or the like, or stands deeper than the declaration */
+    int executed;     /* LOCAL: run-time loops and conditions around the declaration */
+    bool varies;      /* LOCAL: assigned again under more of them: its value depends on the run. Else each
+                         assignment simply gives the name a new meaning */
     int uses;
     /* A name that both sides of an if declare is one name after it: the two bindings then lead to a third. */
     struct ast_binding *joined;

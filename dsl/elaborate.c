@@ -406,8 +406,10 @@ static void elaborate_results(struct elaborator *e)
         struct diagnostic_entry *message;
         if (buffer->role != IR_INPUT)
             continue;
-        message = elaborate_error(e, MSG_WRITTEN_NOT_RETURNED, e->written_spans.items[i], buffer->name);
-        diagnostic_note(message, "help: return '%s' to write it in place, or write a copy: "
+        buffer->role = IR_INOUT;
+        message =
+            diagnostic_add(e->diagnostics, MSG_WRITTEN_NOT_RETURNED, e->written_spans.items[i], buffer->name);
+        diagnostic_note(message, "help: the caller's tensor is changed; return '%s' to say so, or write a copy: "
                                  "y = output_tensor(%s.shape, %s.dtype)",
                         buffer->name, buffer->name, buffer->name);
     }

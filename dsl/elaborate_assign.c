@@ -47,23 +47,30 @@ static struct value elaborate_let(struct elaborator *e, struct value value, cons
     return value_of(value.kind, ir_symbol_use(e->kernel, symbol));
 }
 
+/* A typed scalar keeps its dtype; false after a message. */
+static bool elaborate_same_dtype(struct elaborator *e, akg_dtype dtype, const char *name, int declared,
+                                 const struct value *value, struct span span)
+{
+    struct diagnostic_entry *message;
+
+    if (value->kind != VALUE_SCALAR || type_unify(&e->types, dtype, value->expr->dtype))
+        return true;
+    message = elaborate_error(e, MSG_VARIABLE_DTYPE, span, name, type_text(&e->types, dtype), value_text(e, value));
+    diagnostic_note(message, "note: a scalar has one dtype; '%s' was declared on line %d", name, declared);
+    if (!type_is_variable(type_find(&e->types, dtype)))
+        diagnostic_note(message, "help: convert the value: %s(...)",
+                        dtype_table[type_find(&e->types, dtype)].name);
+    return false;
+}
+
 static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, const char *name, struct value value,
                                       struct span span)
 {
     struct ir_stmt *stmt;
     struct ir_expr *expr;
 
-    if (value.kind == VALUE_SCALAR && !type_unify(&e->types, slot->variable->dtype, value.expr->dtype)) {
-        struct diagnostic_entry *message =
-            elaborate_error(e, MSG_VARIABLE_DTYPE, span, name, type_text(&e->types, slot->variable->dtype),
-                            value_text(e, &value));
-        diagnostic_note(message, "note: a scalar has one dtype; '%s' was declared on line %d", name,
-                        slot->variable->span.line);
-        if (!type_is_variable(type_find(&e->types, slot->variable->dtype)))
-            diagnostic_note(message, "help: convert the value: %s(...)",
-                            dtype_table[type_find(&e->types, slot->variable->dtype)].name);
+    if (!elaborate_same_dtype(e, slot->variable->dtype, name, slot->variable->span.line, &value, span))
         return;
-    }
     expr = value_coerce(e, value, slot->variable->dtype, span);
     if (!expr)
         return;
@@ -76,7 +83,6 @@ static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, c
 void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct value value, struct span span)
 {
     struct slot *slot = elaborate_slot(e, binding);
-    bool changes = binding->augmented || binding->assignments > (binding->hoisted ? 2 : 1);
     struct ir_symbol *symbol;
     struct ir_stmt *stmt;
     struct ir_expr *expr;
@@ -87,7 +93,7 @@ void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct va
         return;
     if (!value_is_number(&value))
         return;
-    if (!changes) {
+    if (!binding->varies) {
         slot->value = elaborate_let(e, value, binding->name, span);
         return;
     }
@@ -366,6 +372,13 @@ static bool elaborate_is_allocation(const struct ast_expr *expr)
            (expr->a->builtin == BUILTIN_OUTPUT_TENSOR || expr->a->builtin == BUILTIN_ALLOCATE);
 }
 
+/* Whether a name may go from one value to the other: numbers and tuples may; a tensor stays what it is. */
+static bool elaborate_is_alike(const struct value *before, const struct value *after)
+{
+    return (value_is_number(before) && value_is_number(after)) ||
+           (before->kind == after->kind && before->kind != VALUE_TENSOR && before->kind != VALUE_ERROR);
+}
+
 static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *target, struct value value,
                                   struct span span)
 {
@@ -383,7 +396,11 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
         slot->value = value;
         return;
     }
-    if (declares) {
+    /* what does not depend on the run takes a new meaning from here on */
+    if (declares || (!slot->variable && !binding->varies && elaborate_is_alike(&slot->value, &value))) {
+        if (!declares && slot->value.kind == VALUE_SCALAR &&
+            !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value, span))
+            return;
         elaborate_bind(e, binding, value, span);
         return;
     }

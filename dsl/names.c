@@ -43,6 +43,7 @@ struct names {
     struct names_entry **buckets;
     int bucket_count, entry_count;
     int loops;                      /* loops around the statement */
+    int executed;                   /* run-time loops and conditions around it */
     const struct ast_expr *written; /* the name that the statement writes to or returns */
     const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
 };
@@ -115,6 +116,7 @@ static struct ast_binding *names_declare(struct names *names, enum ast_binding_k
     binding->name = name;
     binding->span = span;
     binding->slot = names->function ? names->function->slot_count++ : -1;
+    binding->executed = names->executed;
     binding->depth = names->scope->depth;
     binding->shadowed = entry->current;
     binding->next = names->scope->first;
@@ -157,7 +159,7 @@ static struct ast_binding *names_join(struct names *names, struct ast_binding *p
         struct ast_binding *side = names_join(names, sides[i]);
         pending->assignments += side->assignments;
         pending->uses += side->uses;
-        pending->augmented |= side->augmented;
+        pending->varies |= side->varies;
         side->joined = pending;
     }
     pending->declared_by = sides[0]->declared_by;
@@ -367,6 +369,11 @@ static void names_expr(struct names *names, struct ast_expr *expr)
 
 /* ---- statements -------------------------------------------------------------- */
 
+static void names_note_varying(const struct names *names, struct ast_binding *binding)
+{
+    binding->varies |= names->executed > binding->executed;
+}
+
 static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct ast_expr *target, bool unpacked)
 {
     struct names_entry *entry = names_entry(names, target->text);
@@ -391,9 +398,8 @@ static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct
     if (!binding || binding->kind != AST_BINDING_LOCAL) {
         binding = names_declare(names, AST_BINDING_LOCAL, target->text, target->span);
         binding->declared_by = unpacked ? NULL : stmt->value;
-    } else if (names->scope->depth > binding->depth) {
-        binding->augmented = true;
     }
+    names_note_varying(names, binding);
     binding->assignments++;
     target->binding = binding;
 }
@@ -441,12 +447,10 @@ static void names_augmented(struct names *names, struct ast_stmt *stmt)
     names->updated = NULL;
     binding = stmt->target->binding;
     if (binding && binding->kind == AST_BINDING_LOCAL) {
+        names_note_varying(names, binding);
         binding->assignments++;
-        binding->augmented = true;
     } else if (binding || stmt->target->builtin) {
         names_assign_name(names, stmt, stmt->target, false);
-        if (stmt->target->binding)
-            stmt->target->binding->augmented = true;
     }
 }
 
@@ -467,6 +471,14 @@ static void names_loop_target(struct names *names, struct ast_expr *target)
                     "help: write for i in ..., and use i in the body");
 }
 
+/* Loops over ranges run; those over tuples and const_range are unrolled when compiling. */
+static bool names_runs(const struct ast_expr *over)
+{
+    return over->kind == AST_CALL && over->a->kind == AST_NAME && !over->a->binding &&
+           over->a->builtin >= BUILTIN_RANGE && over->a->builtin <= BUILTIN_REVERSED &&
+           over->a->builtin != BUILTIN_CONST_RANGE;
+}
+
 static void names_for(struct names *names, struct ast_stmt *stmt)
 {
     struct names_scope scope;
@@ -478,7 +490,9 @@ static void names_for(struct names *names, struct ast_stmt *stmt)
     if (stmt->target->kind == AST_NAME && stmt->target->binding)
         stmt->target->binding->declared_by = stmt->value;
     names->loops++;
+    names->executed += names_runs(stmt->value);
     names_block(names, stmt->body);
+    names->executed -= names_runs(stmt->value);
     names->loops--;
     names_leave(names);
 }
@@ -497,14 +511,16 @@ static void names_if(struct names *names, struct ast_stmt *stmt)
 
     names_expr(names, stmt->value);
     names_parameter_use(stmt->value, false);
+    names->executed++;
     names_enter(names, &then_scope);
     names_block(names, stmt->body);
     names_leave(names);
-    if (!stmt->otherwise)
-        return;
     names_enter(names, &else_scope);
     names_block(names, stmt->otherwise);
     names_leave(names);
+    names->executed--;
+    if (!stmt->otherwise)
+        return;
     for (struct ast_binding *a = then_scope.first; a; a = a->next) {
         struct ast_binding *b = a->kind == AST_BINDING_LOCAL ? names_scope_find(&else_scope, a->name) : NULL;
         struct ast_binding *join;
@@ -542,7 +558,9 @@ static void names_statement(struct names *names, struct ast_stmt *stmt)
         names_expr(names, stmt->value);
         names_enter(names, &scope);
         names->loops++;
+        names->executed++;
         names_block(names, stmt->body);
+        names->executed--;
         names->loops--;
         names_leave(names);
         break;

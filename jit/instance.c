@@ -35,8 +35,8 @@ static akg_status instance_build(struct instance_making *making)
     struct jit_instance *instance = making->instance;
     struct elaborate_result result = {0};
 
-    pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments, false,
-                        &result, making->diagnostics);
+    pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments,
+                        false, &result, making->diagnostics);
     if (result.retry) {
         for (int i = 0; i < kernel->function->parameter_count; i++)
             if (result.needs_constant[i])
@@ -56,7 +56,8 @@ static akg_status instance_build(struct instance_making *making)
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);
-    return pipeline_generate(instance->kernel, making->request->trust_indices, &instance->code, making->diagnostics);
+    return pipeline_generate(instance->kernel, making->request->trust_indices, &instance->code,
+                             making->diagnostics);
 }
 
 static akg_status instance_guarded(struct instance_making *making)

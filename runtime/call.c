@@ -201,15 +201,15 @@ static int run_find_output(const struct call_run *run, int index)
     int count = (int)akg_kernel_output_count(run->kernel), output = 0;
 
     for (int i = 0; i <= index; i++, output++)
-        while (output < count &&
-               strcmp(akg_kernel_output_name(run->kernel, (size_t)output), kernel->results.items[i].name) != 0)
+        while (output < count && strcmp(akg_kernel_output_name(run->kernel, (size_t)output),
+                                        kernel->results.items[i].name) != 0)
             output++;
     return output <= count ? output - 1 : -1;
 }
 
 /*
- * Which output the caller knows result number `index` as, or -1. They are the same but where an optional tensor that
- * was left out would have been returned: then the names tell.
+ * Which output the caller knows result number `index` as, or -1. They are the same but where an optional
+ * tensor that was left out would have been returned: then the names tell.
  */
 static int run_output_of(const struct call_run *run, int index)
 {
@@ -293,7 +293,8 @@ static bool run_check_overlap(struct call_run *run)
         if (written->role == IR_INPUT || written->role == IR_TEMPORARY || run->owned[i])
             continue;
         if (overlap_within(run->tensors[i])) {
-            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name, written->name);
+            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
+                           written->name);
             return false;
         }
         for (int k = 0; k < kernel->buffers.count; k++) {
@@ -472,8 +473,8 @@ static akg_status call_finish(struct call_messages *messages, akg_status status,
     return status;
 }
 
-static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
-                           const akg_call_options *options, akg_tensor **outputs)
+static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *arguments,
+                           size_t argument_count, const akg_call_options *options, akg_tensor **outputs)
 {
     return kernel && (outputs || akg_kernel_output_count(kernel) == 0) &&
            (!options || jit_backend_is_valid(options->backend)) &&

@@ -52,9 +52,11 @@ static bool call_argument_is_there(const akg_argument *argument)
     case AKG_ARGUMENT_STRING:
         return argument->as.string != NULL;
     case AKG_ARGUMENT_INTS:
-        return argument->as.ints.count <= CALL_MAX_ITEMS && (argument->as.ints.items || !argument->as.ints.count);
+        return argument->as.ints.count <= CALL_MAX_ITEMS &&
+               (argument->as.ints.items || !argument->as.ints.count);
     case AKG_ARGUMENT_TENSORS:
-        if (argument->as.tensors.count > CALL_MAX_ITEMS || (!argument->as.tensors.items && argument->as.tensors.count))
+        if (argument->as.tensors.count > CALL_MAX_ITEMS ||
+            (!argument->as.tensors.items && argument->as.tensors.count))
             return false;
         for (size_t i = 0; i < argument->as.tensors.count; i++)
             if (!argument->as.tensors.items[i])
@@ -96,8 +98,7 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
     case AKG_ARGUMENT_NONE:
         return general->kind == DSL_TENSOR && row->initial;
     case AKG_ARGUMENT_TENSOR:
-        return general->kind == DSL_TENSOR ||
-               (attribute && akg_tensor_rank(argument->as.tensor) == 0);
+        return general->kind == DSL_TENSOR || (attribute && akg_tensor_rank(argument->as.tensor) == 0);
     case AKG_ARGUMENT_TENSORS:
         return general->kind == DSL_TENSORS;
     case AKG_ARGUMENT_INT:
@@ -270,7 +271,8 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
     return key_bytes(binding, head, 2);
 }
 
-/* Eight bytes at a time: every call pays for it. Of the key itself nothing is left out where it is compared. */
+/* Eight bytes at a time: every call pays for it. Of the key itself nothing is left out where it is compared.
+ */
 static uint64_t key_hash(const unsigned char *key, size_t length)
 {
     uint64_t hash = length, word;

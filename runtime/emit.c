@@ -126,9 +126,10 @@ static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel
     akg_status status = AKG_ERROR_MEMORY;
 
     if (call_begin(&binding, kernel))
-        status = call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
-                     ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
-                     : AKG_ERROR_CALL;
+        status =
+            call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
+                ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
+                : AKG_ERROR_CALL;
     call_end(&binding);
     return status == AKG_OK ? emit_kernel(emission, instance->kernel) : status;
 }
@@ -231,10 +232,8 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
                     const akg_argument *arguments, size_t argument_count, char **text,
                     akg_diagnostics **diagnostics)
 {
-    struct emission emission = {.stage = stage,
-                                .kernel_name = kernel_name,
-                                .arguments = arguments,
-                                .argument_count = argument_count};
+    struct emission emission = {
+        .stage = stage, .kernel_name = kernel_name, .arguments = arguments, .argument_count = argument_count};
     akg_diagnostics *compiled = NULL;
     akg_status status;
 

@@ -6,8 +6,8 @@
  *
  *     c0 * x0 + c1 * x1 + ... = target     0 <= xk <= most_k     c0 > c1 > ...
  *
- * and is searched from the largest coefficient on, each variable within what the others can make up for. For views
- * of arrays every stride exceeds what the smaller ones reach, so that hardly anything is left to try.
+ * and is searched from the largest coefficient on, each variable within what the others can make up for. For
+ * views of arrays every stride exceeds what the smaller ones reach, so that hardly anything is left to try.
  * Assumes tensors whose extents were checked when they were made: no sum here overflows 64 bits.
  */
 #include "overlap.h"
@@ -81,7 +81,8 @@ static void find_ends(const akg_tensor *tensor, uintptr_t *first, uintptr_t *las
         *last = *first + (uintptr_t)(tensor->element_count * size - 1);
         return;
     }
-    tensor_extent(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor_strides(tensor), &lowest, &highest);
+    tensor_extent(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor_strides(tensor), &lowest,
+                  &highest);
     *first = (uintptr_t)tensor->data + (uintptr_t)(lowest * size);
     *last = (uintptr_t)tensor->data + (uintptr_t)((highest + 1) * size - 1);
 }

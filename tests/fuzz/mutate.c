@@ -240,7 +240,7 @@ static void mutate_tokens(struct mutation *m, int kind)
         for (int tries = 0; tries < 100 && !isdigit((unsigned char)m->tokens[place].text[0]); tries++)
             place = mutate_below(m, m->count);
         m->tokens[place] =
-            (struct piece){"10223456789" + mutate_below(m, 10), (size_t)1 + (size_t)mutate_below(m, 2)};
+            (struct piece){&digits[mutate_below(m, 10)], (size_t)1 + (size_t)mutate_below(m, 2)};
         break;
     case 7:
         mutate_remove(m, place, 1 + mutate_below(m, 5));

@@ -362,7 +362,7 @@ static void test_inlining(void)
 
 int main(void)
 {
-    struct rlimit memory = {(rlim_t)2 << 30, (rlim_t)2 << 30};
+    struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
 
     if (SLOWER == 1)
         setrlimit(RLIMIT_AS, &memory);
