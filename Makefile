@@ -77,7 +77,7 @@ all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
 $(B)/settings: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "CC='$(CC)'" "CFLAGS='$(flags)'" "LINK_FLAGS='$(link_flags)'" "LIBS='$(LIBS)'" \
-	    "LIBTCC='$(LIBTCC)'" "VERSION='$(version)'" >$@.new
+	    "ISL='$(ISL)'" "LIBTCC='$(LIBTCC)'" "VERSION='$(version)'" >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(B)/%.o: %.c $(B)/settings
@@ -175,6 +175,10 @@ $(B)/tests/replay: $(B)/tests/fuzz/replay.o $(fuzz_objects)
 $(B)/fuzz_%: tests/fuzz/entry.c $(fuzz_objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(flags) -DTARGET=target_$* -fsanitize=fuzzer $^ $(LIBS) -o $@
+
+# Compares with isl where configure found it, and says that it does not elsewhere.
+$(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
+$(B)/tests/test_dependence_isl: private LIBS += $(ISL)
 
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)

@@ -59,7 +59,7 @@ static akg_tensor *inputs_view(akg_dtype dtype, int rank, const int64_t *shape)
 }
 
 static akg_tensor *inputs_tensor(akg_dtype dtype, int rank, const int64_t *shape, bool view,
-                                    struct random *random)
+                                 struct random *random)
 {
     akg_tensor *tensor = NULL;
 

@@ -213,6 +213,7 @@ static int mutate_sort(const struct piece *token)
 
 static void mutate_tokens(struct mutation *m, int kind)
 {
+    static const char digits[] = "10223456789";
     int place = mutate_place(m), other = mutate_place(m);
     struct piece word = mutate_word(m), held = m->tokens[place];
 

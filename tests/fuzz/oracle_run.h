@@ -11,7 +11,7 @@
 struct oracle_run {
     const struct jit_instance *instance;
     struct inputs arguments; /* its own copy: inputs written in place change */
-    akg_tensor **tensors;       /* per buffer */
+    akg_tensor **tensors;    /* per buffer */
     bool *owned;
     void **data;
     const int64_t **strides;

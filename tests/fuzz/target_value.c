@@ -15,7 +15,7 @@ static bool value_is_small(const char *text)
 
     for (; *text; text++) {
         digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
-        if (digits > 3 || *text == 'e' || *text == 'x')
+        if (digits > 3 || strchr("eExX", *text))
             return false;
     }
     return true;
