@@ -119,6 +119,7 @@ static enum ir_check settle_index(struct context *context, struct bounds_request
     int above_count, below_count;
     bool assumed = false;
 
+    request->extent = extent;
     request->upper = true; /* index - extent + 1 <= 0 */
     if (!linear_add(&request->form, index, -1, extent) || !linear_shift(&request->form, &request->form, 1) ||
         !settle_side(context, request, above, &above_count, &assumed))
@@ -199,8 +200,8 @@ static void visit_division(struct context *context, struct ir_expr *operation)
 
 /* ---- the end of a walk --------------------------------------------------- */
 
-/* A row that the others imply is left out. Rows are taken out one by one, so two that imply each other keep
- * one. */
+/* A row that the others imply is left out: what it forbids is put to them, so that it may be what makes their
+ * guards hold. Rows are taken out one by one, so two that imply each other keep one. */
 static void drop_implied(struct context *context)
 {
     struct bounds *bounds = context->client;
@@ -208,16 +209,18 @@ static void drop_implied(struct context *context)
 
     for (int k = 0; k < bounds->rows.count && bounds->rows.count <= ROWS_COMPARED; k++) {
         struct bounds_row *row = &bounds->rows.items[k];
-        struct linear always;
+        struct linear always, forbidden;
         int facts = prover->facts.count;
 
-        if (row->rule < 0 || bounds_has_division(context, &row->form))
-            continue;
+        if (row->rule < 0 || linear_divides(&context->space, &row->extreme.form))
+            continue; /* a division by zero is found where it is tested */
         linear_constant(&always, 0);
         struct linear form = prover->rules.items[row->rule].form;
         prover_change_rule(prover, row->rule, &always);
         for (int g = 0; g < row->extreme.guard_count; g++)
             prover_add(prover, &row->extreme.guards[g], false);
+        if (linear_scale(&forbidden, &form, -1) && linear_shift(&forbidden, &forbidden, -1))
+            prover_add(prover, &forbidden, false);
         row->dropped = prover_prove(prover, &form);
         if (!row->dropped)
             prover_change_rule(prover, row->rule, &form);

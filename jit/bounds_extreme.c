@@ -1,232 +1,14 @@
 /*
- * bounds_extreme.c: the largest value of an index in a whole call, as an expression over dims and attributes.
+ * bounds_extreme.c: the largest value of an index in a whole call, as an expression over dims and attributes,
+ * and when it is taken.
  *
- * The loops around the access are left one by one, innermost first: a form that grows with the loop's atom is
- * largest at its last value, one that falls at its first. Both are values the loop really takes, provided it
- * runs at all; so the result is exact as long as each loop runs whenever those around it do, which is proved,
- * or (for bounds that do not depend on other loops) becomes a guard.
+ * Consumes what bounds_domain.c says of the calls in which an index is outside: a conjunction of guards (the
+ * access is executed at all) and of goals (it is outside). Simplifies both by what is known of every call,
+ * and writes them as expressions.
  */
 #include "bounds.h"
 
-/* ---- directions ---------------------------------------------------------- */
-
-enum direction { CONSTANT = 0, RISING = 1, FALLING = 2, UNKNOWN = 3 }; /* bits */
-
-static enum direction turned(enum direction direction, int sign)
-{
-    if (direction == CONSTANT || direction == UNKNOWN || sign > 0)
-        return direction;
-    if (sign == 0)
-        return UNKNOWN;
-    return direction == RISING ? FALLING : RISING;
-}
-
-static enum direction form_direction(struct context *context, const struct linear *form, int atom);
-
-static enum direction atom_direction(struct context *context, int number, int wanted)
-{
-    struct linear_atom atom = *linear_atom_at(&context->space, number);
-    enum direction direction = CONSTANT;
-
-    if (atom.kind == LINEAR_MIN || atom.kind == LINEAR_MAX)
-        return form_direction(context, &atom.children[0], wanted) |
-               form_direction(context, &atom.children[1], wanted);
-    if (atom.kind == LINEAR_QUOTIENT && !linear_mentions(&context->space, &atom.children[1], wanted))
-        return turned(form_direction(context, &atom.children[0], wanted),
-                      prover_sign(&context->prover, &atom.children[1]));
-    for (int c = 0; atom.kind != LINEAR_LOOP && c < atom.child_count; c++)
-        if (linear_mentions(&context->space, &atom.children[c], wanted))
-            direction = UNKNOWN;
-    return direction;
-}
-
-/* The part of the form in which the atom is hidden inside other atoms. */
-static enum direction hidden_direction(struct context *context, const struct linear *form, int atom)
-{
-    enum direction direction = CONSTANT;
-
-    for (int k = 0; k < form->count; k++) {
-        struct linear_term term = form->terms[k];
-        struct linear_monomial monomial = context->space.monomials.items[term.monomial];
-        for (int a = 0; a < monomial.degree; a++) {
-            struct linear others = {1, 0, {term}};
-            if (monomial.atoms[a] == atom)
-                continue;
-            enum direction inner = atom_direction(context, monomial.atoms[a], atom);
-            if (inner == CONSTANT)
-                continue;
-            others.terms[0].monomial =
-                linear_monomial_without(&context->space, term.monomial, monomial.atoms[a]);
-            if (others.terms[0].monomial < 0)
-                linear_constant(&others, term.coefficient);
-            if (linear_mentions(&context->space, &others, atom))
-                return UNKNOWN;
-            direction |= turned(inner, prover_sign(&context->prover, &others));
-        }
-    }
-    return direction;
-}
-
-/* Splits into coefficient * atom + rest where the atom may still hide in the rest; false when it is not
- * linear. */
-static bool split_visible(struct context *context, const struct linear *form, int atom,
-                          struct linear *coefficient)
-{
-    linear_constant(coefficient, 0);
-    for (int k = 0; k < form->count; k++) {
-        struct linear term = {1, 0, {form->terms[k]}};
-        int monomial = linear_monomial_without(&context->space, form->terms[k].monomial, atom);
-        if (monomial == -1)
-            continue;
-        if (monomial == -2)
-            linear_constant(&term, form->terms[k].coefficient);
-        else
-            term.terms[0].monomial = monomial;
-        if (!linear_add(coefficient, coefficient, 1, &term))
-            return false;
-    }
-    return !linear_mentions(&context->space, coefficient, atom);
-}
-
-static enum direction form_direction(struct context *context, const struct linear *form, int atom)
-{
-    struct linear coefficient;
-    enum direction direction = hidden_direction(context, form, atom);
-
-    if (direction == UNKNOWN || !split_visible(context, form, atom, &coefficient))
-        return UNKNOWN;
-    if (coefficient.count || coefficient.constant)
-        direction |= turned(RISING, prover_sign(&context->prover, &coefficient));
-    return direction;
-}
-
-/* ---- leaving loops ------------------------------------------------------- */
-
-struct replacement {
-    int atom;
-    const struct linear *by;
-};
-
-static bool replace_atom(void *context, int atom, struct linear *out)
-{
-    const struct replacement *replacement = context;
-
-    if (atom != replacement->atom)
-        return false;
-    *out = *replacement->by;
-    return true;
-}
-
-static bool substitute(struct context *context, struct linear *form, int atom, const struct linear *by)
-{
-    struct replacement replacement = {atom, by};
-    return linear_map(&context->space, form, replace_atom, &replacement, form);
-}
-
-struct search {
-    struct linear forms[BOUNDS_EXTREMES];
-    int count;
-    struct bounds_extreme common; /* guards so far */
-};
-
-/* Moves each form to the end of the loop where it is largest. A coefficient over dims and attributes whose
- * sign is not known makes two forms of one: a linear function is largest at one of the ends. */
-static bool leave_range(struct context *context, const struct context_loop *loop, struct search *search)
-{
-    int count = search->count;
-
-    for (int k = 0; k < count; k++) {
-        struct linear *form = &search->forms[k];
-        struct linear coefficient;
-        if (!linear_mentions(&context->space, form, loop->atom))
-            continue;
-        enum direction direction = form_direction(context, form, loop->atom);
-        if (direction == UNKNOWN) {
-            if (search->count == BOUNDS_EXTREMES || hidden_direction(context, form, loop->atom) != CONSTANT ||
-                !split_visible(context, form, loop->atom, &coefficient) ||
-                !linear_is_parameter(&context->space, &coefficient))
-                return false;
-            search->forms[search->count] = *form;
-            if (!substitute(context, &search->forms[search->count++], loop->atom, &loop->first))
-                return false;
-            direction = RISING;
-        }
-        if (!substitute(context, form, loop->atom, direction == RISING ? &loop->last : &loop->first))
-            return false;
-    }
-    return true;
-}
-
-static bool add_guard(struct search *search, const struct linear *guard)
-{
-    struct bounds_extreme *common = &search->common;
-
-    for (int k = 0; k < common->guard_count; k++)
-        if (linear_equal(&common->guards[k], guard))
-            return true;
-    if (common->guard_count == BOUNDS_GUARDS)
-        return false;
-    common->guards[common->guard_count++] = *guard;
-    return true;
-}
-
-/* The loop runs whenever those around it do, or a guard says so. */
-static bool ensure_runs(struct context *context, const struct context_loop *loop, struct search *search)
-{
-    struct linear trips;
-    int facts = context->prover.facts.count;
-    bool down = loop->stmt->step < 0;
-
-    if (!linear_add(&trips, down ? &loop->low : &loop->high, -1, down ? &loop->high : &loop->low) ||
-        !linear_shift(&trips, &trips, -1))
-        return false;
-    context->prover.facts.count = loop->facts;
-    bool proved = prover_prove(&context->prover, &trips) && !context->prover.assumed;
-    context->prover.facts.count = facts;
-    return proved || (linear_is_parameter(&context->space, &trips) && add_guard(search, &trips));
-}
-
-/* Conditions from `from` on, innermost first. */
-static bool leave_conditions(struct context *context, int from, int to, struct search *search)
-{
-    struct bounds_extreme *common = &search->common;
-
-    for (int k = to - 1; k >= from; k--) {
-        const struct context_condition *condition = &context->conditions.items[k];
-        struct ir_expr *expr = context_parameter_expr(context, condition->expr);
-        struct context_facts facts;
-
-        if (!expr || common->condition_count == BOUNDS_GUARDS)
-            return false;
-        if (!condition->truth)
-            expr = ir_operation(context->kernel, OP_NOT, expr, NULL, NULL);
-        context_condition_facts(context, condition->expr, condition->truth, &facts);
-        bool in_guards = facts.exact;
-        for (int f = 0; f < facts.count && in_guards; f++)
-            in_guards =
-                linear_is_parameter(&context->space, &facts.items[f]) && add_guard(search, &facts.items[f]);
-        if (!in_guards) {
-            common->conditions[common->condition_count++] = expr;
-            common->guards_are_all = false;
-        }
-    }
-    return true;
-}
-
-static bool leave_all(struct context *context, struct search *search)
-{
-    int conditions = context->conditions.count;
-
-    for (int k = context->loops.count - 1; k >= 0; k--) {
-        struct context_loop loop = context->loops.items[k];
-        if (loop.atom < 0 || loop.leaves || loop.skipped ||
-            !leave_conditions(context, loop.conditions, conditions, search) ||
-            !leave_range(context, &loop, search) || !ensure_runs(context, &loop, search))
-            return false;
-        conditions = loop.conditions;
-    }
-    return leave_conditions(context, 0, conditions, search);
-}
+#include <string.h>
 
 /* ---- guards that say nothing --------------------------------------------- */
 
@@ -248,6 +30,24 @@ static bool is_idle(struct context *context, const struct bounds_extreme *extrem
     return idle;
 }
 
+/* The other guards say it too. */
+static bool is_implied(struct context *context, const struct bounds_extreme *extreme, int guard)
+{
+    struct prover *prover = &context->prover;
+    int facts = prover->facts.count;
+
+    if (extreme->guard_count < 2)
+        return false;
+    prover->first_fact = facts;
+    for (int k = 0; k < extreme->guard_count; k++)
+        if (k != guard)
+            prover_add(prover, &extreme->guards[k], false);
+    bool implied = prover_prove(prover, &extreme->guards[guard]) && !prover->assumed;
+    prover->first_fact = 0;
+    prover->facts.count = facts;
+    return implied;
+}
+
 /* What is already known of the call rules it out. */
 static bool is_harmless(struct context *context, const struct bounds_extreme *extreme)
 {
@@ -265,32 +65,16 @@ static bool is_harmless(struct context *context, const struct bounds_extreme *ex
     return harmless;
 }
 
-bool bounds_has_division(const struct context *context, const struct linear *form)
-{
-    for (int k = 0; k < form->count; k++) {
-        const struct linear_monomial *monomial = &context->space.monomials.items[form->terms[k].monomial];
-        for (int a = 0; a < monomial->degree; a++) {
-            const struct linear_atom *atom = linear_atom_at(&context->space, monomial->atoms[a]);
-            if ((atom->kind == LINEAR_QUOTIENT || atom->kind == LINEAR_REMAINDER) && atom->children[1].count)
-                return true;
-            for (int c = 0; c < atom->child_count; c++)
-                if (bounds_has_division(context, &atom->children[c]))
-                    return true;
-        }
-    }
-    return false;
-}
-
+/* A division by an attribute may be what a guard protects. */
 static void drop_idle_guards(struct context *context, struct bounds_extreme *extreme)
 {
-    /* a division by an attribute may be what a guard protects */
-    if (bounds_has_division(context, &extreme->form))
+    if (linear_divides(&context->space, &extreme->form))
         return;
     for (int k = 0; k < extreme->guard_count; k++)
-        if (bounds_has_division(context, &extreme->guards[k]))
+        if (linear_divides(&context->space, &extreme->guards[k]))
             return;
     for (int k = extreme->guard_count - 1; k >= 0; k--)
-        if (is_idle(context, extreme, k)) {
+        if (is_implied(context, extreme, k) || is_idle(context, extreme, k)) {
             extreme->guard_count--;
             for (int later = k; later < extreme->guard_count; later++)
                 extreme->guards[later] = extreme->guards[later + 1];
@@ -332,21 +116,69 @@ static void simplify(struct context *context, struct bounds_extreme *extreme)
     prover->facts.count = facts;
 }
 
+/* ---- from domains to extremes --------------------------------------------- */
+
+/* The index is outside when all goals are met, so the least of them counts. It is taken of what is compared
+ * with the extent, or with 0. */
+static bool merge_goal(struct context *context, const struct bounds_request *request,
+                       struct bounds_extreme *extreme, const struct linear *goal, bool first)
+{
+    struct linear form, so_far, zero;
+    const struct linear *origin = request->upper ? request->extent : &zero;
+
+    linear_constant(&zero, 0);
+    if (!linear_shift(&form, goal, 1))
+        return false;
+    if (!first && (!linear_add(&form, &form, 1, origin) || !linear_add(&so_far, &extreme->form, 1, origin) ||
+                   !linear_combine(&context->space, LINEAR_MIN, &form, &so_far, &form) ||
+                   !linear_add(&form, &form, -1, origin)))
+        return false;
+    extreme->form = form;
+    return true;
+}
+
+static bool find_extreme(struct context *context, const struct bounds_request *request,
+                         const struct bounds_domain *domain, struct bounds_extreme *extreme)
+{
+    struct linear negated;
+    bool first = true;
+
+    for (int k = 0; k < domain->count; k++) {
+        const struct bounds_constraint *constraint = &domain->items[k];
+        if (!linear_is_parameter(&context->space, &constraint->form))
+            return false;
+        if (constraint->goal) {
+            if (!merge_goal(context, request, extreme, &constraint->form, first))
+                return false;
+            first = false;
+        } else if (extreme->guard_count == BOUNDS_GUARDS) {
+            return false;
+        } else {
+            extreme->guards[extreme->guard_count++] = constraint->form;
+        }
+    }
+    if (first) /* the goal holds whatever the call */
+        linear_constant(&extreme->form, 1);
+    return linear_scale(&negated, &extreme->form, -1);
+}
+
 bool bounds_find_extremes(struct context *context, const struct bounds_request *request,
                           struct bounds_extreme *extremes, int *count)
 {
-    struct search search = {.forms = {request->form}, .count = 1, .common = {.guards_are_all = true}};
-    struct linear negated;
+    struct bounds_projection all;
+    struct linear goal;
 
     *count = 0;
-    if (!leave_all(context, &search))
+    if (!linear_shift(&goal, &request->form, -1) || !bounds_project(context, &goal, &all))
         return false;
-    search.common.upper = request->upper;
-    for (int k = 0; k < search.count; k++) {
-        struct bounds_extreme extreme = search.common;
-        extreme.form = search.forms[k];
-        if (!linear_is_parameter(&context->space, &extreme.form) ||
-            !linear_scale(&negated, &extreme.form, -1))
+    for (int k = 0; k < all.count; k++) {
+        struct bounds_extreme extreme = {.upper = request->upper,
+                                         .condition_count = all.condition_count,
+                                         .guards_are_all = !all.condition_count};
+        if (all.domains[k].empty)
+            continue;
+        memcpy(extreme.conditions, all.conditions, sizeof extreme.conditions);
+        if (!find_extreme(context, request, &all.domains[k], &extreme))
             return false;
         if (is_harmless(context, &extreme))
             continue;

@@ -334,7 +334,8 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
     }
     context->prover.facts.count = within ? loop->inner_facts : loop->facts;
     known = box_is_outside(&context->space, bounds, rank, loop->first_atom, keep);
-    if (known && axis >= 0)
+    if (known && axis >= 0 && !linear_divides(&context->space, &box->bounds[axis]) &&
+        !linear_divides(&context->space, &box->bounds[rank + axis])) /* these have a value only if it runs */
         known = empty_together(boxes, from, to, &bounds[axis], &bounds[rank + axis]);
     else if (known)
         known = linear_add(&trips, to, -1, from) && prover_prove(&context->prover, &trips);

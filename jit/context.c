@@ -5,13 +5,15 @@
 
 /* ---- facts --------------------------------------------------------------- */
 
-static void assume(struct context *context, const struct ir_expr *expr, bool truth, bool assumed)
+/* Whether the facts say as much as the condition. */
+static bool assume(struct context *context, const struct ir_expr *expr, bool truth)
 {
     struct context_facts facts;
 
     context_condition_facts(context, expr, truth, &facts);
     for (int k = 0; k < facts.count; k++)
-        prover_add(&context->prover, &facts.items[k], assumed);
+        prover_add(&context->prover, &facts.items[k], false);
+    return facts.exact;
 }
 
 /* Enters the condition; facts.count before it comes back. */
@@ -20,8 +22,9 @@ static int condition_push(struct context *context, struct ir_expr *expr, bool tr
     int before = context->prover.facts.count;
 
     context->place++;
-    assume(context, expr, truth, false);
-    list_push(context->arena, &context->conditions, ((struct context_condition){expr, truth}));
+    bool exact = assume(context, expr, truth);
+    struct context_condition condition = {expr, truth, before, context->prover.facts.count - before, exact};
+    list_push(context->arena, &context->conditions, condition);
     return before;
 }
 
@@ -30,6 +33,18 @@ static void condition_pop(struct context *context, int facts)
     context->place++;
     context->conditions.count--;
     context->prover.facts.count = facts;
+}
+
+/* Of the innermost loop. */
+static bool is_unclear(const struct context *context)
+{
+    return context->loops.count && context->loops.items[context->loops.count - 1].unclear;
+}
+
+static void set_unclear(struct context *context, bool unclear)
+{
+    if (context->loops.count)
+        context->loops.items[context->loops.count - 1].unclear = unclear;
 }
 
 static void assume_precondition(struct context *context, const struct ir_precondition *precondition)
@@ -182,7 +197,7 @@ static void run_body(struct context *context, struct ir_stmt *stmt, struct conte
         context->visitor->loop(context, stmt, CONTEXT_BEGIN);
     if (stmt->kind == IR_WHILE) { /* what it reads is read in every iteration */
         visit_expr(context, stmt->value);
-        assume(context, stmt->value, true, false);
+        assume(context, stmt->value, true);
     }
     walk_block(context, stmt->body);
     context->stmt = stmt;
@@ -217,7 +232,7 @@ static void walk_loop(struct context *context, struct ir_stmt *stmt)
     context->prover.facts.count = loop.facts;
     context_updates_leave(context, &updates, &loop);
     if (stmt->kind == IR_WHILE && !loop.leaves)
-        assume(context, stmt->value, false, false);
+        assume(context, stmt->value, false);
 }
 
 /* ---- branches ------------------------------------------------------------ */
@@ -239,11 +254,22 @@ static void branch_event(struct context *context, struct ir_stmt *stmt, enum con
         context->visitor->branch(context, stmt, event);
 }
 
+/* What follows in the block is executed on one side only: the condition, which is still there or is put back,
+ * stays until the end of the block. */
+static void keep_condition(struct context *context)
+{
+    const struct context_condition *condition = &context->conditions.items[context->conditions.count - 1];
+
+    context->place++;
+    context->prover.facts.count = condition->first_fact + condition->fact_count;
+}
+
 static void walk_if(struct context *context, struct ir_stmt *stmt)
 {
     struct context_updates updates = {0};
     bool then_leaves = context_always_jumps(stmt->body),
          otherwise_leaves = context_always_jumps(stmt->otherwise);
+    bool unclear = is_unclear(context), then_unclear, otherwise_unclear;
 
     visit_expr(context, stmt->value);
     context_updates_find(context, stmt->body, &updates);
@@ -251,16 +277,25 @@ static void walk_if(struct context *context, struct ir_stmt *stmt)
     int facts = condition_push(context, stmt->value, true);
     branch_event(context, stmt, CONTEXT_THEN);
     walk_block(context, stmt->body);
+    then_unclear = is_unclear(context);
     condition_pop(context, facts);
     context_updates_swap(context, &updates);
     condition_push(context, stmt->value, false);
+    set_unclear(context, unclear);
     branch_event(context, stmt, CONTEXT_ELSE);
     walk_block(context, stmt->otherwise);
-    condition_pop(context, facts);
-    if (then_leaves && !otherwise_leaves) /* what follows in the block is the other side */
-        assume(context, stmt->value, false, false);
-    else if (otherwise_leaves && !then_leaves)
-        assume(context, stmt->value, true, false);
+    otherwise_unclear = is_unclear(context);
+    if (then_leaves && !otherwise_leaves) {
+        keep_condition(context);
+        set_unclear(context, otherwise_unclear);
+    } else {
+        condition_pop(context, facts);
+        set_unclear(context, then_unclear || (otherwise_unclear && !otherwise_leaves));
+    }
+    if (otherwise_leaves && !then_leaves) {
+        context_updates_rewind(context, &updates);
+        condition_push(context, stmt->value, true);
+    }
     branch_event(context, stmt, CONTEXT_JOIN);
     context_updates_join(context, &updates, then_leaves, otherwise_leaves);
 }
@@ -308,21 +343,29 @@ static void walk_stmt(struct context *context, struct ir_stmt *stmt)
         break;
     case IR_ASSERT:
         visit_expr(context, stmt->value);
-        assume(context, stmt->value, true, false);
+        assume(context, stmt->value, true);
         break;
     case IR_BREAK:
     case IR_CONTINUE:
         context->place++;
         if (context->loops.count)
             context->loops.items[context->loops.count - 1].skipped = true;
+        set_unclear(context, true);
         break;
     }
 }
 
 static void walk_block(struct context *context, struct ir_stmt *block)
 {
+    int conditions = context->conditions.count;
+
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
         walk_stmt(context, stmt);
+    if (context->conditions.count >
+        conditions) { /* they do not hold after the block, which may have been left */
+        context->conditions.count = conditions;
+        set_unclear(context, true);
+    }
 }
 
 /* ---- the walk ------------------------------------------------------------ */
@@ -342,9 +385,6 @@ static void walk_kernel(struct context *context)
 
     linear_space_init(&context->space, context->arena);
     prover_init(&context->prover, &context->space);
-    context->stable_inputs = true;
-    for (int k = 0; k < kernel->buffers.count; k++)
-        context->stable_inputs &= kernel->buffers.items[k]->role != IR_INOUT;
     context->assigns = assigns_integers(kernel->body);
     for (int k = 0; k < kernel->preconditions.count; k++)
         assume_precondition(context, &kernel->preconditions.items[k]);

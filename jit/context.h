@@ -48,11 +48,14 @@ struct context_loop {
     int first_atom;  /* atoms with at least this number were made inside */
     bool leaves;     /* holds a break of its own */
     bool skipped;    /* a continue of its own has been passed: what follows may not be executed */
+    bool unclear;    /* and the conditions do not say when */
 };
 
 struct context_condition {
     struct ir_expr *expr;
     bool truth;
+    int first_fact, fact_count; /* what it says, among the prover's facts */
+    bool exact;                 /* these facts say all of it */
 };
 
 struct context {
@@ -68,7 +71,6 @@ struct context {
     struct ir_stmt *stmt; /* the one that is being executed */
     unsigned place;       /* changes with every loop, condition and jump: the same number, the same scope */
     int base_facts;       /* those of preconditions, at the bottom of the stack */
-    bool stable_inputs;   /* no input is written */
     bool assigns;         /* some integer scalar is assigned again */
 };
 

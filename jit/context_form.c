@@ -84,7 +84,8 @@ static bool load_form(struct context *context, const struct ir_expr *expr, struc
     const struct ir_access *access = &expr->access;
     int64_t low, high;
 
-    if (!context->stable_inputs || access->buffer->role != IR_INPUT || access->buffer->rank > RANK)
+    if (access->buffer->role != IR_INPUT ||
+        access->buffer->rank > RANK) /* what is written shares no memory with it */
         return false;
     for (int k = 0; k < access->buffer->rank; k++)
         form_of(context, access->indices[k], &indices[k], depth + 1);
@@ -100,14 +101,21 @@ static bool cast_form(struct context *context, const struct ir_expr *expr, struc
 {
     const struct ir_expr *value = expr->operands[0];
     int64_t low, high, from_low, from_high;
+    struct linear whole;
 
     if (!is_plain(value->dtype) || expr->dtype == AKG_BOOL)
         return false;
     dtype_range(value->dtype, &from_low, &from_high);
     dtype_range(expr->dtype, &low, &high);
-    if (from_low < low || from_high > high)
-        return false;
-    form_of(context, value, out, depth + 1);
+    if (from_low >= low && from_high <= high) {
+        form_of(context, value, out, depth + 1);
+        return true;
+    }
+    /* What is cut off only makes a natural number smaller: idx[i] < int32(N) bounds idx[i] by N. */
+    value_of(context, value, &whole, depth + 1);
+    context_opaque(context, expr->dtype, out);
+    if (linear_is_natural(&context->space, &whole) && linear_add(&whole, &whole, -1, out))
+        prover_add(&context->prover, &whole, false);
     return true;
 }
 
@@ -301,15 +309,16 @@ static enum operation negated(enum operation comparison)
     }
 }
 
-/* a != b is a fact when it is known on which side a lies. */
+/* a != b is a fact when it is known on which side a lies: together with that, all of it. */
 static void facts_unequal(struct context *context, const struct linear *a, const struct linear *b,
                           struct context_facts *facts)
 {
-    facts->exact = false;
     if (prover_less(&context->prover, a, 0, b))
         fact_less(facts, a, 1, b);
     else if (prover_less(&context->prover, b, 0, a))
         fact_less(facts, b, 1, a);
+    else
+        facts->exact = false;
 }
 
 static void comparison_facts(struct context *context, const struct ir_expr *expr, bool truth,
@@ -348,13 +357,12 @@ static void comparison_facts(struct context *context, const struct ir_expr *expr
 }
 
 /* Whether the expression gives the same value wherever it is evaluated in its scope. */
-static bool is_stable(struct ir_expr *expr, void *context_pointer)
+static bool is_stable(struct ir_expr *expr, void *unused)
 {
-    const struct context *context = context_pointer;
-
+    (void)unused;
     if (expr->kind == IR_SYMBOL)
         return expr->symbol->kind != IR_SYMBOL_VARIABLE;
-    return expr->kind != IR_LOAD || (context->stable_inputs && expr->access.buffer->role == IR_INPUT);
+    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
 }
 
 static void collect_facts(struct context *context, const struct ir_expr *expr, bool truth,
@@ -363,10 +371,14 @@ static void collect_facts(struct context *context, const struct ir_expr *expr, b
     if (depth > FORM_DEPTH || ++facts->visited > VISITS) {
         facts->exact = false;
     } else if (expr->kind == IR_INTEGER) {
-        if ((expr->integer != 0) != truth && facts->count < CONTEXT_FACTS)
+        if ((expr->integer != 0) == truth)
+            return;
+        if (facts->count < CONTEXT_FACTS)
             linear_constant(&facts->items[facts->count++], -1);
+        else
+            facts->exact = false;
     } else if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
-               ir_expr_walk(expr->symbol->value, is_stable, context)) {
+               ir_expr_walk(expr->symbol->value, is_stable, NULL)) {
         collect_facts(context, expr->symbol->value, truth, facts, depth + 1);
     } else if (expr->kind != IR_OPERATION) {
         facts->exact = false;

@@ -40,6 +40,8 @@ void context_updates_leave(struct context *context, struct context_updates *upda
                            const struct context_loop *loop);
 /* Between the sides of a branch, and after both. */
 void context_updates_swap(struct context *context, struct context_updates *updates);
+/* Before the join: back to what they were when the condition was computed. */
+void context_updates_rewind(struct context *context, const struct context_updates *updates);
 void context_updates_join(struct context *context, struct context_updates *updates, bool then_leaves,
                           bool otherwise_leaves);
 

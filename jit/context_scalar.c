@@ -160,6 +160,12 @@ void context_updates_swap(struct context *context, struct context_updates *updat
     }
 }
 
+void context_updates_rewind(struct context *context, const struct context_updates *updates)
+{
+    for (int k = 0; k < updates->items.count; k++)
+        context_bind(context, updates->items.items[k].symbol, &updates->items.items[k].before);
+}
+
 void context_updates_join(struct context *context, struct context_updates *updates, bool then_leaves,
                           bool otherwise_leaves)
 {

@@ -20,6 +20,7 @@ enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_STOP };
 struct search {
     struct ir_kernel *kernel;
     const struct ir_stmt *loop;
+    const struct ir_symbol *scalar; /* looked for instead of elements; or NULL */
     LIST(struct ir_symbol *) bound;
     int steps;
     bool inside, found;
@@ -78,7 +79,29 @@ static struct value evaluate(const struct ir_expr *expr)
 static bool same_element(const struct witness_use *a, const struct witness_use *b)
 {
     return a->buffer == b->buffer && a->iteration != b->iteration && (a->store || b->store) &&
-           memcmp(a->index, b->index, sizeof *a->index * (size_t)a->buffer->rank) == 0;
+           (!a->buffer || memcmp(a->index, b->index, sizeof *a->index * (size_t)a->buffer->rank) == 0);
+}
+
+static void note_use(struct search *search, const struct witness_use *here)
+{
+    for (int k = 0; k < search->use_count; k++) {
+        if (same_element(&search->uses[k], here)) {
+            search->result[0] = search->uses[k];
+            search->result[1] = *here;
+            search->found = true;
+            return;
+        }
+    }
+    if (search->use_count < USES)
+        search->uses[search->use_count++] = *here;
+}
+
+static void use_scalar(struct search *search, const struct ir_symbol *symbol, bool store, struct span span)
+{
+    struct witness_use here = {.iteration = search->iteration, .store = store, .span = span};
+
+    if (search->inside && symbol == search->scalar && !search->found)
+        note_use(search, &here);
 }
 
 /* False for an access outside its tensor: such an execution proves nothing. */
@@ -97,16 +120,8 @@ static bool use(struct search *search, const struct ir_access *access, bool stor
         if (index.value.i < 0 || (extent.known && index.value.i >= extent.value.i))
             return false;
     }
-    for (int k = 0; k < search->use_count; k++) {
-        if (same_element(&search->uses[k], &here)) {
-            search->result[0] = search->uses[k];
-            search->result[1] = here;
-            search->found = true;
-            return true;
-        }
-    }
-    if (search->use_count < USES)
-        search->uses[search->use_count++] = here;
+    if (!search->scalar)
+        note_use(search, &here);
     return true;
 }
 
@@ -118,6 +133,8 @@ static bool use_loads(struct search *search, const struct ir_expr *expr, struct 
                 return false;
         return use(search, &expr->access, false, expr->span.line ? expr->span : span);
     }
+    if (expr->kind == IR_SYMBOL)
+        use_scalar(search, expr->symbol, false, span);
     if (expr->kind != IR_OPERATION)
         return true;
     if (!use_loads(search, expr->operands[0], span))
@@ -154,8 +171,10 @@ static bool jumps(const struct ir_stmt *block)
 static void forget(struct search *search, struct ir_stmt *block)
 {
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_ASSIGN)
+        if (stmt->kind == IR_ASSIGN) {
             set(search, stmt->symbol, (struct value){false, {0}});
+            use_scalar(search, stmt->symbol, true, stmt->span);
+        }
         forget(search, stmt->body);
         forget(search, stmt->otherwise);
     }
@@ -167,11 +186,9 @@ static enum flow run_if(struct search *search, struct ir_stmt *stmt)
 
     if (condition.known)
         return run_block(search, condition.value.i ? stmt->body : stmt->otherwise);
-    if (jumps(stmt->body) || jumps(stmt->otherwise))
-        return FLOW_STOP;
     forget(search, stmt->body);
     forget(search, stmt->otherwise);
-    return FLOW_NEXT;
+    return jumps(stmt->body) || jumps(stmt->otherwise) ? FLOW_STOP : FLOW_NEXT;
 }
 
 static enum flow run_for(struct search *search, struct ir_stmt *stmt)
@@ -243,9 +260,12 @@ static enum flow run_stmt(struct search *search, struct ir_stmt *stmt)
             if (!use_loads(search, stmt->access.indices[k], stmt->span))
                 return FLOW_STOP;
         return search->inside && !use(search, &stmt->access, true, stmt->span) ? FLOW_STOP : FLOW_NEXT;
+    case IR_ASSIGN:
+        use_scalar(search, stmt->symbol, true, stmt->span);
+        set(search, stmt->symbol, evaluate(stmt->value));
+        return FLOW_NEXT;
     case IR_LET:
     case IR_VARIABLE:
-    case IR_ASSIGN:
         set(search, stmt->symbol, evaluate(stmt->value));
         return FLOW_NEXT;
     case IR_ALLOCATE:
@@ -308,13 +328,15 @@ static bool try_shape(struct search *search, int64_t size, int64_t growth, int64
     return search->found;
 }
 
-bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, struct witness_use uses[2])
+bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
+                  struct witness_use uses[2])
 {
     static const int64_t sizes[] = {3, 4, 8, 2}, attributes[] = {1, 2, 3};
     struct search *search = arena_new(kernel->arena, struct search);
 
     search->kernel = kernel;
     search->loop = loop;
+    search->scalar = scalar;
     search->result = uses;
     for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
         for (int s = 0; s < 8 && !search->found; s++)

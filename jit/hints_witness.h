@@ -9,7 +9,7 @@
 enum { WITNESS_RANK = 8 };
 
 struct witness_use {
-    struct ir_buffer *buffer;
+    struct ir_buffer *buffer; /* NULL: of the scalar that is looked for */
     int64_t index[WITNESS_RANK];
     int64_t iteration; /* value of the loop's variable */
     bool store;
@@ -17,8 +17,10 @@ struct witness_use {
 };
 
 /* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two
- * iterations of one execution of the loop use one element and at least one writes it. Symbols' notes must be
+ * iterations of one execution of the loop use one element, or the scalar when there is one, and at least one
+ * writes it; whether a condition on data lets it write the scalar is left to the data. Symbols' notes must be
  * NULL, and are again. */
-bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, struct witness_use uses[2]);
+bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
+                  struct witness_use uses[2]);
 
 #endif

@@ -477,6 +477,22 @@ bool linear_mentions(const struct linear_space *space, const struct linear *form
     return false;
 }
 
+bool linear_divides(const struct linear_space *space, const struct linear *form)
+{
+    for (int k = 0; k < form->count; k++) {
+        const struct linear_monomial *monomial = &space->monomials.items[form->terms[k].monomial];
+        for (int a = 0; a < monomial->degree; a++) {
+            const struct linear_atom *atom = linear_atom_at(space, monomial->atoms[a]);
+            if ((atom->kind == LINEAR_QUOTIENT || atom->kind == LINEAR_REMAINDER) && atom->children[1].count)
+                return true;
+            for (int c = 0; atom->kind != LINEAR_LOOP && c < atom->child_count; c++)
+                if (linear_divides(space, &atom->children[c]))
+                    return true;
+        }
+    }
+    return false;
+}
+
 bool linear_split(struct linear_space *space, const struct linear *form, int atom, struct linear *coefficient,
                   struct linear *rest)
 {

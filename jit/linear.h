@@ -125,6 +125,9 @@ bool linear_equal(const struct linear *a, const struct linear *b);
 bool linear_is_parameter(const struct linear_space *space, const struct linear *form);
 /* Whether `atom` occurs, be it inside other atoms. */
 bool linear_mentions(const struct linear_space *space, const struct linear *form, int atom);
+/* Whether it has a quotient or remainder of a divisor that is no constant: it has a value only where that is
+ * not 0. */
+bool linear_divides(const struct linear_space *space, const struct linear *form);
 /* form = coefficient * atom + rest, `atom` in neither of the two; false when it is not so. */
 bool linear_split(struct linear_space *space, const struct linear *form, int atom, struct linear *coefficient,
                   struct linear *rest);

@@ -17,6 +17,7 @@ struct row {
 
 #define X1 "input x: float32[N]\n"
 #define Y1 "output y: float32[N]\n"
+#define ZXY "input z: float32[N]\ninput x: float32[M]\noutput y: float32[N]\n"
 #define AB "input a: float32[M, K]\ninput b: float32[K_1, N]\n"
 #define FOR(variable, low, high, body) "for " variable " = " low " to " high " step 1 {\n" body "}\n"
 #define UP(variable, high, body) FOR(variable, "0", high, body)
@@ -132,7 +133,102 @@ static const struct row rows[] = {
     {"an index that varies in both loops", X1 Y1, UP("i", "N", UP("j", "N", "y[i?] = x[(i + j)?]\n")),
      "require bounds (N <= 1) access x axis 0 index ((2 * N) - 2) extent N|x[(i + j)!]", "when|?"},
     {"dependent inner loop", X1 "input z: float32[M]\noutput y: float32[M]\n",
-     UP("i", "M", UP("j", "i", "y[i?] = x[j?]\n")), "x[j?]", "require"},
+     UP("i", "M", UP("j", "i", "y[i?] = x[j?]\n")), "x[j!]|require bounds (M <= (N + 1)) access x", "?|when"},
+
+    /* ---- loops that bound each other, conditions on loop variables ---- */
+    {"LU of a tall matrix", "inout a: float32[N, M]\n",
+     UP("k", "N",
+        FOR("i", "(k + 1)", "N",
+            "a[i?, k?] = (a[i?, k?] / a[k?, k?])\n" FOR(
+                "j", "(k + 1)", "N", "a[i?, j?] = (a[i?, j?] - (a[i?, k?] * a[k?, j?]))\n"))),
+     "a[i, k!] = (a[i, k!] / a[k, k!])|a[i, j!] = (a[i, j!] - (a[i, k!] * a[k, j!]))|"
+     "require bounds (N <= M) when (1 < N) access a axis 1 index (N - 1) extent M",
+     "?|(N - 2)|(M + 1)"},
+    {"LU by conditions", "inout a: float32[N, M]\n",
+     UP("k", "N",
+        UP("i", "N",
+           "if (i > k) {\na[i?, k?] = (a[i?, k?] / a[k?, k?])\n" UP(
+               "j", "N", "if (j > k) {\na[i?, j?] = (a[i?, j?] - (a[i?, k?] * a[k?, j?]))\n}\n") "}\n")),
+     "a[i, j!] = (a[i, j!] - (a[i, k!] * a[k, j!]))|require bounds (N <= M) when (1 < N) access a axis 1",
+     "?|(N - 2)|(M + 1)"},
+    {"LU by an early continue", "inout a: float32[N, M]\n",
+     UP("k", "N", UP("i", "N", "if (i <= k) {\ncontinue\n}\na[i?, k?] = a[k?, k?]\n")),
+     "a[i, k!] = a[k, k!]|require bounds (N <= (M + 1)) access a axis 1 index (N - 2)", "?|when"},
+    {"a continue in a branch", ZXY,
+     UP("i", "N", "if (i > 2) {\nif (i > 4) {\ncontinue\n}\ny[i?] = x[i?]\n}\ny[i?] = x[(i + 1)?]\n"),
+     "x[(i + 1)?]|y[i] = x[i!]|require bounds (min(5, N) <= M) when (3 < N) access x axis 0 index (min(5, N) "
+     "- 1)",
+     "x[i?]"},
+    {"else continue", ZXY,
+     UP("i", "N", "if (i < 3) {\ny[i?] = 0.0:float32\n} else {\ncontinue\n}\ny[i?] = x[i?]\n"),
+     "y[i] = x[i!]|require bounds (min(3, N) <= M) access x", "?|when"},
+    {"a condition that is changed on its side",
+     "input z: float32[N]\ninput x: float32[4]\noutput y: float32[N]\n",
+     "var n: int64 = 0\n" UP("i", "N", "if (n >= 3) {\ncontinue\n} else {\nn = (n + 2)\n}\ny[i?] = x[n?]\n"),
+     "y[i] = x[n?]", "require"},
+    {"Cholesky", "input a: float32[N, M]\noutput l: float32[N, N]\n",
+     UP("j", "N",
+        "var s: float32 = a[j?, j?]\n" UP(
+            "k", "j",
+            "s = (s - (l[j?, k?] * l[j?, k?]))\n") "l[j?, j?] = s\n" FOR("i", "(j + 1)", "N",
+                                                                         "var t: float32 = a[i?, j?]\n" UP(
+                                                                             "m", "j",
+                                                                             "t = (t - (l[i?, m?] * l[j?, "
+                                                                             "m?]))\n") "l[i?, j?] = (t / "
+                                                                                        "l[j?, j?])\n")),
+     "a[j, j!]|a[i, j!]|l[i, m] * l[j, m]|l[i, j] = (t / l[j, j])|require bounds (N <= M) access a axis 1 "
+     "index (N - 1)",
+     "?|when|(N - 2)"},
+    {"forward substitution", "input l: float32[N, M]\ninput b: float32[K]\noutput x: float32[N]\n",
+     UP("i", "N",
+        "var s: float32 = b[i?]\n" UP("j", "i",
+                                      "s = (s - (l[i?, j?] * x[j?]))\n") "x[i?] = (s / l[i?, i?])\n"),
+     "l[i, j!] * x[j]|x[i] = (s / l[i, i!])|require bounds (N <= K) access b|require bounds (N <= M) access "
+     "l axis 1",
+     "?|when|(N - 2)|clear"},
+    {"back substitution", "input u: float32[N, M]\ninput b: float32[N]\noutput x: float32[N]\n",
+     "for i = (N - 1) to -1 step -1 {\nvar s: float32 = b[i?]\n" FOR(
+         "j", "(i + 1)", "N", "s = (s - (u[i?, j?] * x[j?]))\n") "x[i?] = (s / u[i?, i?])\n}\n",
+     "u[i, j!] * x[j]|x[i] = (s / u[i, i!])|require bounds (N <= M) access u axis 1 index (N - 1)",
+     "?|when|clear"},
+    {"back substitution, both ways down",
+     "input u: float32[N, M]\ninput b: float32[K]\noutput x: float32[K]\n",
+     "for i = (N - 1) to -1 step -1 {\nvar s: float32 = b[i?]\nfor j = (N - 1) to i step -1 {\n"
+     "s = (s - (u[i?, j?] * x[j?]))\n}\nx[i?] = (s / u[i?, i?])\n}\n",
+     "u[i, j!] * x[j!]|require bounds (N <= K) access b|require bounds (N <= M) access u axis 1 index (N - "
+     "1)",
+     "?|when"},
+    {"upper triangle", "input b: float32[M]\ninput a: float32[N, K]\noutput y: float32[N, M]\n",
+     UP("i", "N", FOR("j", "i", "M", "y[i?, j?] = a[i?, j?]\n")),
+     "y[i, j] = a[i, j!]|require bounds (M <= K) when (0 < N) access a axis 1 index (M - 1)", "?"},
+    {"upper triangle, transposed", "input b: float32[M]\ninput a: float32[N, K]\noutput y: float32[N, M]\n",
+     UP("i", "N", FOR("j", "i", "M", "y[i?, j?] = a[j?, i?]\n")),
+     "a[j!, i!]|require bounds (M <= N) when (0 < N) access a axis 0|"
+     "require bounds (M <= K) when (0 < N) access a axis 1 index (M - 1)",
+     "?"},
+    {"diagonals", "input a: float32[N, M]\nattribute d: int64\noutput y: float32[N, N]\n",
+     UP("i", "N", FOR("j", "(i + d)", "N", "y[i?, j?] = a[i?, j?]\n")),
+     "a[i, j!]|require bounds (0 <= d) when (0 < N) access|require bounds (N <= M) when", "?"},
+    {"three triangles", ZXY,
+     UP("i", "N", FOR("j", "(i + 1)", "N", FOR("k", "(j + 1)", "N", "y[i?] = x[((k - j) + i)?]\n"))),
+     "x[((k - j) + i)!]|require bounds (N <= (M + 1)) when (2 < N) access x axis 0 index (N - 2)", "?"},
+    {"a shift that is tested", "attribute p: int64\n" ZXY,
+     UP("i", "N", "if ((0 <= (i + p)) and ((i + p) < N)) {\ny[i?] = x[(i + p)?]\n}\n"),
+     "x[(i + p)!]|require bounds (min(N, (N + p)) <= M) when (p < N) access x", "?"},
+    {"an equal index", ZXY, UP("i", "N", UP("j", "(2 * N)", "if ((i + j) == (N + 1)) {\ny[i?] = x[j?]\n}\n")),
+     "x[j!]|require bounds ((N + 2) <= M) when (1 < N) access x axis 0 index (N + 1)", "?"},
+    {"a step that is tested", ZXY,
+     UP("i", "N", "for j = 0 to N step 2 {\nif (j < i) {\ny[i?] = x[j?]\n}\n}\n"), "x[j!]|require bounds",
+     "?"},
+    {"either side is too much", ZXY,
+     UP("i", "N", UP("j", "N", "if ((i == 0) or (j > i)) {\ny[i?] = x[j?]\n}\n")), "x[j?]", "require"},
+    {"neither is a bound", "attribute s: int64\n" ZXY, UP("i", "N", "if ((i * s) < N) {\ny[i?] = x[i?]\n}\n"),
+     "x[i?]", "bounds"},
+    {"a gather inside", "input x: float32[M]\ninput p: int64[N]\noutput y: float32[N]\n",
+     UP("i", "N", UP("j", "p[i?]", "y[i?] = x[j?]\n")), "x[j?]", "require"},
+    {"guarded scatter in place", "input p: int32[M]\ninout y: float32[N]\n",
+     UP("i", "M", "if ((p[i?] >= 0:int32) and (p[i?] < int32(N))) {\ny[int64(p[i?])?] = 1.0:float32\n}\n"),
+     "y[int64(p[i])] = 1.0", "?|require"},
     {"tiles", X1 "input z: float32[M]\n" Y1,
      "for t = 0 to N step 32 {\n" FOR("i", "t", "min((t + 32), N)", "y[i?] = (x[i?] * z[i?])\n") "}\n",
      "require bounds (N <= M) access z|y[i] = (x[i] * z[i!])", "?|clear"},
@@ -216,7 +312,15 @@ static const struct row rows[] = {
     {"parallel scalar", X1 "output y: float32[1]\n",
      "var s: float32 = 0.0:float32\nfor i = 0 to N step 1 parallel @3:5-30 {\ns = (s + x[i?]) "
      "@4:9-30\n}\ny[0?] = s\n",
-     "3:5: warning|scalar 's' (assigned at 4:9)", "clear"},
+     "3:5: warning|note: iterations i = 0 and i = 1 both use the scalar 's' (assigned at 4:9)", "clear"},
+    {"parallel maximum", X1 "output y: float32[1]\n",
+     "var s: float32 = 0.0:float32\nfor i = 2 to N step 3 parallel @3:5-30 {\nif (x[i?] > s) {\ns = x[i?] "
+     "@4:9-30\n}\n}\ny[0?] = s\n",
+     "note: iterations i = 2 and i = 5 both use the scalar 's' (assigned at 4:9)", "clear"},
+    {"the length of the data", "input p: int64[N]\noutput y: float32[1]\n",
+     "var s: int64 = 0\nfor i = 0 to p[0?] step 1 parallel @3:5-30 {\ns = (s + 1) @4:9-30\n}\n"
+     "y[0?] = float32(s)\n",
+     "note: every two iterations of 'i' both use the scalar 's'", "clear"},
     {"reduction", X1 "output y: float32[1]\n",
      "var s: float32 = 0.0:float32\nfor i = 0 to N step 1 reduce {\ns = (s + x[i?])\n}\ny[0?] = s\n",
      "reduce", "warning|clear"},

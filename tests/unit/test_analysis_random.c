@@ -138,6 +138,148 @@ static void put_access(struct generator *g, const char *buffer)
     text_string(&g->out, "?]");
 }
 
+/* ---- kernels whose loops bound each other ---- */
+
+static void put_affine(struct generator *g)
+{
+    const char *a = loop_name(g), *b = loop_name(g);
+    switch (pick(14)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+        text_string(&g->out, a);
+        break;
+    case 5:
+    case 6:
+        text_format(&g->out, "(%s + 1)", a);
+        break;
+    case 7:
+        text_format(&g->out, "(%s - 1)", a);
+        break;
+    case 8:
+        text_format(&g->out, "(%s + %s)", a, b);
+        break;
+    case 9:
+        text_format(&g->out, "(%s - %s)", a, b);
+        break;
+    case 10:
+        text_format(&g->out, "((N - 1) - %s)", a);
+        break;
+    case 11:
+        text_format(&g->out, "(%s + s)", a);
+        break;
+    case 12:
+        text_format(&g->out, "(%s * %s)", a, CHOOSE("2", "3", "s"));
+        break;
+    default:
+        text_format(&g->out, "(M - %s)", a);
+        break;
+    }
+}
+
+static void put_affine_condition(struct generator *g)
+{
+    const char *a = loop_name(g), *order = CHOOSE("<", "<", "<=", ">", ">=", "==", "!=");
+    switch (pick(6)) {
+    case 0:
+        text_format(&g->out, "((0 <= (%s + s)) and ((%s + s) < %s))", a, a, CHOOSE("N", "M", "3"));
+        break;
+    case 1:
+        text_format(&g->out, "not((%s %s ", a, order);
+        put_affine(g);
+        text_string(&g->out, "))");
+        break;
+    case 2:
+        text_format(&g->out, "(%s %s %s)", a, order, CHOOSE("N", "M", "(N - 1)", "(M // 2)", "1"));
+        break;
+    default:
+        text_string(&g->out, "(");
+        put_affine(g);
+        text_format(&g->out, " %s ", order);
+        put_affine(g);
+        text_string(&g->out, ")");
+        break;
+    }
+}
+
+static void put_affine_bound(struct generator *g)
+{
+    if (g->loops && pick(2))
+        put_affine(g);
+    else if (g->loops && pick(6) == 0)
+        text_format(&g->out, "%s((%s + 1), %s)", CHOOSE("min", "max"), loop_name(g), CHOOSE("N", "M"));
+    else
+        text_string(&g->out, CHOOSE("N", "N", "M", "M", "s", "(N - 1)", "2"));
+}
+
+static void put_affine_low(struct generator *g)
+{
+    if (g->loops && pick(2))
+        put_affine(g);
+    else
+        text_string(&g->out, CHOOSE("0", "0", "1"));
+}
+
+static void begin_line(struct generator *g);
+static void end_line(struct generator *g);
+
+static void put_affine_access(struct generator *g)
+{
+    const char *buffer = CHOOSE("y", "p", "z", "a");
+
+    begin_line(g);
+    bool loaded = buffer[0] == 'p' || buffer[0] == 'a', two = buffer[0] == 'z' || buffer[0] == 'a';
+    text_format(&g->out, "%s%s[", loaded ? "var v: int64 = " : "", buffer);
+    put_affine(g);
+    if (two) {
+        text_string(&g->out, "?, ");
+        put_affine(g);
+    }
+    text_string(&g->out, loaded ? "?]" : "?] = 1");
+    end_line(g);
+}
+
+/* Loops and conditions, one in another, around one access. */
+static void put_nest(struct generator *g, int depth)
+{
+    char name[16];
+
+    if (depth == 0) {
+        put_affine_access(g);
+        return;
+    }
+    bool loop = !g->loops || pick(3), down = loop && pick(5) == 0;
+    begin_line(g);
+    if (loop) {
+        snprintf(name, sizeof name, "i%d", g->made++ % 1000);
+        text_format(&g->out, "for %s = ", name);
+        if (down)
+            put_affine_bound(g);
+        else
+            put_affine_low(g);
+        text_string(&g->out, " to ");
+        if (down)
+            put_affine_low(g);
+        else
+            put_affine_bound(g);
+        text_format(&g->out, " step %s", down ? CHOOSE("-1", "-1", "-2") : CHOOSE("1", "1", "1", "1", "2"));
+        snprintf(g->names[g->loops++], 8, "%.7s", name);
+    } else {
+        text_string(&g->out, "if ");
+        put_affine_condition(g);
+    }
+    g->line++;
+    text_format(&g->out, " @%d:1-9 {\n", g->line);
+    g->indent++;
+    put_nest(g, depth - 1);
+    g->indent--;
+    g->loops -= loop;
+    begin_line(g);
+    text_string(&g->out, "}\n");
+}
+
 static void put_condition(struct generator *g)
 {
     const char *a = loop_name(g), *b = loop_name(g);
@@ -376,7 +518,10 @@ static void put_kernel(struct generator *g)
     g->hinted = pick(3) == 0;
     if (g->counter)
         text_format(&g->out, "    var n: int64 = %s\n", CHOOSE("0", "0", "1", "s"));
-    put_block(g, 0, false);
+    if (pick(3) == 0)
+        put_nest(g, 1 + pick(5));
+    else
+        put_block(g, 0, false);
     text_string(&g->out, "  }\n}\n");
 }
 

@@ -1,0 +1,334 @@
+/*
+ * dependence_pair.c: the dependences between two accesses.
+ *
+ * The directions of the common loops are tried one by one, outermost first, on the system of
+ * dependence_system.c; what is possible becomes boxes, and boxes with their distances become dependences.
+ * Where products are involved the prover, which knows about them, may still refute a direction.
+ */
+#include "dependence_private.h"
+
+#include <string.h>
+
+enum { RECORDS = 50000 /* dependences of one kernel */ };
+
+/* ---- directions ---------------------------------------------------------- */
+
+/* Iterations from the first access to the second; false in a while loop. */
+static bool time_between(struct dependence_pair *pair, int level, struct linear *out)
+{
+    const struct dependence_scope *scope = &pair->a->place->scopes[level];
+    struct linear here, there;
+
+    if (scope->atom < 0)
+        return false;
+    linear_of_atom(&pair->builder->context->space, scope->atom, &here);
+    return dependence_map_form(pair->builder, pair->a->place, &here, &there) &&
+           (scope->down ? linear_add(out, &here, -1, &there) : linear_add(out, &there, -1, &here));
+}
+
+/* least <= time (or, when `above` is false, time <= least) */
+static void add_time(struct dependence_pair *pair, const struct linear *time, int64_t least, bool above)
+{
+    struct linear bound;
+
+    linear_constant(&bound, least);
+    if (above)
+        dependence_add_less(pair, &bound, 0, time);
+    else
+        dependence_add_less(pair, time, 0, &bound);
+}
+
+static void add_directions(struct dependence_pair *pair, int level, unsigned directions)
+{
+    struct linear time;
+
+    if (!time_between(pair, level, &time))
+        return;
+    if (!(directions & DEPENDENCE_GREATER))
+        add_time(pair, &time, directions & DEPENDENCE_EQUAL ? 0 : 1, true);
+    if (!(directions & DEPENDENCE_LESS))
+        add_time(pair, &time, directions & DEPENDENCE_EQUAL ? 0 : -1, false);
+}
+
+/* The outer `depth` loops are in the same iteration. */
+static void add_shared(struct dependence_pair *pair, int depth)
+{
+    for (int k = 0; k < pair->shared_count; k++)
+        if (pair->shared[k].depth == depth)
+            dependence_add_row(pair, &pair->shared[k].difference, true);
+}
+
+/* With products: what the prover makes of the last direction. */
+static bool prover_refutes(struct dependence_pair *pair, int level, enum dependence_direction direction)
+{
+    struct prover *prover = &pair->builder->context->prover;
+    struct linear time, negative;
+    int facts = prover->facts.count;
+    bool refuted = false;
+
+    if (direction == DEPENDENCE_EQUAL || !time_between(pair, level, &time) ||
+        !linear_scale(&negative, &time, -1))
+        return false;
+    for (int k = 0; k < pair->system.count; k++) {
+        struct linear form = pair->forms[k];
+        prover_add(prover, &form, false);
+        if (pair->system.rows[k].equality && linear_scale(&form, &form, -1))
+            prover_add(prover, &form, false);
+    }
+    refuted = prover_prove(prover, direction == DEPENDENCE_LESS ? &negative : &time);
+    prover->facts.count = facts;
+    return refuted;
+}
+
+static void box_push(struct dependence_pair *pair, const unsigned char *directions, bool exact)
+{
+    struct dependence_box *box = &pair->boxes[pair->box_count++];
+
+    memcpy(box->directions, directions, sizeof box->directions);
+    box->exact = exact;
+}
+
+static void explore(struct dependence_pair *pair, int level, bool equal, bool exact);
+
+static void explore_direction(struct dependence_pair *pair, int level, bool equal,
+                              enum dependence_direction direction)
+{
+    struct dependence_mark mark = dependence_mark_set(pair);
+    bool still_equal = equal && direction == DEPENDENCE_EQUAL;
+
+    if (still_equal && level + 1 >= pair->exclusive)
+        return;
+    add_directions(pair, level, direction);
+    if (still_equal)
+        add_shared(pair, level + 1);
+    dependence_define_atoms(pair);
+    enum dependence_possibility possibility = dependence_solve(pair);
+    if (possibility != DEPENDENCE_NEVER &&
+        !(pair->now.loose && possibility == DEPENDENCE_PERHAPS && prover_refutes(pair, level, direction))) {
+        pair->vector[level] = (unsigned char)direction;
+        explore(pair, level + 1, still_equal, possibility == DEPENDENCE_SURELY);
+    }
+    dependence_mark_return(pair, &mark);
+}
+
+/* Every vector of directions that is possible. Of one access and itself, those in which the second is later.
+ */
+static void explore(struct dependence_pair *pair, int level, bool equal, bool exact)
+{
+    if (level == pair->depth) {
+        if (!equal || pair->a != pair->b)
+            box_push(pair, pair->vector, exact);
+        return;
+    }
+    if (level >= pair->allocated)
+        explore_direction(pair, level, equal, DEPENDENCE_LESS);
+    explore_direction(pair, level, equal, DEPENDENCE_EQUAL);
+    if (level >= pair->allocated && !(equal && pair->a == pair->b))
+        explore_direction(pair, level, equal, DEPENDENCE_GREATER);
+}
+
+/* ---- boxes --------------------------------------------------------------- */
+
+static int box_level(const struct dependence_pair *pair, const struct dependence_box *box)
+{
+    int level = 0;
+
+    while (level < pair->depth && box->directions[level] == DEPENDENCE_EQUAL)
+        level++;
+    return level;
+}
+
+/* Puts b into a when that is a box again and both are carried by the same loop. */
+static bool box_merge(const struct dependence_pair *pair, struct dependence_box *a,
+                      const struct dependence_box *b)
+{
+    int different = -1;
+
+    if (a->exact != b->exact)
+        return false;
+    for (int k = 0; k < pair->depth; k++) {
+        if (a->directions[k] == b->directions[k])
+            continue;
+        if (different >= 0)
+            return false;
+        different = k;
+    }
+    if (different < 0)
+        return true;
+    if (different <= box_level(pair, a) || different <= box_level(pair, b))
+        return false;
+    a->directions[different] |= b->directions[different];
+    return true;
+}
+
+static void merge_boxes(struct dependence_pair *pair)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int a = 0; a < pair->box_count; a++) {
+            for (int b = a + 1; b < pair->box_count; b++) {
+                if (!box_merge(pair, &pair->boxes[a], &pair->boxes[b]))
+                    continue;
+                pair->box_count--;
+                memmove(&pair->boxes[b], &pair->boxes[b + 1],
+                        sizeof *pair->boxes * (size_t)(pair->box_count - b));
+                b--;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* All vectors, without looking. */
+static void assume_all(struct dependence_pair *pair)
+{
+    unsigned char directions[DEPENDENCE_LOOPS];
+
+    pair->box_count = 0;
+    for (int level = pair->allocated; level <= pair->depth; level++) {
+        for (int k = 0; k < DEPENDENCE_LOOPS; k++)
+            directions[k] = k < level ? DEPENDENCE_EQUAL : DEPENDENCE_ANY;
+        if (level == pair->depth) {
+            if (pair->a != pair->b)
+                box_push(pair, directions, false);
+            return;
+        }
+        directions[level] = DEPENDENCE_LESS;
+        box_push(pair, directions, false);
+        directions[level] = DEPENDENCE_GREATER;
+        if (pair->a != pair->b)
+            box_push(pair, directions, false);
+    }
+}
+
+/* ---- dependences --------------------------------------------------------- */
+
+/* The one distance that the box has in the loop, when it has only one. */
+static bool find_distance(struct dependence_pair *pair, int level, int64_t candidate)
+{
+    struct dependence_mark mark = dependence_mark_set(pair);
+    struct linear time;
+    bool only = time_between(pair, level, &time);
+
+    for (int above = 0; above < 2 && only; above++) {
+        add_time(pair, &time, above ? candidate + 1 : candidate - 1, above);
+        dependence_define_atoms(pair);
+        only = dependence_solve(pair) == DEPENDENCE_NEVER;
+        dependence_mark_return(pair, &mark);
+    }
+    return only;
+}
+
+/* Distances from the first access to the second. */
+static void find_distances(struct dependence_pair *pair, const struct dependence_box *box,
+                           struct dependence *dependence)
+{
+    int64_t candidates[DEPENDENCE_LOOPS];
+    bool has_candidate[DEPENDENCE_LOOPS] = {false};
+    struct dependence_mark mark = dependence_mark_set(pair);
+    struct linear time;
+    __int128 value;
+
+    for (int k = 0; k < dependence->level; k++)
+        add_shared(pair, k + 1);
+    for (int k = 0; k < pair->depth; k++) {
+        dependence->has_distance[k] = box->directions[k] == DEPENDENCE_EQUAL;
+        if (box->directions[k] != (DEPENDENCE_LESS | DEPENDENCE_GREATER))
+            add_directions(pair, k, box->directions[k]);
+    }
+    dependence_define_atoms(pair);
+    pair->system.variables = pair->now.columns;
+    bool solved = pair->builder->solver.work <= DEPENDENCE_WORK &&
+                  integer_solve(&pair->builder->solver, &pair->system) == INTEGER_SOME;
+    for (int k = 0; solved && k < pair->depth; k++) {
+        has_candidate[k] = !dependence->has_distance[k] && time_between(pair, k, &time) &&
+                           dependence_form_value(pair, &time, &value) && value < INT32_MAX &&
+                           value > -INT32_MAX;
+        candidates[k] = has_candidate[k] ? (int64_t)value : 0;
+    }
+    for (int k = 0; k < pair->depth; k++) {
+        if (!has_candidate[k] || !find_distance(pair, k, candidates[k]))
+            continue;
+        dependence->has_distance[k] = true;
+        dependence->distance[k] = candidates[k];
+    }
+    dependence_mark_return(pair, &mark);
+}
+
+static unsigned char reversed(unsigned directions)
+{
+    return (unsigned char)((directions & DEPENDENCE_EQUAL) |
+                           (directions & DEPENDENCE_LESS ? DEPENDENCE_GREATER : 0) |
+                           (directions & DEPENDENCE_GREATER ? DEPENDENCE_LESS : 0));
+}
+
+static enum dependence_kind kind_of(const struct dependence_access *source,
+                                    const struct dependence_access *sink)
+{
+    if (source->load)
+        return DEPENDENCE_ANTI;
+    return sink->load ? DEPENDENCE_FLOW : DEPENDENCE_OUTPUT;
+}
+
+static void box_report(struct dependence_pair *pair, const struct dependence_box *box)
+{
+    struct dependences *result = pair->builder->result;
+    struct dependence dependence = {
+        .source = pair->a->number, .sink = pair->b->number, .depth = pair->depth, .exact = box->exact};
+
+    dependence.level = box_level(pair, box);
+    memcpy(dependence.directions, box->directions, sizeof dependence.directions);
+    find_distances(pair, box, &dependence);
+    if (dependence.level < pair->depth && box->directions[dependence.level] == DEPENDENCE_GREATER) {
+        dependence.source = pair->b->number;
+        dependence.sink = pair->a->number;
+        for (int k = 0; k < pair->depth; k++) {
+            dependence.directions[k] = reversed(box->directions[k]);
+            dependence.distance[k] = -dependence.distance[k];
+        }
+    }
+    const struct dependence_access *source = &result->accesses.items[dependence.source],
+                                   *sink = &result->accesses.items[dependence.sink];
+    dependence.kind = kind_of(source, sink);
+    dependence.reduction = source->reduction != OPERATION_COUNT && source->reduction == sink->reduction;
+    list_push(result->kernel->arena, &result->items, dependence);
+}
+
+static int common_loops(const struct dependence_place *a, const struct dependence_place *b)
+{
+    int depth = 0;
+
+    while (depth < DEPENDENCE_LOOPS && depth < a->depth && depth < b->depth &&
+           a->scopes[depth].loop == b->scopes[depth].loop)
+        depth++;
+    return depth;
+}
+
+bool dependence_test_pair(struct dependence_builder *builder, struct dependence_use *a,
+                          struct dependence_use *b)
+{
+    struct dependence_pair *pair = builder->pair;
+    int depth = common_loops(a->place, b->place);
+
+    if (!depth)
+        return true;
+    if (builder->result->items.count >= RECORDS)
+        return false;
+    if (!pair) {
+        builder->pair = pair = arena_new(builder->context->arena, struct dependence_pair);
+        pair->builder = builder;
+        integer_solver_init(&builder->solver, builder->context->arena);
+    }
+    pair->depth = depth;
+    dependence_system_begin(pair, a, b);
+    if (pair->exclusive == 0 || pair->allocated > depth)
+        return true;
+    if (builder->solver.work > DEPENDENCE_WORK)
+        assume_all(pair);
+    else
+        explore(pair, 0, true, false);
+    merge_boxes(pair);
+    for (int k = 0; k < pair->box_count; k++)
+        box_report(pair, &pair->boxes[k]);
+    return true;
+}
