@@ -87,6 +87,27 @@ void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors)
     list->warnings_are_errors = are_errors;
 }
 
+bool diagnostics_set_warning(akg_diagnostics *list, const char *name, jit_warning_use use)
+{
+    for (int i = 0; i < MESSAGE_COUNT; i++)
+        if (message_table[i].severity == AKG_SEVERITY_WARNING && strcmp(message_table[i].name, name) == 0) {
+            list->uses[i] = (unsigned char)(use + 1);
+            return true;
+        }
+    return false;
+}
+
+void diagnostics_silence_warnings(akg_diagnostics *list)
+{
+    memset(list->uses, JIT_WARNING_SILENT + 1, sizeof list->uses);
+}
+
+static bool is_silent(const akg_diagnostics *list, enum message message)
+{
+    return message_table[message].severity == AKG_SEVERITY_WARNING &&
+           list->uses[message] == JIT_WARNING_SILENT + 1;
+}
+
 /* ---- adding -------------------------------------------------------------- */
 
 /* Records that memory ran out; comes back only if nobody asked to be jumped to. */
@@ -159,7 +180,8 @@ static void add_entry(akg_diagnostics *list, void *context)
     const struct message_row *row = &message_table[addition->message];
     const char *text = shorten(list, arena_format_list(&list->arena, row->format, *addition->arguments));
     addition->entry = find_same(list, addition->message, addition->span, text);
-    bool is_error = row->severity == AKG_SEVERITY_ERROR || list->warnings_are_errors;
+    bool is_error = row->severity == AKG_SEVERITY_ERROR || list->warnings_are_errors ||
+                    list->uses[addition->message] == JIT_WARNING_ERROR + 1;
     int alike = is_error ? list->error_count : list->entries.count - list->error_count;
     if (addition->entry || alike >= MOST_PER_SEVERITY)
         return;
@@ -172,7 +194,7 @@ static void add_entry(akg_diagnostics *list, void *context)
 
 struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message message, struct span span, ...)
 {
-    if (!list)
+    if (!list || is_silent(list, message))
         return NULL;
     if (message == MSG_MEMORY) {
         list->lost = true;

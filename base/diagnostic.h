@@ -3,8 +3,8 @@
  *
  * Every message has one row in messages.def: its number, its name, its severity
  * and its text. A stage reports with diagnostic_add and may attach notes and
- * one fix; the list renders as text or JSON (diagnostic_render.c). Arguments of
- * a message's text are strings only.
+ * one fix; the list renders as text or JSON (diagnostic_render.c) or SARIF
+ * (diagnostic_sarif.c). Arguments of a message's text are strings only.
  *
  * A list belongs to one compile or call. When memory runs out while a message is
  * added, the list escapes through its arena like every stage (memory.h).
@@ -45,18 +45,23 @@ extern const struct message_row message_table[MESSAGE_COUNT];
 /* The list itself: created empty; grows; handed to the user as akg_diagnostics. */
 struct akg_diagnostics;
 
-/* NULL when out of memory. `file` and `text` are copied; text (of `length` bytes) may be NULL when there is no
- * source to show. */
+/* NULL when out of memory. `file` and `text` are copied; text (of `length` bytes) may be NULL when there is
+ * no source to show. */
 akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t length);
 /* Where to jump when a message cannot be stored (see memory.h). */
 void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape);
 void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors);
+/* What becomes of the warnings of that name from now on; false where no warning has it. */
+bool diagnostics_set_warning(akg_diagnostics *list, const char *name, jit_warning_use use);
+/* No warning is kept from now on. */
+void diagnostics_silence_warnings(akg_diagnostics *list);
 
-/* Adds a message: the row's format takes only %s. The result is for the two functions below, which accept NULL;
- * it stays valid as long as the list. A message with the same row and span as an earlier one is dropped (without a place:
- * with the same text): the earlier one is returned, but takes no more notes. After 100 errors no more errors are kept
- * (NULL), after 100 warnings no more warnings. When memory runs out, or for MSG_MEMORY itself, the list
- * ends with one "out of memory", for which nothing is allocated. */
+/* Adds a message: the row's format takes only %s. The result is for the two functions below, which accept
+ * NULL; it stays valid as long as the list. A message with the same row and span as an earlier one is dropped
+ * (without a place: with the same text): the earlier one is returned, but takes no more notes. After 100
+ * errors no more errors are kept (NULL), after 100 warnings no more warnings, and no silent one at all. When
+ * memory runs out, or for MSG_MEMORY itself, the list ends with one "out of memory", for which nothing is
+ * allocated. */
 struct diagnostic_entry;
 struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message message, struct span span, ...);
 /* A line under the message: "note: ..." or "help: ..." (the text carries its own prefix). */
@@ -75,7 +80,8 @@ bool diagnostics_lost_some(const akg_diagnostics *list);
 /* True when one of the messages says that the library is at fault. */
 bool diagnostics_tell_of_bug(const akg_diagnostics *list);
 
-/* Sorts by place; then moves what is in *list to *out when out is not NULL and there is something to tell; else frees it. */
+/* Sorts by place; then moves what is in *list to *out when out is not NULL and there is something to tell;
+ * else frees it. */
 void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out);
 
 /* The candidate nearest to `name` by edit distance, or NULL when none is near enough to propose. */

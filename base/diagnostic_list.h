@@ -1,6 +1,7 @@
 /*
  * diagnostic_list.h: what a list of messages is made of. For diagnostic.c, which
- * fills it, and diagnostic_render.c, which shows the source text it keeps; for nobody else.
+ * fills it, and diagnostic_render.c and diagnostic_sarif.c, which show the source text it keeps; for nobody
+ * else.
  */
 #ifndef BASE_DIAGNOSTIC_LIST_H
 #define BASE_DIAGNOSTIC_LIST_H
@@ -16,8 +17,19 @@ struct akg_diagnostics {
     LIST(struct diagnostic_entry *) entries;
     int error_count; /* of entries */
     bool warnings_are_errors;
-    bool lost; /* a message could not be stored: `memory` then follows the entries */
+    unsigned char uses[MESSAGE_COUNT]; /* of the row's warnings: a jit_warning_use + 1, or 0 as usual */
+    bool lost;                         /* a message could not be stored: `memory` then follows the entries */
     akg_diagnostic memory;
 };
+
+/* A line of the source text, without its end. */
+struct line {
+    const char *bytes;
+    size_t length;
+};
+/* Line number `number`; false where there is none. */
+bool diagnostics_find_line(const akg_diagnostics *list, int number, struct line *line);
+
+void diagnostics_render_sarif(struct text *out, const akg_diagnostics *const *lists, size_t count);
 
 #endif

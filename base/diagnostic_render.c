@@ -1,8 +1,8 @@
 /*
- * diagnostic_render.c: a list of messages as text for people, plain or in
- * colour, or as JSON for programs.
+ * diagnostic_render.c: lists of messages as text for people, plain or in
+ * colour, or as JSON for programs; SARIF is diagnostic_sarif.c.
  *
- * Consumes nothing but the list, which keeps the source text. The source line is
+ * Consumes nothing but the lists, which keep the source text. The source line is
  * shown as a terminal can bear it: tabs as spaces, bytes that print nothing (or
  * that reorder what is printed) as escapes, and of a long line the part around the caret.
  */
@@ -134,30 +134,31 @@ static void render_lines(struct text *out, const char *string, int indent)
 
 /* ---- the source line ----------------------------------------------------- */
 
-struct line {
-    const char *bytes;
-    size_t length;
-};
+/* Where the line's end is, a line feed or a carriage return; `end` where the text ends first. */
+static const char *find_line_end(const char *at, const char *end)
+{
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *stop = newline ? newline : end;
+    const char *other = memchr(at, '\r', (size_t)(stop - at));
+    return other ? other : stop;
+}
 
-/* Line number `number` of the source, without its end; false where there is none. */
-static bool find_line(const akg_diagnostics *list, int number, struct line *line)
+bool diagnostics_find_line(const akg_diagnostics *list, int number, struct line *line)
 {
     if (!list->text || number < 1)
         return false;
     const char *at = list->text, *end = list->text + list->length;
+    if (list->length >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3; /* a byte order mark has no column */
     for (int i = 1; i < number; i++) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        if (!newline)
+        at = find_line_end(at, end);
+        if (at == end)
             return false;
-        at = newline + 1;
+        at += end - at > 1 && at[0] == '\r' && at[1] == '\n' ? 2 : 1;
     }
     if (at == end)
         return false; /* nothing to see after the last line's end */
-    const char *newline = memchr(at, '\n', (size_t)(end - at));
-    const char *stop = newline ? newline : end;
-    if (stop > at && stop[-1] == '\r')
-        stop--;
-    *line = (struct line){at, (size_t)(stop - at)};
+    *line = (struct line){at, (size_t)(find_line_end(at, end) - at)};
     return true;
 }
 
@@ -214,7 +215,7 @@ static void render_excerpt(struct text *out, const akg_diagnostics *list, const 
                            const struct style *style)
 {
     struct line line;
-    if (!find_line(list, shown->line, &line))
+    if (!diagnostics_find_line(list, shown->line, &line))
         return;
     size_t first = (size_t)at_least(shown->column - 1, 0);
     if (first > line.length)
@@ -345,31 +346,49 @@ static void render_json_message(struct text *out, const akg_diagnostic *shown)
     text_char(out, '}');
 }
 
-static void render_json(struct text *out, const akg_diagnostics *list)
+static void render_json(struct text *out, const akg_diagnostics *const *lists, size_t count)
 {
+    bool comma = false;
     text_string(out, "{\"diagnostics\":[");
-    for (size_t i = 0; i < akg_diagnostics_count(list); i++) {
-        text_string(out, i ? "," : "");
-        render_json_message(out, akg_diagnostics_at(list, i));
-    }
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < akg_diagnostics_count(lists[k]); i++) {
+            text_string(out, comma ? "," : "");
+            render_json_message(out, akg_diagnostics_at(lists[k], i));
+            comma = true;
+        }
     text_string(out, "]}\n");
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static void render_text(struct text *out, const akg_diagnostics *const *lists, size_t count,
+                        const struct style *style)
+{
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < akg_diagnostics_count(lists[k]); i++)
+            render_message(out, lists[k], akg_diagnostics_at(lists[k], i), style);
+}
+
+akg_status akg_diagnostics_render_all(const akg_diagnostics *const *lists, size_t count, akg_format format,
+                                      char **text)
+{
+    struct text out;
+    if (text)
+        *text = NULL;
+    if (!text || (count && !lists) || (unsigned)format > AKG_FORMAT_SARIF)
+        return AKG_ERROR_USAGE;
+    text_init(&out);
+    if (format == AKG_FORMAT_SARIF)
+        diagnostics_render_sarif(&out, lists, count);
+    else if (format == AKG_FORMAT_JSON)
+        render_json(&out, lists, count);
+    else
+        render_text(&out, lists, count, format == AKG_FORMAT_COLOR ? &color_style : &plain_style);
+    *text = text_take(&out);
+    return *text ? AKG_OK : AKG_ERROR_MEMORY;
 }
 
 akg_status akg_diagnostics_render(const akg_diagnostics *diagnostics, akg_format format, char **text)
 {
-    if (!text)
-        return AKG_ERROR_USAGE;
-    *text = NULL;
-    if (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON)
-        return AKG_ERROR_USAGE;
-    struct text out;
-    text_init(&out);
-    if (format == AKG_FORMAT_JSON)
-        render_json(&out, diagnostics);
-    else
-        for (size_t i = 0; i < akg_diagnostics_count(diagnostics); i++)
-            render_message(&out, diagnostics, akg_diagnostics_at(diagnostics, i),
-                           format == AKG_FORMAT_COLOR ? &color_style : &plain_style);
-    *text = text_take(&out);
-    return *text ? AKG_OK : AKG_ERROR_MEMORY;
+    return akg_diagnostics_render_all(&diagnostics, 1, format, text);
 }

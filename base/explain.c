@@ -15,7 +15,7 @@ static const struct page {
 
 static const struct message_row *find_message(const char *code_or_name)
 {
-    for (int i = 0; i < MESSAGE_COUNT; i++) {
+    for (int i = 0; code_or_name && i < MESSAGE_COUNT; i++) {
         const struct message_row *row = &message_table[i];
         if (strcmp(row->code, code_or_name) == 0 || strcmp(row->name, code_or_name) == 0)
             return row;
@@ -25,7 +25,7 @@ static const struct message_row *find_message(const char *code_or_name)
 
 const char *akg_explain(const char *code_or_name)
 {
-    const struct message_row *row = code_or_name ? find_message(code_or_name) : NULL;
+    const struct message_row *row = find_message(code_or_name);
     for (const struct page *page = pages; row && page->name; page++) {
         if (strcmp(page->name, row->name) == 0)
             return page->text;
@@ -36,4 +36,12 @@ const char *akg_explain(const char *code_or_name)
 const char *akg_explain_code(size_t index)
 {
     return index < MESSAGE_COUNT ? message_table[index].code : NULL;
+}
+
+bool akg_explain_message(const char *code_or_name, akg_message *message)
+{
+    const struct message_row *row = message ? find_message(code_or_name) : NULL;
+    if (row)
+        *message = (akg_message){.severity = row->severity, .code = row->code, .name = row->name};
+    return row != NULL;
 }

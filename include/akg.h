@@ -107,11 +107,19 @@ AKG_API size_t akg_diagnostics_error_count(const akg_diagnostics *diagnostics);
 /* Message number `index`, or NULL past the end. */
 AKG_API const akg_diagnostic *akg_diagnostics_at(const akg_diagnostics *diagnostics, size_t index);
 
-typedef enum akg_format { AKG_FORMAT_TEXT = 0, AKG_FORMAT_COLOR, AKG_FORMAT_JSON } akg_format;
+typedef enum akg_format {
+    AKG_FORMAT_TEXT = 0,
+    AKG_FORMAT_COLOR,
+    AKG_FORMAT_JSON, /* {"diagnostics": [...]}, columns in bytes */
+    AKG_FORMAT_SARIF /* SARIF 2.1.0 with one run, columns in characters */
+} akg_format;
 
 /* Renders the list as compilers do, source line and caret included; *text is
  * freed with akg_free. */
 AKG_API akg_status akg_diagnostics_render(const akg_diagnostics *diagnostics, akg_format format, char **text);
+/* The same for several lists, each of which may be NULL, as one text. */
+AKG_API akg_status akg_diagnostics_render_all(const akg_diagnostics *const *lists, size_t count,
+                                              akg_format format, char **text);
 AKG_API void akg_diagnostics_free(akg_diagnostics *diagnostics);
 
 /* The explanation of a code ("AKG0123") or name, in Markdown with a wrong and a
@@ -119,6 +127,16 @@ AKG_API void akg_diagnostics_free(akg_diagnostics *diagnostics);
 AKG_API const char *akg_explain(const char *code_or_name);
 /* Code number `index` of all ("AKG0101"), or NULL past the end. */
 AKG_API const char *akg_explain_code(size_t index);
+
+/* A row of the table of messages. */
+typedef struct akg_message {
+    akg_severity severity; /* unless options of the compile change it */
+    const char *code;      /* "AKG0201" */
+    const char *name;      /* "undefined-name" */
+} akg_message;
+
+/* The row of a code or a name; false for an unknown one. What it points to is static. */
+AKG_API bool akg_explain_message(const char *code_or_name, akg_message *message);
 
 /* Frees text that a function of this header returned. */
 AKG_API void akg_free(void *text);
@@ -225,9 +243,24 @@ typedef struct jit_source {
     size_t length;    /* bytes of text */
 } jit_source;
 
+typedef enum jit_warning_use {
+    JIT_WARNING_SILENT = 0, /* not reported */
+    JIT_WARNING_ERROR       /* an error */
+} jit_warning_use;
+
+/* What becomes of the warnings of one name. */
+typedef struct jit_warning {
+    const char *name; /* "read-before-write" */
+    jit_warning_use use;
+} jit_warning;
+
 typedef struct jit_options {
     jit_backend backend;
-    bool warnings_are_errors;
+    bool warnings_are_errors; /* all of them that are not silent */
+    /* Exceptions by name, `warning_count` of them; of two for one name the later one counts. A name that no
+     * warning has is AKG_ERROR_USAGE, with a message; so is the name of an error. */
+    const jit_warning *warnings;
+    size_t warning_count;
 } jit_options;
 
 /*

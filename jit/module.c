@@ -222,6 +222,41 @@ static void module_free(struct akg_module *module)
     memory_free(module);
 }
 
+static void module_refuse_warning(const char *name, akg_diagnostics *diagnostics)
+{
+    struct diagnostic_entry *entry = diagnostic_add(diagnostics, MSG_UNKNOWN_WARNING, (struct span){0}, name);
+    const char *names[MESSAGE_COUNT], *nearest;
+    bool is_error = false;
+    int count = 0;
+
+    for (int i = 0; i < MESSAGE_COUNT; i++) {
+        if (message_table[i].severity == AKG_SEVERITY_WARNING)
+            names[count++] = message_table[i].name;
+        is_error |= strcmp(message_table[i].name, name) == 0;
+    }
+    nearest = spelling_nearest(name, names, count);
+    if (is_error)
+        diagnostic_note(entry, "note: it is an error, and an error it stays");
+    else if (nearest)
+        diagnostic_note(entry, "help: did you mean '%s'?", nearest);
+    else
+        diagnostic_note(entry, "help: 'akgrun explain' lists the names");
+}
+
+/* Puts into effect what the options say about warnings. False: they name one that there is not. */
+static bool module_set_warnings(const jit_options *options, akg_diagnostics *diagnostics)
+{
+    bool good = true;
+
+    diagnostics_set_warnings_are_errors(diagnostics, options->warnings_are_errors);
+    for (size_t i = 0; i < options->warning_count; i++)
+        if (!diagnostics_set_warning(diagnostics, options->warnings[i].name, options->warnings[i].use)) {
+            module_refuse_warning(options->warnings[i].name, diagnostics);
+            good = false;
+        }
+    return good;
+}
+
 /* Everything that may run out of memory; escapes then. False: the source could not be read. */
 static bool module_build(struct akg_module *module, const jit_source *source, const jit_options *options,
                          akg_diagnostics *diagnostics)
@@ -234,7 +269,6 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
         module->source.text = arena_copy(&module->arena, source->text, source->length);
         module->source.length = source->length;
     }
-    diagnostics_set_warnings_are_errors(diagnostics, options && options->warnings_are_errors);
     module->tree = pipeline_read(&module->arena, &module->source, diagnostics);
     if (module->tree)
         module_check(module, diagnostics);
@@ -259,6 +293,10 @@ static void module_compile(struct module_reading *reading, const jit_options *op
     }
     reading->module->arena.escape = &escape;
     diagnostics_set_escape(reading->diagnostics, &escape);
+    if (options && !module_set_warnings(options, reading->diagnostics)) {
+        reading->status = AKG_ERROR_USAGE;
+        return;
+    }
     module_build(reading->module, &reading->source, options, reading->diagnostics);
     reading->status = akg_diagnostics_error_count(reading->diagnostics) ? AKG_ERROR_PROGRAM : AKG_OK;
     if (diagnostics_tell_of_bug(reading->diagnostics))
@@ -288,6 +326,16 @@ static bool module_load(struct module_reading *reading)
     return true;
 }
 
+static bool module_options_are_valid(const jit_options *options)
+{
+    if (!jit_backend_is_valid(options->backend) || (options->warning_count && !options->warnings))
+        return false;
+    for (size_t i = 0; i < options->warning_count; i++)
+        if (!options->warnings[i].name || (unsigned)options->warnings[i].use > JIT_WARNING_ERROR)
+            return false;
+    return true;
+}
+
 akg_status jit_compile(const jit_source *source, const jit_options *options, akg_module **module,
                        akg_diagnostics **diagnostics)
 {
@@ -299,7 +347,7 @@ akg_status jit_compile(const jit_source *source, const jit_options *options, akg
     if (!module)
         return AKG_ERROR_USAGE;
     *module = NULL;
-    if (!source || (!source->text && !source->name) || (options && !jit_backend_is_valid(options->backend)))
+    if (!source || (!source->text && !source->name) || (options && !module_options_are_valid(options)))
         return AKG_ERROR_USAGE;
     reading.source = *source;
     reading.module = memory_zeroed(1, sizeof *reading.module);

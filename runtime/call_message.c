@@ -9,9 +9,12 @@
 
 akg_diagnostics *call_list(struct call_messages *messages)
 {
-    if (!messages->list)
+    if (!messages->list) {
         messages->list =
             diagnostics_create(messages->source->name, messages->source->text, messages->source->length);
+        if (messages->list)
+            diagnostics_silence_warnings(messages->list); /* jit_compile told them, those that are wanted */
+    }
     return messages->list;
 }
 

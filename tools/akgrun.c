@@ -37,9 +37,11 @@ static const struct command_row command_table[COMMAND_COUNT] = {
          "  None                          an optional tensor left out\n"
          "A tensor's value takes a suffix such as :int32; without one, lists and generators have\n"
          "the dtype of the parameter's annotation, else float32.\n"},
-    [COMMAND_CHECK] = {"check", command_check, "check FILE [KERNEL] [options]",
-                       "print each kernel's signature and the preconditions of a call",
-                       "Warnings and errors go to standard error.\n"},
+    [COMMAND_CHECK] =
+        {"check", command_check, "check [--fix] FILE [KERNEL] [options]",
+         "print each kernel's signature and the preconditions of a call",
+         "Warnings and errors go to standard error. With --fix, so does what was repaired, and what\n"
+         "is told is what was left; with '-' the repaired program is printed.\n"},
     [COMMAND_EMIT] = {"emit", command_emit, "emit FILE [KERNEL] [NAME=VALUE...] --stage tokens|ast|ir|c",
                       "print what one stage of the compiler makes of it",
                       "With values, the stages ir and c are of the code that a call with them runs;\n"
@@ -140,8 +142,11 @@ static bool perform(int argc, char **argv, struct options *options, struct probl
         print_overview(stderr);
         return problem_set(problem, AKG_ERROR_USAGE, "no program is named");
     }
-    return options_check(options, command, command_table[command].name, problem) &&
-           command_table[command].run(options, problem);
+    if (!options_check(options, command, command_table[command].name, problem) ||
+        !command_table[command].run(options, problem))
+        return false;
+    report_done(options, problem);
+    return true;
 }
 
 /* A file opened while standard output is closed would become standard output, and be written to. What stands

@@ -16,8 +16,11 @@ struct options {
     const char *out; /* --out: directory, or NULL */
     jit_backend backend;
     uint64_t seed;
-    bool time, json, check, trust_indices, warnings_are_errors;
-    const char *stage; /* --stage, or NULL */
+    bool time, json, check, fix, trust_indices, warnings_are_errors;
+    jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
+    size_t warning_count;
+    akg_format diagnostics; /* --diagnostics: TEXT (coloured on a terminal), JSON or SARIF */
+    const char *stage;      /* --stage, or NULL */
     bool help, version;
     unsigned given; /* bit per row of the option table: which were named */
 

@@ -1,9 +1,11 @@
 /*
- * command_check.c: `akgrun check FILE [KERNEL]`: the inferred signature of each
- * kernel and the preconditions of a call; warnings on standard error.
+ * command_check.c: `akgrun check [--fix] FILE [KERNEL]`: the inferred signature of each
+ * kernel and the preconditions of a call; warnings on standard error. --fix repairs
+ * the file first, and what is told is what was left.
  */
 #include "akgrun.h"
 
+#include "fix.h"
 #include "program.h"
 #include "report.h"
 
@@ -47,10 +49,10 @@ static bool make_reports(const struct options *options, const struct program *pr
     return true;
 }
 
-static void print_json(const struct program *program, const struct reports *reports)
+static void print_json(const struct program *program, const struct reports *reports, const char *members)
 {
     const akg_diagnostics *lists[] = {program->warnings};
-    printf("{\"kernels\": [");
+    printf("{%s\"kernels\": [", members ? members : "");
     for (size_t i = 0; i < reports->count; i++)
         printf("%s%s", i ? ", " : "", reports->texts[i]);
     printf("], ");
@@ -64,13 +66,47 @@ static bool report(const struct options *options, const struct program *program,
     report_warnings(options, program->warnings);
     bool good = make_reports(options, program, &reports, problem);
     if (good && options->json)
-        print_json(program, &reports);
-    for (size_t i = 0; good && !options->json && i < reports.count; i++)
+        print_json(program, &reports, problem->members);
+    /* a repaired program on standard output stands alone there */
+    bool prints = good && !options->json && !(options->fix && program->is_standard_input);
+    for (size_t i = 0; prints && i < reports.count; i++)
         printf("%s\n", reports.texts[i]);
     for (size_t i = 0; i < reports.count; i++)
         akg_free(reports.texts[i]);
     free(reports.texts);
     return good && report_flush(problem);
+}
+
+/* The members "text", of a program on standard input, and "fixed". */
+static bool keep_members(const struct program *program, const struct fixes *fixes, struct problem *problem)
+{
+    size_t length;
+    FILE *stream = open_memstream(&problem->members, &length);
+    if (!stream)
+        return problem_memory(problem);
+    if (program->is_standard_input) {
+        fputs("\"text\": ", stream);
+        report_json_bytes(stream, program->text, program->source.length);
+        fputs(", ", stream);
+    }
+    fprintf(stream, "\"fixed\": [%s], ", fixes->log);
+    return fclose(stream) == 0 || problem_memory(problem);
+}
+
+static bool fix_and_tell(const struct options *options, struct program *program, struct problem *problem)
+{
+    struct fixes fixes = {0};
+    bool good = fix_program(options, program, &fixes, problem);
+    if (good && options->json)
+        good = keep_members(program, &fixes, problem);
+    else if (good && options->diagnostics == AKG_FORMAT_TEXT)
+        fputs(fixes.log, stderr);
+    if (good && !options->json && program->is_standard_input) {
+        fwrite(program->text, 1, program->source.length, stdout);
+        good = report_flush(problem);
+    }
+    free(fixes.log);
+    return good;
 }
 
 bool command_check(const struct options *options, struct problem *problem)
@@ -81,7 +117,8 @@ bool command_check(const struct options *options, struct problem *problem)
         good = problem_set(problem, AKG_ERROR_USAGE, "check takes no values");
         problem_help(problem, "'akgrun run' calls a kernel with values");
     }
-    good = good && program_compile(options, &program, problem) && report(options, &program, problem);
-    program_free(&program);
+    good = good && (!options->fix || fix_and_tell(options, &program, problem)) &&
+           program_compile(options, &program, problem) && report(options, &program, problem);
+    program_close(&program, problem);
     return good;
 }

@@ -123,8 +123,10 @@ bool command_emit(const struct options *options, struct problem *problem)
                 emit(options, stage, &emission, problem) &&
                 print_emission(options, stage, &emission, problem);
     akg_free(emission.text);
-    akg_diagnostics_free(emission.warnings);
     arguments_free(&emission.arguments);
-    program_free(&emission.program);
+    /* the text was compiled anew for the emission: its warnings are those of the program again */
+    akg_diagnostics_free(emission.program.warnings);
+    emission.program.warnings = emission.warnings;
+    program_close(&emission.program, problem);
     return good;
 }

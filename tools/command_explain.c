@@ -1,6 +1,6 @@
 /*
  * command_explain.c: `akgrun explain [CODE]`: the page of a message, or the list
- * of all codes. A code may be written AKG0123, akg0123, 0123 or 123; its name
+ * of all messages: code, severity, name. A code may be written AKG0123, akg0123, 0123 or 123; its name
  * serves too.
  */
 #include "akgrun.h"
@@ -11,36 +11,18 @@
 #include <string.h>
 #include <strings.h>
 
-/* The heading of a page without its marks and its code: the rest of the line. */
-static char *page_title(const char *code)
-{
-    const char *page = akg_explain(code);
-    if (!page)
-        return string_format("%s", "");
-    page += strspn(page, "# ");
-    if (strncasecmp(page, code, strlen(code)) == 0)
-        page += strlen(code);
-    page += strspn(page, " :-");
-    return string_format("%.*s", (int)strcspn(page, "\r\n"), page);
-}
-
 static bool print_list(const struct options *options, struct problem *problem)
 {
-    const char *code;
+    akg_message message;
     if (options->json)
         printf("[");
-    for (size_t i = 0; (code = akg_explain_code(i)); i++) {
-        char *title = page_title(code);
-        if (!title)
-            return problem_memory(problem);
-        if (options->json) {
-            printf("%s{\"code\": \"%s\", \"title\": ", i ? ", " : "", code);
-            report_json_string(stdout, title);
-            printf("}");
-        } else {
-            printf("%s  %s\n", code, title);
-        }
-        free(title);
+    for (size_t i = 0; akg_explain_message(akg_explain_code(i), &message); i++) {
+        const char *severity = message.severity == AKG_SEVERITY_ERROR ? "error" : "warning";
+        if (options->json)
+            printf("%s{\"code\": \"%s\", \"severity\": \"%s\", \"name\": \"%s\"}", i ? ", " : "",
+                   message.code, severity, message.name);
+        else
+            printf("%s  %-7s  %s\n", message.code, severity, message.name);
     }
     if (options->json)
         printf("]\n");

@@ -275,6 +275,6 @@ bool command_run(const struct options *options, struct problem *problem)
     free(run.outputs);
     akg_diagnostics_free(run.call_warnings);
     arguments_free(&run.arguments);
-    program_free(&run.program);
+    program_close(&run.program, problem);
     return good;
 }

@@ -20,7 +20,10 @@ enum option_id {
     OPTION_TRUST_INDICES,
     OPTION_STAGE,
     OPTION_CHECK,
+    OPTION_FIX,
     OPTION_WERROR,
+    OPTION_WNO,
+    OPTION_DIAGNOSTICS,
     OPTION_JSON,
     OPTION_HELP,
     OPTION_HELP_SHORT,
@@ -31,39 +34,64 @@ enum option_id {
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL ((1u << COMMAND_COUNT) - 1)
 
+enum value_form {
+    VALUE_NONE,
+    VALUE_APART,    /* --name VALUE or --name=VALUE */
+    VALUE_OPTIONAL, /* -name or -name=VALUE */
+    VALUE_ATTACHED  /* -nameVALUE */
+};
+
 struct option_row {
     const char *name;
-    const char *value; /* how the help calls its value; NULL: it takes none */
-    unsigned commands; /* which subcommands take it */
+    enum value_form form;
+    const char *value; /* how the help calls it */
+    unsigned commands; /* which subcommands take the option */
     const char *help;
 };
 
+#define NO_VALUE VALUE_NONE, NULL
+#define APART(value) VALUE_APART, value
+
 static const struct option_row option_table[OPTION_COUNT] = {
-    [OPTION_OUT] = {"--out", "DIR", FOR(RUN),
+    [OPTION_OUT] = {"--out", APART("DIR"), FOR(RUN),
                     "write every returned tensor as DIR/NAME.npy; nothing at all if anything fails"},
-    [OPTION_BACKEND] = {"--backend", "tcc|interp", FOR(RUN),
+    [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
-    [OPTION_SEED] = {"--seed", "N", FOR(RUN) | FOR(EMIT), "seed of randn and rand (default 0)"},
-    [OPTION_TIME] = {"--time", NULL, FOR(RUN), "print how long compiling and calling take"},
-    [OPTION_TRUST_INDICES] = {"--trust-indices", NULL, FOR(RUN),
+    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(EMIT), "seed of randn and rand (default 0)"},
+    [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
+    [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
-    [OPTION_STAGE] = {"--stage", "STAGE", FOR(EMIT), "tokens, ast, ir or c"},
-    [OPTION_CHECK] = {"--check", NULL, FOR(FMT), "change nothing; exit with 1 where something would change"},
-    [OPTION_WERROR] = {"-Werror", NULL, FOR(RUN) | FOR(CHECK), "treat warnings as errors"},
-    [OPTION_JSON] = {"--json", NULL, FOR_ALL, "print the report, and what went wrong, as JSON"},
-    [OPTION_HELP] = {"--help", NULL, FOR_ALL, "print this page"},
-    [OPTION_HELP_SHORT] = {"-h", NULL, FOR_ALL, NULL},
-    [OPTION_VERSION] = {"--version", NULL, FOR_ALL, NULL},
+    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir or c"},
+    [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
+                      "change nothing; exit with 1 where something would change"},
+    [OPTION_FIX] = {"--fix", NO_VALUE, FOR(CHECK), "put the repairs that messages propose into FILE first"},
+    [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(CHECK),
+                       "treat warnings as errors: all, or those of that name"},
+    [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(CHECK),
+                    "no warnings of that name, such as -Wno-hint-conflict"},
+    [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"), FOR(RUN) | FOR(CHECK) | FOR(EMIT),
+                            "how messages are printed on standard error: text, json or sarif"},
+    [OPTION_JSON] = {"--json", NO_VALUE, FOR_ALL, "print the report, and what went wrong, as JSON"},
+    [OPTION_HELP] = {"--help", NO_VALUE, FOR_ALL, "print this page"},
+    [OPTION_HELP_SHORT] = {"-h", NO_VALUE, FOR_ALL, NULL},
+    [OPTION_VERSION] = {"--version", NO_VALUE, FOR_ALL, NULL},
 };
 
-/* The row for `argument`; *value receives what follows '=', or NULL. OPTION_COUNT when there is none. */
+/* The row for `argument`; *value receives what follows '=' or an attached name, or NULL. OPTION_COUNT when
+ * there is none. */
 static enum option_id find_option(const char *argument, const char **value)
 {
     size_t length = strcspn(argument, "=");
-    *value = argument[length] ? argument + length + 1 : NULL;
-    for (int id = 0; id < OPTION_COUNT; id++)
-        if (strlen(option_table[id].name) == length && strncmp(option_table[id].name, argument, length) == 0)
-            return (enum option_id)id;
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        const struct option_row *row = &option_table[id];
+        size_t own = strlen(row->name);
+        if (strncmp(row->name, argument, own) != 0 || (row->form != VALUE_ATTACHED && own != length))
+            continue;
+        *value = row->form == VALUE_ATTACHED ? argument + own
+                 : argument[length]          ? argument + length + 1
+                                             : NULL;
+        return (enum option_id)id;
+    }
     return OPTION_COUNT;
 }
 
@@ -117,6 +145,32 @@ static bool set_seed(struct options *options, const char *value, struct problem 
     return true;
 }
 
+static bool set_diagnostics(struct options *options, const char *value, struct problem *problem)
+{
+    static const struct {
+        const char *name;
+        akg_format format;
+    } forms[] = {{"text", AKG_FORMAT_TEXT}, {"json", AKG_FORMAT_JSON}, {"sarif", AKG_FORMAT_SARIF}};
+    struct nearest nearest = {.word = value};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(value, forms[i].name) == 0) {
+            options->diagnostics = forms[i].format;
+            return true;
+        }
+        nearest_consider(&nearest, forms[i].name);
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "messages have no form '%.200s'", value);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "the forms are text, json and sarif");
+}
+
+/* Whether there is a warning of that name, the library says. */
+static void add_warning(struct options *options, const char *name, jit_warning_use use)
+{
+    options->warnings[options->warning_count++] = (jit_warning){.name = name, .use = use};
+}
+
 static bool set_option(struct options *options, enum option_id id, const char *value, struct problem *problem)
 {
     options->given |= 1u << id;
@@ -140,9 +194,20 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_TRUST_INDICES:
         options->trust_indices = true;
         return true;
-    case OPTION_WERROR:
-        options->warnings_are_errors = true;
+    case OPTION_FIX:
+        options->fix = true;
         return true;
+    case OPTION_WERROR:
+        if (value)
+            add_warning(options, value, JIT_WARNING_ERROR);
+        else
+            options->warnings_are_errors = true;
+        return true;
+    case OPTION_WNO:
+        add_warning(options, value, JIT_WARNING_SILENT);
+        return true;
+    case OPTION_DIAGNOSTICS:
+        return set_diagnostics(options, value, problem);
     case OPTION_JSON:
         options->json = true;
         return true;
@@ -167,25 +232,36 @@ static bool parse_option(int argc, char **argv, int *at, struct options *options
     if (id == OPTION_COUNT)
         return unknown_option(argv[*at], problem);
     const struct option_row *row = &option_table[id];
-    if (!row->value && value)
+    if (row->form == VALUE_NONE && value)
         return problem_set(problem, AKG_ERROR_USAGE, "%s takes no value", row->name);
-    if (row->value && !value) {
+    if (row->form == VALUE_APART && !value) {
         if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
             problem_set(problem, AKG_ERROR_USAGE, "%s needs a value", row->name);
             return problem_help(problem, "write %s %s", row->name, row->value);
         }
         value = argv[++*at];
     }
-    if (row->value && value[0] == '\0')
+    if (value && value[0] == '\0')
         return problem_set(problem, AKG_ERROR_USAGE, "the value of %s is empty", row->name);
     return set_option(options, id, value, problem);
+}
+
+/* Even the report on an earlier word must have the form that was asked for. */
+static void parse_form_of_report(int argc, char **argv, int *at, struct options *options)
+{
+    const char *value;
+    enum option_id id = find_option(argv[*at], &value);
+    struct problem ignored = {0};
+    if (id == OPTION_JSON || id == OPTION_DIAGNOSTICS)
+        parse_option(argc, argv, at, options, &ignored);
 }
 
 bool options_parse(int argc, char **argv, struct options *options, struct problem *problem)
 {
     memset(options, 0, sizeof *options);
     options->words = calloc((size_t)argc + 1, sizeof *options->words);
-    if (!options->words)
+    options->warnings = calloc((size_t)argc + 1, sizeof *options->warnings);
+    if (!options->words || !options->warnings)
         return problem_memory(problem);
     options->literal_from = argc;
     bool literal = false;
@@ -198,9 +274,8 @@ bool options_parse(int argc, char **argv, struct options *options, struct proble
             options->words[options->word_count++] = argv[at];
         } else if (good) {
             good = parse_option(argc, argv, &at, options, problem);
-        } else if (strcmp(argv[at], "--json") == 0) {
-            /* even the report on an earlier word must have the form that was asked for */
-            options->json = true;
+        } else {
+            parse_form_of_report(argc, argv, &at, options);
         }
     }
     return good;
@@ -226,8 +301,12 @@ void options_print_help(enum command_id command)
         const struct option_row *row = &option_table[id];
         if (!row->help || !(row->commands & 1u << command))
             continue;
+        static const char *const patterns[] = {[VALUE_NONE] = "%s",
+                                               [VALUE_APART] = "%s %s",
+                                               [VALUE_OPTIONAL] = "%s[=%s]",
+                                               [VALUE_ATTACHED] = "%s%s"};
         char name[64];
-        snprintf(name, sizeof name, "%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+        snprintf(name, sizeof name, patterns[row->form], row->name, row->value);
         printf("  %-22s %s\n", name, row->help);
     }
 }
@@ -235,5 +314,8 @@ void options_print_help(enum command_id command)
 void options_free(struct options *options)
 {
     free(options->words);
+    free(options->warnings);
     options->words = NULL;
+    options->warnings = NULL;
+    options->warning_count = 0;
 }

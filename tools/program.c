@@ -1,43 +1,26 @@
 /*
  * program.c: from the words FILE [KERNEL] NAME=VALUE... to a module and a kernel.
  *
- * Files are read by the library; only standard input is read here.
+ * Files are read by the library; standard input is read here, and what is to be changed.
  */
 #include "program.h"
 
 #include "arguments.h"
+#include "program_file.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* No program is longer; what is longer is not a program. */
-static const size_t text_limit = (size_t)64 << 20;
-
-/* All of standard input. One byte more than the limit is asked for, to see whether there is more. */
+/* All of standard input. */
 static bool read_standard_input(struct program *program, struct problem *problem)
 {
-    size_t capacity = 0, length = 0;
-    for (;;) {
-        if (length == capacity) {
-            capacity = capacity ? 2 * capacity : 65536;
-            char *text = realloc(program->text, capacity);
-            if (!text)
-                return problem_memory(problem);
-            program->text = text;
-        }
-        size_t got = fread(program->text + length, 1, capacity - length, stdin);
-        length += got;
-        if (length > text_limit)
-            return problem_set(problem, AKG_ERROR_USAGE,
-                               "the program on standard input is longer than 64 MiB");
-        if (got == 0)
-            break;
-    }
-    if (ferror(stdin))
-        return problem_set(problem, AKG_ERROR_IO, "cannot read standard input: %s", strerror(errno));
-    program->source = (jit_source){.name = "<stdin>", .text = program->text, .length = length};
+    char *text;
+    size_t length;
+    program->is_standard_input = true;
+    program->source.name = "<stdin>";
+    if (!program_file_read_stream(stdin, "standard input", &text, &length, problem))
+        return false;
+    program_set_text(program, text, length);
     return true;
 }
 
@@ -74,11 +57,40 @@ bool program_open(const struct options *options, struct program *program, struct
     return true;
 }
 
+void program_set_text(struct program *program, char *text, size_t length)
+{
+    free(program->text);
+    program->text = text;
+    program->source.text = text;
+    program->source.length = length;
+}
+
+bool program_load(struct program *program, struct problem *problem)
+{
+    char *text;
+    size_t length;
+    if (program->text)
+        return true;
+    if (!program_file_read(program->source.name, &text, &length, problem))
+        return false;
+    program_set_text(program, text, length);
+    return true;
+}
+
+akg_status program_try(const struct options *options, const struct program *program, akg_module **module,
+                       akg_diagnostics **diagnostics)
+{
+    jit_options settings = {.backend = options->backend,
+                            .warnings_are_errors = options->warnings_are_errors,
+                            .warnings = options->warnings,
+                            .warning_count = options->warning_count};
+    return jit_compile(&program->source, &settings, module, diagnostics);
+}
+
 bool program_compile(const struct options *options, struct program *program, struct problem *problem)
 {
-    jit_options settings = {.backend = options->backend, .warnings_are_errors = options->warnings_are_errors};
     akg_diagnostics *diagnostics = NULL;
-    akg_status status = jit_compile(&program->source, &settings, &program->module, &diagnostics);
+    akg_status status = program_try(options, program, &program->module, &diagnostics);
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
     program->warnings = diagnostics;
@@ -146,9 +158,10 @@ bool program_has_values(const struct program *program)
     return false;
 }
 
-void program_free(struct program *program)
+void program_close(struct program *program, struct problem *problem)
 {
-    akg_diagnostics_free(program->warnings);
+    akg_diagnostics_free(problem->warnings);
+    problem->warnings = program->warnings;
     akg_module_release(program->module);
     free(program->text);
     memset(program, 0, sizeof *program);

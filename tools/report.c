@@ -51,13 +51,13 @@ static size_t utf8_length(const unsigned char *text)
     return length > 1 && (overlong || beyond) ? 0 : length;
 }
 
-void report_json_string(FILE *stream, const char *text)
+void report_json_bytes(FILE *stream, const char *text, size_t count)
 {
     fputc('"', stream);
-    while (*text) {
+    for (const char *end = text + count; text < end;) {
         size_t length = utf8_length((const unsigned char *)text);
         unsigned char first = (unsigned char)*text;
-        if (length == 0)
+        if (length == 0 || length > (size_t)(end - text))
             fputs("\\ufffd", stream);
         else if (first == '"' || first == '\\')
             fprintf(stream, "\\%c", first);
@@ -72,26 +72,29 @@ void report_json_string(FILE *stream, const char *text)
     fputc('"', stream);
 }
 
-/* Prints what is between the brackets of a rendered list; whether anything was. */
-static bool print_inner(const akg_diagnostics *diagnostics, bool comma)
+void report_json_string(FILE *stream, const char *text)
+{
+    report_json_bytes(stream, text, strlen(text));
+}
+
+/* Prints what is between the brackets of rendered lists; whether anything was. */
+static bool print_inner(FILE *stream, const akg_diagnostics *const *lists, size_t count)
 {
     char *text = NULL;
-    if (akg_diagnostics_count(diagnostics) == 0 ||
-        akg_diagnostics_render(diagnostics, AKG_FORMAT_JSON, &text) != AKG_OK)
+    if (akg_diagnostics_render_all(lists, count, AKG_FORMAT_JSON, &text) != AKG_OK)
         return false;
     char *open = strchr(text, '['), *close = strrchr(text, ']');
-    if (open && close && close > open + 1)
-        printf("%s%.*s", comma ? ", " : "", (int)(close - open - 1), open + 1);
+    bool any = open && close && close > open + 1;
+    if (any)
+        fwrite(open + 1, 1, (size_t)(close - open - 1), stream);
     akg_free(text);
-    return open && close && close > open + 1;
+    return any;
 }
 
 void report_json_diagnostics(const akg_diagnostics *const *lists, size_t count)
 {
-    bool comma = false;
     printf("\"diagnostics\": [");
-    for (size_t i = 0; i < count; i++)
-        comma = print_inner(lists[i], comma) || comma;
+    print_inner(stdout, lists, count);
     putchar(']');
 }
 
@@ -204,10 +207,10 @@ static int exit_status(akg_status status)
     return 4;
 }
 
-static void print_rendered(FILE *stream, const akg_diagnostics *diagnostics, akg_format format)
+static void print_rendered(FILE *stream, const akg_diagnostics *const *lists, size_t count, akg_format format)
 {
     char *text = NULL;
-    if (akg_diagnostics_render(diagnostics, format, &text) != AKG_OK) {
+    if (akg_diagnostics_render_all(lists, count, format, &text) != AKG_OK) {
         fputs("akgrun: error: out of memory while the messages were printed\n", stream);
         return;
     }
@@ -217,23 +220,68 @@ static void print_rendered(FILE *stream, const akg_diagnostics *diagnostics, akg
     akg_free(text);
 }
 
-/* Our own problem in the form that the library gives its messages. */
-static void print_problem_json(const struct problem *problem)
+/* The problem and the warnings before it, as the library's JSON; a problem of our own has that form too. */
+static void print_problem_json(FILE *stream, const struct problem *problem, const char *members)
 {
     static const char *const names[] = {
         [AKG_ERROR_PROGRAM] = "program",   [AKG_ERROR_USAGE] = "command-line",   [AKG_ERROR_CALL] = "call",
         [AKG_ERROR_INTERNAL] = "internal", [AKG_ERROR_MEMORY] = "out-of-memory", [AKG_ERROR_IO] = "file"};
-    printf("{\"diagnostics\":[{\"severity\":\"error\",\"code\":\"\",\"name\":\"%s\",\"file\":\"\",\"line\":0,"
-           "\"column\":0,\"end_line\":0,\"end_column\":0,\"message\":",
-           names[problem->status]);
-    report_json_string(stdout, problem->text);
-    printf(",\"notes\":[");
-    if (problem->help[0]) {
-        char help[sizeof problem->help + 8];
-        snprintf(help, sizeof help, "help: %s", problem->help);
-        report_json_string(stdout, help);
+    const akg_diagnostics *lists[] = {problem->warnings, problem->diagnostics};
+    fprintf(stream, "{%s\"diagnostics\":[", members ? members : "");
+    bool comma = print_inner(stream, lists, 2);
+    if (akg_diagnostics_count(problem->diagnostics) == 0) {
+        fprintf(stream,
+                "%s{\"severity\":\"error\",\"code\":\"\",\"name\":\"%s\",\"file\":\"\",\"line\":0,"
+                "\"column\":0,\"end_line\":0,\"end_column\":0,\"message\":",
+                comma ? "," : "", names[problem->status]);
+        report_json_string(stream, problem->text);
+        fputs(",\"notes\":[", stream);
+        if (problem->help[0]) {
+            char help[sizeof problem->help + 8];
+            snprintf(help, sizeof help, "help: %s", problem->help);
+            report_json_string(stream, help);
+        }
+        fputs("],\"fix\":null}", stream);
     }
-    printf("],\"fix\":null}]}\n");
+    fputs("]}\n", stream);
+}
+
+/* Braces stand for particulars in SARIF's messages; real ones are doubled. */
+static size_t double_braces(char *doubled, const char *text)
+{
+    size_t length = 0;
+    for (; *text; text++) {
+        doubled[length++] = *text;
+        if (*text == '{' || *text == '}')
+            doubled[length++] = *text;
+    }
+    doubled[length] = '\0';
+    return length;
+}
+
+/* The same as SARIF. A problem of our own is none of the program's: the run did not succeed. */
+static void print_problem_sarif(FILE *stream, const struct problem *problem)
+{
+    const akg_diagnostics *lists[] = {problem->warnings, problem->diagnostics};
+    char text[2 * sizeof problem->text + 2 * sizeof problem->help + sizeof "\nhelp: "];
+    size_t length;
+    if (akg_diagnostics_count(problem->diagnostics) > 0) {
+        print_rendered(stream, lists, 2, AKG_FORMAT_SARIF);
+        return;
+    }
+    fprintf(stream,
+            "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{"
+            "\"tool\":{\"driver\":{\"name\":\"akgrun\",\"version\":\"%s\"}},\"invocations\":[{"
+            "\"executionSuccessful\":false,\"toolExecutionNotifications\":[{\"level\":\"error\","
+            "\"message\":{\"text\":",
+            akg_version());
+    length = double_braces(text, problem->text);
+    if (problem->help[0]) {
+        length += (size_t)sprintf(text + length, "\nhelp: ");
+        double_braces(text + length, problem->help);
+    }
+    report_json_string(stream, text);
+    fputs("}}]}],\"results\":[]}]}\n", stream);
 }
 
 static void print_problem(const struct problem *problem)
@@ -259,23 +307,32 @@ static void print_what_to_report(char **argv)
 
 int report_problem(const struct options *options, const struct problem *problem, char **argv)
 {
-    bool has_list = akg_diagnostics_count(problem->diagnostics) > 0;
+    const akg_diagnostics *list = problem->diagnostics;
     bool json = options->json && !ferror(stdout); /* where standard output is gone, words remain */
-    if (json && has_list)
-        print_rendered(stdout, problem->diagnostics, AKG_FORMAT_JSON);
-    else if (json)
-        print_problem_json(problem);
-    else if (has_list)
-        print_rendered(stderr, problem->diagnostics, report_format(stderr));
-    else
+    if (json)
+        print_problem_json(stdout, problem, problem->members);
+    if (options->diagnostics == AKG_FORMAT_JSON)
+        print_problem_json(stderr, problem, NULL);
+    else if (options->diagnostics == AKG_FORMAT_SARIF)
+        print_problem_sarif(stderr, problem);
+    else if (!json && akg_diagnostics_count(list) > 0)
+        print_rendered(stderr, &list, 1, report_format(stderr));
+    else if (!json)
         print_problem(problem);
-    if (problem->status == AKG_ERROR_INTERNAL)
+    if (problem->status == AKG_ERROR_INTERNAL && options->diagnostics == AKG_FORMAT_TEXT)
         print_what_to_report(argv);
     return exit_status(problem->status);
 }
 
 void report_warnings(const struct options *options, const akg_diagnostics *diagnostics)
 {
-    if (!options->json && akg_diagnostics_count(diagnostics) > 0)
-        print_rendered(stderr, diagnostics, report_format(stderr));
+    if (!options->json && options->diagnostics == AKG_FORMAT_TEXT && akg_diagnostics_count(diagnostics) > 0)
+        print_rendered(stderr, &diagnostics, 1, report_format(stderr));
+}
+
+void report_done(const struct options *options, const struct problem *problem)
+{
+    const akg_diagnostics *list = problem->warnings;
+    if (options->diagnostics != AKG_FORMAT_TEXT)
+        print_rendered(stderr, &list, 1, options->diagnostics);
 }

@@ -47,6 +47,8 @@ bool problem_help(struct problem *problem, const char *format, ...)
 void problem_free(struct problem *problem)
 {
     akg_diagnostics_free(problem->diagnostics);
+    akg_diagnostics_free(problem->warnings);
+    free(problem->members);
     memset(problem, 0, sizeof *problem);
 }
 

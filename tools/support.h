@@ -11,11 +11,14 @@
 #include "../include/akg.h"
 
 /* Why a step did not succeed: either the library's diagnostics, or one line of our own and perhaps a line
- * of help. Starts zeroed; report_problem prints it, problem_free empties it. */
+ * of help; and what else the report has to tell, good or bad. Starts zeroed; report_problem prints it,
+ * problem_free empties it. */
 struct problem {
     akg_status status;
     char text[1024], help[1024];
     akg_diagnostics *diagnostics;
+    akg_diagnostics *warnings; /* of what went well */
+    char *members; /* for a report in JSON: what was done before, each member with its comma; or NULL */
 };
 
 /* These fill *problem and yield false, so that a step can `return problem_set(...)`. */

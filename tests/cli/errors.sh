@@ -118,9 +118,9 @@ stderr_has '[AKG0701]'
 
 expect 0 'the list of messages' explain
 cp stdout list
-while read -r code name; do
+while read -r code severity name; do
     page=$("$AKGRUN" explain "$code" | head -n 1)
-    [ "$page" = "# $code $name" ] || echo "$code: $page"
+    [ "$page" = "# $code $name" ] || echo "$code ($severity): $page"
 done <list >wrong
 assert 'each message has its page' [ ! -s wrong ]
 assert 'there are at least 120 messages' [ "$(wc -l <list)" -ge 120 ]

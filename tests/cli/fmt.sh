@@ -12,7 +12,7 @@ stdout_empty
 assert 'the first line' [ "$(head -n 1 untidy.akg)" = 'def f(x):' ]
 assert 'the comment is there' grep -q '  # made$' untidy.akg
 assert 'the mode is kept' [ "$(stat -c %a untidy.akg)" = 640 ]
-assert 'nothing else was left' [ "$(ls -A | grep -c fmt)" -eq 0 ]
+assert 'nothing else was left' [ "$(ls -A | grep -c akgrun-)" -eq 0 ]
 expect 0 'a tidy file' fmt --check untidy.akg
 expect 0 'the kernel still runs' untidy.akg 'x=[1,2]'
 stdout_is 'y float32[2] = [1, 2]'

@@ -38,7 +38,7 @@ expect 0 'explain' explain 111 --json
 stdout_has '{"code": "AKG0111", "text": "'
 json
 expect 0 'the list of codes' explain --json
-stdout_has '{"code": "AKG0111", "title": "'
+stdout_has '{"code": "AKG0111", "severity": "error", "name": "syntax"}'
 json
 
 expect 2 'a wrong command line' square.akg 'x=[1,[2]]' --json
