@@ -14,7 +14,8 @@
  * around).
  *
  * Answers are sound: what is not listed does not happen. `exact` says that it does happen, for some dims and
- * attributes that pass the unguarded preconditions.
+ * attributes that pass the preconditions, unless an access or a division that is tested when executed stops
+ * the call before.
  */
 #ifndef JIT_DEPENDENCE_H
 #define JIT_DEPENDENCE_H

@@ -2,10 +2,10 @@
  * hints.c: warnings of hints that are wrong.
  *
  * Consumes a kernel whose bounds are analysed. Whether the iterations of a parallel or vectorize loop
- * depend on each other is dependence.c's finding. A scalar that is carried, or an exact dependence, is a
- * warning; where dependence could only not be excluded, there is one only with two iterations that were seen
- * to clash (hints_witness.c); with neither, nothing is said. A `reduce` hint allows scalars to be
- * accumulated.
+ * depend on each other is dependence.c's finding. A scalar that is carried is a warning. So is an element,
+ * with two iterations that were seen to clash (hints_witness.c) or, where trying shows none, when the
+ * dependence is exact, of one distance, and the call cannot stop before; else nothing is said. A `reduce`
+ * hint allows scalars to be accumulated.
  */
 #include "analysis.h"
 #include "dependence.h"
@@ -38,21 +38,17 @@ static const char *use_text(struct ir_kernel *kernel, const struct witness_use *
                         use->span.column);
 }
 
-/* All that is known when no two iterations were found by trying. */
-static void note_dependence(const struct dependences *dependences, const struct dependence *item,
-                            struct diagnostic_entry *entry)
+/* All that is known when no two iterations were found by trying: they lie too far apart. */
+static void note_distance(const struct dependences *dependences, const struct dependence *item,
+                          struct diagnostic_entry *entry)
 {
     const struct dependence_access *source = &dependences->accesses.items[item->source],
                                    *sink = &dependences->accesses.items[item->sink];
-    const char *apart = "in different iterations";
+    long long distance = item->distance[item->level];
 
-    if (item->has_distance[item->level])
-        apart =
-            arena_format(dependences->kernel->arena, "%lld iteration%s apart",
-                         (long long)item->distance[item->level], item->distance[item->level] == 1 ? "" : "s");
-    diagnostic_note(entry, "note: one element of '%s' is used at %d:%d and, %s, at %d:%d",
-                    source->access->buffer->name, source->span.line, source->span.column, apart,
-                    sink->span.line, sink->span.column);
+    diagnostic_note(entry, "note: one element of '%s' is used at %d:%d and, %lld iteration%s apart, at %d:%d",
+                    source->access->buffer->name, source->span.line, source->span.column, distance,
+                    distance == 1 ? "" : "s", sink->span.line, sink->span.column);
 }
 
 static struct diagnostic_entry *warn(const struct ir_stmt *stmt, akg_diagnostics *diagnostics)
@@ -103,6 +99,39 @@ static void report_uses(struct ir_kernel *kernel, const struct ir_stmt *stmt,
                     element_name(kernel, &uses[0]), first, same ? "" : ", ", same ? "" : second);
 }
 
+static bool access_may_stop(const struct ir_access *access)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (access->checks[k] == IR_CHECK_ELEMENT)
+            return true;
+    return false;
+}
+
+static bool expr_goes_on(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind == IR_LOAD)
+        return !access_may_stop(&expr->access);
+    return expr->kind != IR_OPERATION || !expr->checked;
+}
+
+/* Whether the call may fail on the way: then what is exact need not come to pass. */
+static bool may_stop(struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_ASSERT || (stmt->kind == IR_STORE && access_may_stop(&stmt->access)) ||
+            !ir_stmt_expressions(stmt, expr_goes_on, NULL) || may_stop(stmt->body) ||
+            may_stop(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* Whether some call runs into it, and how far apart. */
+static bool is_certain(const struct dependences *dependences, const struct dependence *item)
+{
+    return item->exact && item->has_distance[item->level] && !may_stop(dependences->kernel->body);
+}
+
 static void test_loop(const struct dependences *dependences, int number, akg_diagnostics *diagnostics)
 {
     const struct dependence_loop *loop = &dependences->loops.items[number];
@@ -116,8 +145,8 @@ static void test_loop(const struct dependences *dependences, int number, akg_dia
         return;
     else if (witness_find(dependences->kernel, loop->stmt, NULL, uses))
         report_uses(dependences->kernel, loop->stmt, uses, diagnostics);
-    else if (reason >= 0 && dependences->items.items[reason].exact)
-        note_dependence(dependences, &dependences->items.items[reason], warn(loop->stmt, diagnostics));
+    else if (reason >= 0 && is_certain(dependences, &dependences->items.items[reason]))
+        note_distance(dependences, &dependences->items.items[reason], warn(loop->stmt, diagnostics));
 }
 
 static bool has_hint(const struct ir_stmt *block)

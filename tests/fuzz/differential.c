@@ -5,6 +5,7 @@
  *   differential generate FIRST COUNT  generated programs of these seeds
  *   differential mutate FIRST COUNT [FILE...]   mutants of generated programs and of the files
  *   differential print SEED            the program of a seed
+ *   differential mutant NUMBER [FILE...]   a mutant, of the same files as above
  *   differential check FILE...         the files as they are
  *   differential reduce FILE           the smallest text that has the fault of the file
  *
@@ -20,7 +21,8 @@
 #include "mutate.h"
 #include "reduce.h"
 
-enum { DIFFERENTIAL_MOST_FAULTS = 8, DIFFERENTIAL_TRIES = 4000 };
+/* Cutting down a program that hangs takes seconds a try. */
+enum { DIFFERENTIAL_MOST_FAULTS = 8, DIFFERENTIAL_TRIES = 4000, DIFFERENTIAL_HANG_TRIES = 60 };
 
 struct differential {
     struct child_shared *shared;
@@ -124,7 +126,8 @@ static void differential_report(struct differential *d, struct text *text,
     snprintf(detail, sizeof detail, "%s", d->shared->detail);
     printf("---- %s\n", detail);
     fflush(stdout);
-    reduce_program(text, differential_still, &fault, DIFFERENTIAL_TRIES);
+    reduce_program(text, differential_still, &fault,
+                   fault.fault == ORACLE_HANG ? DIFFERENTIAL_HANG_TRIES : DIFFERENTIAL_TRIES);
     printf("---- reduced:\n%.*s\n", (int)text->length, text->data ? text->data : "");
     fflush(stdout);
 }
@@ -219,7 +222,7 @@ static void differential_reduce(struct differential *d)
 
 static int differential_usage(void)
 {
-    fprintf(stderr, "usage: differential [generate FIRST COUNT | mutate FIRST COUNT [FILE...] | print SEED | "
+    fprintf(stderr, "usage: differential [generate FIRST COUNT | mutate FIRST COUNT [FILE...] | print SEED | mutant NUMBER [FILE...] | "
                     "check FILE... | reduce FILE]\n");
     return 2;
 }
@@ -244,10 +247,16 @@ int main(int argc, char **argv)
             differential_add_files(d);
         differential_run(d, first, count, differential_mutated);
         differential_summary(d, "mutated");
-    } else if (strcmp(command, "print") == 0 && argc == 3) {
+    } else if ((strcmp(command, "print") == 0 && argc == 3) || (strcmp(command, "mutant") == 0 && argc >= 3)) {
+        struct oracle_request request;
         struct text text;
         text_init(&text);
-        generate_program(&text, (uint64_t)first);
+        for (int i = 3; i < argc; i++)
+            differential_add_file(d, argv[i]);
+        if (command[0] == 'm')
+            differential_mutated(d, first, &text, &request);
+        else
+            generate_program(&text, (uint64_t)first);
         fputs(text.data, stdout);
         text_free(&text);
     } else if ((strcmp(command, "check") == 0 || strcmp(command, "reduce") == 0) && argc > 2) {
