@@ -76,7 +76,7 @@ enum {
     DEPENDENCE_CHOICES = 4,   /* of them are taken case by case */
     DEPENDENCE_RULES = 4,     /* guarded preconditions taken into a system, at most */
     DEPENDENCE_VECTORS = 729, /* 3 to the power of DEPENDENCE_LOOPS */
-    DEPENDENCE_WORK = 400000  /* rows made for one kernel, after which all is assumed */
+    DEPENDENCE_WORK = 2000000 /* of the solver, for one kernel, after which all is assumed */
 };
 
 /* A box of directions from the first access to the second. */

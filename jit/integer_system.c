@@ -191,6 +191,7 @@ static bool part_tidy(struct integer_solver *solver, struct part *part)
         if (fate == ROW_HOLDS)
             part_drop(solver, part, k--);
     }
+    solver->work += (long)part->count * part->count / 16; /* comparing them costs more than making them */
     for (int a = 0; a < part->count; a++) {
         for (int b = a + 1; b < part->count; b++) {
             int relation = row_relation(solver, &part->rows[a], &part->rows[b]);

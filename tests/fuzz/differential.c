@@ -197,10 +197,10 @@ static void differential_short(struct differential *d)
     long share = child_is_sanitized() ? 8 : 1, programs;
 
     differential_add_files(d);
-    differential_run(d, 1, 3000 / share, differential_generated);
+    differential_run(d, 1, 1500 / share, differential_generated);
     programs = d->shared->counts.programs;
     differential_summary(d, "generated");
-    differential_run(d, 1, 6000 / share, differential_mutated);
+    differential_run(d, 1, 3000 / share, differential_mutated);
     programs += d->shared->counts.programs;
     differential_summary(d, "mutated");
     printf("%ld passed, %d failed\n", programs - d->faults, d->faults);

@@ -423,7 +423,7 @@ static void put_for(struct generator *g, int depth)
     begin_line(g);
     text_format(&g->out, "for %s = ", name);
     put_bound(g, down);
-    text_string(&g->out, down ? " - 1" + 0 : "");
+    text_string(&g->out, down ? " - 1" : "");
     g->out.length -= down ? 4 : 0;
     text_string(&g->out, " to ");
     put_bound(g, !down);

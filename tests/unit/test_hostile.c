@@ -23,7 +23,7 @@
 #define SLOWER 1
 #endif
 
-enum { SECONDS = 5 * SLOWER };
+enum { SECONDS = 10 * SLOWER };
 
 static double now(void)
 {
