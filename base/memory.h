@@ -53,7 +53,8 @@ char *arena_format(struct arena *arena, const char *format, ...) __attribute__((
 char *arena_format_list(struct arena *arena, const char *format, va_list list)
     __attribute__((format(printf, 2, 0), nonnull(2)));
 
-/* The value of a decimal number (12.5e-3; underscores are skipped), whatever the locale. The arena lends memory only. */
+/* The value of a decimal number (12.5e-3; underscores are skipped), whatever the locale. The arena lends
+ * memory only. */
 double arena_parse_real(struct arena *arena, const char *text, size_t length);
 
 #define arena_new(arena, type) ((type *)arena_allocate((arena), sizeof(type)))
@@ -71,8 +72,8 @@ double arena_parse_real(struct arena *arena, const char *text, size_t length);
 #define list_push(arena, list, value)                                                                        \
     do {                                                                                                     \
         if ((list)->count == (list)->capacity)                                                               \
-            (list)->items = arena_grow((arena), (list)->items, (list)->count, &(list)->capacity,             \
-                                       sizeof *(list)->items);                                               \
+            (list)->items =                                                                                  \
+                arena_grow((arena), (list)->items, (list)->count, &(list)->capacity, sizeof *(list)->items); \
         (list)->items[(list)->count++] = (value);                                                            \
     } while (0)
 void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size);

@@ -7,7 +7,8 @@
 
 #include "memory.h"
 
-/* strtod minds the locale of the program that we are part of, so it is given no decimal point: 0.25e3 as 025e1. */
+/* strtod minds the locale of the program that we are part of, so it is given no decimal point: 0.25e3 as
+ * 025e1. */
 double arena_parse_real(struct arena *arena, const char *text, size_t length)
 {
     char *digits = arena_allocate(arena, length + 1), *to = digits;

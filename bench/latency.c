@@ -55,15 +55,10 @@ enum stage {
     STAGE_COUNT
 };
 
-static const char *const stage_names[STAGE_COUNT] = {"scan and lay out",
-                                                     "scan, lay out, parse",
-                                                     "names and structure",
-                                                     "elaborate",
-                                                     "verify and analyses",
-                                                     "emit C",
-                                                     "libtcc",
-                                                     "all stages once",
-                                                     "jit_compile and first call"};
+static const char *const stage_names[STAGE_COUNT] = {
+    "scan and lay out", "scan, lay out, parse", "names and structure",
+    "elaborate",        "verify and analyses",  "emit C",
+    "libtcc",           "all stages once",      "jit_compile and first call"};
 
 static double now_us(void)
 {
@@ -94,9 +89,10 @@ static void fail(const char *what)
 static void time_stages(double *times)
 {
     struct dsl_source source = {"latency.akg", program, sizeof program - 1};
-    struct dsl_argument arguments[3] = {{.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 2, .contiguous = true},
-                                        {.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 2, .contiguous = true},
-                                        {.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 1, .contiguous = true}};
+    struct dsl_argument arguments[3] = {
+        {.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 2, .contiguous = true},
+        {.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 2, .contiguous = true},
+        {.kind = DSL_TENSOR, .dtype = AKG_FLOAT32, .rank = 1, .contiguous = true}};
     struct elaborate_result result = {0};
     struct token_list tokens = {0};
     struct emit_c_options options = {.entry = "entry"};

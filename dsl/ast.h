@@ -23,31 +23,42 @@ struct signature;
 #define AST_LIST LIST(struct ast_expr *)
 
 enum ast_expr_kind {
-    AST_NAME,        /* text, binding */
-    AST_INTEGER,     /* integer */
-    AST_REAL,        /* real */
-    AST_STRING,      /* text (escapes resolved) */
+    AST_NAME,    /* text, binding */
+    AST_INTEGER, /* integer */
+    AST_REAL,    /* real */
+    AST_STRING,  /* text (escapes resolved) */
     AST_TRUE,
     AST_FALSE,
     AST_NONE,
-    AST_UNARY,       /* operator a */
-    AST_BINARY,      /* a operator b */
-    AST_COMPARE,     /* items[0] comparisons[0] items[1] comparisons[1] ... */
-    AST_AND,         /* a and b */
-    AST_OR,          /* a or b */
-    AST_CONDITIONAL, /* a if condition else b */
-    AST_CALL,        /* a(items...); keyword arguments are AST_KEYWORD items */
-    AST_KEYWORD,     /* text=a */
-    AST_SUBSCRIPT,   /* a[items...]; one parenthesised or bare tuple counts as its items */
-    AST_ATTRIBUTE,   /* a.text */
-    AST_TUPLE,       /* (items...) */
+    AST_UNARY,        /* operator a */
+    AST_BINARY,       /* a operator b */
+    AST_COMPARE,      /* items[0] comparisons[0] items[1] comparisons[1] ... */
+    AST_AND,          /* a and b */
+    AST_OR,           /* a or b */
+    AST_CONDITIONAL,  /* a if condition else b */
+    AST_CALL,         /* a(items...); keyword arguments are AST_KEYWORD items */
+    AST_KEYWORD,      /* text=a */
+    AST_SUBSCRIPT,    /* a[items...]; one parenthesised or bare tuple counts as its items */
+    AST_ATTRIBUTE,    /* a.text */
+    AST_TUPLE,        /* (items...) */
     AST_LIST_DISPLAY, /* [items...] */
     AST_DICT,         /* {items...}: only in arguments of decorators, which say nothing to this compiler */
-    AST_SLICE,       /* a:b:condition in a subscript; each may be NULL */
-    AST_STARRED      /* *a in a call */
+    AST_SLICE,        /* a:b:condition in a subscript; each may be NULL */
+    AST_STARRED       /* *a in a call */
 };
 
-enum ast_comparison { AST_LT, AST_LE, AST_GT, AST_GE, AST_EQ, AST_NE, AST_IS, AST_IS_NOT, AST_IN, AST_NOT_IN };
+enum ast_comparison {
+    AST_LT,
+    AST_LE,
+    AST_GT,
+    AST_GE,
+    AST_EQ,
+    AST_NE,
+    AST_IS,
+    AST_IS_NOT,
+    AST_IN,
+    AST_NOT_IN
+};
 
 struct ast_expr {
     enum ast_expr_kind kind;
@@ -80,7 +91,7 @@ enum ast_stmt_kind {
     AST_BREAK,
     AST_CONTINUE,
     AST_PASS,
-    AST_IMPORT      /* ignored: it only serves Python tools */
+    AST_IMPORT /* ignored: it only serves Python tools */
 };
 
 struct ast_stmt {
@@ -101,8 +112,8 @@ struct ast_parameter {
     struct span span;
     struct ast_expr *annotation, *initial; /* each may be NULL */
     bool variadic;                         /* *name */
-    int tuple;                             /* not 0: a tuple of so many tensors: outputs of a forward, and their
-                                              gradients, in its bprop (structure.c) */
+    int tuple; /* not 0: a tuple of so many tensors: outputs of a forward, and their
+                  gradients, in its bprop (structure.c) */
     struct ast_binding *binding;
     bool used_as_tensor; /* names.c: subscripted, or asked for its shape or dtype, somewhere */
     bool used_as_scalar; /* names.c: stands as a value of its own somewhere */
@@ -111,7 +122,7 @@ struct ast_parameter {
 /* What a name means. */
 enum ast_binding_kind {
     AST_BINDING_PARAMETER,
-    AST_BINDING_DIM,      /* named in an annotation */
+    AST_BINDING_DIM, /* named in an annotation */
     AST_BINDING_LOOP,
     AST_BINDING_LOCAL,    /* assigned in the body */
     AST_BINDING_CONSTANT, /* assigned once at the top level */
@@ -130,16 +141,16 @@ struct ast_binding {
     int uses;
     /* A name that both sides of an if declare is one name after it: the two bindings then lead to a third. */
     struct ast_binding *joined;
-    struct ast_stmt *join_at;              /* not NULL: the if that may make this one, when somebody asks for it */
+    struct ast_stmt *join_at; /* not NULL: the if that may make this one, when somebody asks for it */
     struct ast_binding *join_a, *join_b;
-    bool hoisted;                          /* made by such an if */
-    struct ast_binding *shadowed, *next;   /* names.c: what the name meant outside; next of its scope */
-    int depth;                             /* names.c: of the block that declares it */
-    bool ended;                            /* names.c: that block is over */
-    struct ast_expr *declared_by;          /* LOCAL: the value of its first assignment; NULL when unpacked */
-    struct ast_parameter *parameter; /* PARAMETER */
-    struct ast_function *function;   /* FUNCTION */
-    struct ast_expr *value;          /* CONSTANT */
+    bool hoisted;                        /* made by such an if */
+    struct ast_binding *shadowed, *next; /* names.c: what the name meant outside; next of its scope */
+    int depth;                           /* names.c: of the block that declares it */
+    bool ended;                          /* names.c: that block is over */
+    struct ast_expr *declared_by;        /* LOCAL: the value of its first assignment; NULL when unpacked */
+    struct ast_parameter *parameter;     /* PARAMETER */
+    struct ast_function *function;       /* FUNCTION */
+    struct ast_expr *value;              /* CONSTANT */
 };
 
 struct ast_function {
@@ -154,17 +165,17 @@ struct ast_function {
     struct ast_function *next;
     /* set by names.c */
     int slot_count;
-    bool is_graph;               /* its body only calls kernels of the file (or is a bprop) */
-    bool is_helper;              /* returns a scalar: called by kernels, no kernel itself */
-    bool is_called;              /* by another function, or by itself */
-    bool broken;                 /* has errors: not to be elaborated */
-    bool unresolved;             /* uses names that mean nothing: elaborated for its other errors only */
-    bool damaged;                /* has syntax errors: part of it is not here */
+    bool is_graph;                 /* its body only calls kernels of the file (or is a bprop) */
+    bool is_helper;                /* returns a scalar: called by kernels, no kernel itself */
+    bool is_called;                /* by another function, or by itself */
+    bool broken;                   /* has errors: not to be elaborated */
+    bool unresolved;               /* uses names that mean nothing: elaborated for its other errors only */
+    bool damaged;                  /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */
-    struct ast_expr *result;     /* what its last return statement gives; NULL: nothing */
-    struct ast_stmt *result_at;  /* that statement */
-    int mark;                    /* names.c: search for recursion */
-    struct signature *signature; /* names.h; NULL for a broken function */
+    struct ast_expr *result;       /* what its last return statement gives; NULL: nothing */
+    struct ast_stmt *result_at;    /* that statement */
+    int mark;                      /* names.c: search for recursion */
+    struct signature *signature;   /* names.h; NULL for a broken function */
 };
 
 struct ast_module {

@@ -94,7 +94,8 @@ static void build_damage(struct parser *p, int line)
     for (; low < p->tokens->count && p->tokens->items[low].span.line == line; low++) {
         const struct token *token = &p->tokens->items[low];
         if (token->kind == NAME)
-            list_push(p->arena, &p->module->damaged, arena_copy(p->arena, token->text, (size_t)token->length));
+            list_push(p->arena, &p->module->damaged,
+                      arena_copy(p->arena, token->text, (size_t)token->length));
     }
 }
 
@@ -114,8 +115,8 @@ static int build_statement_start(const struct parser *p, int at)
 /* A misspelt word at the start of a statement: fro i in ... */
 static bool build_keyword_error(struct parser *p, int at)
 {
-    static const char *const words[] = {"def", "for", "while", "if", "elif", "else", "return", "assert", "with",
-                                        "break", "continue", "pass", "import", "from"};
+    static const char *const words[] = {"def",    "for",  "while", "if",       "elif", "else",   "return",
+                                        "assert", "with", "break", "continue", "pass", "import", "from"};
     int start = build_statement_start(p, at);
     const struct token *word = &p->tokens->items[start];
     const char *name, *nearest;
@@ -195,8 +196,8 @@ static bool build_is_operand(int kind)
            kind == FALSE_WORD || kind == NONE_WORD;
 }
 
-static void build_note_expected(struct parser *p, struct diagnostic_entry *entry, int at, const char *const *expected,
-                                int count)
+static void build_note_expected(struct parser *p, struct diagnostic_entry *entry, int at,
+                                const char *const *expected, int count)
 {
     const struct token *items = p->tokens->items;
     int before = at > 0 ? items[at - 1].kind : 0;
@@ -205,8 +206,8 @@ static void build_note_expected(struct parser *p, struct diagnostic_entry *entry
 
     if (advice) {
         diagnostic_note(entry, "help: %s", advice);
-    } else if (build_is_operand(items[at].kind) && (build_is_operand(before) || before == ')' || before == ']') &&
-               (count != 1 || closes)) {
+    } else if (build_is_operand(items[at].kind) &&
+               (build_is_operand(before) || before == ')' || before == ']') && (count != 1 || closes)) {
         diagnostic_note(entry, "help: an operator or a comma is missing before it");
     } else if (count >= 1 && count <= 4) {
         list = build_quoted(p, expected[0]);
@@ -236,7 +237,8 @@ void build_syntax_error(struct parser *p, struct span span, const char *found, c
         return;
     if (count == 1 && strcmp(expected[0], "indentation") == 0) {
         /* reported where the block should start: at the ':' before the line's end */
-        entry = diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, at >= 2 ? p->tokens->items[at - 2].span : span);
+        entry =
+            diagnostic_add(p->diagnostics, MSG_EMPTY_BLOCK, at >= 2 ? p->tokens->items[at - 2].span : span);
         diagnostic_note(entry, "help: indent the lines that belong to it; for none, write pass");
         build_damage(p, span.line);
         return;
@@ -313,8 +315,8 @@ struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts 
     return build_stmts_add(result, stmts.first);
 }
 
-struct build_parameters *build_parameter(struct parser *p, const struct token *name, struct ast_expr *annotation,
-                                         struct ast_expr *initial, bool variadic)
+struct build_parameters *build_parameter(struct parser *p, const struct token *name,
+                                         struct ast_expr *annotation, struct ast_expr *initial, bool variadic)
 {
     struct build_parameters *parameters = arena_new(p->arena, struct build_parameters);
     struct ast_parameter parameter = {
@@ -467,8 +469,8 @@ struct ast_expr *build_unary(struct parser *p, struct span span, enum operation 
     return build_bound(p, expr);
 }
 
-struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a,
-                              struct ast_expr *b)
+struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation,
+                              struct ast_expr *a, struct ast_expr *b)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_BINARY, span);
     expr->operation = operation;
@@ -565,7 +567,8 @@ struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_
     return build_bound(p, expr);
 }
 
-struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items, bool parenthesised)
+struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items,
+                             bool parenthesised)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_TUPLE, span);
     build_take_items(expr, items);
@@ -637,8 +640,8 @@ struct ast_stmt *build_return(struct parser *p, struct span span, struct ast_exp
     return stmt;
 }
 
-struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *condition, struct ast_stmt *body,
-                          struct ast_stmt *otherwise)
+struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *condition,
+                          struct ast_stmt *body, struct ast_stmt *otherwise)
 {
     struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_IF, span);
     stmt->value = condition;
@@ -655,8 +658,8 @@ struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *c
     return stmt;
 }
 
-struct ast_stmt *build_for(struct parser *p, struct span span, struct ast_expr *target, struct ast_expr *value,
-                           struct ast_stmt *body)
+struct ast_stmt *build_for(struct parser *p, struct span span, struct ast_expr *target,
+                           struct ast_expr *value, struct ast_stmt *body)
 {
     struct ast_stmt *stmt = ast_stmt_new(p->arena, AST_FOR, span);
     stmt->target = target;
@@ -692,7 +695,8 @@ static const char *build_docstring(struct ast_stmt **body)
     return first->value->text;
 }
 
-/* Line of the last statement that was read; its block may be closed by a word further down, which is read as well. */
+/* Line of the last statement that was read; its block may be closed by a word further down, which is read as
+ * well. */
 static int build_last_line(const struct parser *p)
 {
     int at = p->position - 1;
@@ -744,7 +748,8 @@ void build_refuse_top(struct parser *p, struct ast_stmt *stmt)
 {
     struct diagnostic_entry *entry = diagnostic_add(p->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
     if (stmt->kind == AST_IF)
-        diagnostic_note(entry, "help: the file is not run from top to bottom; remove it, or put it into a function");
+        diagnostic_note(entry,
+                        "help: the file is not run from top to bottom; remove it, or put it into a function");
     else
         diagnostic_note(entry, "help: put the statement into a function: def name(...):");
 }

@@ -187,8 +187,9 @@ static void print_line(struct text *out, int depth, const struct ast_stmt *stmt,
 
 static void print_block(struct text *out, int depth, const struct ast_stmt *first)
 {
-    static const char *const words[] = {"expression", "assign", "augmented", "for",   "while",    "if",  "with",
-                                        "assert",     "return", "break",     "continue", "pass", "import"};
+    static const char *const words[] = {"expression", "assign", "augmented", "for",    "while",
+                                        "if",         "with",   "assert",    "return", "break",
+                                        "continue",   "pass",   "import"};
 
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
         print_line(out, depth, stmt, words[stmt->kind]);

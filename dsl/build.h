@@ -45,8 +45,9 @@ struct build_exprs *build_comparison_add(struct parser *p, struct build_exprs *e
 struct build_exprs *build_exprs_join(struct parser *p, struct build_exprs *first, struct build_exprs *second);
 struct build_stmts build_stmts_add(struct build_stmts stmts, struct ast_stmt *stmt);
 struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts stmts);
-struct build_parameters *build_parameter(struct parser *p, const struct token *name, struct ast_expr *annotation,
-                                         struct ast_expr *initial, bool variadic);
+struct build_parameters *build_parameter(struct parser *p, const struct token *name,
+                                         struct ast_expr *annotation, struct ast_expr *initial,
+                                         bool variadic);
 struct build_parameters *build_parameters_join(struct parser *p, struct build_parameters *first,
                                                struct build_parameters *second);
 
@@ -54,9 +55,10 @@ struct ast_expr *build_name(struct parser *p, const struct token *token);
 struct ast_expr *build_integer(struct parser *p, const struct token *token);
 struct ast_expr *build_real(struct parser *p, const struct token *token);
 struct ast_expr *build_string(struct parser *p, struct ast_expr *before, const struct token *token);
-struct ast_expr *build_unary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a);
-struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a,
-                              struct ast_expr *b);
+struct ast_expr *build_unary(struct parser *p, struct span span, enum operation operation,
+                             struct ast_expr *a);
+struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation,
+                              struct ast_expr *a, struct ast_expr *b);
 struct ast_expr *build_pair(struct parser *p, struct span span, enum ast_expr_kind kind, struct ast_expr *a,
                             struct ast_expr *b);
 struct ast_expr *build_compare(struct parser *p, struct span span, struct ast_expr *first,
@@ -74,7 +76,8 @@ struct ast_expr *build_slice(struct parser *p, struct span span, struct ast_expr
                              struct ast_expr *step);
 struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_expr *value,
                                  const struct token *name);
-struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items, bool parenthesised);
+struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items,
+                             bool parenthesised);
 struct ast_expr *build_list(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_dict(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_parenthesised(struct span span, struct ast_expr *expr);
@@ -87,13 +90,14 @@ struct ast_stmt *build_augmented(struct parser *p, struct span span, struct ast_
 struct ast_stmt *build_assert(struct parser *p, struct span span, struct ast_expr *condition,
                               struct ast_expr *message);
 struct ast_stmt *build_return(struct parser *p, struct span span, struct ast_expr *value);
-struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *condition, struct ast_stmt *body,
-                          struct ast_stmt *otherwise);
-struct ast_stmt *build_for(struct parser *p, struct span span, struct ast_expr *target, struct ast_expr *value,
-                           struct ast_stmt *body);
+struct ast_stmt *build_if(struct parser *p, struct span span, struct ast_expr *condition,
+                          struct ast_stmt *body, struct ast_stmt *otherwise);
+struct ast_stmt *build_for(struct parser *p, struct span span, struct ast_expr *target,
+                           struct ast_expr *value, struct ast_stmt *body);
 struct ast_stmt *build_while(struct parser *p, struct span span, struct ast_expr *condition,
                              struct ast_stmt *body);
-struct ast_stmt *build_with(struct parser *p, struct span span, struct ast_expr *value, struct ast_stmt *body);
+struct ast_stmt *build_with(struct parser *p, struct span span, struct ast_expr *value,
+                            struct ast_stmt *body);
 
 void build_function(struct parser *p, struct build_exprs *decorators, const struct token *name,
                     struct build_parameters *parameters, struct ast_stmt *body);

@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-static const char *const builtin_names[] = {
-    NULL,
+static const char *const builtin_names[] = {NULL,
 #define X(id, name) name,
-    BUILTIN_TABLE(X)
+                                            BUILTIN_TABLE(X)
 #undef X
 };
 

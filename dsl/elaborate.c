@@ -16,7 +16,8 @@ unsigned elaborate_annotation(const struct ast_expr *annotation, int *rank)
     int left = -1, right = -1;
 
     if (annotation->kind == AST_BINARY && annotation->operation == OP_BITOR) {
-        unsigned allowed = elaborate_annotation(annotation->a, &left) | elaborate_annotation(annotation->b, &right);
+        unsigned allowed =
+            elaborate_annotation(annotation->a, &left) | elaborate_annotation(annotation->b, &right);
         *rank = left >= 0 ? left : right;
         return allowed;
     }
@@ -30,7 +31,8 @@ unsigned elaborate_annotation(const struct ast_expr *annotation, int *rank)
                                                                      : TYPES_ANY;
 }
 
-static bool elaborate_constant_ints(struct arena *arena, const struct ast_expr *expr, struct dsl_argument *value)
+static bool elaborate_constant_ints(struct arena *arena, const struct ast_expr *expr,
+                                    struct dsl_argument *value)
 {
     int64_t *ints = arena_array(arena, int64_t, expr->count + 1);
 
@@ -82,7 +84,8 @@ bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct
     case AST_LIST_DISPLAY:
         return elaborate_constant_ints(arena, expr, value);
     case AST_NAME:
-        return binding && binding->kind == AST_BINDING_CONSTANT && elaborate_constant(arena, binding->value, value);
+        return binding && binding->kind == AST_BINDING_CONSTANT &&
+               elaborate_constant(arena, binding->value, value);
     default:
         return false;
     }
@@ -102,7 +105,8 @@ struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_fun
         const struct ast_parameter *parameter = &function->parameters[i];
         struct dsl_argument *argument = &arguments[i];
         int builtin = elaborate_attribute_builtin(parameter), rank = -1;
-        struct dsl_argument tensor = {.kind = DSL_TENSOR, .dtype = AKG_DTYPE_COUNT, .rank = -1, .contiguous = true};
+        struct dsl_argument tensor = {
+            .kind = DSL_TENSOR, .dtype = AKG_DTYPE_COUNT, .rank = -1, .contiguous = true};
         bool scalar = parameter->used_as_scalar && !parameter->used_as_tensor;
 
         tensor.rank = function->signature ? function->signature->ranks[i] : -1;
@@ -156,7 +160,8 @@ static const char *elaborate_dim_name(struct elaborator *e, int parameter, int a
     return arena_format(e->arena, "D%d", axis);
 }
 
-static struct ir_expr *elaborate_new_dim(struct elaborator *e, struct ir_buffer *buffer, int parameter, int axis)
+static struct ir_expr *elaborate_new_dim(struct elaborator *e, struct ir_buffer *buffer, int parameter,
+                                         int axis)
 {
     struct ir_symbol *dim = ir_symbol_new(e->kernel, IR_SYMBOL_DIM,
                                           elaborate_dim_name(e, parameter, axis, buffer->rank), AKG_INT64);
@@ -200,7 +205,8 @@ static akg_dtype elaborate_parameter_type(struct elaborator *e, const struct ast
         for (int i = 0; i < AKG_DTYPE_COUNT; i++)
             if (allowed & 1u << i)
                 takes = arena_format(e->arena, "%s%s%s", takes, *takes ? " or " : "", dtype_table[i].name);
-        message = elaborate_error(e, MSG_CALL_DTYPE, parameter->span, parameter->name, dtype_table[type].name, takes);
+        message = elaborate_error(e, MSG_CALL_DTYPE, parameter->span, parameter->name, dtype_table[type].name,
+                                  takes);
         diagnostic_note(message, "note: the annotation says so");
     }
     if (base && base->kind == AST_NAME && !base->builtin) { /* a type variable: T */
@@ -235,8 +241,8 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
                         elaborate_counted(e, argument->rank, "axis", "axes"), elaborate_number(e, rank));
         return value_error();
     }
-    buffer = ir_buffer_new(e->kernel, name, IR_INPUT, elaborate_parameter_type(e, parameter, argument, allowed),
-                           argument->rank);
+    buffer = ir_buffer_new(e->kernel, name, IR_INPUT,
+                           elaborate_parameter_type(e, parameter, argument, allowed), argument->rank);
     buffer->contiguous = argument->contiguous;
     buffer->span = parameter->span;
     for (int k = 0; k < buffer->rank; k++) {
@@ -267,7 +273,8 @@ static void elaborate_computed_dims(struct elaborator *e)
     }
 }
 
-static struct value elaborate_scalar_parameter(struct elaborator *e, int index, const struct dsl_argument *argument)
+static struct value elaborate_scalar_parameter(struct elaborator *e, int index,
+                                               const struct dsl_argument *argument)
 {
     const struct ast_parameter *parameter = &e->function->parameters[index];
     int builtin = elaborate_attribute_builtin(parameter);
@@ -285,9 +292,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index, 
                                          : value_of(VALUE_FLOAT, ir_real(e->kernel, AKG_FLOAT64, given.real));
         value.is_given = given.kind == DSL_INT;
     } else {
-        akg_dtype dtype = given.kind == DSL_INT    ? AKG_INT64
-                          : given.kind == DSL_BOOL ? AKG_BOOL
-                                                   : AKG_FLOAT64;
+        akg_dtype dtype = given.kind == DSL_INT ? AKG_INT64 : given.kind == DSL_BOOL ? AKG_BOOL : AKG_FLOAT64;
         row.attribute = ir_symbol_new(e->kernel, IR_SYMBOL_ATTRIBUTE, parameter->name, dtype);
         row.attribute->span = parameter->span;
         e->attribute_parameter[row.attribute->index] = index;
@@ -353,8 +358,8 @@ static bool elaborate_promote(struct elaborator *e, struct ir_buffer *buffer)
     return false;
 }
 
-static void elaborate_result_item(struct elaborator *e, const struct value *value, const struct ast_expr *place,
-                                  struct span span)
+static void elaborate_result_item(struct elaborator *e, const struct value *value,
+                                  const struct ast_expr *place, struct span span)
 {
     struct ir_result result = {.name = NULL};
     struct diagnostic_entry *message;
@@ -366,10 +371,12 @@ static void elaborate_result_item(struct elaborator *e, const struct value *valu
             return;
         message = elaborate_error(e, MSG_RETURN_VALUE, place ? place->span : span);
         diagnostic_note(message, "note: this is %s", value_text(e, value));
-        diagnostic_note(message, "help: write it into a tensor and return that: s = output_tensor((1,), dtype), "
-                                 "s[0] = ...");
+        diagnostic_note(message,
+                        "help: write it into a tensor and return that: s = output_tensor((1,), dtype), "
+                        "s[0] = ...");
         if (value_is_number(value) && !e->function->is_called)
-            diagnostic_note(message, "note: a function that returns a number serves others, and none calls '%s'",
+            diagnostic_note(message,
+                            "note: a function that returns a number serves others, and none calls '%s'",
                             e->function->name);
         return;
     }
@@ -398,7 +405,10 @@ static void elaborate_results(struct elaborator *e)
             elaborate_result_item(e, &result->items[i],
                                   place && place->count == result->count ? place->items[i] : NULL, span);
     else if (e->frame->result_variable)
-        elaborate_result_item(e, &(struct value){.kind = VALUE_SCALAR, .expr = ir_symbol_use(e->kernel, e->frame->result_variable)}, NULL, span);
+        elaborate_result_item(e,
+                              &(struct value){.kind = VALUE_SCALAR,
+                                              .expr = ir_symbol_use(e->kernel, e->frame->result_variable)},
+                              NULL, span);
     else
         elaborate_result_item(e, result, place, span);
     for (int i = 0; i < e->written_inputs.count; i++) {
@@ -409,8 +419,9 @@ static void elaborate_results(struct elaborator *e)
         buffer->role = IR_INOUT;
         message =
             diagnostic_add(e->diagnostics, MSG_WRITTEN_NOT_RETURNED, e->written_spans.items[i], buffer->name);
-        diagnostic_note(message, "help: the caller's tensor is changed; return '%s' to say so, or write a copy: "
-                                 "y = output_tensor(%s.shape, %s.dtype)",
+        diagnostic_note(message,
+                        "help: the caller's tensor is changed; return '%s' to say so, or write a copy: "
+                        "y = output_tensor(%s.shape, %s.dtype)",
                         buffer->name, buffer->name, buffer->name);
     }
 }

@@ -43,9 +43,9 @@ struct elaborate_result {
     bool *needs_constant;
     bool retry;
     /* For reports of a general signature: */
-    akg_dtype *type_class;  /* per buffer of the kernel: a variable number where the dtype stayed open,
-                               else AKG_DTYPE_COUNT; equal numbers are one dtype */
-    unsigned *allowed;      /* per buffer: the dtypes it can have */
+    akg_dtype *type_class; /* per buffer of the kernel: a variable number where the dtype stayed open,
+                              else AKG_DTYPE_COUNT; equal numbers are one dtype */
+    unsigned *allowed;     /* per buffer: the dtypes it can have */
 };
 
 /* `arguments`: one per parameter of the function. Errors go to `diagnostics`. `general` is true for

@@ -19,7 +19,8 @@ struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg
 
 /* A name that is assigned once: stands for its value. Untyped values stay untyped; what would be
  * computed at each use is computed once. */
-static struct value elaborate_let(struct elaborator *e, struct value value, const char *name, struct span span)
+static struct value elaborate_let(struct elaborator *e, struct value value, const char *name,
+                                  struct span span)
 {
     struct ir_symbol *symbol;
     struct ir_stmt *stmt;
@@ -29,7 +30,8 @@ static struct value elaborate_let(struct elaborator *e, struct value value, cons
         return value;
     simple = value.expr->kind == IR_INTEGER || value.expr->kind == IR_REAL ||
              (value.expr->kind == IR_SYMBOL && value.expr->symbol->kind != IR_SYMBOL_VARIABLE);
-    if (simple || (value.kind == VALUE_FLOAT && expr_is_stable(value.expr) && expr_size(value.expr, 20) < 20) ||
+    if (simple ||
+        (value.kind == VALUE_FLOAT && expr_is_stable(value.expr) && expr_size(value.expr, 20) < 20) ||
         (value.kind == VALUE_INT && expr_is_invariant(value.expr) && expr_size(value.expr, 40) < 40))
         return value;
     if (value.kind == VALUE_FLOAT) {
@@ -55,7 +57,8 @@ static bool elaborate_same_dtype(struct elaborator *e, akg_dtype dtype, const ch
 
     if (value->kind != VALUE_SCALAR || type_unify(&e->types, dtype, value->expr->dtype))
         return true;
-    message = elaborate_error(e, MSG_VARIABLE_DTYPE, span, name, type_text(&e->types, dtype), value_text(e, value));
+    message =
+        elaborate_error(e, MSG_VARIABLE_DTYPE, span, name, type_text(&e->types, dtype), value_text(e, value));
     diagnostic_note(message, "note: a scalar has one dtype; '%s' was declared on line %d", name, declared);
     if (!type_is_variable(type_find(&e->types, dtype)))
         diagnostic_note(message, "help: convert the value: %s(...)",
@@ -63,8 +66,8 @@ static bool elaborate_same_dtype(struct elaborator *e, akg_dtype dtype, const ch
     return false;
 }
 
-static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, const char *name, struct value value,
-                                      struct span span)
+static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, const char *name,
+                                      struct value value, struct span span)
 {
     struct ir_stmt *stmt;
     struct ir_expr *expr;
@@ -110,8 +113,8 @@ void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct va
     slot->variable = symbol;
 }
 
-void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices, struct value value,
-                     const struct ast_expr *place, struct span span)
+void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
+                     struct value value, const struct ast_expr *place, struct span span)
 {
     struct ir_stmt *stmt;
     struct ir_expr *expr;
@@ -134,7 +137,8 @@ void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_e
             diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
                             buffer->name, buffer->name, place->text);
         else
-            diagnostic_note(message, "help: give it a name before the loop, t = %s, and read its elements, t[i]",
+            diagnostic_note(message,
+                            "help: give it a name before the loop, t = %s, and read its elements, t[i]",
                             elaborate_source(e, place));
         return;
     }
@@ -189,8 +193,8 @@ static bool elaborate_slice_reads(struct ir_expr *expr, void *context)
 }
 
 /* The loops of the target's slices, outermost first; the body goes to e->tail afterwards. */
-static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *target,
-                                  int count)
+static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer,
+                                  const struct ast_expr *target, int count)
 {
     int axis = 0, number = 0;
 
@@ -251,8 +255,9 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
         if (stmt->kind == AST_AUGMENTED) {
             struct ir_expr **again = elaborate_indices(e, buffer, stmt->target);
             if (again)
-                value = elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span),
-                                         value, stmt->target, stmt->value, stmt->span);
+                value =
+                    elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span),
+                                     value, stmt->target, stmt->value, stmt->span);
         }
         reads = (struct slice_reads){buffer, indices, buffer->rank};
         if (value_is_number(&value) && !ir_expr_walk(value.expr, elaborate_slice_reads, &reads)) {
@@ -319,9 +324,8 @@ static bool elaborate_allocation_items(struct elaborator *e, const struct ast_ex
             if (strcmp(names[at], item->text) == 0)
                 break;
         if (at == 3) {
-            struct diagnostic_entry *message =
-                elaborate_error(e, MSG_ARGUMENT_NAME, item->span, arena_format(e->arena, "'%s'", call->a->text),
-                                item->text);
+            struct diagnostic_entry *message = elaborate_error(
+                e, MSG_ARGUMENT_NAME, item->span, arena_format(e->arena, "'%s'", call->a->text), item->text);
             const char *nearest = spelling_nearest(item->text, names, 3);
             if (nearest)
                 diagnostic_note(message, "help: did you mean '%s'?", nearest);
@@ -399,7 +403,8 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
     /* what does not depend on the run takes a new meaning from here on */
     if (declares || (!slot->variable && !binding->varies && elaborate_is_alike(&slot->value, &value))) {
         if (!declares && slot->value.kind == VALUE_SCALAR &&
-            !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value, span))
+            !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value,
+                                  span))
             return;
         elaborate_bind(e, binding, value, span);
         return;
@@ -409,14 +414,16 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
     } else if (value.kind != VALUE_ERROR && slot->value.kind != VALUE_ERROR) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
         if (slot->value.kind == VALUE_TENSOR && value_is_number(&value))
-            diagnostic_note(message, "help: to fill the tensor, write the loop: for i in grid(%s.shape): %s[i] = ...",
+            diagnostic_note(message,
+                            "help: to fill the tensor, write the loop: for i in grid(%s.shape): %s[i] = ...",
                             binding->name, binding->name);
         else
             diagnostic_note(message, "help: give the new value a name of its own");
     }
 }
 
-static void elaborate_refuse_target(struct elaborator *e, const struct ast_expr *target, const struct value *into)
+static void elaborate_refuse_target(struct elaborator *e, const struct ast_expr *target,
+                                    const struct value *into)
 {
     struct diagnostic_entry *message;
 

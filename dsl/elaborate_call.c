@@ -46,7 +46,8 @@ static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *
 }
 
 /* min(a, b, ...) of two or more, or of one tuple. */
-static struct value elaborate_extreme(struct elaborator *e, const struct ast_expr *call, enum operation operation)
+static struct value elaborate_extreme(struct elaborator *e, const struct ast_expr *call,
+                                      enum operation operation)
 {
     const struct ast_expr *places[2] = {call->items[0], NULL};
     struct value result = elaborate_expr(e, call->items[0]);
@@ -77,7 +78,8 @@ static struct value elaborate_named_operation(struct elaborator *e, const struct
     int arity = operation_table[operation].arity;
 
     if (operation == OP_MIN || operation == OP_MAX)
-        return elaborate_check_count(e, call, 1, 1 << 20) ? elaborate_extreme(e, call, operation) : value_error();
+        return elaborate_check_count(e, call, 1, 1 << 20) ? elaborate_extreme(e, call, operation)
+                                                          : value_error();
     if (!elaborate_check_count(e, call, arity, arity))
         return value_error();
     for (int i = 0; i < arity; i++)
@@ -97,7 +99,9 @@ static struct value elaborate_len(struct elaborator *e, const struct ast_expr *c
     if (value.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_OPERAND_KIND, call->items[0]->span, value_text(e, &value), "len");
-        diagnostic_note(message, "help: len is of a tensor or a tuple; a tensor's extents are x.shape[0], x.shape[1], ...");
+        diagnostic_note(
+            message,
+            "help: len is of a tensor or a tuple; a tensor's extents are x.shape[0], x.shape[1], ...");
     }
     return value_error();
 }
@@ -133,9 +137,10 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
         if (value.kind == VALUE_FLOAT)
             return value;
         if (value.kind == VALUE_INT)
-            return value_of(VALUE_FLOAT, value.expr->kind == IR_INTEGER
-                                             ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
-                                             : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, call->span));
+            return value_of(VALUE_FLOAT,
+                            value.expr->kind == IR_INTEGER
+                                ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
+                                : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, call->span));
         return value_cast(e, value, AKG_FLOAT32, call->span);
     case BUILTIN_LIKELY:
         return elaborate_check_count(e, call, 1, 1) ? elaborate_expr(e, call->items[0]) : value_error();
@@ -177,13 +182,15 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     }
     callee = elaborate_expr(e, expr->a);
     if (callee.kind == VALUE_DTYPE)
-        return elaborate_check_count(e, expr, 1, 1) ? elaborate_cast(e, expr->items[0], callee.type, expr->span)
-                                                    : value_error();
+        return elaborate_check_count(e, expr, 1, 1)
+                   ? elaborate_cast(e, expr->items[0], callee.type, expr->span)
+                   : value_error();
     if (callee.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));
         if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
-            diagnostic_note(message, "help: elements are read with brackets: %s[%s]", elaborate_source(e, expr->a),
+            diagnostic_note(message, "help: elements are read with brackets: %s[%s]",
+                            elaborate_source(e, expr->a),
                             expr->count == 1 ? elaborate_source(e, expr->items[0]) : "i");
         else
             diagnostic_note(message, "note: it is %s, no function", value_text(e, &callee));

@@ -76,12 +76,14 @@ static bool elaborate_operand_fits(struct elaborator *e, const struct value *val
         bool named = text[0] >= 'a' && text[0] <= 'z';
         message = elaborate_error(e, MSG_TENSOR_ARITHMETIC, span,
                                   place ? elaborate_source(e, place) : value->buffer->name);
-        diagnostic_note(message, named ? "help: write the loop: for i in grid(%s.shape): y[i] = %s(%s[i])"
-                                       : "help: write the loop: for i in grid(%s.shape): y[i] = %s[i] %s ...",
+        diagnostic_note(message,
+                        named ? "help: write the loop: for i in grid(%s.shape): y[i] = %s(%s[i])"
+                              : "help: write the loop: for i in grid(%s.shape): y[i] = %s[i] %s ...",
                         name, named ? text : name, named ? name : text);
         return false;
     }
-    message = elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, value), operation_table[operation].text);
+    message =
+        elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, value), operation_table[operation].text);
     if (value->kind == VALUE_NONE)
         diagnostic_note(message, "help: test it first: if %s is not None:",
                         place && place->kind == AST_NAME ? place->text : "x");
@@ -118,7 +120,8 @@ static unsigned elaborate_rule_set(enum operation operation)
     }
 }
 
-static void elaborate_rule_error(struct elaborator *e, enum operation operation, akg_dtype type, struct span span)
+static void elaborate_rule_error(struct elaborator *e, enum operation operation, akg_dtype type,
+                                 struct span span)
 {
     const char *text = operation_table[operation].text, *found = type_text(&e->types, type);
     struct diagnostic_entry *message;
@@ -159,8 +162,9 @@ static struct value elaborate_untyped_int(struct elaborator *e, enum operation o
     for (int i = 0; i < count; i++)
         is_given |= v[i].is_given;
     if (operation == OP_POW && v[1].expr->kind == IR_INTEGER && v[1].expr->integer < 0 && !is_given) {
-        diagnostic_note(elaborate_error(e, MSG_NEEDS_FLOAT, span, "**", "integers, where the exponent is negative"),
-                        "help: write the base as a float: 2.0 ** -1");
+        diagnostic_note(
+            elaborate_error(e, MSG_NEEDS_FLOAT, span, "**", "integers, where the exponent is negative"),
+            "help: write the base as a float: 2.0 ** -1");
         return value_error();
     }
     if ((operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV) &&
@@ -218,8 +222,8 @@ static struct value elaborate_untyped_float(struct elaborator *e, enum operation
 }
 
 /* A typed operand at least: all take its type. */
-static struct value elaborate_typed(struct elaborator *e, enum operation operation, struct value *v, int count,
-                                    const struct ast_expr *const *places, struct span span)
+static struct value elaborate_typed(struct elaborator *e, enum operation operation, struct value *v,
+                                    int count, const struct ast_expr *const *places, struct span span)
 {
     enum operation_rule rule = operation_table[operation].rule;
     struct ir_expr *operands[3] = {NULL, NULL, NULL}, *expr;
@@ -259,13 +263,13 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
     }
     type = type_find(&e->types, type);
     if ((operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV) &&
-        operands[1]->kind == IR_INTEGER && operands[1]->integer == 0 && !v[1].is_given && !type_is_variable(type) &&
-        !dtype_is_float(type)) {
+        operands[1]->kind == IR_INTEGER && operands[1]->integer == 0 && !v[1].is_given &&
+        !type_is_variable(type) && !dtype_is_float(type)) {
         elaborate_error(e, MSG_DIVISION_BY_ZERO, span);
         return value_error();
     }
-    expr = expr_node(e, operation, rule == RULE_COMPARE || rule == RULE_CLASSIFY ? AKG_BOOL : type, operands[0],
-                     operands[1], operands[2], span);
+    expr = expr_node(e, operation, rule == RULE_COMPARE || rule == RULE_CLASSIFY ? AKG_BOOL : type,
+                     operands[0], operands[1], operands[2], span);
     return value_of(VALUE_SCALAR, expr);
 }
 
@@ -298,7 +302,8 @@ struct value elaborate_operation(struct elaborator *e, enum operation operation,
     return elaborate_untyped_int(e, operation, v, count, span);
 }
 
-static struct value elaborate_join_tuples(struct elaborator *e, struct value a, struct value b, struct span span)
+static struct value elaborate_join_tuples(struct elaborator *e, struct value a, struct value b,
+                                          struct span span)
 {
     if (a.count + b.count > ELABORATE_MAX_TUPLE) {
         elaborate_error(e, MSG_VALUE_UNUSABLE, span,
@@ -343,9 +348,9 @@ static struct value elaborate_unary(struct elaborator *e, const struct ast_expr 
     if (expr->operation == OP_NOT) {
         value = elaborate_scalar_tensor(e, value, expr->span);
         condition = value_condition(e, value, expr->a->span);
-        return condition ? value_of(VALUE_SCALAR,
-                                    expr_node(e, OP_NOT, AKG_BOOL, condition, NULL, NULL, expr->span))
-                         : value_error();
+        return condition
+                   ? value_of(VALUE_SCALAR, expr_node(e, OP_NOT, AKG_BOOL, condition, NULL, NULL, expr->span))
+                   : value_error();
     }
     if (expr->operation == OP_ADD) {
         value = elaborate_scalar_tensor(e, value, expr->span);
@@ -356,8 +361,8 @@ static struct value elaborate_unary(struct elaborator *e, const struct ast_expr 
 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
-static struct value elaborate_is(struct elaborator *e, enum ast_comparison comparison, struct value a, struct value b,
-                                 struct span span)
+static struct value elaborate_is(struct elaborator *e, enum ast_comparison comparison, struct value a,
+                                 struct value b, struct span span)
 {
     bool same;
 
@@ -403,8 +408,8 @@ static struct value elaborate_and(struct elaborator *e, struct value a, struct v
     return value_of(VALUE_SCALAR, expr_node(e, OP_AND, AKG_BOOL, a.expr, b.expr, NULL, span));
 }
 
-static struct value elaborate_compare_pair(struct elaborator *e, enum ast_comparison comparison, struct value a,
-                                           struct value b, const struct ast_expr *left,
+static struct value elaborate_compare_pair(struct elaborator *e, enum ast_comparison comparison,
+                                           struct value a, struct value b, const struct ast_expr *left,
                                            const struct ast_expr *right, struct span span)
 {
     static const enum operation operations[] = {OP_LT, OP_LE, OP_GT, OP_GE, OP_EQ, OP_NE};
@@ -437,7 +442,8 @@ static struct value elaborate_in(struct elaborator *e, bool negated, struct valu
     if (a.kind == VALUE_ERROR || b.kind == VALUE_ERROR)
         return value_error();
     if (b.kind != VALUE_TUPLE) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, &b), "in");
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, &b), "in");
         diagnostic_note(message, "help: the right side of 'in' is a tuple: x in (1, 2, 3)");
         return value_error();
     }
@@ -473,7 +479,8 @@ static struct value elaborate_compare(struct elaborator *e, const struct ast_exp
 
 /* ---- lazy operands ----------------------------------------------------------------------------- */
 
-/* An operand that is evaluated only sometimes; what it needs as statements (inlined calls) is gathered apart. */
+/* An operand that is evaluated only sometimes; what it needs as statements (inlined calls) is gathered apart.
+ */
 struct lazy {
     struct value value;
     struct ir_stmt *first;
@@ -528,17 +535,20 @@ static struct value elaborate_logic(struct elaborator *e, const struct ast_expr 
         e->tail = before;
         return value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, result));
     }
-    return value_of(VALUE_SCALAR, expr_node(e, is_and ? OP_AND : OP_OR, AKG_BOOL, left, right, NULL, expr->span));
+    return value_of(VALUE_SCALAR,
+                    expr_node(e, is_and ? OP_AND : OP_OR, AKG_BOOL, left, right, NULL, expr->span));
 }
 
 /* Makes the two sides of a choice one type. */
-static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct value *b, const struct ast_expr *expr)
+static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct value *b,
+                                  const struct ast_expr *expr)
 {
     struct value sides[2] = {*a, *b};
     enum value_kind kind;
     akg_dtype type;
 
-    if (!elaborate_operand_fits(e, a, OP_SELECT, expr->a) || !elaborate_operand_fits(e, b, OP_SELECT, expr->b))
+    if (!elaborate_operand_fits(e, a, OP_SELECT, expr->a) ||
+        !elaborate_operand_fits(e, b, OP_SELECT, expr->b))
         return false;
     kind = elaborate_common_kind(sides, 2);
     if (kind == VALUE_INT)
@@ -546,10 +556,11 @@ static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct 
     if (kind == VALUE_FLOAT) {
         for (int i = 0; i < 2; i++)
             if (sides[i].kind == VALUE_INT)
-                sides[i] = value_of(VALUE_FLOAT, sides[i].expr->kind == IR_INTEGER
-                                                     ? ir_real(e->kernel, AKG_FLOAT64, (double)sides[i].expr->integer)
-                                                     : expr_node(e, OP_CAST, AKG_FLOAT64, sides[i].expr, NULL, NULL,
-                                                                 expr->span));
+                sides[i] =
+                    value_of(VALUE_FLOAT,
+                             sides[i].expr->kind == IR_INTEGER
+                                 ? ir_real(e->kernel, AKG_FLOAT64, (double)sides[i].expr->integer)
+                                 : expr_node(e, OP_CAST, AKG_FLOAT64, sides[i].expr, NULL, NULL, expr->span));
         *a = sides[0];
         *b = sides[1];
         return true;
@@ -606,7 +617,8 @@ static struct value elaborate_tuple(struct elaborator *e, const struct ast_expr 
     tuple.items = arena_array(e->arena, struct value, expr->count + 1);
 
     for (int i = 0; i < expr->count; i++) {
-        struct value item = elaborate_expr(e, expr->items[i]->kind == AST_STARRED ? expr->items[i]->a : expr->items[i]);
+        struct value item =
+            elaborate_expr(e, expr->items[i]->kind == AST_STARRED ? expr->items[i]->a : expr->items[i]);
         if (item.kind == VALUE_ERROR)
             return item;
         if (expr->items[i]->kind == AST_STARRED && item.kind == VALUE_TUPLE) {

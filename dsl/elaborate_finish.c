@@ -22,7 +22,8 @@ static void finish_constant(struct elaborator *e, struct ir_expr *expr)
         expr->real = dtype_to_double(expr->dtype, dtype_from_double(expr->dtype, (double)expr->integer));
     } else if (expr->kind == IR_INTEGER) {
         int64_t wrapped = dtype_wrap(expr->dtype, expr->integer);
-        bool fits = wrapped == expr->integer && (expr->dtype != AKG_UINT64 || expr->integer >= 0 || expr->span.line == 0);
+        bool fits = wrapped == expr->integer &&
+                    (expr->dtype != AKG_UINT64 || expr->integer >= 0 || expr->span.line == 0);
         if (!fits && expr->span.line)
             elaborate_error(e, MSG_NUMBER_RANGE, expr->span, elaborate_number(e, expr->integer),
                             dtype_table[expr->dtype].name);

@@ -18,9 +18,10 @@ static int elaborate_argument_for(struct elaborator *e, const struct ast_functio
                         ? strcmp(argument->text, callee->parameters[index].name) == 0
                         : i == index && !callee->parameters[index].variadic;
         if (here && found >= 0) {
-            elaborate_error(e, MSG_ARGUMENT_COUNT, argument->span,
-                            arena_format(e->arena, "'%s' of '%s'", callee->parameters[index].name, callee->name),
-                            "one value", "two are");
+            elaborate_error(
+                e, MSG_ARGUMENT_COUNT, argument->span,
+                arena_format(e->arena, "'%s' of '%s'", callee->parameters[index].name, callee->name),
+                "one value", "two are");
             return -2;
         }
         if (here)
@@ -76,7 +77,8 @@ static bool elaborate_check_annotation(struct elaborator *e, const struct ast_pa
     if (!parameter->annotation || value->kind != VALUE_TENSOR)
         return true;
     allowed = elaborate_annotation(parameter->annotation, &rank);
-    fits = type_restrict(&e->types, value->buffer->dtype, allowed) && (rank < 0 || rank == value->buffer->rank);
+    fits =
+        type_restrict(&e->types, value->buffer->dtype, allowed) && (rank < 0 || rank == value->buffer->rank);
     if (!fits) {
         struct diagnostic_entry *message = elaborate_error(
             e, MSG_BAD_ARGUMENT, span,
@@ -138,8 +140,8 @@ static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_func
                 return false;
             if (value_is_number(&slot->value) && slot->value.kind == VALUE_SCALAR &&
                 slot->value.expr->kind != IR_INTEGER && slot->value.expr->kind != IR_REAL) {
-                struct ir_symbol *symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, parameter->name,
-                                                         slot->value.expr->dtype);
+                struct ir_symbol *symbol =
+                    ir_symbol_new(e->kernel, IR_SYMBOL_LET, parameter->name, slot->value.expr->dtype);
                 struct ir_stmt *let = elaborate_emit(e, IR_LET, argument->span);
                 symbol->value = let->value = slot->value.expr;
                 let->symbol = symbol;
@@ -150,10 +152,10 @@ static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_func
         } else if (parameter->initial) {
             slot->value = elaborate_expr(e, parameter->initial);
         } else {
-            struct diagnostic_entry *message =
-                elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
-                                elaborate_counted(e, callee->parameter_count, "argument", "arguments"),
-                                elaborate_counted(e, call->count, "is", "are"));
+            struct diagnostic_entry *message = elaborate_error(
+                e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
+                elaborate_counted(e, callee->parameter_count, "argument", "arguments"),
+                elaborate_counted(e, call->count, "is", "are"));
             diagnostic_note(message, "note: '%s' is missing", parameter->name);
             return false;
         }
@@ -162,7 +164,8 @@ static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_func
     return true;
 }
 
-struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee, const struct ast_expr *call)
+struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
+                              const struct ast_expr *call)
 {
     struct frame frame = {.function = callee, .caller = e->frame};
     struct slice_loop *slices = e->slices;
@@ -176,7 +179,8 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
     e->errors += callee->unresolved;
     frame.depth = e->frame->depth + 1;
     if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
-        elaborate_error(e, MSG_UNROLL_LIMIT, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+        elaborate_error(e, MSG_UNROLL_LIMIT, call->span,
+                        arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
         return value_error();
     }
     if (frame.depth > ELABORATE_MAX_CALLS) {
@@ -228,9 +232,9 @@ static void elaborate_return_variable(struct elaborator *e, struct value value, 
         e->tail = frame->entry;
         frame->result_variable = elaborate_variable(
             e, frame->function->name,
-            value.kind == VALUE_SCALAR ? value.expr->dtype
-                                       : type_fresh(&e->types, value.kind == VALUE_INT ? TYPES_NUMBER : TYPES_FLOAT,
-                                                    false),
+            value.kind == VALUE_SCALAR
+                ? value.expr->dtype
+                : type_fresh(&e->types, value.kind == VALUE_INT ? TYPES_NUMBER : TYPES_FLOAT, false),
             span);
         *e->tail = rest;
         if (!at_entry)
@@ -283,7 +287,8 @@ void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
         return; /* whichever way it goes, these tensors are the result */
     if (!value_is_number(&value)) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
-        diagnostic_note(message, "note: which tensor is returned would depend on a value known only in the run");
+        diagnostic_note(message,
+                        "note: which tensor is returned would depend on a value known only in the run");
         return;
     }
     elaborate_return_variable(e, value, frame->result_span);

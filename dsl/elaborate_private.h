@@ -41,8 +41,9 @@ struct value {
     akg_dtype type;           /* DTYPE */
     struct ir_buffer *buffer; /* TENSOR */
     bool is_large;            /* INT constant past int64 (bits of an uint64) */
-    bool is_given; /* INT: an attribute that is compiled in is part of it, so it behaves as one that is not: what does not
-                      fit a dtype wraps, a division by zero stops the kernel when it is reached */
+    bool is_given; /* INT: an attribute that is compiled in is part of it, so it behaves as one that is not:
+                      what does not fit a dtype wraps, a division by zero stops the kernel when it is reached
+                    */
 };
 
 /* What a name of a function stands for, in one inlined copy of it. */
@@ -60,7 +61,7 @@ struct frame {
     struct ir_stmt **entry; /* where a result variable can be declared */
     int conditions;         /* run-time conditions around the statement, within this copy */
     int loops;
-    bool done;              /* a return was met unconditionally */
+    bool done; /* a return was met unconditionally */
     struct value result;
     struct ir_symbol *result_variable;
     struct span result_span;
@@ -86,11 +87,11 @@ struct elaborator {
     int errors;
     struct elaborate_result *result;
     int *attribute_parameter; /* attribute symbol index -> parameter index */
-    int loops;                   /* around the statement, in all copies */
+    int loops;                /* around the statement, in all copies */
     int conditions;
-    struct slice_loop *slices;   /* NULL outside an assignment to a slice */
+    struct slice_loop *slices; /* NULL outside an assignment to a slice */
     int slice_count;
-    int unrolled;                /* statements copied so far */
+    int unrolled; /* statements copied so far */
     LIST(struct ir_buffer *) written_inputs;
     LIST(struct span) written_spans;
     struct type_name {
@@ -127,13 +128,13 @@ bool value_constant(const struct value *value, int64_t *integer);
 struct value value_copy(struct elaborator *e, struct value value);
 /* "a tuple", "a string", "float32" ...: for messages. */
 const char *value_text(struct elaborator *e, const struct value *value);
-/* The value as an expression of that type: untyped numbers take it, a typed one must have it. NULL after a message; `what`
- * names the use in it ("the operands of +"). */
+/* The value as an expression of that type: untyped numbers take it, a typed one must have it. NULL after a
+ * message; `what` names the use in it ("the operands of +"). */
 struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype type, struct span span);
 /* Explicit conversion. */
 struct value value_cast(struct elaborator *e, struct value value, akg_dtype type, struct span span);
-/* An expression with a type of its own: untyped integers become int32 or int64, floats float32, unless they meet another
- * type later (a fresh variable). */
+/* An expression with a type of its own: untyped integers become int32 or int64, floats float32, unless they
+ * meet another type later (a fresh variable). */
 struct ir_expr *value_settle(struct elaborator *e, struct value value, struct span span);
 /* As a bool: numbers compare with 0. */
 struct ir_expr *value_condition(struct elaborator *e, struct value value, struct span span);
@@ -150,7 +151,8 @@ struct ir_expr *expr_node(struct elaborator *e, enum operation operation, akg_dt
                           struct ir_expr *b, struct ir_expr *c, struct span span);
 /* Demands that attributes in it be compiled in; true when there are such (then `retry` is set). */
 bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr);
-bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span, struct span right);
+bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span,
+                    struct span right);
 
 /* ---- messages ------------------------------------------------------------------- */
 
@@ -168,18 +170,20 @@ struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_binary(struct elaborator *e, enum operation operation, struct value a, struct value b,
                               const struct ast_expr *left, const struct ast_expr *right, struct span span);
 /* An operation with the operands coerced to one type: the type rules of operations.def. */
-struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands, int count,
-                                 const struct ast_expr *const *places, struct span span);
+struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands,
+                                 int count, const struct ast_expr *const *places, struct span span);
 struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr);
 /* x[i][j] on a tensor: refuses it; true after the message. */
 bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
-struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee, const struct ast_expr *call);
-/* Flattened indices of a subscript on a tensor, checked against the rank; NULL after a message. `slices` receives which are
- * slices when not NULL; else a slice takes the loops of the assignment it stands in. */
-struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *subscript);
+struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
+                              const struct ast_expr *call);
+/* Flattened indices of a subscript on a tensor, checked against the rank; NULL after a message. `slices`
+ * receives which are slices when not NULL; else a slice takes the loops of the assignment it stands in. */
+struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer,
+                                   const struct ast_expr *subscript);
 struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
                             struct span span);
 bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtype *type);
@@ -198,10 +202,11 @@ struct ir_stmt *elaborate_emit(struct elaborator *e, enum ir_stmt_kind kind, str
 struct ir_stmt **elaborate_redirect(struct elaborator *e, struct ir_stmt **first);
 struct slot *elaborate_slot(struct elaborator *e, struct ast_binding *binding);
 /* Declares a variable of that type with 0. */
-struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg_dtype type, struct span span);
+struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg_dtype type,
+                                     struct span span);
 void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct value value, struct span span);
-void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices, struct value value,
-                     const struct ast_expr *place, struct span span);
+void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
+                     struct value value, const struct ast_expr *place, struct span span);
 void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt);
 struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr *call, const char *name);
 

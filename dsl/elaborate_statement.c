@@ -32,8 +32,9 @@ static bool elaborate_ends_in_return(const struct ast_stmt *first)
     const struct ast_stmt *last = first;
     while (last && last->next)
         last = last->next;
-    return last && (last->kind == AST_RETURN || (last->kind == AST_IF && elaborate_ends_in_return(last->body) &&
-                                                 elaborate_ends_in_return(last->otherwise)));
+    return last &&
+           (last->kind == AST_RETURN || (last->kind == AST_IF && elaborate_ends_in_return(last->body) &&
+                                         elaborate_ends_in_return(last->otherwise)));
 }
 
 /* Names that both sides assign are declared before the if; which type they have shows later. */
@@ -68,15 +69,16 @@ static void elaborate_branch(struct elaborator *e, const struct ast_stmt *block,
     e->tail = before;
 }
 
-/* A branch that makes tensors, calls functions or returns is chosen when compiling where that can be: the two sides may
- * then differ in shapes and dtypes. Others stay run-time branches, so that an attribute that changes with
- * every call does not compile anew. */
+/* A branch that makes tensors, calls functions or returns is chosen when compiling where that can be: the two
+ * sides may then differ in shapes and dtypes. Others stay run-time branches, so that an attribute that
+ * changes with every call does not compile anew. */
 static bool elaborate_is_structural(const struct ast_stmt *first)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == AST_RETURN || (stmt->kind == AST_ASSIGN && stmt->value->kind != AST_NAME &&
-                                         (stmt->value->kind == AST_CALL || stmt->value->kind == AST_TUPLE ||
-                                          stmt->value->kind == AST_ATTRIBUTE)) ||
+        if (stmt->kind == AST_RETURN ||
+            (stmt->kind == AST_ASSIGN && stmt->value->kind != AST_NAME &&
+             (stmt->value->kind == AST_CALL || stmt->value->kind == AST_TUPLE ||
+              stmt->value->kind == AST_ATTRIBUTE)) ||
             elaborate_is_structural(stmt->body) || elaborate_is_structural(stmt->otherwise))
             return true;
     return false;
@@ -130,9 +132,10 @@ static void elaborate_bind_loop(struct elaborator *e, const struct ast_expr *tar
     }
     if (value.kind != VALUE_TUPLE || value.count != target->count) {
         if (value.kind != VALUE_ERROR)
-            elaborate_error(e, MSG_UNPACK_COUNT, target->span,
-                            elaborate_counted(e, value.kind == VALUE_TUPLE ? value.count : 1, "value is", "values are"),
-                            elaborate_number(e, target->count));
+            elaborate_error(
+                e, MSG_UNPACK_COUNT, target->span,
+                elaborate_counted(e, value.kind == VALUE_TUPLE ? value.count : 1, "value is", "values are"),
+                elaborate_number(e, target->count));
         value = value_error();
     }
     for (int i = 0; i < target->count; i++)
@@ -211,27 +214,31 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
 }
 
 /* low, low + step, ... below high, the other way round: from the last of them down to low. */
-static void elaborate_reverse(struct elaborator *e, struct ir_expr **low, struct ir_expr **high, int64_t *step)
+static void elaborate_reverse(struct elaborator *e, struct ir_expr **low, struct ir_expr **high,
+                              int64_t *step)
 {
     int64_t side = *step > 0 ? 1 : -1;
-    struct ir_expr *last = ir_operation(e->kernel, OP_SUB, *high, ir_integer(e->kernel, AKG_INT64, side), NULL);
+    struct ir_expr *last =
+        ir_operation(e->kernel, OP_SUB, *high, ir_integer(e->kernel, AKG_INT64, side), NULL);
 
     if (*step != side) {
         struct ir_expr *by = ir_integer(e->kernel, AKG_INT64, *step);
-        struct ir_expr *steps = ir_operation(
-            e->kernel, OP_FLOORDIV, ir_operation(e->kernel, OP_SUB, last, expr_copy(e, *low), NULL), by, NULL);
-        last = ir_operation(e->kernel, OP_ADD, expr_copy(e, *low),
-                            ir_operation(e->kernel, OP_MUL, steps, ir_integer(e->kernel, AKG_INT64, *step), NULL),
-                            NULL);
+        struct ir_expr *steps =
+            ir_operation(e->kernel, OP_FLOORDIV,
+                         ir_operation(e->kernel, OP_SUB, last, expr_copy(e, *low), NULL), by, NULL);
+        last = ir_operation(
+            e->kernel, OP_ADD, expr_copy(e, *low),
+            ir_operation(e->kernel, OP_MUL, steps, ir_integer(e->kernel, AKG_INT64, *step), NULL), NULL);
     }
     *high = ir_operation(e->kernel, OP_SUB, *low, ir_integer(e->kernel, AKG_INT64, side), NULL);
     *low = last;
     *step = -*step;
 }
 
-/* `over` is the call of range (or of a hint with its arguments). `reversed` runs it from the last to the first. */
-static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt, const struct ast_expr *over,
-                                unsigned hint, bool reversed)
+/* `over` is the call of range (or of a hint with its arguments). `reversed` runs it from the last to the
+ * first. */
+static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt,
+                                const struct ast_expr *over, unsigned hint, bool reversed)
 {
     const char *name = stmt->target->kind == AST_NAME ? stmt->target->text : "i";
     struct ir_expr *low, *high;
@@ -282,8 +289,7 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
     }
     if (shape.kind != VALUE_TUPLE) {
         if (shape.kind != VALUE_ERROR) {
-            struct diagnostic_entry *message =
-                elaborate_error(e, MSG_LOOP_ITERABLE, call->items[0]->span);
+            struct diagnostic_entry *message = elaborate_error(e, MSG_LOOP_ITERABLE, call->items[0]->span);
             diagnostic_note(message, "help: grid takes a shape: grid(x.shape) or grid((m, n))");
         }
         elaborate_bind_loop(e, stmt->target, value_error());
@@ -294,7 +300,8 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
     tuple.items = arena_array(e->arena, struct value, shape.count + 1);
     for (int i = 0; i < shape.count; i++) {
         struct ir_expr *high = value_index(e, shape.items[i], call->items[0]->span);
-        const char *name = stmt->target->kind == AST_NAME ? arena_format(e->arena, "%s_%d", stmt->target->text, i)
+        const char *name = stmt->target->kind == AST_NAME
+                               ? arena_format(e->arena, "%s_%d", stmt->target->text, i)
                            : stmt->target->kind == AST_TUPLE && i < stmt->target->count &&
                                    stmt->target->items[i]->kind == AST_NAME
                                ? stmt->target->items[i]->text
@@ -350,8 +357,10 @@ static bool elaborate_refuse_break(struct elaborator *e, const struct ast_stmt *
 
     if (!found)
         return false;
-    message = elaborate_error(e, MSG_BREAK_UNROLLED, found->span, found->kind == AST_BREAK ? "break" : "continue");
-    diagnostic_note(message, "note: the loop on line %d is unrolled when the kernel is compiled", stmt->span.line);
+    message =
+        elaborate_error(e, MSG_BREAK_UNROLLED, found->span, found->kind == AST_BREAK ? "break" : "continue");
+    diagnostic_note(message, "note: the loop on line %d is unrolled when the kernel is compiled",
+                    stmt->span.line);
     diagnostic_note(message, "help: write range, or put the rest of the body under an if");
     return true;
 }
@@ -378,7 +387,8 @@ static void elaborate_for_const_range(struct elaborator *e, const struct ast_stm
     }
 }
 
-static void elaborate_for_tuple(struct elaborator *e, const struct ast_stmt *stmt, struct value tuple, bool number)
+static void elaborate_for_tuple(struct elaborator *e, const struct ast_stmt *stmt, struct value tuple,
+                                bool number)
 {
     if (elaborate_refuse_break(e, stmt))
         return;
@@ -521,7 +531,9 @@ static void elaborate_expression_statement(struct elaborator *e, const struct as
 
     if (stmt->value->kind == AST_STRING)
         return;
-    binding = stmt->value->kind == AST_CALL && stmt->value->a->kind == AST_NAME ? ast_binding_of(stmt->value->a) : NULL;
+    binding = stmt->value->kind == AST_CALL && stmt->value->a->kind == AST_NAME
+                  ? ast_binding_of(stmt->value->a)
+                  : NULL;
     if (binding && binding->kind == AST_BINDING_FUNCTION) {
         elaborate_call(e, stmt->value);
         return;
@@ -538,10 +550,12 @@ static void elaborate_expression_statement(struct elaborator *e, const struct as
 static void elaborate_with(struct elaborator *e, const struct ast_stmt *stmt)
 {
     const struct ast_expr *call = stmt->value;
-    int builtin =
-        call->kind == AST_CALL && call->a->kind == AST_NAME && !ast_binding_of(call->a) ? call->a->builtin : 0;
+    int builtin = call->kind == AST_CALL && call->a->kind == AST_NAME && !ast_binding_of(call->a)
+                      ? call->a->builtin
+                      : 0;
 
-    bool unknown = call->kind == AST_CALL && call->a->kind == AST_NAME && !call->a->binding && !call->a->builtin;
+    bool unknown =
+        call->kind == AST_CALL && call->a->kind == AST_NAME && !call->a->binding && !call->a->builtin;
 
     if (builtin != BUILTIN_ATTR && builtin != BUILTIN_BLOCK_REALIZE && !unknown) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span, "this");

@@ -65,8 +65,9 @@ const char *value_text(struct elaborator *e, const struct value *value)
 {
     switch (value->kind) {
     case VALUE_SCALAR:
-        return type_allowed(&e->types, value->expr->dtype) == TYPES_ANY ? "a scalar"
-                                                                      : type_text(&e->types, value->expr->dtype);
+        return type_allowed(&e->types, value->expr->dtype) == TYPES_ANY
+                   ? "a scalar"
+                   : type_text(&e->types, value->expr->dtype);
     case VALUE_INT:
         return "an integer";
     case VALUE_FLOAT:
@@ -198,7 +199,8 @@ static struct ir_expr *expr_retype(struct elaborator *e, struct ir_expr *expr, a
     return expr_node(e, expr->operation, type, operands[0], operands[1], operands[2], expr->span);
 }
 
-static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value, akg_dtype type, struct span span)
+static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value, akg_dtype type,
+                                        struct span span)
 {
     struct ir_expr *expr = value.expr;
 
@@ -216,11 +218,11 @@ static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value
                                    : dtype_wrap(type, expr->integer) == expr->integer &&
                                          (type != AKG_UINT64 || expr->integer >= 0);
         if (!fits && !value.is_given) {
-            struct diagnostic_entry *message =
-                elaborate_error(e, MSG_NUMBER_RANGE, span,
-                                value.is_large ? arena_format(e->arena, "%llu", (unsigned long long)expr->integer)
-                                               : elaborate_number(e, expr->integer),
-                                dtype_table[type].name);
+            struct diagnostic_entry *message = elaborate_error(
+                e, MSG_NUMBER_RANGE, span,
+                value.is_large ? arena_format(e->arena, "%llu", (unsigned long long)expr->integer)
+                               : elaborate_number(e, expr->integer),
+                dtype_table[type].name);
             diagnostic_note(message, "help: to wrap it on purpose, cast a value that fits: %s(int64(%lld))",
                             dtype_table[type].name, (long long)expr->integer);
             return NULL;
@@ -279,11 +281,13 @@ struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype
     case VALUE_SCALAR:
         if (type_unify(&e->types, value.expr->dtype, type))
             return value.expr;
-        message = elaborate_error(e, MSG_MIXED_DTYPES, span, type_text(&e->types, type), value_text(e, &value));
+        message =
+            elaborate_error(e, MSG_MIXED_DTYPES, span, type_text(&e->types, type), value_text(e, &value));
         diagnostic_note(message, "note: no conversion is silent here");
         diagnostic_note(message, "help: convert one side, for example %s(...)",
-                        type_is_variable(type_find(&e->types, type)) ? "float32"
-                                                                     : dtype_table[type_find(&e->types, type)].name);
+                        type_is_variable(type_find(&e->types, type))
+                            ? "float32"
+                            : dtype_table[type_find(&e->types, type)].name);
         return NULL;
     default:
         elaborate_error(e, MSG_VALUE_UNUSABLE, span, value_text(e, &value));
@@ -331,9 +335,11 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
     if (value.kind == VALUE_ERROR)
         return NULL;
     if (!value_is_number(&value)) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
         if (value.kind == VALUE_TENSOR)
-            diagnostic_note(message, "help: test an element, x[i] > 0, or whether it was given: x is not None");
+            diagnostic_note(message,
+                            "help: test an element, x[i] > 0, or whether it was given: x is not None");
         else
             diagnostic_note(message, "help: write a comparison: n > 0");
         return NULL;
@@ -345,7 +351,8 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
     if (type_find(&e->types, value.expr->dtype) == AKG_BOOL)
         return value.expr;
     if (value.kind == VALUE_SCALAR && (type_allowed(&e->types, value.expr->dtype) & TYPES_BOOL))
-        return expr_node(e, OP_CAST, AKG_BOOL, value.expr, NULL, NULL, span); /* a bool or a number: open still */
+        return expr_node(e, OP_CAST, AKG_BOOL, value.expr, NULL, NULL,
+                         span); /* a bool or a number: open still */
     if (value.kind == VALUE_SCALAR && !type_restrict(&e->types, value.expr->dtype, TYPES_NUMBER))
         return NULL;
     zero = ir_integer(e->kernel, AKG_INT64, 0);

@@ -18,12 +18,12 @@ struct formatter {
     struct text *out;
     int columns[DSL_MAX_NESTING + 2]; /* of the open blocks, in the source */
     int depth;
-    int brackets[DSL_MAX_NESTING + 2]; /* open ones */
+    int brackets[DSL_MAX_NESTING + 2];   /* open ones */
     bool annotated[DSL_MAX_NESTING + 2]; /* a ':' was seen since the last comma in that bracket */
     int open;
-    int last_line;   /* of the source: end of what was printed last */
-    bool in_header;  /* of a def */
-    bool any;        /* something was printed */
+    int last_line;  /* of the source: end of what was printed last */
+    bool in_header; /* of a def */
+    bool any;       /* something was printed */
     bool after_decorator;
 };
 

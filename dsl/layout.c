@@ -315,7 +315,8 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
     layout->arena = arena;
     layout->out = tokens;
     layout->diagnostics = diagnostics;
-    if (tokens->capacity == 0) { /* about as many as there are words: a list that grows would take twice the memory */
+    if (tokens->capacity ==
+        0) { /* about as many as there are words: a list that grows would take twice the memory */
         tokens->capacity = words->count + 64;
         tokens->items = arena_array(arena, struct token, tokens->capacity);
     }

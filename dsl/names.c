@@ -68,7 +68,8 @@ static void names_grow(struct names *names)
     names->buckets = arena_array(names->arena, struct names_entry *, names->bucket_count);
     for (int i = 0; i < old_count; i++)
         for (struct names_entry *entry = old[i], *next; entry; entry = next) {
-            struct names_entry **bucket = &names->buckets[names_hash(entry->name) % (unsigned)names->bucket_count];
+            struct names_entry **bucket =
+                &names->buckets[names_hash(entry->name) % (unsigned)names->bucket_count];
             next = entry->next;
             entry->next = *bucket;
             *bucket = entry;
@@ -279,7 +280,8 @@ static void names_use(struct names *names, struct ast_expr *expr)
 {
     struct names_entry *entry = names_entry(names, expr->text);
 
-    if (entry->current && entry->current->kind == AST_BINDING_CONSTANT && !names_is_constant(entry->current->value))
+    if (entry->current && entry->current->kind == AST_BINDING_CONSTANT &&
+        !names_is_constant(entry->current->value))
         names_refuse_constant(names, entry->current);
     if (entry->current) {
         expr->binding = names_join(names, entry->current);
@@ -374,7 +376,8 @@ static void names_note_varying(const struct names *names, struct ast_binding *bi
     binding->varies |= names->executed > binding->executed;
 }
 
-static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct ast_expr *target, bool unpacked)
+static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct ast_expr *target,
+                              bool unpacked)
 {
     struct names_entry *entry = names_entry(names, target->text);
     struct ast_binding *binding = entry->current;
@@ -391,7 +394,8 @@ static void names_assign_name(struct names *names, struct ast_stmt *stmt, struct
     if (binding && binding->kind == AST_BINDING_PARAMETER && names->scope->depth > binding->depth + 1) {
         struct diagnostic_entry *message =
             diagnostic_add(names->diagnostics, MSG_ASSIGN_PARAMETER, target->span, target->text);
-        diagnostic_note(message, "help: copy it to a name of its own first: %s_ = %s", target->text, target->text);
+        diagnostic_note(message, "help: copy it to a name of its own first: %s_ = %s", target->text,
+                        target->text);
         names->function->broken = true;
         return;
     }
@@ -668,8 +672,9 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
         }
     }
     if (annotation->kind == AST_SUBSCRIPT && annotation->count > AKG_MAX_RANK) {
-        diagnostic_note(diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, annotation->span, "this annotation"),
-                        "note: a tensor has at most %d axes", AKG_MAX_RANK);
+        diagnostic_note(
+            diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, annotation->span, "this annotation"),
+            "note: a tensor has at most %d axes", AKG_MAX_RANK);
         names->function->broken = true;
     }
     if (annotation->kind == AST_SUBSCRIPT)
@@ -761,8 +766,9 @@ static void names_top_statement(struct names *names, struct ast_stmt *stmt)
     }
     message = diagnostic_add(names->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);
     if (stmt->kind == AST_EXPRESSION && stmt->value->kind == AST_CALL)
-        diagnostic_note(message, "help: the file is not run from top to bottom; a kernel is called by akgrun run, or "
-                                 "from C");
+        diagnostic_note(message,
+                        "help: the file is not run from top to bottom; a kernel is called by akgrun run, or "
+                        "from C");
     else
         diagnostic_note(message, "help: put the statement into a function: def name(...):");
 }

@@ -48,9 +48,11 @@ static void structure_returns(struct structure *s, struct ast_function *function
         } else if (stmt->kind == AST_RETURN) {
             struct diagnostic_entry *message = diagnostic_add(s->diagnostics, MSG_RETURN_PLACE, stmt->span);
             if (stmt->next)
-                diagnostic_note(message, "note: the statement on line %d would never be reached", stmt->next->span.line);
-            diagnostic_note(message, last ? "help: indent it as the body of the function; to leave a loop, write break"
-                                          : "help: move it behind the statements that follow it");
+                diagnostic_note(message, "note: the statement on line %d would never be reached",
+                                stmt->next->span.line);
+            diagnostic_note(message,
+                            last ? "help: indent it as the body of the function; to leave a loop, write break"
+                                 : "help: move it behind the statements that follow it");
             function->broken = true;
         } else if (stmt->kind == AST_IF) {
             /* `if c: return a` with more behind it: that is the other side */
@@ -104,7 +106,8 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
         return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar;
     if (binding && binding->kind == AST_BINDING_LOCAL && !binding->declared_by)
         return binding->assignments == 1; /* unpacked from a tuple of tensors */
-    return binding && binding->kind == AST_BINDING_LOCAL && structure_gives_tensor(binding->declared_by, depth + 1);
+    return binding && binding->kind == AST_BINDING_LOCAL &&
+           structure_gives_tensor(binding->declared_by, depth + 1);
 }
 
 /* ---- walking calls --------------------------------------------------------------- */
@@ -215,8 +218,8 @@ static bool structure_makes_outputs(const struct ast_stmt *first)
     return false;
 }
 
-/* A function that gives no tensor is a helper, unless it was surely meant to be a kernel: then it is elaborated as one,
- * which says what is wrong with it. */
+/* A function that gives no tensor is a helper, unless it was surely meant to be a kernel: then it is
+ * elaborated as one, which says what is wrong with it. */
 static void structure_helper(struct ast_function *function, bool kernels)
 {
     bool tensors = false;
@@ -227,7 +230,8 @@ static void structure_helper(struct ast_function *function, bool kernels)
         function->is_helper = false;
 }
 
-static void structure_outputs(struct structure *s, struct ast_function *function, const struct ast_stmt *first)
+static void structure_outputs(struct structure *s, struct ast_function *function,
+                              const struct ast_stmt *first)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
         const struct ast_binding *binding;
@@ -241,7 +245,8 @@ static void structure_outputs(struct structure *s, struct ast_function *function
         if (function->result && binding && !structure_uses(function->result, binding)) {
             struct diagnostic_entry *message =
                 diagnostic_add(s->diagnostics, MSG_OUTPUT_NOT_RETURNED, stmt->target->span, binding->name);
-            diagnostic_note(message, "help: add it to the return on line %d, or make it a temporary: allocate(...)",
+            diagnostic_note(message,
+                            "help: add it to the return on line %d, or make it a temporary: allocate(...)",
                             function->result_at->span.line);
             function->broken = true;
         }
@@ -316,8 +321,8 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
     if (given != inputs + 2) {
         message = diagnostic_add(s->diagnostics, MSG_BPROP_ARITY, function->span, forward->name,
                                  structure_number(s, given), structure_number(s, inputs + 2));
-        diagnostic_note(message, "note: the %d input%s of '%s', its output, the gradient of its output", inputs,
-                        inputs == 1 ? "" : "s", forward->name);
+        diagnostic_note(message, "note: the %d input%s of '%s', its output, the gradient of its output",
+                        inputs, inputs == 1 ? "" : "s", forward->name);
         diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
         function->broken = true;
     }
@@ -325,9 +330,8 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
         function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple = forward->result->count;
     if (!function->result || function->result->kind != AST_TUPLE || function->result->count != inputs) {
         struct span span = function->result ? function->result->span : function->span;
-        message =
-            diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name,
-                           arena_format(s->arena, "%d gradient%s", inputs, inputs == 1 ? "" : "s"));
+        message = diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name,
+                                 arena_format(s->arena, "%d gradient%s", inputs, inputs == 1 ? "" : "s"));
         diagnostic_note(message, inputs == 1 ? "help: a tuple of one is written (dx,)"
                                              : "help: write None where an input has no gradient");
         function->broken = true;
@@ -349,7 +353,8 @@ static void structure_suggest_function(struct structure *s, struct diagnostic_en
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
 }
 
-static void structure_decorator(struct structure *s, struct ast_function *function, struct ast_expr *decorator)
+static void structure_decorator(struct structure *s, struct ast_function *function,
+                                struct ast_expr *decorator)
 {
     struct ast_expr *name = decorator->kind == AST_CALL ? decorator->a : decorator;
     int builtin = name->kind == AST_NAME ? builtin_find(name->text) : BUILTIN_NONE;

@@ -92,14 +92,14 @@ typedef enum akg_severity { AKG_SEVERITY_NOTE = 0, AKG_SEVERITY_WARNING, AKG_SEV
  * is no place. `end_column` is one past the last byte. Strings live as long as the list. */
 typedef struct akg_diagnostic {
     akg_severity severity;
-    const char *code;        /* "AKG0123" */
-    const char *name;        /* "mixed-dtypes" */
-    const char *file;        /* name given to jit_compile, or "" */
+    const char *code; /* "AKG0123" */
+    const char *name; /* "mixed-dtypes" */
+    const char *file; /* name given to jit_compile, or "" */
     int line, column, end_line, end_column;
-    const char *message;     /* one line, no final newline */
+    const char *message;      /* one line, no final newline */
     const char *const *notes; /* `note_count` lines of help or context */
     size_t note_count;
-    const char *fix;         /* text to put in place of the span, or NULL */
+    const char *fix; /* text to put in place of the span, or NULL */
 } akg_diagnostic;
 
 AKG_API size_t akg_diagnostics_count(const akg_diagnostics *diagnostics);
@@ -216,7 +216,8 @@ AKG_API akg_status akg_tensor_to_dlpack(akg_tensor *tensor, struct DLManagedTens
  * Writing is all or nothing: a new file is renamed over the old one. */
 AKG_API akg_status akg_npy_read(const char *path, akg_tensor **tensor, akg_diagnostics **diagnostics);
 AKG_API akg_status akg_npy_write(const char *path, const akg_tensor *tensor, akg_diagnostics **diagnostics);
-/* The array `key` of an .npz file ("key" or "key.npy"); AKG_ERROR_USAGE, with a message, when there is none. */
+/* The array `key` of an .npz file ("key" or "key.npy"); AKG_ERROR_USAGE, with a message, when there is none.
+ */
 AKG_API akg_status akg_npz_read(const char *path, const char *key, akg_tensor **tensor,
                                 akg_diagnostics **diagnostics);
 /* Writes `count` named arrays into one .npz file (stored, not deflated). */
@@ -284,8 +285,8 @@ AKG_API akg_kernel *akg_module_kernel(const akg_module *module, const char *name
 AKG_API const char *akg_kernel_name(const akg_kernel *kernel);
 /* The docstring, or "". */
 AKG_API const char *akg_kernel_documentation(const akg_kernel *kernel);
-/* True for a graph function: one whose body only calls kernels of the file. It is called like a kernel; the kernels it
- * calls are inlined. */
+/* True for a graph function: one whose body only calls kernels of the file. It is called like a kernel; the
+ * kernels it calls are inlined. */
 AKG_API bool akg_kernel_is_graph(const akg_kernel *kernel);
 
 typedef enum akg_parameter_kind {
@@ -297,9 +298,9 @@ typedef enum akg_parameter_kind {
 typedef struct akg_parameter {
     const char *name;
     akg_parameter_kind kind;
-    bool optional;       /* has a default, None for tensors */
-    akg_dtype dtype;     /* the one dtype its annotation allows, else AKG_DTYPE_COUNT */
-    int rank;            /* known rank, else -1 */
+    bool optional;   /* has a default, None for tensors */
+    akg_dtype dtype; /* the one dtype its annotation allows, else AKG_DTYPE_COUNT */
+    int rank;        /* known rank, else -1 */
 } akg_parameter;
 
 AKG_API size_t akg_kernel_parameter_count(const akg_kernel *kernel);
@@ -326,8 +327,8 @@ typedef enum akg_argument_kind {
     AKG_ARGUMENT_TENSORS /* for a variadic parameter */
 } akg_argument_kind;
 
-/* One argument. Borrowed: the call keeps nothing of it. A tuple or list of tensors has at most a million items. A
- * scalar attribute also takes a tensor of rank 0. */
+/* One argument. Borrowed: the call keeps nothing of it. A tuple or list of tensors has at most a million
+ * items. A scalar attribute also takes a tensor of rank 0. */
 typedef struct akg_argument {
     const char *name; /* NULL: positional; positional ones come first */
     akg_argument_kind kind;
@@ -349,8 +350,8 @@ typedef struct akg_argument {
 } akg_argument;
 
 typedef struct akg_call_options {
-    jit_backend backend;  /* JIT_BACKEND_DEFAULT: the module's */
-    bool trust_indices;   /* switch per-element checks off: the caller vouches for data-dependent indices */
+    jit_backend backend; /* JIT_BACKEND_DEFAULT: the module's */
+    bool trust_indices;  /* switch per-element checks off: the caller vouches for data-dependent indices */
 } akg_call_options;
 
 /*
@@ -371,8 +372,8 @@ typedef struct akg_call_options {
  * and given outputs may then be partly written. With trust_indices, an index that
  * is out of bounds after all is undefined behaviour.
  *
- * `arguments` may be NULL when there are none. The module must live until the call is over; the tensors that it
- * returned need it no more.
+ * `arguments` may be NULL when there are none. The module must live until the call is over; the tensors that
+ * it returned need it no more.
  */
 AKG_API akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
                                    const akg_call_options *options, akg_tensor **outputs,

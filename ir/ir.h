@@ -63,7 +63,7 @@ enum ir_symbol_kind {
 
 struct ir_symbol {
     const char *name;
-    const char *label;         /* what the program calls it, for messages; NULL: the name */
+    const char *label; /* what the program calls it, for messages; NULL: the name */
     enum ir_symbol_kind kind;
     akg_dtype dtype;
     int index;                /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
@@ -268,8 +268,8 @@ void ir_print_expr(struct text *out, const struct ir_expr *expr);
 /* Reads what ir_print wrote. NULL with an error in `diagnostics` when it is not that. */
 struct ir_kernel *ir_read(struct arena *arena, const char *text, size_t length, akg_diagnostics *diagnostics);
 
-/* True when every rule of the IR holds; else false and what is broken, for a bug report, in `complaint` (which has
- * failed when memory ran out). */
+/* True when every rule of the IR holds; else false and what is broken, for a bug report, in `complaint`
+ * (which has failed when memory ran out). */
 bool ir_verify(const struct ir_kernel *kernel, struct text *complaint);
 
 #endif

@@ -17,8 +17,8 @@ void analysis_bounds(struct ir_kernel *kernel);
  * they are read, and warns of a read that comes before any write. */
 void analysis_initialisation(struct ir_kernel *kernel, akg_diagnostics *diagnostics);
 
-/* Hints: warns, with two concrete iterations and the element they share, of a parallel or vectorize loop whose iterations
- * depend on each other. */
+/* Hints: warns, with two concrete iterations and the element they share, of a parallel or vectorize loop
+ * whose iterations depend on each other. */
 void analysis_hints(struct ir_kernel *kernel, akg_diagnostics *diagnostics);
 
 #endif

@@ -11,9 +11,9 @@ struct emit_c_options {
     bool trust_indices; /* leave per-element index checks out */
 };
 
-/* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc. When memory
- * runs out, `out` is marked failed, as texts are. Writes nothing into the kernel, which needs its sites and slots
- * (sites_number). */
+/* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc.
+ * When memory runs out, `out` is marked failed, as texts are. Writes nothing into the kernel, which needs its
+ * sites and slots (sites_number). */
 bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
             struct text *complaint);
 

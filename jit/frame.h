@@ -17,7 +17,8 @@ union jit_scalar {
 
 /* Where and why a kernel stopped. `site` numbers the trapping places of a kernel from 1
  * (sites.h), 0 when the interpreter ran out of memory; `axis`, `index` and `extent` are for
- * an index outside its axis; loops holds the values of the loop variables around the site, outermost first. */
+ * an index outside its axis; loops holds the values of the loop variables around the site, outermost first.
+ */
 struct jit_trap {
     int64_t site;
     int64_t axis, index, extent;
@@ -25,8 +26,8 @@ struct jit_trap {
 };
 
 struct jit_frame {
-    void **data;             /* per buffer of the kernel, in order: address of element 0 */
-    const int64_t *dims;     /* per DIM symbol, in order */
+    void **data;                   /* per buffer of the kernel, in order: address of element 0 */
+    const int64_t *dims;           /* per DIM symbol, in order */
     const int64_t *const *strides; /* per buffer: its strides in elements (used where it is not contiguous) */
     const union jit_scalar *scalars; /* per ATTRIBUTE symbol, in order */
     struct jit_trap *trap;

@@ -29,15 +29,16 @@ struct jit_instance {
 struct akg_kernel {
     akg_module *module;
     const struct ast_function *function;
-    const struct dsl_argument *general;    /* per parameter: what its text tells */
+    const struct dsl_argument *general;     /* per parameter: what its text tells */
     const struct ir_kernel *general_kernel; /* analysed, for reports; NULL for helpers */
     struct elaborate_result general_result;
-    const struct ir_kernel *default_kernel; /* the same with the defaults of attributes compiled in: its preconditions
-                                               are the ones to report; general_kernel where there are none */
-    bool rank_free;                         /* parameters of unknown rank take any */
+    const struct ir_kernel
+        *default_kernel; /* the same with the defaults of attributes compiled in: its preconditions
+                            are the ones to report; general_kernel where there are none */
+    bool rank_free;      /* parameters of unknown rank take any */
     _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
-    atomic_bool *needs_constant;            /* per parameter; only ever set */
-    pthread_mutex_t lock;                   /* held while an instance is made */
+    atomic_bool *needs_constant;              /* per parameter; only ever set */
+    pthread_mutex_t lock;                     /* held while an instance is made */
 };
 
 struct akg_module {

@@ -8,7 +8,8 @@
 
 #define PIPELINE_ENTRY "akg_kernel_entry"
 
-struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source, akg_diagnostics *diagnostics)
+struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source,
+                                 akg_diagnostics *diagnostics)
 {
     struct ast_module *tree = parse_module(arena, source, diagnostics); /* scan, lay out, parse */
 
@@ -62,7 +63,8 @@ static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kern
     for (int i = 0; i < kernel->preconditions.count; i++) {
         const struct ir_precondition *row = &kernel->preconditions.items[i];
         struct diagnostic_entry *entry;
-        if (row->kind != IR_PRECONDITION_BOUNDS || row->condition->kind != IR_INTEGER || row->condition->integer)
+        if (row->kind != IR_PRECONDITION_BOUNDS || row->condition->kind != IR_INTEGER ||
+            row->condition->integer)
             continue;
         bool one = row->extent->kind == IR_INTEGER && row->extent->integer == 1;
         entry = diagnostic_add(
@@ -74,9 +76,9 @@ static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kern
     }
 }
 
-void pipeline_specialise(struct arena *arena, const struct ast_module *tree, const struct ast_function *function,
-                         const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
-                         akg_diagnostics *diagnostics)
+void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
+                         const struct ast_function *function, const struct dsl_argument *arguments,
+                         bool general, struct elaborate_result *result, akg_diagnostics *diagnostics)
 {
     elaborate(arena, tree, function, arguments, general, result, diagnostics);
     if (!result->kernel)
@@ -89,7 +91,8 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree, con
     if (general && pipeline_is_open(function, arguments))
         pipeline_refuse_impossible(arena, result->kernel, diagnostics);
     analysis_initialisation(result->kernel, diagnostics);
-    analysis_hints(result->kernel, diagnostics);
+    if (general) /* it only warns, and for all calls alike */
+        analysis_hints(result->kernel, diagnostics);
     if (!pipeline_verify(result->kernel, "the analyses", diagnostics))
         result->kernel = NULL;
 }

@@ -7,14 +7,16 @@
 #include "module.h"
 
 /* text -> tree with its names bound. NULL when the source is refused as a whole. */
-struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source, akg_diagnostics *diagnostics);
+struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source,
+                                 akg_diagnostics *diagnostics);
 
 /* function + arguments -> analysed kernel, in result->kernel (NULL: errors, or result->retry). */
-void pipeline_specialise(struct arena *arena, const struct ast_module *tree, const struct ast_function *function,
-                         const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
-                         akg_diagnostics *diagnostics);
+void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
+                         const struct ast_function *function, const struct dsl_argument *arguments,
+                         bool general, struct elaborate_result *result, akg_diagnostics *diagnostics);
 
-/* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no escape. */
+/* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no
+ * escape. */
 akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
                              akg_diagnostics *diagnostics);
 

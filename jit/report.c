@@ -248,8 +248,8 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     text_char(&report->out, ']');
 }
 
-/* The tensor of a parameter; of a variadic one or a tuple xs number `index`, which is called xs_0, xs_1 ...; NULL for an
- * attribute. */
+/* The tensor of a parameter; of a variadic one or a tuple xs number `index`, which is called xs_0, xs_1 ...;
+ * NULL for an attribute. */
 static const struct ir_buffer *report_parameter_buffer(const struct report *report,
                                                        const struct ast_parameter *parameter, int index)
 {
@@ -261,8 +261,7 @@ static const struct ir_buffer *report_parameter_buffer(const struct report *repo
 
     for (int i = 0; i < report->ir->parameters.count; i++) {
         const struct ir_parameter *row = &report->ir->parameters.items[i];
-        if (strncmp(row->name, parameter->name, length) == 0 &&
-            strcmp(row->name + length, suffix) == 0)
+        if (strncmp(row->name, parameter->name, length) == 0 && strcmp(row->name + length, suffix) == 0)
             return row->buffer;
     }
     return NULL;
@@ -363,7 +362,8 @@ static void report_text(struct report *report)
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static void report_json_string(struct report *report, void (*print)(struct report *, const void *), const void *what)
+static void report_json_string(struct report *report, void (*print)(struct report *, const void *),
+                               const void *what)
 {
     struct text saved = report->out;
 
@@ -400,7 +400,9 @@ static void report_json(struct report *report)
         text_string(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, parameter->name);
         text_format(out, ", \"kind\": \"%s\"",
-                    parameter->variadic || parameter->tuple ? "tensors" : report_attribute_type(&report->kernel->general[i]));
+                    parameter->variadic || parameter->tuple
+                        ? "tensors"
+                        : report_attribute_type(&report->kernel->general[i]));
         text_format(out, ", \"optional\": %s", parameter->initial ? "true" : "false");
         if (buffer) {
             text_string(out, ", \"type\": ");
@@ -414,7 +416,8 @@ static void report_json(struct report *report)
         text_json(out, ir->results.items[i].name);
         text_string(out, ", \"type\": ");
         report_json_string(report, report_print_tensor, ir->results.items[i].buffer);
-        text_format(out, ", \"in_place\": %s}", ir->results.items[i].buffer->role == IR_INOUT ? "true" : "false");
+        text_format(out, ", \"in_place\": %s}",
+                    ir->results.items[i].buffer->role == IR_INOUT ? "true" : "false");
     }
     text_string(out, "], \"requires\": [");
     for (int i = 0; i < demands->preconditions.count; i++) {

@@ -21,7 +21,8 @@
 #include "../ir/ir.h"
 
 /*
- * What implements the operations of operations.def on floats are the functions that its columns c32 and c64 name.
+ * What implements the operations of operations.def on floats are the functions that its columns c32 and c64
+ * name.
  *
  * Meanings, where libm does not settle them:
  *   floordiv  floor of the exact quotient as numpy.floor_divide: x // 0 is x / 0, inf // x is NaN,

@@ -37,7 +37,8 @@ static inline const int64_t *tensor_strides(const akg_tensor *tensor)
     return tensor->dims + tensor->rank;
 }
 
-/* The largest extent of one axis: proofs of the compiler assume that sums of a few extents do not overflow. */
+/* The largest extent of one axis: proofs of the compiler assume that sums of a few extents do not overflow.
+ */
 #define TENSOR_MAX_EXTENT ((int64_t)1 << 40)
 
 /* akg_tensor_create, but the elements are left unset unless `zeroed`: for who writes every one. */

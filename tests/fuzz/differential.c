@@ -222,7 +222,8 @@ static void differential_reduce(struct differential *d)
 
 static int differential_usage(void)
 {
-    fprintf(stderr, "usage: differential [generate FIRST COUNT | mutate FIRST COUNT [FILE...] | print SEED | mutant NUMBER [FILE...] | "
+    fprintf(stderr, "usage: differential [generate FIRST COUNT | mutate FIRST COUNT [FILE...] | print SEED | "
+                    "mutant NUMBER [FILE...] | "
                     "check FILE... | reduce FILE]\n");
     return 2;
 }
@@ -247,7 +248,8 @@ int main(int argc, char **argv)
             differential_add_files(d);
         differential_run(d, first, count, differential_mutated);
         differential_summary(d, "mutated");
-    } else if ((strcmp(command, "print") == 0 && argc == 3) || (strcmp(command, "mutant") == 0 && argc >= 3)) {
+    } else if ((strcmp(command, "print") == 0 && argc == 3) ||
+               (strcmp(command, "mutant") == 0 && argc >= 3)) {
         struct oracle_request request;
         struct text text;
         text_init(&text);

@@ -86,7 +86,8 @@ static int oracle_lines(const struct oracle_request *request)
 /* Each has its place within the text, and can be shown in every form. */
 static void oracle_check_diagnostics(struct oracle *oracle, akg_diagnostics *diagnostics)
 {
-    static const akg_format formats[] = {AKG_FORMAT_TEXT, AKG_FORMAT_COLOR, AKG_FORMAT_JSON, AKG_FORMAT_SARIF};
+    static const akg_format formats[] = {AKG_FORMAT_TEXT, AKG_FORMAT_COLOR, AKG_FORMAT_JSON,
+                                         AKG_FORMAT_SARIF};
     int lines = oracle_lines(oracle->request);
     const akg_diagnostic *row;
     char *shown;

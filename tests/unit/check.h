@@ -21,7 +21,8 @@ static int check_passed, check_failed;
     do {                                                                                                     \
         const char *check_a = (actual), *check_e = (expected);                                               \
         if (!check_one(check_a && strcmp(check_a, check_e) == 0, __FILE__, __LINE__, #actual))               \
-            fprintf(stderr, "    is     \"%s\"\n    should \"%s\"\n", check_a ? check_a : "(null)", check_e); \
+            fprintf(stderr, "    is     \"%s\"\n    should \"%s\"\n", check_a ? check_a : "(null)",          \
+                    check_e);                                                                                \
     } while (0)
 
 static inline int check_one(int condition, const char *file, int line, const char *text)

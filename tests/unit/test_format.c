@@ -73,14 +73,20 @@ int main(void)
                  "        # in the loop\n"
                  "    # behind it\n"
                  "    return y\n");
-    check_format("# top\nimport numpy as np\nE=1e-5\ndef f(x : float32[ M,N ],a : float=0.5):\n\tx[0 : M : 2,:]=a\n\treturn x\n"
+    check_format("# top\nimport numpy as np\nE=1e-5\ndef f(x : float32[ M,N ],a : float=0.5):\n\tx[0 : M : "
+                 "2,:]=a\n\treturn x\n"
                  "@bprop( f )\n\n# of f\ndef g(x,out,dout):\n    return (x,)\n",
-                 "# top\nimport numpy as np\nE = 1e-5\n\n\ndef f(x: float32[M, N], a: float = 0.5):\n    x[0:M:2, :] = a\n    return x\n"
+                 "# top\nimport numpy as np\nE = 1e-5\n\n\ndef f(x: float32[M, N], a: float = 0.5):\n    "
+                 "x[0:M:2, :] = a\n    return x\n"
                  "\n\n@bprop(f)\n# of f\ndef g(x, out, dout):\n    return (x,)\n");
-    check_format("def f(x):\n    y = output_tensor((x.shape[0],   # rows\n  4\n   ), x.dtype)\n    y[0,0]+=max(x[0],\n1.0)\n    return y\n",
-                 "def f(x):\n    y = output_tensor((x.shape[0],  # rows\n            4\n        ), x.dtype)\n    y[0, 0] += max(x[0],\n        1.0)\n    return y\n");
-    check_format("def f(x):\n    '''Doc\n       string.'''\n    if not(x[0]>0 and x[1]!=~2): x[0]=1 ; x[1] = 2\n    elif x.shape [0]is None : pass\n    return(x)\n",
-                 "def f(x):\n    '''Doc\n       string.'''\n    if not (x[0] > 0 and x[1] != ~2): x[0] = 1; x[1] = 2\n    elif x.shape[0] is None: pass\n    return (x)\n");
+    check_format("def f(x):\n    y = output_tensor((x.shape[0],   # rows\n  4\n   ), x.dtype)\n    "
+                 "y[0,0]+=max(x[0],\n1.0)\n    return y\n",
+                 "def f(x):\n    y = output_tensor((x.shape[0],  # rows\n            4\n        ), "
+                 "x.dtype)\n    y[0, 0] += max(x[0],\n        1.0)\n    return y\n");
+    check_format("def f(x):\n    '''Doc\n       string.'''\n    if not(x[0]>0 and x[1]!=~2): x[0]=1 ; x[1] = "
+                 "2\n    elif x.shape [0]is None : pass\n    return(x)\n",
+                 "def f(x):\n    '''Doc\n       string.'''\n    if not (x[0] > 0 and x[1] != ~2): x[0] = 1; "
+                 "x[1] = 2\n    elif x.shape[0] is None: pass\n    return (x)\n");
     CHECK(emit("def f(:\n", AKG_STAGE_CANONICAL) == NULL);
     return check_done();
 }
