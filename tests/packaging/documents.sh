@@ -6,7 +6,7 @@ cd "$ROOT" || exit
 # In docs/architecture.md; headers are meant with their .c file.
 names_files()
 {
-    grep -o '[a-z]*/[a-z_]*\.[a-z]*' docs/architecture.md | sort -u >"$here/named"
+    grep -o '[a-z]*/[a-z0-9_]*\.[a-z]*' docs/architecture.md | sort -u >"$here/named"
     find base ir dsl jit runtime tools -name '*.[cly]' ! -name 'command_*' | sort >"$here/there"
     for file in $(cat "$here/there"); do
         grep -qxF "$file" "$here/named" || { echo "$file is not named" && false; } || return

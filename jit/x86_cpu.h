@@ -1,0 +1,25 @@
+/*
+ * x86_cpu.h: which vector instructions there are.
+ *
+ * Asks the processor, and the operating system whether it keeps the registers (xgetbv). A target may be asked
+ * for by name, so that what a better processor would not choose can be tested on it.
+ */
+#ifndef JIT_X86_CPU_H
+#define JIT_X86_CPU_H
+
+#include <stdbool.h>
+
+/* Each one includes those before it. */
+enum x86_target {
+    X86_TARGET_NONE,  /* no vector code */
+    X86_TARGET_AVX2,  /* AVX2, FMA, F16C, BMI2 */
+    X86_TARGET_AVX512 /* AVX-512 F, BW, DQ, VL */
+};
+
+/* The best one of this processor. */
+enum x86_target x86_cpu_target(void);
+const char *x86_target_name(enum x86_target target);
+/* False when there is none of that name. */
+bool x86_target_from_name(const char *name, enum x86_target *target);
+
+#endif

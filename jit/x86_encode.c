@@ -1,0 +1,361 @@
+/*
+ * x86_encode.c: instructions to bytes.
+ *
+ * Consumes instructions whose operands fit their row; produces the bytes that GNU as makes of the same text
+ * (a test compares them), growing in an arena. Jumps back are short where they can be, jumps forward never.
+ */
+#include "x86_encode.h"
+
+#include <string.h>
+
+enum { VEX = X86_VEX, EVEX = X86_EVEX, BOTH = X86_BOTH, L0 = X86_L0, L1 = X86_L1 };
+enum { M0F = 1, M0F38, M0F3A };
+enum { NP, P66, PF3, PF2 };
+enum { W0, W1, WE };
+
+const struct x86_row x86_rows[X86_GENERAL_FIRST] = {
+#define VECTOR(id, text, prefix, map, pp, opcode, w, shape, reg, vvvv, rm, broadcast, role)                  \
+    [X86_##id] = {text,        prefix,    map,        pp,       (opcode)&0xff, (opcode) >> 8, w,             \
+                  X86_##shape, X86_##reg, X86_##vvvv, X86_##rm, broadcast,     X86_##role},
+#include "x86_instructions.def"
+};
+
+const struct x86_general_row x86_general_rows[X86_FORM_COUNT - X86_GENERAL_FIRST] = {
+#define GENERAL(id, text, shape, opcode, digit)                                                              \
+    [X86_##id - X86_GENERAL_FIRST] = {text, X86_##shape, opcode, digit},
+#include "x86_instructions.def"
+};
+
+/* ---- bytes and labels -------------------------------------------------------------- */
+
+void x86_code_init(struct x86_code *code, struct arena *arena)
+{
+    memset(code, 0, sizeof *code);
+    code->arena = arena;
+}
+
+static void put(struct x86_code *code, unsigned byte)
+{
+    list_push(code->arena, &code->bytes, (unsigned char)byte);
+}
+
+static void put_number(struct x86_code *code, uint64_t number, int size)
+{
+    for (int k = 0; k < size; k++)
+        put(code, (unsigned)(number >> 8 * k) & 0xff);
+}
+
+int x86_new_label(struct x86_code *code)
+{
+    list_push(code->arena, &code->labels, -1);
+    return code->labels.count - 1;
+}
+
+void x86_place_label(struct x86_code *code, int label)
+{
+    code->labels.items[label] = code->bytes.count;
+}
+
+void x86_place_data(struct x86_code *code, int label, const void *data, size_t size)
+{
+    while ((size_t)code->bytes.count % size)
+        put(code, 0xcc);
+    x86_place_label(code, label);
+    for (size_t k = 0; k < size; k++)
+        put(code, ((const unsigned char *)data)[k]);
+}
+
+/* Four bytes for the distance to a label, `after` bytes before the end of the instruction. */
+static void put_distance(struct x86_code *code, int label, int after)
+{
+    size_t at = (size_t)code->bytes.count;
+    struct x86_fixup fixup = {at, at + 4 + (size_t)after, label};
+    list_push(code->arena, &code->fixups, fixup);
+    put_number(code, 0, 4);
+}
+
+void x86_finish(struct x86_code *code)
+{
+    for (int k = 0; k < code->fixups.count; k++) {
+        const struct x86_fixup *fixup = &code->fixups.items[k];
+        int32_t distance = (int32_t)(code->labels.items[fixup->label] - (long)fixup->from);
+        memcpy(code->bytes.items + fixup->at, &distance, sizeof distance);
+    }
+}
+
+/* ---- operands ---------------------------------------------------------------------- */
+
+int x86_memory_size(const struct x86_instruction *instruction)
+{
+    if (x86_is_general(instruction->form))
+        return 1;
+    const struct x86_row *row = &x86_rows[instruction->form];
+    int whole = instruction->bits / 8;
+    if (instruction->broadcast)
+        return row->broadcast;
+    switch ((enum x86_class)row->rm) {
+    case X86_V:
+        return whole;
+    case X86_H:
+        return whole / 2;
+    case X86_Q:
+        return whole / 4;
+    case X86_E:
+        return whole / 8;
+    case X86_X:
+        return 16;
+    case X86_Y:
+        return 32;
+    case X86_S:
+    case X86_D:
+        return 4;
+    default:
+        return 8;
+    }
+}
+
+static int bit(int number, int which)
+{
+    return number >> which & 1;
+}
+
+/* ModRM, SIB and displacement. `unit`: what a short displacement counts; `after`: bytes that follow. */
+static void put_operand(struct x86_code *code, const struct x86_instruction *instruction, int reg, int unit,
+                        int after)
+{
+    const struct x86_memory *memory = &instruction->memory;
+    int field = (reg & 7) << 3;
+    if (!instruction->has_memory) {
+        put(code, (unsigned)(0xc0 | field | (instruction->rm & 7)));
+        return;
+    }
+    if (memory->base == X86_RIP) {
+        put(code, (unsigned)(0x05 | field));
+        put_distance(code, instruction->label, after);
+        return;
+    }
+    int displacement = memory->displacement, mode = 2;
+    bool scaled = displacement % unit == 0;
+    if (displacement == 0 && (memory->base & 7) != X86_RBP)
+        mode = 0;
+    else if (scaled && displacement / unit >= -128 && displacement / unit <= 127)
+        mode = 1;
+    bool sib = memory->index != X86_NONE || (memory->base & 7) == X86_RSP;
+    put(code, (unsigned)(mode << 6 | field | (sib ? 4 : memory->base & 7)));
+    if (sib) {
+        int log = memory->scale == 8 ? 3 : memory->scale == 4 ? 2 : memory->scale == 2 ? 1 : 0;
+        int index = memory->index == X86_NONE ? 4 : memory->index & 7;
+        put(code, (unsigned)(log << 6 | index << 3 | (memory->base & 7)));
+    }
+    if (mode == 1)
+        put(code, (unsigned)(displacement / unit) & 0xff);
+    else if (mode == 2)
+        put_number(code, (uint32_t)displacement, 4);
+}
+
+/* The high bits of the rm side: bit 3 of the index, of the base. */
+static int index_bit(const struct x86_instruction *instruction)
+{
+    const struct x86_memory *memory = &instruction->memory;
+    return instruction->has_memory && memory->index != X86_NONE ? bit(memory->index, 3) : 0;
+}
+
+static int base_bit(const struct x86_instruction *instruction)
+{
+    if (!instruction->has_memory)
+        return bit(instruction->rm, 3);
+    return instruction->memory.base == X86_RIP ? 0 : bit(instruction->memory.base, 3);
+}
+
+/* ---- VEX and EVEX ------------------------------------------------------------------ */
+
+static bool is_vsib(const struct x86_row *row)
+{
+    return row->shape == X86_GATHER || row->shape == X86_GATHER_V || row->shape == X86_SCATTER;
+}
+
+static bool needs_evex(const struct x86_instruction *instruction, const struct x86_row *row)
+{
+    if (row->prefix != X86_BOTH)
+        return row->prefix == X86_EVEX;
+    return instruction->bits == 512 || instruction->mask || instruction->broadcast ||
+           (row->reg != X86_N && instruction->reg > 15) || (row->vvvv != X86_N && instruction->vvvv > 15) ||
+           (!instruction->has_memory && instruction->rm > 15);
+}
+
+static void put_vex(struct x86_code *code, const struct x86_instruction *instruction,
+                    const struct x86_row *row, int reg, int vvvv)
+{
+    int length = row->prefix == X86_L1 || (row->prefix != X86_L0 && instruction->bits == 256);
+    int last = (~vvvv & 15) << 3 | length << 2 | row->pp;
+    int r = bit(reg, 3), x = index_bit(instruction), b = base_bit(instruction);
+    if (row->map == M0F && row->wide != W1 && !x && !b) {
+        put(code, 0xc5);
+        put(code, (unsigned)((!r) << 7 | last));
+        return;
+    }
+    put(code, 0xc4);
+    put(code, (unsigned)((!r) << 7 | (!x) << 6 | (!b) << 5 | row->map));
+    put(code, (unsigned)((row->wide == W1) << 7 | last));
+}
+
+static void put_evex(struct x86_code *code, const struct x86_instruction *instruction,
+                     const struct x86_row *row, int reg, int vvvv)
+{
+    int length = instruction->bits == 512 ? 2 : instruction->bits == 256 ? 1 : 0;
+    int x = instruction->has_memory ? index_bit(instruction) : bit(instruction->rm, 4);
+    int high = is_vsib(row) ? bit(instruction->memory.index, 4) : bit(vvvv, 4);
+    put(code, 0x62);
+    put(code, (unsigned)((!bit(reg, 3)) << 7 | (!x) << 6 | (!base_bit(instruction)) << 5 |
+                         (!bit(reg, 4)) << 4 | row->map));
+    put(code, (unsigned)((row->wide != W0) << 7 | (~vvvv & 15) << 3 | 4 | row->pp));
+    put(code, (unsigned)(instruction->zeroing << 7 | length << 5 | instruction->broadcast << 4 |
+                         (!high) << 3 | instruction->mask));
+}
+
+static void encode_vector(struct x86_code *code, const struct x86_instruction *instruction)
+{
+    const struct x86_row *row = &x86_rows[instruction->form];
+    bool shift = row->shape == X86_VMI;
+    bool immediate = shift || row->shape == X86_RMI || row->shape == X86_MRI || row->shape == X86_RVMI;
+    int reg = shift ? row->digit : instruction->reg;
+    int vvvv = row->vvvv == X86_N ? 0 : instruction->vvvv;
+    int unit = 1;
+
+    if (needs_evex(instruction, row)) {
+        put_evex(code, instruction, row, reg, vvvv);
+        unit = x86_memory_size(instruction);
+    } else {
+        put_vex(code, instruction, row, reg, vvvv);
+    }
+    put(code, row->opcode);
+    put_operand(code, instruction, reg, unit, immediate || row->shape == X86_RVMR);
+    if (immediate)
+        put(code, (unsigned)instruction->immediate & 0xff);
+    else if (row->shape == X86_RVMR)
+        put(code, (unsigned)instruction->fourth << 4);
+}
+
+/* ---- general registers --------------------------------------------------------------- */
+
+static void put_rex(struct x86_code *code, const struct x86_instruction *instruction, int reg, bool wide,
+                    bool byte_register)
+{
+    int rex = wide << 3 | bit(reg, 3) << 2 | index_bit(instruction) << 1 | base_bit(instruction);
+    /* without any, registers 4 to 7 of one byte would be ah, ch, dh, bh */
+    if (rex || (byte_register && reg >= 4))
+        put(code, (unsigned)(0x40 | rex));
+}
+
+static void encode_jump(struct x86_code *code, const struct x86_instruction *instruction, int opcode)
+{
+    long target = code->labels.items[instruction->label], at = code->bytes.count;
+    if (target >= 0 && target - (at + 2) >= -128) {
+        put(code, (unsigned)opcode);
+        put(code, (unsigned)(target - (at + 2)) & 0xff);
+        return;
+    }
+    if (instruction->form == X86_JMP) {
+        put(code, 0xe9);
+    } else {
+        put(code, 0x0f);
+        put(code, (unsigned)opcode + 0x10);
+    }
+    put_distance(code, instruction->label, 0);
+}
+
+static void encode_immediate(struct x86_code *code, const struct x86_instruction *instruction,
+                             const struct x86_general_row *row)
+{
+    int64_t value = instruction->immediate;
+    bool is_short = row->shape == X86_RM_I8 || (value >= -128 && value <= 127);
+    put_rex(code, instruction, 0, true, false);
+    if (row->shape == X86_RM_I && !is_short && !instruction->has_memory && instruction->rm == X86_RAX) {
+        put(code, (unsigned)(row->digit << 3 | 5)); /* the accumulator's own opcode */
+    } else {
+        bool one = row->shape == X86_RM_I8 && value == 1;
+        put(code, one ? 0xd1 : row->shape == X86_RM_I8 ? row->opcode : is_short ? 0x83 : 0x81);
+        put_operand(code, instruction, row->digit, 1, is_short ? 1 : 4);
+        if (one)
+            return;
+    }
+    put_number(code, (uint64_t)value, is_short ? 1 : 4);
+}
+
+/* mov of a constant: 32 bits where they, extended, give it. */
+static void encode_constant(struct x86_code *code, const struct x86_instruction *instruction)
+{
+    int64_t value = instruction->immediate;
+    struct x86_instruction in_rm = *instruction;
+    in_rm.rm = instruction->reg;
+    put_rex(code, &in_rm, 0, value < INT32_MIN || value > UINT32_MAX || value < 0, false);
+    if (value < 0 && value >= INT32_MIN) {
+        put(code, 0xc7);
+        put_operand(code, &in_rm, 0, 1, 4);
+        put_number(code, (uint64_t)value, 4);
+        return;
+    }
+    put(code, (unsigned)(0xb8 | (instruction->reg & 7)));
+    put_number(code, (uint64_t)value, value >= 0 && value <= UINT32_MAX ? 4 : 8);
+}
+
+static void encode_general(struct x86_code *code, const struct x86_instruction *instruction)
+{
+    const struct x86_general_row *row = &x86_general_rows[instruction->form - X86_GENERAL_FIRST];
+    struct x86_instruction in_rm = *instruction;
+    switch ((enum x86_general_shape)row->shape) {
+    case X86_R_RM:
+    case X86_RM_R:
+    case X86_R_RM32:
+    case X86_RM_R32:
+    case X86_RM_R8:
+    case X86_R_RM8:
+    case X86_R_RM_0F:
+        put_rex(code, instruction, instruction->reg,
+                row->shape == X86_R_RM || row->shape == X86_RM_R || row->shape == X86_R_RM_0F,
+                row->shape == X86_RM_R8);
+        if (row->shape == X86_R_RM8 || row->shape == X86_R_RM_0F)
+            put(code, 0x0f);
+        put(code, row->opcode);
+        put_operand(code, instruction, instruction->reg, 1, 0);
+        break;
+    case X86_RM_I:
+    case X86_RM_I8:
+        encode_immediate(code, instruction, row);
+        break;
+    case X86_RM_ONLY:
+    case X86_RM_CALL:
+        put_rex(code, instruction, 0, row->shape == X86_RM_ONLY, false);
+        put(code, row->opcode);
+        put_operand(code, instruction, row->digit, 1, 0);
+        break;
+    case X86_R_I:
+        encode_constant(code, instruction);
+        break;
+    case X86_R_IN_OPCODE:
+        in_rm.rm = instruction->reg;
+        in_rm.has_memory = false;
+        put_rex(code, &in_rm, 0, false, false);
+        put(code, (unsigned)(row->opcode | (instruction->reg & 7)));
+        break;
+    case X86_ALONE:
+        put(code, row->opcode);
+        break;
+    case X86_ALONE_VEX:
+        put(code, 0xc5);
+        put(code, 0xf8);
+        put(code, row->opcode);
+        break;
+    case X86_JUMP:
+        encode_jump(code, instruction, row->opcode);
+        break;
+    }
+}
+
+void x86_encode(struct x86_code *code, const struct x86_instruction *instruction)
+{
+    if (x86_is_general(instruction->form))
+        encode_general(code, instruction);
+    else
+        encode_vector(code, instruction);
+}
