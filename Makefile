@@ -53,6 +53,7 @@ fuzz_mains := $(addprefix tests/fuzz/,differential.c replay.c entry.c)
 fuzz_targets := $(wildcard tests/fuzz/target_*.c)
 fuzz_support := $(filter-out $(fuzz_mains) $(fuzz_targets),$(wildcard tests/fuzz/*.c))
 error_pages := $(sort $(wildcard docs/errors/*.md))
+standard_files := $(sort $(wildcard stdlib/*.akg))
 
 library_objects := $(patsubst %.c,$(B)/%.o,$(library_sources)) $(B)/dsl/lexer.o $(B)/dsl/parser.o
 tool_objects := $(patsubst %.c,$(B)/%.o,$(tool_sources))
@@ -106,6 +107,14 @@ $(B)/base/error_pages.inc: base/pages.awk $(error_pages) $(wildcard docs/errors)
 	$(Q)awk -f $< $(error_pages) </dev/null >$@
 
 $(B)/base/explain.o: $(B)/base/error_pages.inc
+
+# The standard library's text. As above.
+$(B)/dsl/standard_files.inc: dsl/standard.awk $(standard_files) $(wildcard stdlib)
+	@mkdir -p $(@D)
+	$(call say,AWK,$@)
+	$(Q)awk -f $< $(standard_files) </dev/null >$@
+
+$(B)/dsl/standard.o: $(B)/dsl/standard_files.inc
 
 # The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h

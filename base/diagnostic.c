@@ -202,12 +202,23 @@ struct diagnostic_entry *diagnostic_add(akg_diagnostics *list, enum message mess
     }
     va_list arguments;
     va_start(arguments, span);
-    struct addition addition = {.message = message, .span = span, .arguments = &arguments};
+    struct addition addition = {
+        .message = message, .span = list->place.line ? list->place : span, .arguments = &arguments};
     bool added = list_try(list, add_entry, &addition);
     va_end(arguments);
     if (!added)
         diagnostics_lost(list);
+    if (list->place.line && addition.entry)
+        diagnostic_note(addition.entry, "%s", list->place_note);
     return addition.entry;
+}
+
+void diagnostics_set_place(akg_diagnostics *list, const struct span *place, const char *note)
+{
+    if (!list)
+        return;
+    list->place = place ? *place : (struct span){0};
+    list->place_note = note;
 }
 
 static void add_note(akg_diagnostics *list, void *context)

@@ -71,6 +71,10 @@ void diagnostic_note(struct diagnostic_entry *entry, const char *format, ...)
 void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* From now on every message is placed there, with that note under it, whatever span it has of its own: what
+ * it speaks of is not in the source that the list shows. NULL ends it. The note must live as long. */
+void diagnostics_set_place(akg_diagnostics *list, const struct span *place, const char *note);
+
 /* True when an error was added for a place on one of these lines. */
 bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line);
 

@@ -15,7 +15,9 @@ struct akg_diagnostics {
     const char *text; /* NULL: no source to show */
     size_t length;
     LIST(struct diagnostic_entry *) entries;
-    int error_count; /* of entries */
+    int error_count;   /* of entries */
+    struct span place; /* line not 0: where all messages are placed */
+    const char *place_note;
     bool warnings_are_errors;
     unsigned char uses[MESSAGE_COUNT]; /* of the row's warnings: a jit_warning_use + 1, or 0 as usual */
     bool lost;                         /* a message could not be stored: `memory` then follows the entries */

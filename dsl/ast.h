@@ -117,6 +117,7 @@ struct ast_parameter {
     struct ast_binding *binding;
     bool used_as_tensor; /* names.c: subscripted, or asked for its shape or dtype, somewhere */
     bool used_as_scalar; /* names.c: stands as a value of its own somewhere */
+    bool used_as_number; /* names.c: also where no operator on tensors could take it: an index, a condition */
 };
 
 /* What a name means. */
@@ -165,7 +166,9 @@ struct ast_function {
     struct ast_function *next;
     /* set by names.c */
     int slot_count;
-    bool is_graph;                 /* its body only calls kernels of the file (or is a bprop) */
+    bool is_pure;                  /* its body only computes with names and calls: no loops, no elements */
+    bool is_graph;                 /* pure, and gives tensors: it composes kernels */
+    bool is_broadcast;             /* @broadcast: its tensors are brought to one shape before it starts */
     bool is_helper;                /* returns a scalar: called by kernels, no kernel itself */
     bool is_called;                /* by another function, or by itself */
     bool broken;                   /* has errors: not to be elaborated */
@@ -175,6 +178,8 @@ struct ast_function {
     struct ast_expr *result;       /* what its last return statement gives; NULL: nothing */
     struct ast_stmt *result_at;    /* that statement */
     int mark;                      /* names.c: search for recursion */
+    bool is_told, gives_tensor;    /* structure.c: what a call of it gives, and whether that is known yet */
+    struct ast_module *module;     /* set by names.c */
     struct signature *signature;   /* names.h; NULL for a broken function */
 };
 
@@ -183,6 +188,13 @@ struct ast_module {
     int function_count;
     struct ast_stmt *statements; /* at the top level: constants, imports, docstring */
     LIST(const char *) damaged;  /* names on lines with syntax errors: may be declared by what is not here */
+    /* What a program uses of the standard library (standard.h): one module for each file, newest first. */
+    struct ast_module *library;
+    /* Functions of it that compute scalar operations on tensors; NULL where no graph function needs them. */
+    struct ast_function *operators[OPERATION_COUNT];
+    /* A module of the library: */
+    const struct standard_file *file; /* NULL: the program itself */
+    struct ast_module *program, *next;
 };
 
 /* The part of an annotation that gives a shape (float32[M, N], also in a choice of dtypes), or NULL. */

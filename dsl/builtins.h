@@ -37,7 +37,8 @@
     X(SCRIPT, "script")                                                                                      \
     X(CUSTOM_INFO_REGISTER, "custom_info_register")                                                          \
     X(CUSTOM_OP_INFO_REGISTER, "custom_op_info_register")                                                    \
-    X(BPROP, "bprop")
+    X(BPROP, "bprop")                                                                                        \
+    X(BROADCAST, "broadcast")
 
 /* 0: no builtin. Then the rows above; then dtypes; then operations that are called by name. */
 enum builtin {
@@ -61,6 +62,18 @@ static inline bool builtin_is_dtype(int builtin)
 static inline bool builtin_is_operation(int builtin)
 {
     return builtin >= BUILTIN_OPERATION && builtin < BUILTIN_END;
+}
+/* True, with the operation, for what is called by name and computes one. */
+static inline bool builtin_operation(int builtin, enum operation *operation)
+{
+    bool power = builtin == BUILTIN_POWER || builtin == BUILTIN_POW;
+    *operation = power ? OP_POW : (enum operation)(builtin - BUILTIN_OPERATION);
+    return power || builtin_is_operation(builtin);
+}
+/* True for a cast: float32(...), cast(..., dtype). */
+static inline bool builtin_is_cast(int builtin)
+{
+    return builtin_is_dtype(builtin) || builtin == BUILTIN_CAST;
 }
 
 #endif

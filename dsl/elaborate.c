@@ -246,8 +246,10 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     buffer->contiguous = argument->contiguous;
     buffer->span = parameter->span;
     for (int k = 0; k < buffer->rank; k++) {
-        buffer->shape[k] = shape ? elaborate_annotated_dim(e, shape->items[k], buffer, index, k)
-                                 : elaborate_new_dim(e, buffer, index, k);
+        buffer->shape[k] = argument->units_known && argument->units >> k & 1
+                               ? ir_integer(e->kernel, AKG_INT64, 1)
+                           : shape ? elaborate_annotated_dim(e, shape->items[k], buffer, index, k)
+                                   : elaborate_new_dim(e, buffer, index, k);
     }
     row.buffer = buffer;
     list_push(e->arena, &e->kernel->parameters, row);
@@ -442,6 +444,13 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     e->function = function;
     e->types.arena = arena;
     e->general = general;
+    e->units_known = true;
+    for (int i = 0; i < function->parameter_count; i++) {
+        const struct dsl_argument *argument = &arguments[i];
+        e->units_known &= argument->kind != DSL_TENSOR || argument->units_known;
+        for (int k = 0; argument->kind == DSL_TENSORS && k < argument->count; k++)
+            e->units_known &= argument->items[k].units_known;
+    }
     e->errors = function->unresolved; /* was told already; no kernel can come of it */
     e->result = result;
     e->kernel = ir_kernel_new(arena, function->name);
@@ -449,6 +458,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     e->tail = &e->kernel->body;
     e->frame = frame;
     frame->function = function;
+    frame->graph = function->is_graph;
     frame->entry = e->tail;
     frame->result.kind = VALUE_NONE;
     frame->slots = arena_array(arena, struct slot, function->slot_count + 1);
@@ -456,6 +466,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
         frame->slots[i].value.kind = VALUE_UNSET;
     result->kernel = NULL;
     result->retry = false;
+    result->needs_units = false;
     result->needs_constant = arena_array(arena, bool, function->parameter_count + 1);
     for (int i = 0; i < function->parameter_count; i++)
         frame->slots[function->parameters[i].binding->slot].value = elaborate_parameter(e, i, &arguments[i]);

@@ -27,6 +27,8 @@ struct dsl_argument {
     akg_dtype dtype;  /* TENSOR; AKG_DTYPE_COUNT: left open */
     int rank;         /* TENSOR; -1: left open */
     bool contiguous;  /* TENSOR */
+    unsigned units;   /* TENSOR: bit k: axis k has one element. Only where units_known */
+    bool units_known; /* TENSOR */
     bool is_constant; /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
     int64_t integer;  /* INT, BOOL */
     double real;      /* FLOAT */
@@ -42,6 +44,7 @@ struct elaborate_result {
      * hangs on it. When this grew, kernel is NULL and the caller elaborates again with those constant. */
     bool *needs_constant;
     bool retry;
+    bool needs_units; /* a broadcast hangs on which axes have one element: units_known must be set */
     /* For reports of a general signature: */
     akg_dtype *type_class; /* per buffer of the kernel: a variable number where the dtype stayed open,
                               else AKG_DTYPE_COUNT; equal numbers are one dtype */

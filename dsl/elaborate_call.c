@@ -33,6 +33,10 @@ static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *
                                    struct span span)
 {
     struct value value = elaborate_expr(e, operand);
+    if (elaborate_is_standard(e, &value, 1)) {
+        struct value operands[2] = {value, {.kind = VALUE_DTYPE, .type = type}};
+        return elaborate_standard(e, OP_CAST, operands, 2, span);
+    }
     if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
         value = elaborate_load(e, value.buffer, NULL, operand->span);
     if (value.kind == VALUE_TENSOR) {
@@ -47,45 +51,90 @@ static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *
 
 /* min(a, b, ...) of two or more, or of one tuple. */
 static struct value elaborate_extreme(struct elaborator *e, const struct ast_expr *call,
-                                      enum operation operation)
+                                      const struct arguments *arguments, enum operation operation)
 {
     const struct ast_expr *places[2] = {call->items[0], NULL};
-    struct value result = elaborate_expr(e, call->items[0]);
-    struct value tuple = {.kind = VALUE_UNSET};
-    int count = call->count;
+    const struct value *first = &arguments->items[0].value;
+    bool tuple = arguments->count == 1 && first->kind == VALUE_TUPLE && first->count > 0;
+    int count = tuple ? first->count : arguments->count;
+    struct value result = tuple ? first->items[0] : *first;
 
-    if (call->count == 1 && result.kind == VALUE_TUPLE && result.count > 0) {
-        tuple = result;
-        result = tuple.items[0];
-        count = tuple.count;
-    } else if (call->count == 1 && result.kind != VALUE_ERROR) {
+    if (count == 1 && !tuple) {
         elaborate_check_count(e, call, 2, 1 << 20);
         return value_error();
     }
     for (int i = 1; i < count; i++) {
-        struct value operands[2] = {result, {0}};
-        operands[1] = tuple.kind == VALUE_TUPLE ? tuple.items[i] : elaborate_expr(e, call->items[i]);
-        places[1] = tuple.kind == VALUE_TUPLE ? call->items[0] : call->items[i];
+        struct value operands[2] = {result, tuple ? first->items[i] : arguments->items[i].value};
+        places[1] = call->items[tuple ? 0 : i];
         result = elaborate_operation(e, operation, operands, 2, places, call->span);
     }
     return result;
 }
 
-static struct value elaborate_named_operation(struct elaborator *e, const struct ast_expr *call,
-                                              enum operation operation)
+static bool elaborate_check_arity(struct elaborator *e, const struct ast_expr *call, enum operation operation)
 {
-    struct value operands[3];
+    bool any = operation == OP_MIN || operation == OP_MAX;
     int arity = operation_table[operation].arity;
 
-    if (operation == OP_MIN || operation == OP_MAX)
-        return elaborate_check_count(e, call, 1, 1 << 20) ? elaborate_extreme(e, call, operation)
-                                                          : value_error();
-    if (!elaborate_check_count(e, call, arity, arity))
+    return elaborate_check_count(e, call, any ? 1 : arity, any ? 1 << 20 : arity);
+}
+
+/* A scalar function of the language, on values. */
+static struct value elaborate_named_operation(struct elaborator *e, const struct ast_expr *call,
+                                              const struct arguments *arguments, enum operation operation)
+{
+    struct value operands[3];
+
+    if (!elaborate_check_arity(e, call, operation))
         return value_error();
-    for (int i = 0; i < arity; i++)
-        operands[i] = elaborate_expr(e, call->items[i]);
-    return elaborate_operation(e, operation, operands, arity, (const struct ast_expr *const *)call->items,
-                               call->span);
+    if (operation == OP_MIN || operation == OP_MAX)
+        return elaborate_extreme(e, call, arguments, operation);
+    for (int i = 0; i < arguments->count; i++)
+        operands[i] = arguments->items[i].value;
+    return elaborate_operation(e, operation, operands, arguments->count,
+                               (const struct ast_expr *const *)call->items, call->span);
+}
+
+static bool arguments_have_tensor(const struct arguments *arguments)
+{
+    for (int i = 0; i < arguments->count; i++) {
+        const struct value *value = &arguments->items[i].value;
+        if (value->kind == VALUE_TENSOR ||
+            (value->kind == VALUE_TUPLE && value->count && value->items[0].kind == VALUE_TENSOR))
+            return true;
+    }
+    return false;
+}
+
+/* max(x) and max(x, axis=1) are no maximum of two: the library's function of that name is meant. */
+static bool elaborate_means_named(const struct ast_expr *call, enum operation operation,
+                                  const struct arguments *arguments)
+{
+    bool named = (operation == OP_MIN || operation == OP_MAX) && arguments->count == 1;
+
+    for (int i = 0; i < arguments->count; i++)
+        named |= arguments->items[i].name != NULL;
+    return named && call->a->text && arguments_have_tensor(arguments);
+}
+
+/* A call of a name that a scalar function has, and perhaps a function of the file or the library too. */
+static struct value elaborate_operation_call(struct elaborator *e, const struct ast_expr *call,
+                                             enum operation operation, const struct ast_function *callee)
+{
+    struct arguments arguments = {0};
+    const struct ast_function *named;
+
+    if (!callee && !e->frame->graph && !elaborate_check_arity(e, call, operation))
+        return value_error();
+    if (!elaborate_arguments(e, call, &arguments))
+        return value_error();
+    if (callee && (callee->is_helper || arguments_have_tensor(&arguments)))
+        return elaborate_inline(e, callee, &arguments);
+    named = e->frame->graph && elaborate_means_named(call, operation, &arguments)
+                ? elaborate_standard_named(e, call->a->text)
+                : NULL;
+    return named ? elaborate_inline(e, named, &arguments)
+                 : elaborate_named_operation(e, call, &arguments, operation);
 }
 
 static struct value elaborate_len(struct elaborator *e, const struct ast_expr *call)
@@ -144,9 +193,6 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
         return value_cast(e, value, AKG_FLOAT32, call->span);
     case BUILTIN_LIKELY:
         return elaborate_check_count(e, call, 1, 1) ? elaborate_expr(e, call->items[0]) : value_error();
-    case BUILTIN_POWER:
-    case BUILTIN_POW:
-        return elaborate_named_operation(e, call, OP_POW);
     case BUILTIN_OUTPUT_TENSOR:
     case BUILTIN_ALLOCATE:
         message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span, "a new tensor");
@@ -164,18 +210,21 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
 {
     struct ast_binding *binding = expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
+    struct arguments arguments = {0};
+    enum operation operation;
     struct value callee;
 
+    if (expr->a->kind == AST_NAME && builtin_operation(expr->a->builtin, &operation))
+        return elaborate_operation_call(e, expr, operation, binding ? binding->function : NULL);
     if (binding && binding->kind == AST_BINDING_FUNCTION)
-        return elaborate_inline(e, binding->function, expr);
+        return elaborate_arguments(e, expr, &arguments) ? elaborate_inline(e, binding->function, &arguments)
+                                                        : value_error();
     if (expr->a->kind == AST_NAME && !binding) {
         int builtin = expr->a->builtin;
         if (builtin_is_dtype(builtin))
             return elaborate_check_count(e, expr, 1, 1)
                        ? elaborate_cast(e, expr->items[0], (akg_dtype)(builtin - BUILTIN_DTYPE), expr->span)
                        : value_error();
-        if (builtin_is_operation(builtin))
-            return elaborate_named_operation(e, expr, (enum operation)(builtin - BUILTIN_OPERATION));
         if (builtin)
             return elaborate_builtin(e, expr, builtin);
         return value_error();

@@ -279,6 +279,8 @@ struct value elaborate_operation(struct elaborator *e, enum operation operation,
     enum value_kind kind;
     bool fits = true;
 
+    if (elaborate_is_standard(e, v, count))
+        return elaborate_standard(e, operation, v, count, span);
     for (int i = 0; i < count; i++) {
         v[i] = elaborate_scalar_tensor(e, v[i], span);
         fits = fits && elaborate_operand_fits(e, &v[i], operation, places ? places[i] : NULL);

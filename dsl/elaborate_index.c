@@ -304,8 +304,11 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
 struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
                             struct span span)
 {
-    struct ir_expr *load = arena_new(e->arena, struct ir_expr);
+    struct ir_expr *load;
 
+    if (buffer_is_view(buffer))
+        return elaborate_load_view(e, buffer, indices, span);
+    load = arena_new(e->arena, struct ir_expr);
     load->kind = IR_LOAD;
     load->dtype = buffer->dtype;
     load->span = span;

@@ -8,15 +8,14 @@
 
 /* Which argument goes to parameter `index`; -1: none, the default; -2 after a message. */
 static int elaborate_argument_for(struct elaborator *e, const struct ast_function *callee, int index,
-                                  const struct ast_expr *call)
+                                  const struct arguments *arguments)
 {
     int found = -1;
 
-    for (int i = 0; i < call->count; i++) {
-        const struct ast_expr *argument = call->items[i];
-        bool here = argument->kind == AST_KEYWORD
-                        ? strcmp(argument->text, callee->parameters[index].name) == 0
-                        : i == index && !callee->parameters[index].variadic;
+    for (int i = 0; i < arguments->count; i++) {
+        const struct argument *argument = &arguments->items[i];
+        bool here = argument->name ? strcmp(argument->name, callee->parameters[index].name) == 0
+                                   : i == index && !callee->parameters[index].variadic;
         if (here && found >= 0) {
             elaborate_error(
                 e, MSG_ARGUMENT_COUNT, argument->span,
@@ -30,38 +29,42 @@ static int elaborate_argument_for(struct elaborator *e, const struct ast_functio
     return found;
 }
 
+static void elaborate_refuse_name(struct elaborator *e, const struct ast_function *callee,
+                                  const struct argument *argument)
+{
+    const char *names[64], *nearest;
+    int count = callee->parameter_count < 64 ? callee->parameter_count : 64;
+    struct diagnostic_entry *message = elaborate_error(
+        e, MSG_ARGUMENT_NAME, argument->span, arena_format(e->arena, "'%s'", callee->name), argument->name);
+
+    for (int k = 0; k < count; k++)
+        names[k] = callee->parameters[k].name;
+    nearest = spelling_nearest(argument->name, names, count);
+    if (nearest)
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+}
+
 static bool elaborate_check_arguments(struct elaborator *e, const struct ast_function *callee,
-                                      const struct ast_expr *call)
+                                      const struct arguments *arguments)
 {
     bool variadic = callee->parameter_count > 0 && callee->parameters[callee->parameter_count - 1].variadic;
 
-    for (int i = 0; i < call->count; i++) {
-        const struct ast_expr *argument = call->items[i];
-        bool known = argument->kind != AST_KEYWORD && (i < callee->parameter_count || variadic);
-        if (argument->kind == AST_KEYWORD) {
-            const char *names[64], *nearest;
-            int count = callee->parameter_count < 64 ? callee->parameter_count : 64;
-            struct diagnostic_entry *message;
-            for (int k = 0; k < callee->parameter_count; k++)
-                known |= strcmp(callee->parameters[k].name, argument->text) == 0;
-            if (known)
-                continue;
-            for (int k = 0; k < count; k++)
-                names[k] = callee->parameters[k].name;
-            message = elaborate_error(e, MSG_ARGUMENT_NAME, argument->span,
-                                      arena_format(e->arena, "'%s'", callee->name), argument->text);
-            nearest = spelling_nearest(argument->text, names, count);
-            if (nearest)
-                diagnostic_note(message, "help: did you mean '%s'?", nearest);
-            return false;
-        }
-        if (!known) {
-            elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
-                            arena_format(e->arena, "%d argument%s", callee->parameter_count,
-                                         callee->parameter_count == 1 ? "" : "s"),
-                            arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
-            return false;
-        }
+    for (int i = 0; i < arguments->count; i++) {
+        const struct argument *argument = &arguments->items[i];
+        bool known = !argument->name && (i < callee->parameter_count || variadic);
+        for (int k = 0; argument->name && k < callee->parameter_count; k++)
+            known |= strcmp(callee->parameters[k].name, argument->name) == 0;
+        if (known)
+            continue;
+        if (argument->name)
+            elaborate_refuse_name(e, callee, argument);
+        else
+            elaborate_error(
+                e, MSG_ARGUMENT_COUNT, arguments->span, arena_format(e->arena, "'%s'", callee->name),
+                arena_format(e->arena, "%d argument%s", callee->parameter_count,
+                             callee->parameter_count == 1 ? "" : "s"),
+                arena_format(e->arena, "%d %s", arguments->count, arguments->count == 1 ? "is" : "are"));
+        return false;
     }
     return true;
 }
@@ -109,53 +112,58 @@ static void elaborate_bind_dims(struct elaborator *e, const struct ast_function 
     }
 }
 
+/* The arguments from `first` on that have no name. */
+static struct value elaborate_variadic(struct elaborator *e, const struct arguments *arguments, int first)
+{
+    struct value tuple = {.kind = VALUE_TUPLE};
+
+    tuple.items = arena_array(e->arena, struct value, arguments->count + 1);
+    for (int i = first; i < arguments->count; i++)
+        if (!arguments->items[i].name)
+            tuple.items[tuple.count++] = arguments->items[i].value;
+    return tuple;
+}
+
+/* A scalar that is handed in is computed once, before the copy. */
+static void elaborate_settle_argument(struct elaborator *e, struct value *value, const char *name,
+                                      struct span span)
+{
+    struct ir_symbol *symbol;
+    struct ir_stmt *let;
+
+    if (value->kind != VALUE_SCALAR || value->expr->kind == IR_INTEGER || value->expr->kind == IR_REAL)
+        return;
+    symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, name, value->expr->dtype);
+    let = elaborate_emit(e, IR_LET, span);
+    symbol->value = let->value = value->expr;
+    let->symbol = symbol;
+    value->expr = ir_symbol_use(e->kernel, symbol);
+}
+
 static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
-                                     const struct ast_expr *call, struct slot *slots)
+                                     const struct arguments *arguments, struct slot *slots)
 {
     for (int i = 0; i < callee->parameter_count; i++) {
         struct ast_parameter *parameter = &callee->parameters[i];
         struct slot *slot = &slots[parameter->binding->slot];
-        int at = elaborate_argument_for(e, callee, i, call);
+        int at = elaborate_argument_for(e, callee, i, arguments);
 
         if (at == -2)
             return false;
-        if (parameter->variadic) {
-            struct value tuple = {.kind = VALUE_TUPLE};
-            tuple.items = arena_array(e->arena, struct value, call->count + 1);
-            for (int k = i; k < call->count; k++)
-                if (call->items[k]->kind == AST_STARRED) {
-                    struct value rest = elaborate_expr(e, call->items[k]->a);
-                    if (rest.kind == VALUE_TUPLE && call->count == k + 1 && tuple.count == 0)
-                        tuple = rest;
-                } else if (call->items[k]->kind != AST_KEYWORD) {
-                    tuple.items[tuple.count++] = elaborate_expr(e, call->items[k]);
-                }
-            slot->value = tuple;
-            continue;
-        }
-        if (at >= 0) {
-            const struct ast_expr *argument = call->items[at];
-            slot->value = elaborate_expr(e, argument->kind == AST_KEYWORD ? argument->a : argument);
-            if (slot->value.kind == VALUE_ERROR)
-                return false;
-            if (value_is_number(&slot->value) && slot->value.kind == VALUE_SCALAR &&
-                slot->value.expr->kind != IR_INTEGER && slot->value.expr->kind != IR_REAL) {
-                struct ir_symbol *symbol =
-                    ir_symbol_new(e->kernel, IR_SYMBOL_LET, parameter->name, slot->value.expr->dtype);
-                struct ir_stmt *let = elaborate_emit(e, IR_LET, argument->span);
-                symbol->value = let->value = slot->value.expr;
-                let->symbol = symbol;
-                slot->value.expr = ir_symbol_use(e->kernel, symbol);
-            }
-            if (!elaborate_check_annotation(e, parameter, &slot->value, argument->span))
+        if (parameter->variadic && at < 0) {
+            slot->value = elaborate_variadic(e, arguments, i);
+        } else if (at >= 0) {
+            slot->value = arguments->items[at].value;
+            elaborate_settle_argument(e, &slot->value, parameter->name, arguments->items[at].span);
+            if (!elaborate_check_annotation(e, parameter, &slot->value, arguments->items[at].span))
                 return false;
         } else if (parameter->initial) {
             slot->value = elaborate_expr(e, parameter->initial);
         } else {
             struct diagnostic_entry *message = elaborate_error(
-                e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", callee->name),
+                e, MSG_ARGUMENT_COUNT, arguments->span, arena_format(e->arena, "'%s'", callee->name),
                 elaborate_counted(e, callee->parameter_count, "argument", "arguments"),
-                elaborate_counted(e, call->count, "is", "are"));
+                elaborate_counted(e, arguments->count, "is", "are"));
             diagnostic_note(message, "note: '%s' is missing", parameter->name);
             return false;
         }
@@ -164,56 +172,94 @@ static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_func
     return true;
 }
 
-struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
-                              const struct ast_expr *call)
+bool elaborate_arguments(struct elaborator *e, const struct ast_expr *call, struct arguments *arguments)
 {
-    struct frame frame = {.function = callee, .caller = e->frame};
+    arguments->span = call->span;
+    for (int i = 0; i < call->count; i++) {
+        const struct ast_expr *item = call->items[i];
+        struct argument argument = {.name = item->kind == AST_KEYWORD ? item->text : NULL,
+                                    .span = item->span};
+        argument.value = elaborate_expr(e, argument.name || item->kind == AST_STARRED ? item->a : item);
+        if (argument.value.kind == VALUE_ERROR)
+            return false;
+        if (item->kind == AST_STARRED && argument.value.kind != VALUE_TUPLE) {
+            elaborate_error(e, MSG_OPERAND_KIND, item->span, value_text(e, &argument.value), "*");
+            return false;
+        }
+        if (item->kind != AST_STARRED) {
+            list_push(e->arena, arguments, argument);
+            continue;
+        }
+        for (int k = 0; k < argument.value.count; k++)
+            list_push(e->arena, arguments,
+                      ((struct argument){.value = argument.value.items[k], .span = item->span}));
+    }
+    return true;
+}
+
+/* False after a message: the copy would be one too many. */
+static bool elaborate_may_inline(struct elaborator *e, const struct ast_function *callee, struct span span)
+{
+    if (callee->broken) {
+        e->errors++;
+        return false;
+    }
+    e->errors += callee->unresolved;
+    if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
+        elaborate_error(e, MSG_UNROLL_LIMIT, span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+        return false;
+    }
+    if (e->frame->depth >= ELABORATE_MAX_CALLS) {
+        elaborate_error(e, MSG_CALL_DEPTH, span, arena_format(e->arena, "%d", ELABORATE_MAX_CALLS));
+        return false;
+    }
+    return true;
+}
+
+/* The body, with the frame's slots filled. */
+static struct value elaborate_copy(struct elaborator *e, struct frame *frame, struct span span)
+{
     struct slice_loop *slices = e->slices;
     struct value result;
     int errors = e->errors;
 
-    if (callee->broken) {
-        e->errors++;
+    frame->entry = e->tail;
+    frame->result.kind = VALUE_NONE;
+    e->slices = NULL;
+    e->frame = frame;
+    elaborate_block(e, frame->function->body);
+    e->frame = frame->caller;
+    e->slices = slices;
+    if (e->errors != errors || e->result->retry)
         return value_error();
-    }
-    e->errors += callee->unresolved;
-    frame.depth = e->frame->depth + 1;
-    if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
-        elaborate_error(e, MSG_UNROLL_LIMIT, call->span,
-                        arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
-        return value_error();
-    }
-    if (frame.depth > ELABORATE_MAX_CALLS) {
-        elaborate_error(e, MSG_CALL_DEPTH, call->span, arena_format(e->arena, "%d", ELABORATE_MAX_CALLS));
-        return value_error();
-    }
-    if (!elaborate_check_arguments(e, callee, call))
-        return value_error();
+    result = frame->result;
+    if (frame->result_variable)
+        result = value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame->result_variable));
+    /* What the copy computed must not change when its caller's variables do. */
+    if (result.kind == VALUE_SCALAR && result.expr->kind != IR_SYMBOL)
+        elaborate_settle_argument(e, &result, frame->function->name, span);
+    return result;
+}
+
+struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
+                              const struct arguments *arguments)
+{
+    struct frame frame = {.function = callee, .caller = e->frame, .depth = e->frame->depth + 1};
+    struct elaborate_place place;
+    struct value result = value_error();
+
+    if (!elaborate_may_inline(e, callee, arguments->span) || !elaborate_check_arguments(e, callee, arguments))
+        return result;
+    frame.graph = callee->is_graph || (callee->is_pure && e->frame->graph);
     frame.slots = arena_array(e->arena, struct slot, callee->slot_count + 1);
     for (int i = 0; i < callee->slot_count; i++)
         frame.slots[i].value.kind = VALUE_UNSET;
-    if (!elaborate_bind_arguments(e, callee, call, frame.slots))
-        return value_error();
-    frame.entry = e->tail;
-    frame.result.kind = VALUE_NONE;
-    e->slices = NULL;
-    e->frame = &frame;
-    elaborate_block(e, callee->body);
-    e->frame = frame.caller;
-    e->slices = slices;
-    if (e->errors != errors)
-        return value_error();
-    result = frame.result;
-    if (frame.result_variable)
-        result = value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame.result_variable));
-    /* What the copy computed must not change when its caller's variables do. */
-    if (result.kind == VALUE_SCALAR && result.expr->kind != IR_SYMBOL && result.expr->kind != IR_INTEGER) {
-        struct ir_symbol *symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, callee->name, result.expr->dtype);
-        struct ir_stmt *let = elaborate_emit(e, IR_LET, call->span);
-        symbol->value = let->value = result.expr;
-        let->symbol = symbol;
-        result.expr = ir_symbol_use(e->kernel, symbol);
-    }
+    if (!elaborate_bind_arguments(e, callee, arguments, frame.slots) ||
+        (callee->is_broadcast && !elaborate_broadcast(e, callee, frame.slots, arguments->span)))
+        return result;
+    elaborate_enter_standard(e, callee, arguments->span, &place);
+    result = elaborate_copy(e, &frame, arguments->span);
+    elaborate_leave_standard(e, &place);
     return result;
 }
 

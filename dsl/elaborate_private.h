@@ -8,6 +8,8 @@
  * elaborate_index.c       subscripts, shapes, members
  * elaborate_call.c        builtins by name
  * elaborate_inline.c      functions of the file
+ * elaborate_standard.c    operations on tensors, functions of the standard library
+ * elaborate_broadcast.c   tensors brought to one shape
  * elaborate_value.c       values and how untyped numbers become typed
  * elaborate_finish.c      type variables -> dtypes
  */
@@ -53,10 +55,23 @@ struct slot {
     bool predeclared;           /* by an if whose both sides assign it */
 };
 
+/* The arguments of a call, evaluated. */
+struct argument {
+    const char *name; /* NULL: given by place */
+    struct value value;
+    struct span span;
+};
+struct arguments {
+    struct argument *items;
+    int count, capacity;
+    struct span span; /* of the call */
+};
+
 /* One copy of a function that is being elaborated. */
 struct frame {
     const struct ast_function *function;
     struct frame *caller;
+    bool graph; /* operations on tensors are functions of the standard library here */
     struct slot *slots;
     struct ir_stmt **entry; /* where a result variable can be declared */
     int conditions;         /* run-time conditions around the statement, within this copy */
@@ -84,6 +99,8 @@ struct elaborator {
     struct frame *frame;
     struct ir_stmt **tail; /* where the next statement goes */
     bool general;
+    bool units_known; /* of all tensors: which axes have one element */
+    bool in_standard; /* inside a copy of a function of the library */
     int errors;
     struct elaborate_result *result;
     int *attribute_parameter; /* attribute symbol index -> parameter index */
@@ -178,8 +195,42 @@ bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
+/* A copy of the callee's body in place of the call. */
 struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
-                              const struct ast_expr *call);
+                              const struct arguments *arguments);
+/* Evaluates the arguments of a call, unpacking tuples; false after a message. */
+bool elaborate_arguments(struct elaborator *e, const struct ast_expr *call, struct arguments *arguments);
+
+/* ---- the standard library ------------------------------------------------------ */
+
+/* True when an operation on these values is a function of the library: in a graph function, on a tensor. */
+bool elaborate_is_standard(const struct elaborator *e, const struct value *values, int count);
+struct value elaborate_standard(struct elaborator *e, enum operation operation, const struct value *values,
+                                int count, struct span span);
+/* The function of the library that has the name of a builtin, where the program has read it; or NULL. */
+const struct ast_function *elaborate_standard_named(const struct elaborator *e, const char *name);
+/* The text of the library is nobody's business: what is said of it, and the IR that comes of it, is placed
+ * at the call in the user's program. */
+struct elaborate_place {
+    bool entered;
+    struct ir_stmt **first;
+    struct span span;
+    int buffers, preconditions;
+};
+void elaborate_enter_standard(struct elaborator *e, const struct ast_function *callee, struct span span,
+                              struct elaborate_place *place);
+void elaborate_leave_standard(struct elaborator *e, const struct elaborate_place *place);
+/* Brings the tensors (and numbers) that a @broadcast function was handed to one shape; false after a message.
+ */
+bool elaborate_broadcast(struct elaborator *e, const struct ast_function *callee, struct slot *slots,
+                         struct span span);
+/* A tensor seen in another shape, to be read only: made by elaborate_broadcast, it is in no kernel. */
+static inline bool buffer_is_view(const struct ir_buffer *buffer)
+{
+    return buffer->index < 0;
+}
+struct value elaborate_load_view(struct elaborator *e, struct ir_buffer *view, struct ir_expr **indices,
+                                 struct span span);
 /* Flattened indices of a subscript on a tensor, checked against the rank; NULL after a message. `slices`
  * receives which are slices when not NULL; else a slice takes the loops of the assignment it stands in. */
 struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffer,

@@ -15,6 +15,7 @@
 #include "foreign.h"
 #include "names_private.h"
 #include "parse.h"
+#include "standard.h"
 
 #define NAMES_BUCKETS 64 /* grows with the function */
 
@@ -286,6 +287,8 @@ static void names_use(struct names *names, struct ast_expr *expr)
     if (entry->current) {
         expr->binding = names_join(names, entry->current);
         expr->binding->uses++;
+        if (expr->binding->kind == AST_BINDING_FUNCTION)
+            expr->builtin = builtin_find(expr->text); /* its name may be that of a scalar function too */
         return;
     }
     expr->builtin = builtin_find(expr->text);
@@ -293,27 +296,61 @@ static void names_use(struct names *names, struct ast_expr *expr)
         names_refuse(names, expr);
 }
 
-/* Notes how a parameter is used: that decides whether it is a tensor or a scalar. */
-static void names_parameter_use(const struct ast_expr *expr, bool as_tensor)
+/* What a parameter is used as: that decides whether it is a tensor or a scalar. */
+enum names_use {
+    NAMES_TENSOR,
+    NAMES_OPERAND, /* a scalar; in a graph function perhaps a tensor */
+    NAMES_NUMBER
+};
+
+static void names_parameter_use(const struct ast_expr *expr, enum names_use use)
 {
     struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
     if (!binding || binding->kind != AST_BINDING_PARAMETER)
         return;
-    if (as_tensor)
+    if (use == NAMES_TENSOR)
         binding->parameter->used_as_tensor = true;
     else
         binding->parameter->used_as_scalar = true;
+    binding->parameter->used_as_number |= use == NAMES_NUMBER;
+}
+
+/* A call of a name that means nothing here: perhaps a function of the standard library. */
+static bool names_standard(struct names *names, struct ast_expr *name)
+{
+    struct names_entry *entry = names_entry(names, name->text);
+    struct ast_module *program = names->module->program ? names->module->program : names->module;
+    struct ast_function *function;
+
+    if (entry->current || entry->assigned.line || builtin_find(name->text))
+        return false;
+    function = standard_load(names->arena, program, name->text);
+    if (!function)
+        return false;
+    name->binding = arena_new(names->arena, struct ast_binding);
+    name->binding->kind = AST_BINDING_FUNCTION;
+    name->binding->name = name->text;
+    name->binding->slot = -1;
+    name->binding->function = function;
+    return true;
 }
 
 static void names_call(struct names *names, struct ast_expr *call)
 {
-    names_expr(names, call->a);
+    bool named = call->a->kind == AST_NAME;
+    enum operation operation;
+
+    if (!named || !names_standard(names, call->a))
+        names_expr(names, call->a);
     for (int i = 0; i < call->count; i++) {
         names_expr(names, call->items[i]);
-        if (call->a->kind == AST_NAME && call->a->builtin == BUILTIN_LEN)
-            names_parameter_use(call->items[i], true);
-        else if (call->a->kind == AST_NAME && !call->a->binding)
-            names_parameter_use(call->items[i], false);
+        if (named && call->a->builtin == BUILTIN_LEN)
+            names_parameter_use(call->items[i], NAMES_TENSOR);
+        else if (named && !call->a->binding)
+            names_parameter_use(call->items[i], builtin_operation(call->a->builtin, &operation) ||
+                                                        builtin_is_cast(call->a->builtin)
+                                                    ? NAMES_OPERAND
+                                                    : NAMES_NUMBER);
     }
 }
 
@@ -341,14 +378,14 @@ static void names_expr(struct names *names, struct ast_expr *expr)
             return;
         }
         names_expr(names, expr->a);
-        names_parameter_use(expr->a, true);
+        names_parameter_use(expr->a, NAMES_TENSOR);
         return;
     case AST_SUBSCRIPT:
         names_expr(names, expr->a);
-        names_parameter_use(expr->a, true);
+        names_parameter_use(expr->a, NAMES_TENSOR);
         for (int i = 0; i < expr->count; i++) {
             names_expr(names, expr->items[i]);
-            names_parameter_use(expr->items[i], false);
+            names_parameter_use(expr->items[i], NAMES_NUMBER);
         }
         return;
     default:
@@ -360,13 +397,13 @@ static void names_expr(struct names *names, struct ast_expr *expr)
     for (int i = 0; i < expr->count; i++)
         names_expr(names, expr->items[i]);
     if (expr->kind == AST_UNARY || expr->kind == AST_BINARY || expr->kind == AST_CONDITIONAL) {
-        names_parameter_use(expr->a, false);
+        names_parameter_use(expr->a, NAMES_OPERAND);
         if (expr->b)
-            names_parameter_use(expr->b, false);
+            names_parameter_use(expr->b, NAMES_OPERAND);
     }
     if (expr->kind == AST_COMPARE && expr->comparisons[0] != AST_IS && expr->comparisons[0] != AST_IS_NOT)
         for (int i = 0; i < expr->count; i++)
-            names_parameter_use(expr->items[i], false);
+            names_parameter_use(expr->items[i], NAMES_OPERAND);
 }
 
 /* ---- statements -------------------------------------------------------------- */
@@ -441,7 +478,7 @@ static void names_augmented(struct names *names, struct ast_stmt *stmt)
     struct ast_binding *binding;
 
     names_expr(names, stmt->value);
-    names_parameter_use(stmt->value, false);
+    names_parameter_use(stmt->value, NAMES_OPERAND);
     if (stmt->target->kind != AST_NAME) {
         names_assign(names, stmt, stmt->target, false);
         return;
@@ -488,7 +525,7 @@ static void names_for(struct names *names, struct ast_stmt *stmt)
     struct names_scope scope;
 
     names_expr(names, stmt->value);
-    names_parameter_use(stmt->value, true);
+    names_parameter_use(stmt->value, NAMES_TENSOR);
     names_enter(names, &scope);
     names_loop_target(names, stmt->target);
     if (stmt->target->kind == AST_NAME && stmt->target->binding)
@@ -514,7 +551,7 @@ static void names_if(struct names *names, struct ast_stmt *stmt)
     struct names_scope then_scope, else_scope;
 
     names_expr(names, stmt->value);
-    names_parameter_use(stmt->value, false);
+    names_parameter_use(stmt->value, NAMES_NUMBER);
     names->executed++;
     names_enter(names, &then_scope);
     names_block(names, stmt->body);
@@ -549,7 +586,7 @@ static void names_statement(struct names *names, struct ast_stmt *stmt)
         names_expr(names, stmt->annotation);
         names_expr(names, stmt->value);
         if (stmt->target->kind == AST_SUBSCRIPT)
-            names_parameter_use(stmt->value, false);
+            names_parameter_use(stmt->value, NAMES_NUMBER);
         names_assign(names, stmt, stmt->target, false);
         break;
     case AST_AUGMENTED:
@@ -778,6 +815,8 @@ void names_resolve(struct arena *arena, struct ast_module *module, akg_diagnosti
     struct names names = {.arena = arena, .diagnostics = diagnostics, .module = module};
     struct names_scope top;
 
+    for (struct ast_function *function = module->functions; function; function = function->next)
+        function->module = module;
     names_enter(&names, &top);
     for (struct ast_stmt *stmt = module->statements; stmt; stmt = stmt->next)
         names_top_statement(&names, stmt);

@@ -395,7 +395,8 @@ static void inference_call(struct inference *in, const struct ast_expr *expr)
         expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
     const struct signature *callee;
 
-    if (!binding || binding->kind != AST_BINDING_FUNCTION || binding->function->broken)
+    if (!binding || binding->kind != AST_BINDING_FUNCTION || binding->function->broken ||
+        expr->a->builtin) /* perhaps the scalar function of that name */
         return;
     callee = signature_infer(in->arena, binding->function);
     if (!callee)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "standard.h"
 
 struct structure {
     struct arena *arena;
@@ -82,6 +83,36 @@ static struct ast_function *structure_callee(const struct ast_expr *expr)
     return binding && binding->kind == AST_BINDING_FUNCTION ? binding->function : NULL;
 }
 
+/* An operation, written with an operator or called by name: of tensors it is a function of the library. */
+static bool structure_is_operation(const struct ast_expr *expr)
+{
+    enum operation operation;
+
+    switch (expr->kind) {
+    case AST_UNARY:
+    case AST_BINARY:
+    case AST_COMPARE:
+        return true;
+    case AST_CALL:
+        return expr->a->kind == AST_NAME && !expr->a->binding &&
+               (builtin_operation(expr->a->builtin, &operation) || builtin_is_cast(expr->a->builtin));
+    default:
+        return false;
+    }
+}
+
+static bool structure_gives_tensor(const struct ast_expr *expr, int depth);
+
+static bool structure_takes_tensor(const struct ast_expr *expr, int depth)
+{
+    if (expr->kind == AST_BINARY || expr->kind == AST_UNARY)
+        return structure_gives_tensor(expr->a, depth) || structure_gives_tensor(expr->b, depth);
+    for (int i = 0; i < expr->count; i++)
+        if (structure_gives_tensor(expr->items[i], depth))
+            return true;
+    return false;
+}
+
 static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
 {
     struct ast_function *callee = structure_callee(expr);
@@ -89,8 +120,14 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
 
     if (!expr || depth > 50)
         return false;
+    if (callee && !callee->is_told) { /* told once: calls within calls would double the work */
+        callee->gives_tensor = structure_gives_tensor(callee->result, depth + 1);
+        callee->is_told = true;
+    }
     if (callee)
-        return structure_gives_tensor(callee->result, depth + 1);
+        return callee->gives_tensor;
+    if (structure_is_operation(expr))
+        return structure_takes_tensor(expr, depth + 1);
     if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
         return true;
     if (expr->kind == AST_TUPLE || expr->kind == AST_LIST_DISPLAY) {
@@ -172,6 +209,8 @@ static void structure_recursion(struct structure *s, struct ast_function *functi
 {
     struct ast_function *callee = structure_callee(call);
 
+    if (call->a->builtin)
+        return; /* perhaps the scalar function of that name is called: elaboration will see */
     if (callee->mark == 1) {
         struct diagnostic_entry *message =
             diagnostic_add(s->diagnostics, MSG_RECURSION, call->span, callee->name);
@@ -253,23 +292,191 @@ static void structure_outputs(struct structure *s, struct ast_function *function
     }
 }
 
-static bool structure_only_calls(const struct ast_stmt *first, bool *calls)
+/* ---- graph functions --------------------------------------------------------------- */
+
+/* Whether an expression reads no element and makes no tensor of its own; notes whether it computes. */
+static bool structure_is_pure_expr(const struct ast_function *function, const struct ast_expr *expr,
+                                   bool *computes)
+{
+    const struct ast_binding *binding;
+
+    if (!expr)
+        return true;
+    if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
+        return false;
+    if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME) {
+        binding = ast_binding_of(expr->a);
+        if (binding && binding->kind == AST_BINDING_PARAMETER && !binding->parameter->variadic &&
+            !binding->parameter->initial && !binding->parameter->annotation && !function->bprop_of)
+            return false; /* an element of a tensor */
+    }
+    *computes |= structure_is_operation(expr) || structure_callee(expr);
+    for (int i = 0; i < expr->count; i++)
+        if (!structure_is_pure_expr(function, expr->items[i], computes))
+            return false;
+    return structure_is_pure_expr(function, expr->a, computes) &&
+           structure_is_pure_expr(function, expr->b, computes) &&
+           structure_is_pure_expr(function, expr->condition, computes);
+}
+
+/* Loops over tuples and constant ranges are unrolled; all others run. */
+static bool structure_is_unrolled(const struct ast_expr *over)
+{
+    return over->kind != AST_CALL || structure_is_call_of(over, BUILTIN_CONST_RANGE) ||
+           structure_is_call_of(over, BUILTIN_ENUMERATE);
+}
+
+static bool structure_is_pure(const struct ast_function *function, const struct ast_stmt *first,
+                              bool *computes)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
-        struct ast_function *callee = structure_callee(stmt->value);
-        if (stmt->kind == AST_ASSIGN && callee && structure_gives_tensor(callee->result, 0))
-            *calls = true;
-        else if (stmt->kind == AST_RETURN && callee)
-            *calls = true;
-        else if (stmt->kind != AST_RETURN && stmt->kind != AST_PASS && stmt->kind != AST_ASSERT)
+        bool ignored = false;
+        switch (stmt->kind) {
+        case AST_ASSIGN:
+            if (stmt->target->kind != AST_NAME && stmt->target->kind != AST_TUPLE)
+                return false;
+            break;
+        case AST_AUGMENTED:
+            if (stmt->target->kind != AST_NAME)
+                return false;
+            *computes = true;
+            break;
+        case AST_FOR:
+            if (!structure_is_unrolled(stmt->value))
+                return false;
+            break;
+        case AST_ASSERT:
+            if (!structure_is_pure_expr(function, stmt->value, &ignored))
+                return false;
+            continue;
+        case AST_EXPRESSION: /* a docstring */
+        case AST_IF:
+        case AST_RETURN:
+        case AST_PASS:
+        case AST_IMPORT:
+            break;
+        default:
+            return false;
+        }
+        if (!structure_is_pure_expr(function, stmt->value, computes) ||
+            !structure_is_pure(function, stmt->body, computes) ||
+            !structure_is_pure(function, stmt->otherwise, computes))
             return false;
     }
     return true;
 }
 
+/* A parameter that nothing in a graph function keeps from being a tensor. */
+static bool structure_may_be_tensor(const struct ast_parameter *parameter)
+{
+    const struct ast_expr *annotation = parameter->annotation;
+
+    if (parameter->initial && parameter->initial->kind != AST_NONE)
+        return false;
+    if (annotation && annotation->kind == AST_NAME && annotation->builtin &&
+        !builtin_is_dtype(annotation->builtin))
+        return false;
+    return parameter->used_as_tensor || (annotation && annotation->kind != AST_NAME) ||
+           !parameter->used_as_number;
+}
+
+static struct ast_module *structure_program(const struct structure *s)
+{
+    return s->module->program ? s->module->program : s->module;
+}
+
+/* False where the library has no function for an operation. */
+static bool structure_operator(struct structure *s, enum operation operation)
+{
+    struct ast_module *program = structure_program(s);
+    const char *name = standard_operation_name(operation);
+
+    if (name && !program->operators[operation])
+        program->operators[operation] = standard_load(s->arena, program, name);
+    return name != NULL;
+}
+
+static bool structure_operators_expr(struct structure *s, const struct ast_expr *expr)
+{
+    static const enum operation comparisons[] = {OP_LT, OP_LE, OP_GT, OP_GE, OP_EQ, OP_NE};
+    enum operation operation;
+    bool all = true;
+
+    if (!expr)
+        return true;
+    if (expr->kind == AST_BINARY || (expr->kind == AST_UNARY && expr->operation == OP_NEG))
+        all &= structure_operator(s, expr->operation);
+    for (int i = 1; expr->kind == AST_COMPARE && i < expr->count; i++)
+        if (expr->comparisons[i - 1] < sizeof comparisons / sizeof *comparisons)
+            all &= structure_operator(s, comparisons[expr->comparisons[i - 1]]);
+    if (expr->kind == AST_CALL && structure_is_operation(expr)) {
+        all &= structure_operator(s, builtin_operation(expr->a->builtin, &operation) ? operation : OP_CAST);
+        standard_load(s->arena, structure_program(s), expr->a->text); /* max(x, axis=1) is no maximum */
+    }
+    all &= structure_operators_expr(s, expr->a);
+    all &= structure_operators_expr(s, expr->b);
+    all &= structure_operators_expr(s, expr->condition);
+    for (int i = 0; i < expr->count; i++)
+        all &= structure_operators_expr(s, expr->items[i]);
+    return all;
+}
+
+/* Reads the functions of the library that operations on tensors stand for; false where one is missing. */
+static bool structure_operators(struct structure *s, const struct ast_stmt *first)
+{
+    bool all = true;
+
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == AST_AUGMENTED)
+            all &= structure_operator(s, stmt->operation);
+        if (stmt->kind != AST_ASSERT)
+            all &= structure_operators_expr(s, stmt->value);
+        all &= structure_operators(s, stmt->body);
+        all &= structure_operators(s, stmt->otherwise);
+    }
+    return all;
+}
+
+/*
+ * A pure function is a graph function if it surely computes with tensors: it is a bprop, or what it calls
+ * gives them. One of which only `a * b + c` is known is one too, unless other functions call it: then it is
+ * whatever they hand in, or the library has no function for what it does.
+ */
+static bool structure_is_composition(struct structure *s, const struct ast_function *function, bool computes)
+{
+    if (function->bprop_of || (computes && structure_gives_tensor(function->result, 0)))
+        return true;
+    if (function->is_called || !computes)
+        return false;
+    for (int i = 0; i < function->parameter_count; i++)
+        if (structure_may_be_tensor(&function->parameters[i]))
+            return structure_operators(s, function->body);
+    return false;
+}
+
+static bool structure_is_attribute(const struct ast_parameter *parameter)
+{
+    return (parameter->used_as_scalar && !parameter->used_as_tensor) ||
+           (parameter->initial && parameter->initial->kind != AST_NONE);
+}
+
+/* Its operands are tensors then. Those of a bprop are what they are in the forward. */
+static void structure_graph_parameters(struct ast_function *function)
+{
+    for (int i = 0; i < function->parameter_count; i++) {
+        struct ast_parameter *parameter = &function->parameters[i];
+        const struct ast_parameter *own = NULL;
+        for (int k = 0; function->bprop_of && k < function->bprop_of->parameter_count; k++)
+            if (strcmp(function->bprop_of->parameters[k].name, parameter->name) == 0)
+                own = &function->bprop_of->parameters[k];
+        if (structure_may_be_tensor(parameter) && !(own && structure_is_attribute(own)))
+            parameter->used_as_tensor = true;
+    }
+}
+
 static void structure_function(struct structure *s, struct ast_function *function)
 {
-    bool calls = false;
+    bool computes = false;
 
     if (function->broken)
         return;
@@ -280,7 +487,10 @@ static void structure_function(struct structure *s, struct ast_function *functio
         function->broken = true;
         return;
     }
-    function->is_graph = structure_only_calls(function->body, &calls) && (calls || function->bprop_of);
+    function->is_pure = structure_is_pure(function, function->body, &computes);
+    function->is_graph = function->is_pure && structure_is_composition(s, function, computes);
+    if (function->is_graph)
+        structure_graph_parameters(function);
     function->is_helper =
         !structure_gives_tensor(function->result, 0) && !function->bprop_of && !function->unresolved;
     if (!function->unresolved)
@@ -292,12 +502,8 @@ static void structure_function(struct structure *s, struct ast_function *functio
 static int structure_tensor_inputs(const struct ast_function *function)
 {
     int count = 0;
-    for (int i = 0; i < function->parameter_count; i++) {
-        const struct ast_parameter *parameter = &function->parameters[i];
-        bool attribute = (parameter->used_as_scalar && !parameter->used_as_tensor) ||
-                         (parameter->initial && parameter->initial->kind != AST_NONE);
-        count += !attribute;
-    }
+    for (int i = 0; i < function->parameter_count; i++)
+        count += !structure_is_attribute(&function->parameters[i]);
     return count;
 }
 
@@ -365,9 +571,14 @@ static void structure_decorator(struct structure *s, struct ast_function *functi
         builtin == BUILTIN_SCRIPT || builtin == BUILTIN_CUSTOM_INFO_REGISTER ||
         builtin == BUILTIN_CUSTOM_OP_INFO_REGISTER)
         return;
+    if (builtin == BUILTIN_BROADCAST) {
+        function->is_broadcast = true;
+        return;
+    }
     if (builtin != BUILTIN_BPROP) {
         message = diagnostic_add(s->diagnostics, MSG_UNKNOWN_DECORATOR, decorator->span);
-        diagnostic_note(message, "help: known are @kernel, @ms_kernel, @ms_hybrid, @script and @bprop(f)");
+        diagnostic_note(message,
+                        "help: known are @kernel, @ms_kernel, @ms_hybrid, @script, @broadcast and @bprop(f)");
         function->broken = true;
         return;
     }
@@ -394,7 +605,7 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
 {
     struct structure s = {arena, module, diagnostics, false};
     struct ast_function *function;
-    bool kernels = false;
+    bool kernels = false, graphs = false;
 
     for (function = module->functions; function; function = function->next) {
         for (int i = 0; i < function->decorator_count; i++)
@@ -413,11 +624,18 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
         for (function = module->functions; function; function = function->next)
             structure_calls(&s, function, function->body, structure_pass_tensors);
     } while (s.changed);
-    for (function = module->functions; function; function = function->next) {
+    for (function = module->functions; function; function = function->next)
         structure_calls(&s, function, function->body, structure_mark_called);
-        structure_function(&s, function);
-        kernels |= !function->is_helper || function->broken;
-    }
+    for (int bprops = 0; bprops < 2; bprops++) /* after what they belong to */
+        for (function = module->functions; function; function = function->next)
+            if ((function->bprop_of != NULL) == bprops) {
+                structure_function(&s, function);
+                kernels |= !function->is_helper || function->broken;
+                graphs |= function->is_graph;
+            }
+    for (function = module->functions; graphs && function; function = function->next)
+        if (function->is_pure)
+            structure_operators(&s, function->body);
     for (function = module->functions; function; function = function->next)
         if (function->is_helper && !function->broken)
             structure_helper(function, kernels);

@@ -41,6 +41,8 @@ static akg_status instance_build(struct instance_making *making)
         for (int i = 0; i < kernel->function->parameter_count; i++)
             if (result.needs_constant[i])
                 atomic_store(&kernel->needs_constant[i], true);
+        if (result.needs_units)
+            atomic_store(&kernel->needs_units, true);
         making->retry = true;
         return AKG_OK;
     }

@@ -38,7 +38,8 @@ struct akg_kernel {
     bool rank_free;      /* parameters of unknown rank take any */
     _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
     atomic_bool *needs_constant;              /* per parameter; only ever set */
-    pthread_mutex_t lock;                     /* held while an instance is made */
+    atomic_bool needs_units; /* a broadcast hangs on which axes have one element; only ever set */
+    pthread_mutex_t lock;    /* held while an instance is made */
 };
 
 struct akg_module {

@@ -18,6 +18,7 @@
 struct call_binding {
     struct akg_kernel *kernel;
     const akg_argument **arguments; /* NULL: the default holds */
+    bool units;                     /* which axes have one element is part of the key */
     unsigned char *key;
     size_t key_length, key_capacity;
     uint64_t hash;
@@ -49,8 +50,8 @@ bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments,
 
 /*
  * What the specialisation hangs on: kinds, dtypes, ranks, layouts, constants. False when memory ran out.
- * `described`, where not NULL, says which attributes are constants: another thread may find out at any moment
- * that one more must be, and key and description have to agree.
+ * `described`, where not NULL, is what call_describe gave and says which attributes are constants: another
+ * thread may find out at any moment that one more must be, and key and description have to agree.
  */
 bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
                    const struct dsl_argument *described);

@@ -221,11 +221,26 @@ static inline bool key_bytes(struct call_binding *binding, const void *bytes, si
     return true;
 }
 
+/* Bit k: axis k has one element. */
+static unsigned tensor_units(const akg_tensor *tensor)
+{
+    unsigned units = 0;
+
+    for (int k = 0; k < tensor->rank; k++)
+        units |= (unsigned)(tensor_shape(tensor)[k] == 1) << k;
+    return units;
+}
+
 static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor)
 {
     unsigned char row[4] = {(unsigned char)AKG_ARGUMENT_TENSOR, (unsigned char)tensor->dtype,
                             (unsigned char)tensor->rank, tensor->contiguous};
-    return key_bytes(binding, row, sizeof row);
+    unsigned units;
+
+    if (!key_bytes(binding, row, sizeof row))
+        return false;
+    units = binding->units ? tensor_units(tensor) : 0;
+    return !binding->units || key_bytes(binding, &units, sizeof units);
 }
 
 static bool key_argument(struct call_binding *binding, int parameter, bool constant)
@@ -292,8 +307,11 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
                    const struct dsl_argument *described)
 {
     const atomic_bool *needed = binding->kernel->needs_constant;
-    unsigned char head[2] = {(unsigned char)backend, trust_indices};
+    unsigned char head[3] = {(unsigned char)backend, trust_indices};
 
+    if (!described)
+        binding->units = atomic_load_explicit(&binding->kernel->needs_units, memory_order_relaxed);
+    head[2] = binding->units;
     binding->key_length = 0;
     if (!key_bytes(binding, head, sizeof head))
         return false;
@@ -308,10 +326,14 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
 
 /* ---- description for the compiler ------------------------------------------------------------ */
 
-static struct dsl_argument call_describe_tensor(const akg_tensor *tensor)
+static struct dsl_argument call_describe_tensor(const struct call_binding *binding, const akg_tensor *tensor)
 {
-    return (struct dsl_argument){
-        .kind = DSL_TENSOR, .dtype = tensor->dtype, .rank = tensor->rank, .contiguous = tensor->contiguous};
+    return (struct dsl_argument){.kind = DSL_TENSOR,
+                                 .dtype = tensor->dtype,
+                                 .rank = tensor->rank,
+                                 .contiguous = tensor->contiguous,
+                                 .units = tensor_units(tensor),
+                                 .units_known = binding->units};
 }
 
 static struct dsl_argument call_describe_default(struct call_binding *binding, struct arena *arena,
@@ -328,6 +350,7 @@ static struct dsl_argument call_describe_default(struct call_binding *binding, s
 
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described)
 {
+    binding->units = atomic_load(&binding->kernel->needs_units);
     for (int i = 0; i < binding->kernel->function->parameter_count; i++) {
         const akg_argument *argument = binding->arguments[i];
         struct dsl_argument *to = &described[i];
@@ -343,12 +366,12 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         case AKG_ARGUMENT_NONE:
             break;
         case AKG_ARGUMENT_TENSOR:
-            *to = call_describe_tensor(argument->as.tensor);
+            *to = call_describe_tensor(binding, argument->as.tensor);
             break;
         case AKG_ARGUMENT_TENSORS:
             items = arena_array(arena, struct dsl_argument, argument->as.tensors.count + 1);
             for (size_t k = 0; k < argument->as.tensors.count; k++)
-                items[k] = call_describe_tensor(argument->as.tensors.items[k]);
+                items[k] = call_describe_tensor(binding, argument->as.tensors.items[k]);
             to->kind = DSL_TENSORS;
             to->items = items;
             to->count = (int)argument->as.tensors.count;
