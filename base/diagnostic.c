@@ -273,6 +273,52 @@ bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, 
     return false;
 }
 
+/* ---- messages of another source ------------------------------------------ */
+
+struct adoption {
+    const akg_diagnostics *other;
+    struct span place;
+    const char *callee;
+};
+
+static const char *copy_text(akg_diagnostics *list, const char *text)
+{
+    return arena_copy(&list->arena, text, strlen(text));
+}
+
+static void adopt_entries(akg_diagnostics *list, void *context)
+{
+    const struct adoption *adoption = context;
+
+    for (int i = 0; i < adoption->other->entries.count; i++) {
+        const struct diagnostic_entry *from = adoption->other->entries.items[i];
+        struct diagnostic_entry *entry =
+            entry_new(list, from->message, adoption->place, copy_text(list, from->shown.message));
+        bool is_error = from->shown.severity == AKG_SEVERITY_ERROR;
+        entry->shown.severity = from->shown.severity;
+        if ((is_error ? list->error_count : list->entries.count - list->error_count) >= MOST_PER_SEVERITY)
+            continue;
+        for (size_t k = 0; k < from->shown.note_count; k++)
+            list_push(&list->arena, &entry->notes, copy_text(list, from->shown.notes[k]));
+        if (adoption->callee)
+            list_push(&list->arena, &entry->notes,
+                      arena_format(&list->arena, "note: in the call of '%s'", adoption->callee));
+        entry->shown.notes = entry->notes.items;
+        entry->shown.note_count = (size_t)entry->notes.count;
+        list_push(&list->arena, &list->entries, entry);
+        list->error_count += is_error;
+    }
+}
+
+void diagnostics_adopt(akg_diagnostics *list, const akg_diagnostics *other, struct span place,
+                       const char *callee)
+{
+    struct adoption adoption = {other, place, callee};
+
+    if (list && other && (!list_try(list, adopt_entries, &adoption) || other->lost))
+        diagnostics_lost(list);
+}
+
 /* ---- handing over -------------------------------------------------------- */
 
 /* What has no place comes last. */

@@ -175,6 +175,7 @@ struct ast_function {
     bool unresolved;               /* uses names that mean nothing: elaborated for its other errors only */
     bool damaged;                  /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */
+    struct ast_function *bprop;    /* the function that is this one's; NULL: none */
     struct ast_expr *result;       /* what its last return statement gives; NULL: nothing */
     struct ast_stmt *result_at;    /* that statement */
     int mark;                      /* names.c: search for recursion */

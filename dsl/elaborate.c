@@ -225,6 +225,20 @@ static akg_dtype elaborate_parameter_type(struct elaborator *e, const struct ast
     return type;
 }
 
+/* The tensors of a @broadcast function have one shape when it starts: that of the first. */
+static bool elaborate_shares_shape(struct elaborator *e, struct ir_buffer *buffer)
+{
+    if (!e->function->is_broadcast)
+        return false;
+    if (!e->broadcast_first)
+        e->broadcast_first = buffer;
+    if (e->broadcast_first == buffer || e->broadcast_first->rank != buffer->rank)
+        return false;
+    for (int k = 0; k < buffer->rank; k++)
+        buffer->shape[k] = expr_copy(e, e->broadcast_first->shape[k]);
+    return true;
+}
+
 static struct value elaborate_tensor_parameter(struct elaborator *e, int index, const char *name,
                                                const struct dsl_argument *argument)
 {
@@ -245,14 +259,18 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
                            elaborate_parameter_type(e, parameter, argument, allowed), argument->rank);
     buffer->contiguous = argument->contiguous;
     buffer->span = parameter->span;
-    for (int k = 0; k < buffer->rank; k++) {
+    row.buffer = buffer;
+    list_push(e->arena, &e->kernel->parameters, row);
+    if (argument->shape)
+        elaborate_known_shape(e, index, buffer, argument->shape);
+    else if (elaborate_shares_shape(e, buffer))
+        return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
+    for (int k = 0; k < buffer->rank && !argument->shape; k++) {
         buffer->shape[k] = argument->units_known && argument->units >> k & 1
                                ? ir_integer(e->kernel, AKG_INT64, 1)
                            : shape ? elaborate_annotated_dim(e, shape->items[k], buffer, index, k)
                                    : elaborate_new_dim(e, buffer, index, k);
     }
-    row.buffer = buffer;
-    list_push(e->arena, &e->kernel->parameters, row);
     return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
 }
 
@@ -430,27 +448,35 @@ static void elaborate_results(struct elaborator *e)
 
 /* ---- the entry --------------------------------------------------------------------------------- */
 
-void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
-               const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
-               akg_diagnostics *diagnostics)
+/* Whether it is known of every tensor which axes have one element. */
+static bool elaborate_units_known(const struct ast_function *function, const struct dsl_argument *arguments)
+{
+    for (int i = 0; i < function->parameter_count; i++) {
+        const struct dsl_argument *argument = &arguments[i];
+        if (argument->kind == DSL_TENSOR && !argument->units_known)
+            return false;
+        for (int k = 0; argument->kind == DSL_TENSORS && k < argument->count; k++)
+            if (!argument->items[k].units_known)
+                return false;
+    }
+    return true;
+}
+
+struct elaborator *elaborate_start(struct arena *arena, const struct ast_module *module,
+                                   const struct ast_function *function, const struct dsl_argument *arguments,
+                                   const struct elaborate_calls *calls, struct elaborate_result *result,
+                                   akg_diagnostics *diagnostics)
 {
     struct elaborator *e = arena_new(arena, struct elaborator);
     struct frame *frame = arena_new(arena, struct frame);
-    int capacity;
 
     e->arena = arena;
     e->diagnostics = diagnostics;
     e->module = module;
     e->function = function;
     e->types.arena = arena;
-    e->general = general;
-    e->units_known = true;
-    for (int i = 0; i < function->parameter_count; i++) {
-        const struct dsl_argument *argument = &arguments[i];
-        e->units_known &= argument->kind != DSL_TENSOR || argument->units_known;
-        for (int k = 0; argument->kind == DSL_TENSORS && k < argument->count; k++)
-            e->units_known &= argument->items[k].units_known;
-    }
+    e->calls = calls;
+    e->units_known = elaborate_units_known(function, arguments);
     e->errors = function->unresolved; /* was told already; no kernel can come of it */
     e->result = result;
     e->kernel = ir_kernel_new(arena, function->name);
@@ -464,13 +490,22 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
     frame->slots = arena_array(arena, struct slot, function->slot_count + 1);
     for (int i = 0; i < function->slot_count; i++)
         frame->slots[i].value.kind = VALUE_UNSET;
-    result->kernel = NULL;
-    result->retry = false;
-    result->needs_units = false;
-    result->needs_constant = arena_array(arena, bool, function->parameter_count + 1);
+    *result = (struct elaborate_result){
+        .needs_constant = arena_array(arena, bool, function->parameter_count + 1)};
     for (int i = 0; i < function->parameter_count; i++)
         frame->slots[function->parameters[i].binding->slot].value = elaborate_parameter(e, i, &arguments[i]);
     elaborate_computed_dims(e);
+    return e;
+}
+
+void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
+               const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
+               akg_diagnostics *diagnostics)
+{
+    struct elaborator *e = elaborate_start(arena, module, function, arguments, NULL, result, diagnostics);
+    int capacity;
+
+    e->general = general;
     if (e->errors == function->unresolved)
         elaborate_block(e, function->body);
     elaborate_results(e);

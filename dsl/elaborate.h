@@ -29,6 +29,7 @@ struct dsl_argument {
     bool contiguous;  /* TENSOR */
     unsigned units;   /* TENSOR: bit k: axis k has one element. Only where units_known */
     bool units_known; /* TENSOR */
+    const int64_t *shape; /* TENSOR: its extents, to be compiled in; NULL: symbols */
     bool is_constant; /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
     int64_t integer;  /* INT, BOOL */
     double real;      /* FLOAT */
@@ -56,6 +57,45 @@ struct elaborate_result {
 void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
                const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
                akg_diagnostics *diagnostics);
+
+/* ---- graph functions, call by call --------------------------------------------------------------------- */
+
+/* What is handed to a called kernel, or returned. */
+struct elaborate_operand {
+    enum dsl_argument_kind kind;
+    int tensor;           /* TENSOR: its number: those of the arguments come first, in order, then results of calls */
+    struct ir_expr *number; /* INT, FLOAT, BOOL: made of constants only */
+    const char *string;
+    const int64_t *ints;
+    const struct elaborate_operand *items; /* TENSORS; a tuple of results may hold NONE */
+    int count;                             /* of INTS, TENSORS */
+};
+
+/* A tensor that a call will give. */
+struct elaborate_tensor {
+    akg_dtype dtype;
+    int rank;
+    const int64_t *shape;
+};
+
+struct elaborate_calls {
+    void *owner;
+    /* A call of `callee` with one operand per parameter: says what it gives. False: stop, the owner knows why. */
+    bool (*call)(void *owner, const struct ast_function *callee, const struct elaborate_operand *operands,
+                 struct span span, const struct elaborate_tensor **results, int *count);
+    /* The value of an operation on constants, or NULL where it has none. */
+    struct ir_expr *(*evaluate)(void *owner, struct ir_kernel *kernel, const struct ir_expr *expr);
+};
+
+/*
+ * Goes through a graph function with arguments whose shapes and values are all known, and hands each call of a
+ * kernel (and of a graph function that has a bprop) to the owner instead of making IR of it. What the function
+ * returns comes back in `result`, a TENSORS operand, NONE where there is nothing. False after a message, or
+ * when the owner stopped.
+ */
+bool elaborate_graph(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
+                     const struct dsl_argument *arguments, const struct elaborate_calls *calls,
+                     struct elaborate_operand *result, akg_diagnostics *diagnostics);
 
 /* The general signature: for every parameter what its annotation, default and uses tell (rank.c). */
 struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_function *function);

@@ -29,10 +29,9 @@ static bool elaborate_check_count(struct elaborator *e, const struct ast_expr *c
     return false;
 }
 
-static struct value elaborate_cast(struct elaborator *e, const struct ast_expr *operand, akg_dtype type,
-                                   struct span span)
+static struct value elaborate_cast(struct elaborator *e, struct value value, const struct ast_expr *operand,
+                                   akg_dtype type, struct span span)
 {
-    struct value value = elaborate_expr(e, operand);
     if (elaborate_is_standard(e, &value, 1)) {
         struct value operands[2] = {value, {.kind = VALUE_DTYPE, .type = type}};
         return elaborate_standard(e, OP_CAST, operands, 2, span);
@@ -167,7 +166,7 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
     case BUILTIN_CAST:
         if (!elaborate_check_count(e, call, 2, 2) || !elaborate_dtype(e, call->items[1], &type))
             return value_error();
-        return elaborate_cast(e, call->items[0], type, call->span);
+        return elaborate_cast(e, elaborate_expr(e, call->items[0]), call->items[0], type, call->span);
     case BUILTIN_INT:
         if (!elaborate_check_count(e, call, 1, 1))
             return value_error();
@@ -213,17 +212,24 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     struct arguments arguments = {0};
     enum operation operation;
     struct value callee;
+    akg_dtype type;
 
     if (expr->a->kind == AST_NAME && builtin_operation(expr->a->builtin, &operation))
         return elaborate_operation_call(e, expr, operation, binding ? binding->function : NULL);
-    if (binding && binding->kind == AST_BINDING_FUNCTION)
-        return elaborate_arguments(e, expr, &arguments) ? elaborate_inline(e, binding->function, &arguments)
-                                                        : value_error();
+    if (binding && binding->kind == AST_BINDING_FUNCTION) {
+        if (!elaborate_arguments(e, expr, &arguments))
+            return value_error();
+        if (expr->a->builtin == BUILTIN_CAST && !arguments_have_tensor(&arguments) && expr->count == 2 &&
+            elaborate_dtype(e, expr->items[1], &type)) /* the library's cast is of tensors */
+            return elaborate_cast(e, arguments.items[0].value, expr->items[0], type, expr->span);
+        return elaborate_inline(e, binding->function, &arguments);
+    }
     if (expr->a->kind == AST_NAME && !binding) {
         int builtin = expr->a->builtin;
         if (builtin_is_dtype(builtin))
             return elaborate_check_count(e, expr, 1, 1)
-                       ? elaborate_cast(e, expr->items[0], (akg_dtype)(builtin - BUILTIN_DTYPE), expr->span)
+                       ? elaborate_cast(e, elaborate_expr(e, expr->items[0]), expr->items[0],
+                                        (akg_dtype)(builtin - BUILTIN_DTYPE), expr->span)
                        : value_error();
         if (builtin)
             return elaborate_builtin(e, expr, builtin);
@@ -232,7 +238,8 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     callee = elaborate_expr(e, expr->a);
     if (callee.kind == VALUE_DTYPE)
         return elaborate_check_count(e, expr, 1, 1)
-                   ? elaborate_cast(e, expr->items[0], callee.type, expr->span)
+                   ? elaborate_cast(e, elaborate_expr(e, expr->items[0]), expr->items[0], callee.type,
+                                    expr->span)
                    : value_error();
     if (callee.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =

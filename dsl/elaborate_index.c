@@ -306,6 +306,11 @@ struct value elaborate_load(struct elaborator *e, struct ir_buffer *buffer, stru
 {
     struct ir_expr *load;
 
+    if (e->calls) {
+        diagnostic_note(elaborate_error(e, MSG_GRAPH_VALUE, span), "note: this is an element of '%s'",
+                        buffer->name);
+        return value_error();
+    }
     if (buffer_is_view(buffer))
         return elaborate_load_view(e, buffer, indices, span);
     load = arena_new(e->arena, struct ir_expr);

@@ -140,7 +140,7 @@ static void elaborate_settle_argument(struct elaborator *e, struct value *value,
     value->expr = ir_symbol_use(e->kernel, symbol);
 }
 
-static bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
+bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
                                      const struct arguments *arguments, struct slot *slots)
 {
     for (int i = 0; i < callee->parameter_count; i++) {
@@ -254,8 +254,11 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
     frame.slots = arena_array(e->arena, struct slot, callee->slot_count + 1);
     for (int i = 0; i < callee->slot_count; i++)
         frame.slots[i].value.kind = VALUE_UNSET;
-    if (!elaborate_bind_arguments(e, callee, arguments, frame.slots) ||
-        (callee->is_broadcast && !elaborate_broadcast(e, callee, frame.slots, arguments->span)))
+    if (!elaborate_bind_arguments(e, callee, arguments, frame.slots))
+        return result;
+    if (elaborate_is_call(e, callee))
+        return elaborate_hand_over(e, callee, frame.slots, arguments->span);
+    if (callee->is_broadcast && !elaborate_broadcast(e, callee, frame.slots, arguments->span))
         return result;
     elaborate_enter_standard(e, callee, arguments->span, &place);
     result = elaborate_copy(e, &frame, arguments->span);

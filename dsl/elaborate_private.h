@@ -8,6 +8,7 @@
  * elaborate_index.c       subscripts, shapes, members
  * elaborate_call.c        builtins by name
  * elaborate_inline.c      functions of the file
+ * elaborate_graph.c       graph functions, call by call
  * elaborate_standard.c    operations on tensors, functions of the standard library
  * elaborate_broadcast.c   tensors brought to one shape
  * elaborate_value.c       values and how untyped numbers become typed
@@ -100,9 +101,12 @@ struct elaborator {
     struct ir_stmt **tail; /* where the next statement goes */
     bool general;
     bool units_known; /* of all tensors: which axes have one element */
+    struct ir_buffer *broadcast_first; /* of a @broadcast function: the tensor whose shape all have */
     bool in_standard; /* inside a copy of a function of the library */
     int errors;
     struct elaborate_result *result;
+    const struct elaborate_calls *calls; /* not NULL: a graph function, call by call */
+    bool stopped;                        /* the owner of the calls wants no more */
     int *attribute_parameter; /* attribute symbol index -> parameter index */
     int loops;                /* around the statement, in all copies */
     int conditions;
@@ -200,6 +204,27 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
                               const struct arguments *arguments);
 /* Evaluates the arguments of a call, unpacking tuples; false after a message. */
 bool elaborate_arguments(struct elaborator *e, const struct ast_expr *call, struct arguments *arguments);
+
+/* Puts arguments to parameters; false after a message. `slots`: those of the callee, unset. */
+bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
+                              const struct arguments *arguments, struct slot *slots);
+
+/* The elaborator with the parameters declared (elaborate.c). */
+struct elaborator *elaborate_start(struct arena *arena, const struct ast_module *module,
+                                   const struct ast_function *function, const struct dsl_argument *arguments,
+                                   const struct elaborate_calls *calls, struct elaborate_result *result,
+                                   akg_diagnostics *diagnostics);
+
+/* ---- call by call (elaborate_graph.c) ------------------------------------------ */
+
+/* True for a function whose calls are handed to the owner. */
+bool elaborate_is_call(const struct elaborator *e, const struct ast_function *callee);
+struct value elaborate_hand_over(struct elaborator *e, const struct ast_function *callee,
+                                 const struct slot *slots, struct span span);
+/* The extents of an argument whose shape is known, checked against its annotation. */
+void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer, const int64_t *shape);
+/* A number or an operation on constants, evaluated; what depends on more is refused. */
+struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr, struct span span);
 
 /* ---- the standard library ------------------------------------------------------ */
 

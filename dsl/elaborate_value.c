@@ -175,7 +175,7 @@ struct ir_expr *expr_node(struct elaborator *e, enum operation operation, akg_dt
     if (expr->kind == IR_OPERATION && expr->operation == operation)
         expr->checked = operation == OP_FLOORDIV || operation == OP_MOD || operation == OP_CEIL_DIV ||
                         (operation == OP_POW && !(b && b->kind == IR_INTEGER && b->integer >= 0));
-    return expr;
+    return e->calls ? elaborate_known_value(e, expr, span) : expr;
 }
 
 /* Re-types a tree of untyped float arithmetic. */

@@ -322,7 +322,8 @@ static bool names_standard(struct names *names, struct ast_expr *name)
     struct ast_module *program = names->module->program ? names->module->program : names->module;
     struct ast_function *function;
 
-    if (entry->current || entry->assigned.line || builtin_find(name->text))
+    if (entry->current || entry->assigned.line || builtin_find(name->text) ||
+        (!names->module->file && !standard_is_public(name->text)))
         return false;
     function = standard_load(names->arena, program, name->text);
     if (!function)

@@ -1,5 +1,5 @@
 # standard.awk: stdlib/*.akg, any number of them, to rows FILE("name", "text") and
-# OPERATOR("name", number of the file) of C, for standard.c.
+# OPERATOR("name", number of the file, whether programs may know it) of C, for standard.c.
 
 function finish(    i)
 {
@@ -7,7 +7,7 @@ function finish(    i)
         return
     print ")"
     for (i = 1; i <= count; i++)
-        printf "OPERATOR(\"%s\", %d)\n", defined[i], files - 1
+        printf "OPERATOR(\"%s\", %d, %s)\n", defined[i], files - 1, public[i]
 }
 
 FNR == 1 {
@@ -18,10 +18,16 @@ FNR == 1 {
     printf "FILE(\"%s\",\n", FILENAME
 }
 
-/^def [A-Za-z]/ {
+/^def [A-Za-z_]/ {
     name = $2
     sub(/\(.*/, "", name)
     defined[++count] = name
+    public[count] = name ~ /^_/ || gradient ? "false" : "true"
+    gradient = 0
+}
+
+/^@bprop/ {
+    gradient = 1
 }
 
 {

@@ -13,7 +13,7 @@
 
 static const struct standard_file standard_files[] = {
 #define FILE(name, text) {name, text, sizeof text - 1},
-#define OPERATOR(name, file)
+#define OPERATOR(name, file, is_public)
 #include "standard_files.inc"
 #undef FILE
 #undef OPERATOR
@@ -21,11 +21,11 @@ static const struct standard_file standard_files[] = {
 
 static const struct standard_operator standard_operators[] = {
 #define FILE(name, text)
-#define OPERATOR(name, file) {name, &standard_files[file]},
+#define OPERATOR(name, file, is_public) {name, &standard_files[file], is_public},
 #include "standard_files.inc"
 #undef FILE
 #undef OPERATOR
-    {NULL, NULL}};
+    {NULL, NULL, false}};
 
 /* The functions whose names are not those of the scalar operations they apply. */
 static const struct {
@@ -67,6 +67,12 @@ const struct standard_file *standard_find(const char *name)
     return row ? row->file : NULL;
 }
 
+bool standard_is_public(const char *name)
+{
+    const struct standard_operator *row = standard_row(name);
+    return row && row->is_public;
+}
+
 bool standard_at(size_t index, struct standard_operator *row)
 {
     if (index >= sizeof standard_operators / sizeof *standard_operators - 1)
@@ -83,6 +89,14 @@ const char *standard_operation_name(enum operation operation)
         if (standard_operations[i].operation == operation)
             name = standard_operations[i].name;
     return standard_find(name) ? name : NULL;
+}
+
+const char *akg_standard_name(size_t index)
+{
+    for (const struct standard_operator *row = standard_operators; row->name; row++)
+        if (row->is_public && index-- == 0)
+            return row->name;
+    return NULL;
 }
 
 struct ast_function *standard_load(struct arena *arena, struct ast_module *program, const char *name)

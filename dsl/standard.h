@@ -1,8 +1,8 @@
 /*
  * standard.h: the standard library, the .akg files of stdlib/, embedded as text.
  *
- * Functions whose names begin with an underscore serve their own file only; all others can be called by name
- * from every program that does not define that name itself.
+ * Functions whose names begin with an underscore, and bprops, serve the library itself; all others can be
+ * called by name from every program that does not define that name itself.
  */
 #ifndef DSL_STANDARD_H
 #define DSL_STANDARD_H
@@ -15,14 +15,17 @@ struct standard_file {
     size_t length;
 };
 
-/* A function that programs can call, in the order of the files. */
+/* A function, in the order of the files. */
 struct standard_operator {
     const char *name;
     const struct standard_file *file;
+    bool is_public;
 };
 
 /* The file that defines the function of that name, or NULL. */
 const struct standard_file *standard_find(const char *name);
+/* Whether programs may call it. */
+bool standard_is_public(const char *name);
 /* Number `index` of all; false past the end. */
 bool standard_at(size_t index, struct standard_operator *row);
 /* The function that computes a scalar operation on tensors: "add" for +; NULL where there is none. */

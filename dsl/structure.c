@@ -599,6 +599,8 @@ static void structure_decorator(struct structure *s, struct ast_function *functi
             function->broken = true;
         }
     function->bprop_of = forward;
+    if (!function->broken)
+        forward->bprop = function;
 }
 
 void structure_check(struct arena *arena, struct ast_module *module, akg_diagnostics *diagnostics)

@@ -239,7 +239,9 @@ typedef enum jit_backend {
 } jit_backend;
 
 typedef struct jit_source {
-    const char *name; /* file name, for messages; read from there when text is NULL */
+    /* File name, for messages; read from there when text is NULL. "std:softmax" is the file of the standard library
+     * that defines softmax. */
+    const char *name;
     const char *text; /* not necessarily ended by a NUL; may be NULL */
     size_t length;    /* bytes of text */
 } jit_source;
@@ -273,6 +275,9 @@ typedef struct jit_options {
  */
 AKG_API akg_status jit_compile(const jit_source *source, const jit_options *options, akg_module **module,
                                akg_diagnostics **diagnostics);
+
+/* Name of operator number `index` of the standard library, or NULL past the end; static storage. */
+AKG_API const char *akg_standard_name(size_t index);
 
 AKG_API akg_module *akg_module_retain(akg_module *module);
 AKG_API void akg_module_release(akg_module *module);

@@ -10,6 +10,7 @@
 
 #include "../base/memory.h"
 #include "../dsl/names.h"
+#include "../dsl/standard.h"
 #include "pipeline.h"
 #include "source.h"
 
@@ -303,12 +304,24 @@ static void module_compile(struct module_reading *reading, const jit_options *op
         reading->status = AKG_ERROR_INTERNAL;
 }
 
+/* "std:softmax": the file of the standard library that defines it. */
+static bool module_load_standard(struct module_reading *reading)
+{
+    const char *name = reading->source.name;
+    const struct standard_file *file =
+        name && strncmp(name, "std:", 4) == 0 && standard_is_public(name + 4) ? standard_find(name + 4) : NULL;
+
+    if (file)
+        reading->source = (jit_source){.name = file->name, .text = file->text, .length = file->length};
+    return file != NULL;
+}
+
 static bool module_load(struct module_reading *reading)
 {
     jmp_buf escape;
     struct dsl_source file = {0};
 
-    if (reading->source.text)
+    if (reading->source.text || module_load_standard(reading))
         return true;
     if (setjmp(escape)) {
         reading->status = AKG_ERROR_MEMORY;
@@ -358,7 +371,8 @@ akg_status jit_compile(const jit_source *source, const jit_options *options, akg
     reading.diagnostics = diagnostics_create(name, source->text, source->text ? source->length : 0);
     if (reading.diagnostics && !source->text && module_load(&reading)) {
         akg_diagnostics_free(reading.diagnostics);
-        reading.diagnostics = diagnostics_create(name, reading.source.text, reading.source.length);
+        reading.diagnostics =
+            diagnostics_create(reading.source.name, reading.source.text, reading.source.length);
     }
     if (!reading.diagnostics)
         reading.status = AKG_ERROR_MEMORY;

@@ -13,6 +13,7 @@
 
 #include "../jit/interpreter.h"
 #include "../jit/scalar.h"
+#include "broadcast.h"
 #include "overlap.h"
 
 #define CALL_INLINE_BUFFERS 16
@@ -369,28 +370,6 @@ static void run_hand_out(struct call_run *run, akg_tensor **outputs)
     }
 }
 
-static akg_status call_execute(const struct call_binding *binding, const struct jit_instance *instance,
-                               akg_tensor **outputs, struct call_messages *messages)
-{
-    struct call_run run;
-    akg_status status = AKG_ERROR_CALL;
-
-    run.kernel = binding->kernel;
-    run.instance = instance;
-    run.messages = messages;
-    if (!run_prepare(&run))
-        return AKG_ERROR_MEMORY;
-    run_take_arguments(&run, binding);
-    if (run_check_results(&run) && run_check_shapes(&run) && run_check_preconditions(&run))
-        status = run_make_buffers(&run, outputs);
-    if (status == AKG_OK)
-        status = run_execute(&run);
-    if (status == AKG_OK)
-        run_hand_out(&run, outputs);
-    run_release(&run);
-    return status;
-}
-
 /* ---- the slow side: messages, compiling ------------------------------------------------------------ */
 
 /* Description and compile of one signature, with an arena of its own. */
@@ -443,18 +422,106 @@ akg_status call_instance(struct call_binding *binding, jit_backend backend, bool
     return status;
 }
 
+/* Everything of one call. */
+struct call {
+    struct call_binding binding;
+    struct broadcast broadcast;
+    struct call_messages messages;
+    const struct jit_instance *instance;
+    jit_backend backend;
+    bool trust_indices;
+    bool infer; /* only what it would give is asked */
+};
+
 /* A call that needs names looked up, a specialisation made, or a message. */
-static akg_status call_slow(struct call_binding *binding, const akg_argument *arguments, size_t count,
-                            jit_backend backend, bool trust_indices, const struct jit_instance **instance,
-                            struct call_messages *messages)
+static akg_status call_slow(struct call *call, const akg_argument *arguments, size_t count)
 {
-    akg_diagnostics *list = call_list(messages);
+    akg_diagnostics *list = call_list(&call->messages);
+    akg_status status = AKG_OK;
 
     if (!list)
         return AKG_ERROR_MEMORY;
-    if (!call_bind(binding, arguments, count, list))
+    if (!call_bind(&call->binding, arguments, count, list))
         return AKG_ERROR_CALL;
-    return call_instance(binding, backend, trust_indices, instance, list);
+    broadcast_end(&call->broadcast); /* of the fast way */
+    if (call->binding.kernel->function->is_broadcast)
+        status = broadcast_begin(&call->broadcast, &call->binding, list);
+    return status == AKG_OK
+               ? call_instance(&call->binding, call->backend, call->trust_indices, &call->instance, list)
+               : status;
+}
+
+/* A call of a signature that was met before: finds the instance, or leaves it to the slow way to tell why not. */
+static void call_fast(struct call *call, const akg_argument *arguments, size_t count)
+{
+    struct call_binding *binding = &call->binding;
+
+    if (binding->kernel->function->is_broadcast) {
+        if (!call_bind(binding, arguments, count, NULL) ||
+            broadcast_begin(&call->broadcast, binding, NULL) != AKG_OK)
+            return;
+    } else if (!call_bind_fast(binding, arguments, count)) {
+        return;
+    }
+    if (call_make_key(binding, call->backend, call->trust_indices, NULL))
+        call->instance =
+            jit_find_instance(binding->kernel, binding->hash, binding->key, binding->key_length);
+}
+
+/* ---- asking only ---------------------------------------------------------------------------------- */
+
+akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor)
+{
+    static _Alignas(64) char nothing[64];
+
+    return akg_tensor_from_memory(nothing, dtype, rank, shape, NULL, NULL, NULL, tensor);
+}
+
+/* Outputs as descriptions. */
+static akg_status run_describe(struct call_run *run, akg_tensor **outputs)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+
+    for (int i = 0; i < kernel->results.count; i++) {
+        const struct ir_buffer *buffer = kernel->results.items[i].buffer;
+        akg_tensor **output = &outputs[run_output_of(run, i)];
+        int64_t shape[AKG_MAX_RANK];
+        akg_status status = AKG_OK;
+        if (buffer->role == IR_INOUT)
+            *output = akg_tensor_retain(run->tensors[buffer->index]);
+        else if (!run_shape(run, buffer, shape))
+            status = AKG_ERROR_CALL;
+        else
+            status = call_describe_only(buffer->dtype, buffer->rank, shape, output);
+        if (status == AKG_ERROR_USAGE) {
+            diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
+            status = AKG_ERROR_CALL;
+        }
+        if (status != AKG_OK)
+            return status;
+    }
+    return AKG_OK;
+}
+
+static akg_status call_execute(struct call *call, akg_tensor **outputs)
+{
+    struct call_run run;
+    akg_status status = AKG_ERROR_CALL;
+
+    run.kernel = call->binding.kernel;
+    run.instance = call->instance;
+    run.messages = &call->messages;
+    if (!run_prepare(&run))
+        return AKG_ERROR_MEMORY;
+    run_take_arguments(&run, &call->binding);
+    if (run_check_results(&run) && run_check_shapes(&run) && run_check_preconditions(&run))
+        status = call->infer ? run_describe(&run, outputs) : run_make_buffers(&run, outputs);
+    if (status == AKG_OK && !call->infer)
+        status = run_execute(&run);
+    if (status == AKG_OK && !call->infer)
+        run_hand_out(&run, outputs);
+    run_release(&run);
+    return status;
 }
 
 static akg_status call_finish(struct call_messages *messages, akg_status status,
@@ -481,31 +548,45 @@ static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *
            call_arguments_are_there(arguments, argument_count);
 }
 
+static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                               const akg_call_options *options, bool infer, akg_tensor **outputs,
+                               akg_diagnostics **diagnostics)
+{
+    struct call call; /* large: what is in the binding is set when it is needed */
+    akg_status status = call_begin(&call.binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
+
+    call.messages = (struct call_messages){&kernel->module->source, NULL};
+    call.broadcast = (struct broadcast){NULL, 0};
+    call.instance = NULL;
+    call.backend = options && options->backend ? options->backend : kernel->module->backend;
+    call.trust_indices = options && options->trust_indices;
+    call.infer = infer;
+    if (status == AKG_OK)
+        call_fast(&call, arguments, count);
+    if (status == AKG_OK && !call.instance)
+        status = call_slow(&call, arguments, count);
+    if (status == AKG_OK)
+        status = call_execute(&call, outputs);
+    broadcast_end(&call.broadcast);
+    call_end(&call.binding);
+    return call_finish(&call.messages, status, diagnostics);
+}
+
 akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
                            const akg_call_options *options, akg_tensor **outputs,
                            akg_diagnostics **diagnostics)
 {
-    struct call_messages messages = {NULL, NULL};
-    struct call_binding binding;
-    const struct jit_instance *instance = NULL;
-    bool trust = options && options->trust_indices;
-    jit_backend backend;
-    akg_status status;
-
     if (diagnostics)
         *diagnostics = NULL;
     if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
         return AKG_ERROR_USAGE;
-    messages.source = &kernel->module->source;
-    backend = options && options->backend ? options->backend : kernel->module->backend;
-    status = call_begin(&binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
-    if (status == AKG_OK && call_bind_fast(&binding, arguments, argument_count) &&
-        call_make_key(&binding, backend, trust, NULL))
-        instance = jit_find_instance(kernel, binding.hash, binding.key, binding.key_length);
-    if (status == AKG_OK && !instance)
-        status = call_slow(&binding, arguments, argument_count, backend, trust, &instance, &messages);
-    if (status == AKG_OK)
-        status = call_execute(&binding, instance, outputs, &messages);
-    call_end(&binding);
-    return call_finish(&messages, status, diagnostics);
+    return call_perform(kernel, arguments, argument_count, options, false, outputs, diagnostics);
+}
+
+akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                      akg_diagnostics **diagnostics)
+{
+    if (diagnostics)
+        *diagnostics = NULL;
+    return call_perform(kernel, arguments, count, NULL, true, outputs, diagnostics);
 }

@@ -59,11 +59,23 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
 /* The arguments as the compiler wants them, in `arena`. */
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described);
 
+/*
+ * What a call of the kernel with these arguments would give: `outputs` receives tensors without elements, whose
+ * data must not be touched. Of the arguments' tensors only the descriptions are read. Errors as of
+ * akg_kernel_call.
+ */
+akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                      akg_diagnostics **diagnostics);
+/* A tensor that is only a description: for call_infer. */
+akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
+
 /* The instance for a bound call, made if need be. */
 akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,
                          const struct jit_instance **instance, akg_diagnostics *diagnostics);
 
 /* Messages of a refused call. */
+void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
+                           const akg_tensor *tensor, akg_diagnostics *diagnostics);
 void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,
                        const int64_t *dims, const union jit_scalar *scalars);
 void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,

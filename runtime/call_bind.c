@@ -92,11 +92,12 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
 {
     const struct dsl_argument *general = &binding->kernel->general[parameter];
     bool attribute = general->kind != DSL_TENSOR && general->kind != DSL_TENSORS;
-    const struct ast_parameter *row = &binding->kernel->function->parameters[parameter];
+    const struct ast_function *function = binding->kernel->function;
+    const struct ast_parameter *row = &function->parameters[parameter];
 
     switch (argument->kind) {
-    case AKG_ARGUMENT_NONE:
-        return general->kind == DSL_TENSOR && row->initial;
+    case AKG_ARGUMENT_NONE: /* a bprop is handed what its forward was */
+        return general->kind == DSL_TENSOR && (row->initial || function->bprop_of);
     case AKG_ARGUMENT_TENSOR:
         return general->kind == DSL_TENSOR || (attribute && akg_tensor_rank(argument->as.tensor) == 0);
     case AKG_ARGUMENT_TENSORS:
@@ -104,7 +105,8 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
     case AKG_ARGUMENT_INT:
     case AKG_ARGUMENT_FLOAT:
     case AKG_ARGUMENT_BOOL:
-        return general->kind == DSL_INT || general->kind == DSL_FLOAT || general->kind == DSL_BOOL;
+        return general->kind == DSL_INT || general->kind == DSL_FLOAT || general->kind == DSL_BOOL ||
+               (general->kind == DSL_TENSOR && (function->is_broadcast || function->is_graph));
     case AKG_ARGUMENT_STRING:
         return general->kind == DSL_STRING || (attribute && !row->initial);
     case AKG_ARGUMENT_INTS:

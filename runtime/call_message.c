@@ -55,6 +55,22 @@ void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buf
     text_free(&must);
 }
 
+void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
+                           const akg_tensor *tensor, akg_diagnostics *diagnostics)
+{
+    const struct ast_parameter *row = &binding->kernel->function->parameters[parameter];
+    struct text is, others;
+
+    text_init(&is);
+    text_init(&others);
+    message_append_shape(&is, tensor_shape(tensor), tensor->rank);
+    message_append_shape(&others, shape, rank);
+    diagnostic_add(diagnostics, MSG_CALL_BROADCAST, row->span, row->name, is.data ? is.data : "?",
+                   others.data ? others.data : "?");
+    text_free(&is);
+    text_free(&others);
+}
+
 /* "M = 3, K = 2": the dims and attributes that an expression hangs on. */
 struct message_symbols {
     struct text *text;

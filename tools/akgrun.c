@@ -37,6 +37,14 @@ static const struct command_row command_table[COMMAND_COUNT] = {
          "  None                          an optional tensor left out\n"
          "A tensor's value takes a suffix such as :int32; without one, lists and generators have\n"
          "the dtype of the parameter's annotation, else float32.\n"},
+    [COMMAND_GRAD] =
+        {"grad", command_grad, "grad FILE [KERNEL] NAME=VALUE... [--wrt NAMES] [options]",
+         "print the gradients of what a function returns",
+         "Values are written as for run. The gradient of input x is called dx. A function needs a @bprop, or\n"
+         "is a graph function of such.\n"},
+    [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--json]", "list the operators of the standard library",
+                     "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
+                     "'akgrun run std:NAME' calls one.\n"},
     [COMMAND_CHECK] =
         {"check", command_check, "check [--fix] FILE [KERNEL] [options]",
          "print each kernel's signature and the preconditions of a call",
@@ -89,7 +97,7 @@ static enum command_id find_command(const char *word)
 /* A first word that is no subcommand is the program of `run`, unless it can be no file either. */
 static bool check_is_file(const char *word, struct problem *problem)
 {
-    if (strcmp(word, "-") == 0 || strpbrk(word, "./") || access(word, F_OK) == 0)
+    if (strcmp(word, "-") == 0 || strpbrk(word, "./:") || access(word, F_OK) == 0)
         return true;
     struct nearest nearest = {.word = word};
     for (int id = 0; id < COMMAND_COUNT; id++)
@@ -97,7 +105,7 @@ static bool check_is_file(const char *word, struct problem *problem)
     problem_set(problem, AKG_ERROR_USAGE, "'%.100s' is neither a subcommand nor a file", word);
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
-    return problem_help(problem, "the subcommands are run, check, emit, explain and fmt");
+    return problem_help(problem, "the subcommands are run, grad, ops, check, emit, explain and fmt");
 }
 
 /* Takes the subcommand off the words. */

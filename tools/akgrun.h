@@ -10,12 +10,25 @@
 
 #include "support.h"
 
-enum command_id { COMMAND_RUN, COMMAND_CHECK, COMMAND_EMIT, COMMAND_EXPLAIN, COMMAND_FMT, COMMAND_COUNT };
+enum command_id {
+    COMMAND_RUN,
+    COMMAND_GRAD,
+    COMMAND_OPS,
+    COMMAND_CHECK,
+    COMMAND_EMIT,
+    COMMAND_EXPLAIN,
+    COMMAND_FMT,
+    COMMAND_COUNT
+};
 
 struct options {
     const char *out; /* --out: directory, or NULL */
     jit_backend backend;
     uint64_t seed;
+    const char *wrt; /* --wrt: names with commas, or NULL */
+    char **douts;    /* --dout NAME=VALUE, in their order */
+    size_t dout_count;
+    bool value; /* --value */
     bool time, json, check, fix, trust_indices, warnings_are_errors;
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
     size_t warning_count;
@@ -40,6 +53,8 @@ void options_print_help(enum command_id command);
 void options_free(struct options *options);
 
 bool command_run(const struct options *options, struct problem *problem);
+bool command_grad(const struct options *options, struct problem *problem);
+bool command_ops(const struct options *options, struct problem *problem);
 bool command_check(const struct options *options, struct problem *problem);
 bool command_emit(const struct options *options, struct problem *problem);
 bool command_explain(const struct options *options, struct problem *problem);

@@ -239,12 +239,24 @@ static bool print_report(const struct run *run, struct problem *problem)
     return report_flush(problem);
 }
 
+static bool prepare_files(struct run *run, struct problem *problem)
+{
+    const char **names = calloc(run->output_count + 1, sizeof *names);
+    if (!names)
+        return problem_memory(problem);
+    for (size_t i = 0; i < run->output_count; i++)
+        names[i] = akg_kernel_output_name(run->kernel, i);
+    bool good =
+        output_prepare(run->options->out, names, run->outputs, run->output_count, &run->files, problem);
+    free(names);
+    return good;
+}
+
 static bool deliver(struct run *run, struct problem *problem)
 {
     const char *directory = run->options->out;
     report_warnings(run->options, run->call_warnings);
-    if (directory &&
-        !output_prepare(directory, run->kernel, run->outputs, run->output_count, &run->files, problem))
+    if (directory && !prepare_files(run, problem))
         return false;
     return print_report(run, problem) && output_commit(&run->files, problem);
 }

@@ -14,6 +14,9 @@
 
 enum option_id {
     OPTION_OUT,
+    OPTION_WRT,
+    OPTION_DOUT,
+    OPTION_VALUE,
     OPTION_BACKEND,
     OPTION_SEED,
     OPTION_TIME,
@@ -53,11 +56,16 @@ struct option_row {
 #define APART(value) VALUE_APART, value
 
 static const struct option_row option_table[OPTION_COUNT] = {
-    [OPTION_OUT] = {"--out", APART("DIR"), FOR(RUN),
-                    "write every returned tensor as DIR/NAME.npy; nothing at all if anything fails"},
+    [OPTION_OUT] = {"--out", APART("DIR"), FOR(RUN) | FOR(GRAD),
+                    "write every tensor as DIR/NAME.npy; nothing at all if anything fails"},
+    [OPTION_WRT] = {"--wrt", APART("NAMES"), FOR(GRAD),
+                    "with respect to these inputs, x,y; without it, to all of float dtypes"},
+    [OPTION_DOUT] = {"--dout", APART("NAME=VALUE"), FOR(GRAD),
+                     "the gradient of an output; ones where it is not given"},
+    [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
-    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(EMIT), "seed of randn and rand (default 0)"},
+    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(EMIT), "seed of randn and rand (default 0)"},
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
     [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
@@ -65,11 +73,11 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
                       "change nothing; exit with 1 where something would change"},
     [OPTION_FIX] = {"--fix", NO_VALUE, FOR(CHECK), "put the repairs that messages propose into FILE first"},
-    [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(CHECK),
+    [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
                        "treat warnings as errors: all, or those of that name"},
-    [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(CHECK),
+    [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
                     "no warnings of that name, such as -Wno-hint-conflict"},
-    [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"), FOR(RUN) | FOR(CHECK) | FOR(EMIT),
+    [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"), FOR(RUN) | FOR(GRAD) | FOR(CHECK) | FOR(EMIT),
                             "how messages are printed on standard error: text, json or sarif"},
     [OPTION_JSON] = {"--json", NO_VALUE, FOR_ALL, "print the report, and what went wrong, as JSON"},
     [OPTION_HELP] = {"--help", NO_VALUE, FOR_ALL, "print this page"},
@@ -178,6 +186,15 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_OUT:
         options->out = value;
         return true;
+    case OPTION_WRT:
+        options->wrt = value;
+        return true;
+    case OPTION_DOUT:
+        options->douts[options->dout_count++] = (char *)value;
+        return true;
+    case OPTION_VALUE:
+        options->value = true;
+        return true;
     case OPTION_BACKEND:
         return set_backend(options, value, problem);
     case OPTION_SEED:
@@ -261,7 +278,8 @@ bool options_parse(int argc, char **argv, struct options *options, struct proble
     memset(options, 0, sizeof *options);
     options->words = calloc((size_t)argc + 1, sizeof *options->words);
     options->warnings = calloc((size_t)argc + 1, sizeof *options->warnings);
-    if (!options->words || !options->warnings)
+    options->douts = calloc((size_t)argc + 1, sizeof *options->douts);
+    if (!options->words || !options->warnings || !options->douts)
         return problem_memory(problem);
     options->literal_from = argc;
     bool literal = false;
@@ -315,6 +333,8 @@ void options_free(struct options *options)
 {
     free(options->words);
     free(options->warnings);
+    free(options->douts);
+    options->douts = NULL;
     options->words = NULL;
     options->warnings = NULL;
     options->warning_count = 0;

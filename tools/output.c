@@ -45,14 +45,13 @@ static bool make_directory(const char *directory, struct output_files *files, st
     return true;
 }
 
-/* The name of output `index`; a second tensor of one name gets a number. */
-static char *file_name(const akg_kernel *kernel, size_t index)
+/* The name of tensor `index`; a second one of that name gets a number. */
+static char *file_name(const char *const *names, size_t index)
 {
-    const char *name = akg_kernel_output_name(kernel, index);
     size_t twins = 0;
     for (size_t i = 0; i < index; i++)
-        twins += strcmp(akg_kernel_output_name(kernel, i), name) == 0;
-    return twins ? string_format("%s-%zu", name, twins + 1) : string_format("%s", name);
+        twins += strcmp(names[i], names[index]) == 0;
+    return twins ? string_format("%s-%zu", names[index], twins + 1) : string_format("%s", names[index]);
 }
 
 static bool write_temporary(const char *directory, const char *name, const akg_tensor *tensor,
@@ -80,7 +79,7 @@ static bool write_temporary(const char *directory, const char *name, const akg_t
     return true;
 }
 
-bool output_prepare(const char *directory, const akg_kernel *kernel, akg_tensor *const *tensors, size_t count,
+bool output_prepare(const char *directory, const char *const *names, akg_tensor *const *tensors, size_t count,
                     struct output_files *files, struct problem *problem)
 {
     files->items = calloc(count + 1, sizeof *files->items);
@@ -91,7 +90,7 @@ bool output_prepare(const char *directory, const akg_kernel *kernel, akg_tensor 
     for (size_t i = 0; i < count; i++) {
         if (!tensors[i])
             continue; /* None */
-        char *name = file_name(kernel, i);
+        char *name = file_name(names, i);
         if (!name)
             return problem_memory(problem);
         struct output_file *file = &files->items[files->count++];

@@ -21,7 +21,8 @@ struct output_files {
     size_t existing; /* the part of `created`, in bytes, that was there before */
 };
 
-bool output_prepare(const char *directory, const akg_kernel *kernel, akg_tensor *const *tensors, size_t count,
+/* One file for each tensor; a name that comes again gets a number. */
+bool output_prepare(const char *directory, const char *const *names, akg_tensor *const *tensors, size_t count,
                     struct output_files *files, struct problem *problem);
 bool output_commit(struct output_files *files, struct problem *problem);
 /* Removes what was not committed; frees *files in any case. */

@@ -54,6 +54,8 @@ bool program_open(const struct options *options, struct program *program, struct
     if (options->words[0][0] == '\0')
         return problem_set(problem, AKG_ERROR_USAGE, "the name of the program is empty");
     program->source = (jit_source){.name = options->words[0]};
+    if (strncmp(options->words[0], "std:", 4) == 0 && !program->kernel_name)
+        program->kernel_name = options->words[0] + 4;
     return true;
 }
 

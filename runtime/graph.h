@@ -1,0 +1,60 @@
+/*
+ * graph.h: graph functions, call by call.
+ *
+ * A plan is what a graph function does for arguments of given dtypes and shapes: the calls of kernels it comes
+ * to, in order, and what it returns. It is made without running anything, so that calls whose results nobody
+ * wants can be left out: of a bprop, those that only serve gradients which are not needed.
+ */
+#ifndef RUNTIME_GRAPH_H
+#define RUNTIME_GRAPH_H
+
+#include "call.h"
+#include "operator.h"
+
+/* One call. */
+struct graph_call {
+    struct akg_kernel *kernel;
+    const struct elaborate_operand *operands; /* per parameter; tensors by number */
+    struct span span;                         /* in the text of the function that was planned */
+    int first_result, result_count;           /* numbers of its tensors */
+    bool in_place;                            /* it writes a tensor that it was handed */
+    bool needed;                              /* scratch of graph_run */
+};
+
+struct graph_plan {
+    struct arena arena;
+    struct akg_kernel *kernel; /* of the function */
+    akg_registry *registry;    /* borrowed: finds the kernels of the standard library */
+    LIST(struct graph_call) calls;
+    LIST(akg_tensor *) described; /* per tensor: dtype and shape, no elements. Arguments come first */
+    int argument_count;           /* tensors among the arguments */
+    struct elaborate_operand result;
+};
+
+/*
+ * Plans a call with these arguments, of whose tensors only the descriptions are read. A kernel that is no graph
+ * function is one call. AKG_ERROR_CALL with messages when the call is wrong. graph_plan_end is due in any case.
+ */
+akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, struct akg_kernel *kernel,
+                            const akg_argument *arguments, size_t count, akg_diagnostics **diagnostics);
+void graph_plan_end(struct graph_plan *plan);
+
+/* Tensors that the function returns, tuples taken apart, None left out. */
+size_t graph_result_count(const struct graph_plan *plan);
+/* The same, None counted: what each of them is, the number of a tensor or -1. */
+void graph_result_items(const struct graph_plan *plan, int *items, size_t capacity, size_t *count);
+
+/*
+ * Runs what is needed for the results that are wanted (`wanted`, one for each item of graph_result_items; NULL: all),
+ * with the same arguments as it was planned for. `outputs`, one for each item, receives new references; it stays
+ * NULL for what is not wanted or None. `tape` may be NULL; with one each call is recorded as akg_call does.
+ */
+akg_status graph_run(struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
+                     const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);
+
+/* An operand as the argument of a call; `tensors` by number. What it points to lies in `arena`, or is the
+ * plan's. */
+void graph_argument(struct arena *arena, const struct elaborate_operand *operand, akg_tensor *const *tensors,
+                    akg_argument *argument);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * graph_plan.c: what a graph function calls, found out without running it.
+ *
+ * dsl/elaborate_graph.c walks the function and asks here what each call gives; the answer comes from the called
+ * kernel itself (call_infer), on tensors without elements.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../dsl/standard.h"
+#include "../jit/scalar.h"
+#include "graph.h"
+
+struct planning {
+    struct graph_plan *plan;
+    akg_status status;
+    akg_diagnostics *failed; /* what a call that could not be planned said */
+    struct span failed_span;
+    const struct ast_function *failed_callee;
+};
+
+/* ---- kernels of functions ------------------------------------------------------------------ */
+
+/* The compiled file of the standard library that holds the function. */
+static akg_module *plan_library(akg_registry *registry, const struct standard_file *file)
+{
+    struct standard_operator row;
+    akg_operator *found = NULL;
+    char name[128];
+
+    for (size_t i = 0; registry && !found && standard_at(i, &row); i++) {
+        if (row.file != file || !row.is_public)
+            continue;
+        snprintf(name, sizeof name, "std:%s", row.name);
+        if (akg_registry_find(registry, name, &found, NULL) != AKG_OK)
+            return NULL;
+    }
+    return found ? found->module : NULL;
+}
+
+static struct akg_kernel *plan_kernel(struct graph_plan *plan, const struct ast_function *function)
+{
+    struct akg_module *own = plan->kernel->module;
+
+    if (function->module->file)
+        return akg_module_kernel(plan_library(plan->registry, function->module->file), function->name);
+    for (int i = 0; i < own->kernel_count; i++)
+        if (own->kernels[i].function == function)
+            return &own->kernels[i];
+    return NULL;
+}
+
+/* ---- operands as arguments of a call ---------------------------------------------------------- */
+
+static akg_argument plan_number(const struct ir_expr *number)
+{
+    akg_argument argument = {.kind = AKG_ARGUMENT_INT};
+
+    if (number->kind == IR_REAL) {
+        argument.kind = AKG_ARGUMENT_FLOAT;
+        argument.as.real = number->real;
+    } else if (number->dtype == AKG_BOOL) {
+        argument.kind = AKG_ARGUMENT_BOOL;
+        argument.as.boolean = number->integer != 0;
+    } else {
+        argument.as.integer = number->integer;
+    }
+    return argument;
+}
+
+void graph_argument(struct arena *arena, const struct elaborate_operand *operand, akg_tensor *const *tensors,
+                    akg_argument *argument)
+{
+    akg_tensor **items;
+
+    *argument = (akg_argument){.kind = AKG_ARGUMENT_NONE};
+    switch (operand->kind) {
+    case DSL_NONE:
+        break;
+    case DSL_TENSOR:
+        argument->kind = AKG_ARGUMENT_TENSOR;
+        argument->as.tensor = tensors[operand->tensor];
+        break;
+    case DSL_INT:
+    case DSL_FLOAT:
+    case DSL_BOOL:
+        *argument = plan_number(operand->number);
+        break;
+    case DSL_STRING:
+        argument->kind = AKG_ARGUMENT_STRING;
+        argument->as.string = operand->string;
+        break;
+    case DSL_INTS:
+        argument->kind = AKG_ARGUMENT_INTS;
+        argument->as.ints.items = operand->ints;
+        argument->as.ints.count = (size_t)operand->count;
+        break;
+    case DSL_TENSORS:
+        items = arena_array(arena, akg_tensor *, operand->count + 1);
+        for (int i = 0; i < operand->count; i++)
+            items[i] = tensors[operand->items[i].tensor];
+        argument->kind = AKG_ARGUMENT_TENSORS;
+        argument->as.tensors.items = items;
+        argument->as.tensors.count = (size_t)operand->count;
+        break;
+    }
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------- */
+
+static bool plan_stop(struct planning *planning, akg_status status)
+{
+    planning->status = status;
+    return false;
+}
+
+/* Whether one of the outputs is a tensor that was handed in. */
+static bool plan_is_in_place(const struct graph_plan *plan, const struct graph_call *call)
+{
+    for (int i = 0; i < call->result_count; i++)
+        for (int k = 0; k < call->first_result; k++)
+            if (plan->described.items[call->first_result + i] == plan->described.items[k])
+                return true;
+    return false;
+}
+
+static void plan_describe_results(struct graph_plan *plan, const struct graph_call *call,
+                                  const struct elaborate_tensor **results)
+{
+    struct elaborate_tensor *tensors =
+        arena_array(&plan->arena, struct elaborate_tensor, call->result_count + 1);
+
+    for (int i = 0; i < call->result_count; i++) {
+        const akg_tensor *tensor = plan->described.items[call->first_result + i];
+        tensors[i] = (struct elaborate_tensor){tensor->dtype, tensor->rank, tensor_shape(tensor)};
+    }
+    *results = tensors;
+}
+
+static bool plan_call(void *owner, const struct ast_function *callee, const struct elaborate_operand *operands,
+                      struct span span, const struct elaborate_tensor **results, int *count)
+{
+    struct planning *planning = owner;
+    struct graph_plan *plan = planning->plan;
+    struct graph_call call = {.operands = operands, .span = span, .kernel = plan_kernel(plan, callee)};
+    akg_argument *arguments = arena_array(&plan->arena, akg_argument, callee->parameter_count + 1);
+    akg_tensor **outputs;
+    akg_status status;
+
+    if (!call.kernel)
+        return plan_stop(planning, AKG_ERROR_MEMORY);
+    call.result_count = (int)akg_kernel_output_count(call.kernel);
+    call.first_result = plan->described.count;
+    outputs = arena_array(&plan->arena, akg_tensor *, call.result_count + 1);
+    for (int i = 0; i < call.result_count; i++) /* there is room for them before they are made */
+        list_push(&plan->arena, &plan->described, NULL);
+    for (int i = 0; i < callee->parameter_count; i++)
+        graph_argument(&plan->arena, &operands[i], plan->described.items, &arguments[i]);
+    planning->failed_span = span;
+    planning->failed_callee = callee;
+    status = call_infer(call.kernel, arguments, (size_t)callee->parameter_count, outputs, &planning->failed);
+    for (int i = 0; i < call.result_count; i++)
+        plan->described.items[call.first_result + i] = outputs[i];
+    if (status != AKG_OK)
+        return plan_stop(planning, status);
+    call.in_place = plan_is_in_place(plan, &call);
+    list_push(&plan->arena, &plan->calls, call);
+    plan_describe_results(plan, &call, results);
+    *count = call.result_count;
+    return true;
+}
+
+static struct ir_expr *plan_evaluate(void *owner, struct ir_kernel *kernel, const struct ir_expr *expr)
+{
+    union dtype_value value;
+    (void)owner;
+
+    if (!scalar_evaluate(expr, NULL, NULL, &value))
+        return NULL;
+    return dtype_is_float(expr->dtype) ? ir_real(kernel, expr->dtype, dtype_to_double(expr->dtype, value))
+                                       : ir_integer(kernel, expr->dtype, value.i);
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------- */
+
+static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, struct dsl_argument *described)
+{
+    *described = (struct dsl_argument){.kind = DSL_TENSOR,
+                                       .dtype = tensor->dtype,
+                                       .rank = tensor->rank,
+                                       .contiguous = tensor->contiguous,
+                                       .units_known = true,
+                                       .shape = tensor_shape(tensor)};
+    list_push(&plan->arena, &plan->described, akg_tensor_retain(tensor));
+}
+
+/* Describes the arguments with everything known, and numbers their tensors in the order of elaboration. */
+static void plan_arguments(struct graph_plan *plan, struct call_binding *binding, struct dsl_argument *described)
+{
+    call_describe(binding, &plan->arena, described);
+    for (int i = 0; i < plan->kernel->function->parameter_count; i++) {
+        const akg_argument *argument = binding->arguments[i];
+        struct dsl_argument *items;
+        described[i].is_constant = true;
+        if (argument && argument->kind == AKG_ARGUMENT_TENSOR)
+            plan_tensor_argument(plan, argument->as.tensor, &described[i]);
+        if (!argument || argument->kind != AKG_ARGUMENT_TENSORS)
+            continue;
+        items = arena_array(&plan->arena, struct dsl_argument, described[i].count + 1);
+        for (int k = 0; k < described[i].count; k++)
+            plan_tensor_argument(plan, argument->as.tensors.items[k], &items[k]);
+        described[i].items = items;
+    }
+    plan->argument_count = plan->described.count;
+}
+
+/* A kernel that is no graph function: one call of itself. */
+static bool plan_single(struct planning *planning, const struct dsl_argument *described)
+{
+    struct graph_plan *plan = planning->plan;
+    const struct ast_function *function = plan->kernel->function;
+    struct elaborate_operand *operands =
+        arena_array(&plan->arena, struct elaborate_operand, function->parameter_count + 1);
+    const struct elaborate_tensor *results;
+    struct ir_kernel *numbers = ir_kernel_new(&plan->arena, function->name);
+    int next = 0, count;
+
+    for (int i = 0; i < function->parameter_count; i++) {
+        const struct dsl_argument *argument = &described[i];
+        struct elaborate_operand *operand = &operands[i], *items;
+        *operand = (struct elaborate_operand){.kind = argument->kind, .string = argument->string,
+                                              .ints = argument->ints, .count = argument->count};
+        if (argument->kind == DSL_TENSOR)
+            operand->tensor = next++;
+        if (argument->kind == DSL_INT || argument->kind == DSL_BOOL)
+            operand->number = ir_integer(numbers, argument->kind == DSL_INT ? AKG_INT64 : AKG_BOOL,
+                                         argument->integer);
+        if (argument->kind == DSL_FLOAT)
+            operand->number = ir_real(numbers, AKG_FLOAT64, argument->real);
+        if (argument->kind != DSL_TENSORS)
+            continue;
+        operand->items = items = arena_array(&plan->arena, struct elaborate_operand, argument->count + 1);
+        for (int k = 0; k < argument->count; k++)
+            items[k] = (struct elaborate_operand){.kind = DSL_TENSOR, .tensor = next++};
+    }
+    return plan_call(planning, function, operands, function->span, &results, &count);
+}
+
+/* What a kernel returns, as the text of its return statement has it. */
+static void plan_single_result(struct graph_plan *plan)
+{
+    const struct graph_call *call = &plan->calls.items[0];
+    const struct ast_expr *result = plan->kernel->function->result;
+    int count = result->kind == AST_TUPLE ? result->count : call->result_count, next = 0;
+    struct elaborate_operand *items = arena_array(&plan->arena, struct elaborate_operand, count + 1);
+
+    for (int i = 0; i < count; i++) {
+        bool none = result->kind == AST_TUPLE && result->items[i]->kind == AST_NONE;
+        if (!none && next < call->result_count)
+            items[i] = (struct elaborate_operand){.kind = DSL_TENSOR, .tensor = call->first_result + next++};
+    }
+    plan->result = (struct elaborate_operand){.kind = DSL_TENSORS, .items = items, .count = count};
+}
+
+static bool plan_function(struct planning *planning, struct call_binding *binding, akg_diagnostics *list)
+{
+    struct graph_plan *plan = planning->plan;
+    const struct ast_function *function = plan->kernel->function;
+    const struct elaborate_calls calls = {planning, plan_call, plan_evaluate};
+    struct dsl_argument *described = arena_array(&plan->arena, struct dsl_argument, function->parameter_count + 1);
+
+    plan_arguments(plan, binding, described);
+    if (function->is_pure)
+        return elaborate_graph(&plan->arena, plan->kernel->module->tree, function, described, &calls,
+                               &plan->result, list);
+    if (!plan_single(planning, described))
+        return false;
+    plan_single_result(plan);
+    return true;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------- */
+
+/* Everything that may run out of memory; false then. */
+static bool plan_guarded(struct planning *planning, struct call_binding *binding, akg_diagnostics *list)
+{
+    jmp_buf escape;
+    bool good;
+
+    if (setjmp(escape)) {
+        planning->plan->arena.escape = NULL;
+        diagnostics_set_escape(list, NULL);
+        planning->status = AKG_ERROR_MEMORY;
+        return false;
+    }
+    planning->plan->arena.escape = &escape;
+    diagnostics_set_escape(list, &escape);
+    good = plan_function(planning, binding, list);
+    if (!good && planning->status == AKG_OK)
+        planning->status = AKG_ERROR_CALL; /* told in the list */
+    if (planning->failed)
+        diagnostics_adopt(list, planning->failed, planning->failed_span,
+                          planning->failed_callee->module->file ? planning->failed_callee->name : NULL);
+    planning->plan->arena.escape = NULL;
+    diagnostics_set_escape(list, NULL);
+    return good;
+}
+
+akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, struct akg_kernel *kernel,
+                            const akg_argument *arguments, size_t count, akg_diagnostics **diagnostics)
+{
+    struct planning planning = {.plan = plan};
+    struct call_messages messages = {&kernel->module->source, NULL};
+    struct call_binding binding;
+    akg_diagnostics *list = call_list(&messages);
+
+    memset(plan, 0, sizeof *plan);
+    arena_init(&plan->arena, NULL);
+    plan->kernel = kernel;
+    plan->registry = registry;
+    if (!call_begin(&binding, kernel) || !list)
+        planning.status = AKG_ERROR_MEMORY;
+    else if (!call_bind(&binding, arguments, count, list))
+        planning.status = AKG_ERROR_CALL;
+    else
+        plan_guarded(&planning, &binding, list);
+    call_end(&binding);
+    akg_diagnostics_free(planning.failed);
+    return operator_finish(list, planning.status, diagnostics);
+}
+
+void graph_plan_end(struct graph_plan *plan)
+{
+    for (int i = 0; i < plan->described.count; i++)
+        akg_tensor_release(plan->described.items[i]);
+    arena_free(&plan->arena);
+}
+
+size_t graph_result_count(const struct graph_plan *plan)
+{
+    int items[1];
+    size_t count;
+
+    graph_result_items(plan, items, 0, &count);
+    return count;
+}
+
+static void plan_flatten(const struct elaborate_operand *operand, int *items, size_t capacity, size_t *count)
+{
+    if (operand->kind == DSL_TENSORS) {
+        for (int i = 0; i < operand->count; i++)
+            plan_flatten(&operand->items[i], items, capacity, count);
+        return;
+    }
+    if (*count < capacity)
+        items[*count] = operand->kind == DSL_TENSOR ? operand->tensor : -1;
+    ++*count;
+}
+
+void graph_result_items(const struct graph_plan *plan, int *items, size_t capacity, size_t *count)
+{
+    *count = 0;
+    plan_flatten(&plan->result, items, capacity, count);
+}
