@@ -216,9 +216,13 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
 
     if (expr->a->kind == AST_NAME && builtin_operation(expr->a->builtin, &operation))
         return elaborate_operation_call(e, expr, operation, binding ? binding->function : NULL);
-    if (binding && binding->kind == AST_BINDING_FUNCTION)
-        return elaborate_arguments(e, expr, &arguments) ? elaborate_inline(e, binding->function, &arguments)
-                                                        : value_error();
+    if (binding && binding->kind == AST_BINDING_FUNCTION) {
+        if (!elaborate_arguments(e, expr, &arguments))
+            return value_error();
+        if (expr->a->builtin == BUILTIN_CAST && !arguments_have_tensor(&arguments))
+            return elaborate_builtin(e, expr, BUILTIN_CAST);
+        return elaborate_inline(e, binding->function, &arguments);
+    }
     if (expr->a->kind == AST_NAME && !binding) {
         int builtin = expr->a->builtin;
         if (builtin_is_dtype(builtin))
