@@ -11,7 +11,7 @@
 .SUFFIXES:
 .DEFAULT_GOAL = all
 
-needs_no_config = clean distclean format format-check
+needs_no_config = clean distclean docs format format-check
 ifneq ($(filter-out $(needs_no_config),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard config.mk),)
 $(error there is no config.mk: run ./configure first)
@@ -51,7 +51,7 @@ bench_sources := $(wildcard bench/*.c)
 # Programs with a main of their own, what they share, and the targets: byte by byte (docs/testing.md).
 fuzz_mains := $(addprefix tests/fuzz/,differential.c replay.c entry.c)
 fuzz_targets := $(wildcard tests/fuzz/target_*.c)
-fuzz_support := $(filter-out $(fuzz_mains) $(fuzz_targets),$(wildcard tests/fuzz/*.c))
+fuzz_support := $(filter-out $(fuzz_mains) $(fuzz_targets),$(wildcard tests/fuzz/*.c)) tests/unit/certify.c
 error_pages := $(sort $(wildcard docs/errors/*.md))
 standard_files := $(sort $(wildcard stdlib/*.akg))
 
@@ -67,7 +67,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report install install-files uninstall \
+.PHONY: all demo check check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -120,7 +120,7 @@ $(B)/dsl/standard.o: $(B)/dsl/standard_files.inc
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
 $(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources) $(wildcard tests/fuzz/*.c)): | $(B)/dsl/parser.h
 
--include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
+-include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/stdlib/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
 
 # ---- libraries -----------------------------------------------------------------------
 
@@ -169,6 +169,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(lib
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
 
+# The operators of the standard library, with akgrun's reader of values.
+$(B)/tests/test_stdlib: $(patsubst %.c,$(B)/%.o,$(wildcard tests/stdlib/*.c)) $(filter-out $(B)/tools/akgrun.o,$(tool_objects))
+
 $(B)/tests/differential: $(patsubst %.c,$(B)/%.o,tests/fuzz/differential.c $(fuzz_support)) $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
@@ -184,6 +187,8 @@ $(B)/tests/replay: $(B)/tests/fuzz/replay.o $(fuzz_objects)
 $(B)/fuzz_%: tests/fuzz/entry.c $(fuzz_objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(flags) -DTARGET=target_$* -fsanitize=fuzzer $^ $(LIBS) -o $@
+
+$(B)/tests/test_certificate: $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/generate*.c))
 
 # Compares with isl where configure found it, and says that it does not elsewhere.
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
@@ -270,6 +275,10 @@ uninstall:
 # ---- upkeep ------------------------------------------------------------------------------------
 
 formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/fuzz tests/packaging bench examples))
+
+# What is generated and committed; tests/packaging/messages.sh compares.
+docs:
+	awk -f docs/errors.awk base/messages.def $(error_pages) >docs/errors.md
 
 format:
 	clang-format -i $(formatted)

@@ -478,8 +478,10 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
 static struct value elaborate_freeze(struct elaborator *e, struct value value, struct span span)
 {
     if (value.kind == VALUE_TUPLE) {
+        struct value *items = arena_array(e->arena, struct value, value.count + 1);
         for (int i = 0; i < value.count; i++)
-            value.items[i] = elaborate_freeze(e, value.items[i], span);
+            items[i] = elaborate_freeze(e, value.items[i], span);
+        value.items = items;
         return value;
     }
     if (value_is_number(&value) && (value.kind == VALUE_SCALAR || !expr_is_invariant(value.expr))) {

@@ -329,6 +329,8 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
     struct value operands[2] = {a, b};
     int64_t times;
 
+    if (e->result->retry)
+        return value_error();
     if (a.kind == VALUE_TUPLE && b.kind == VALUE_TUPLE && operation == OP_ADD)
         return elaborate_join_tuples(e, a, b, span);
     if (a.kind == VALUE_TUPLE && operation == OP_MUL && value_constant(&b, &times) && times >= 0 &&
@@ -574,6 +576,11 @@ static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct 
     return a->expr && b->expr;
 }
 
+static bool elaborate_is_static(const struct value *value)
+{
+    return value->kind == VALUE_TUPLE || value->kind == VALUE_DTYPE || value->kind == VALUE_STRING;
+}
+
 static struct value elaborate_conditional(struct elaborator *e, const struct ast_expr *expr)
 {
     struct value test = elaborate_scalar_tensor(e, elaborate_expr(e, expr->condition), expr->condition->span);
@@ -589,6 +596,12 @@ static struct value elaborate_conditional(struct elaborator *e, const struct ast
     sides[1] = elaborate_lazy(e, expr->b);
     for (int i = 0; i < 2; i++)
         sides[i].value = elaborate_scalar_tensor(e, sides[i].value, expr->span);
+    /* what exists only when compiling is chosen then: elaborated again with the attributes known */
+    if (elaborate_is_static(&sides[0].value) && elaborate_is_static(&sides[1].value) &&
+        expr_is_invariant(condition))
+        expr_demand_constants(e, condition);
+    if (e->result->retry)
+        return value_error();
     if (!elaborate_unify_sides(e, &sides[0].value, &sides[1].value, expr))
         return value_error();
     dtype = type_find(&e->types, sides[0].value.expr->dtype);

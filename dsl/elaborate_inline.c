@@ -131,7 +131,7 @@ static void elaborate_settle_argument(struct elaborator *e, struct value *value,
     struct ir_symbol *symbol;
     struct ir_stmt *let;
 
-    if (value->kind != VALUE_SCALAR || value->expr->kind == IR_INTEGER || value->expr->kind == IR_REAL)
+    if (value->kind != VALUE_SCALAR || expr_is_invariant(value->expr))
         return;
     symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, name, value->expr->dtype);
     let = elaborate_emit(e, IR_LET, span);

@@ -456,8 +456,12 @@ static bool structure_is_composition(struct structure *s, const struct ast_funct
 
 static bool structure_is_attribute(const struct ast_parameter *parameter)
 {
+    const struct ast_expr *annotation = parameter->annotation;
+
     return (parameter->used_as_scalar && !parameter->used_as_tensor) ||
-           (parameter->initial && parameter->initial->kind != AST_NONE);
+           (parameter->initial && parameter->initial->kind != AST_NONE) ||
+           (annotation && annotation->kind == AST_NAME && annotation->builtin &&
+            !builtin_is_dtype(annotation->builtin));
 }
 
 /* Its operands are tensors then. Those of a bprop are what they are in the forward. */
@@ -603,6 +607,24 @@ static void structure_decorator(struct structure *s, struct ast_function *functi
         forward->bprop = function;
 }
 
+/* A parameter of a bprop that has the name of one of the forward's has its default and its kind too, if it
+ * does not say otherwise: `slope` is the attribute that it is there, `bias` may be None. */
+static void structure_inherit(const struct ast_function *function)
+{
+    const struct ast_function *forward = function->bprop_of;
+
+    for (int i = 0; i < function->parameter_count; i++)
+        for (int k = 0; k < forward->parameter_count; k++) {
+            struct ast_parameter *own = &function->parameters[i];
+            const struct ast_parameter *from = &forward->parameters[k];
+            if (strcmp(own->name, from->name) != 0 || own->annotation || own->initial)
+                continue;
+            own->initial = from->initial;
+            if (structure_is_attribute(from))
+                own->annotation = from->annotation;
+        }
+}
+
 void structure_check(struct arena *arena, struct ast_module *module, akg_diagnostics *diagnostics)
 {
     struct structure s = {arena, module, diagnostics, false};
@@ -612,6 +634,8 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
     for (function = module->functions; function; function = function->next) {
         for (int i = 0; i < function->decorator_count; i++)
             structure_decorator(&s, function, function->decorators[i]);
+        if (function->bprop_of)
+            structure_inherit(function);
         if (!function->damaged)
             structure_returns(&s, function, function->body, true);
     }

@@ -216,11 +216,13 @@ static struct ir_expr *fold_sum(struct ir_kernel *kernel, enum operation operati
 
 /* ---- the rest ----------------------------------------------------------- */
 
-/* x * 1, x * 0, x // 1, x % 1 of int64. */
+/* x * 1, x * 0, x // 1, x % 1 of int64; an extent compared with a negative number. */
 static struct ir_expr *fold_identity(struct ir_kernel *kernel, enum operation operation,
                                      struct ir_expr *const *operands)
 {
     struct ir_expr *a = operands[0], *b = operands[1];
+    int64_t value;
+    bool holds;
 
     switch (operation) {
     case OP_MUL:
@@ -236,6 +238,16 @@ static struct ir_expr *fold_identity(struct ir_kernel *kernel, enum operation op
         return is_constant(b, AKG_INT64, 1) ? a : NULL;
     case OP_MOD:
         return is_constant(b, AKG_INT64, 1) && may_drop(a) ? constant(kernel, AKG_INT64, 0, operands) : NULL;
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE: /* an extent is 0 or more */
+        if (a->kind != IR_SYMBOL || a->symbol->kind != IR_SYMBOL_DIM || !constant_of(b, AKG_INT64, &value) ||
+            value >= 0 || !compute_comparison(operation, 0, value, &holds))
+            return NULL;
+        return constant(kernel, AKG_BOOL, holds, operands);
     default:
         return NULL;
     }

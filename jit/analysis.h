@@ -17,6 +17,23 @@ void analysis_bounds(struct ir_kernel *kernel);
  * they are read, and warns of a read that comes before any write. */
 void analysis_initialisation(struct ir_kernel *kernel, akg_diagnostics *diagnostics);
 
+/* A box of elements: low[k] <= index k <= high[k], over dims and attributes. */
+struct analysis_box {
+    struct ir_expr **low, **high;
+};
+
+/* What stands behind buffer.clear: which loads, and which part of an output, were not proved. */
+struct analysis_gaps {
+    LIST(struct ir_expr *) loads; /* of outputs and temporaries, that are not proved to come after a write */
+    struct analysis_gap {
+        bool complete;                     /* OUTPUT: every element is written */
+        LIST(struct analysis_box) written; /* OUTPUT: some boxes that are */
+    } * buffers;                           /* by buffer->index */
+};
+
+/* Goes on where analysis_initialisation has seen enough. In the kernel's arena. */
+struct analysis_gaps *analysis_initialisation_gaps(struct ir_kernel *kernel);
+
 /* Hints: warns, with two concrete iterations and the element they share, of a parallel or vectorize loop
  * whose iterations depend on each other. */
 void analysis_hints(struct ir_kernel *kernel, akg_diagnostics *diagnostics);

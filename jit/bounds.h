@@ -29,6 +29,8 @@ struct bounds_constraint {
 /* Points at which all constraints hold. */
 struct bounds_domain {
     bool empty;
+    bool has_held; /* some goal came to hold whatever the call; */
+    int64_t held;  /* the least value of these */
     int count;
     struct bounds_constraint items[BOUNDS_CONSTRAINTS];
 };

@@ -155,6 +155,9 @@ static bool keep(struct bounds_domain *domain, const struct bounds_constraint *c
 
     if (!added.form.count) {
         domain->empty |= added.form.constant < 0;
+        if (added.goal && (!domain->has_held || added.form.constant < domain->held))
+            domain->held = added.form.constant;
+        domain->has_held |= added.goal;
         return true;
     }
     if (!added.goal) /* a goal is an index, to be shown */
@@ -442,7 +445,7 @@ bool bounds_project(struct context *context, const struct linear *goal, struct b
 
     all->count = 1;
     all->condition_count = 0;
-    all->domains[0].empty = false;
+    all->domains[0].empty = all->domains[0].has_held = false;
     all->domains[0].count = 0;
     if (!keep_everywhere(all, &constraint))
         return false;

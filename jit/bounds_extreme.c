@@ -157,8 +157,11 @@ static bool find_extreme(struct context *context, const struct bounds_request *r
             extreme->guards[extreme->guard_count++] = constraint->form;
         }
     }
-    if (first) /* the goal holds whatever the call */
-        linear_constant(&extreme->form, 1);
+    if (first) { /* the goal holds whatever the call */
+        linear_constant(&extreme->form, domain->has_held ? domain->held : 0);
+        if (!linear_shift(&extreme->form, &extreme->form, 1))
+            return false;
+    }
     return linear_scale(&negated, &extreme->form, -1);
 }
 

@@ -39,9 +39,22 @@ void context_opaque(struct context *context, akg_dtype dtype, struct linear *out
 
 /* ---- symbols ------------------------------------------------------------- */
 
+/* A value that had no name, until now. */
+static void name_atom(struct context *context, struct ir_symbol *symbol, const struct linear *value)
+{
+    if (value->count != 1 || value->constant != 0 || value->terms[0].coefficient != 1)
+        return;
+    const struct linear_monomial *monomial = &context->space.monomials.items[value->terms[0].monomial];
+    struct linear_atom *atom = linear_atom_at(&context->space, monomial->atoms[0]);
+    if (monomial->degree == 1 && !atom->symbol && (atom->kind == LINEAR_LOOP || atom->kind == LINEAR_OPAQUE))
+        atom->symbol = symbol;
+}
+
 void context_bind(struct context *context, struct ir_symbol *symbol, const struct linear *value)
 {
     struct linear *binding = symbol->note;
+
+    name_atom(context, symbol, value);
 
     if (!binding) {
         symbol->note = binding = arena_new(context->arena, struct linear);

@@ -76,7 +76,7 @@ static void report_scalar(struct ir_kernel *kernel, const struct ir_stmt *stmt,
     int line = scalar->span.line, column = scalar->span.column;
     struct witness_use uses[2];
 
-    if (witness_find(kernel, stmt, scalar->symbol, uses))
+    if (witness_find(kernel, stmt, scalar->symbol, uses, NULL))
         diagnostic_note(
             warn(stmt, diagnostics),
             "note: iterations %s = %lld and %s = %lld both use the scalar '%s' (assigned at %d:%d)", variable,
@@ -143,7 +143,7 @@ static void test_loop(const struct dependences *dependences, int number, akg_dia
         report_scalar(dependences->kernel, loop->stmt, scalar, diagnostics);
     else if (reason < 0 && !loop->incomplete)
         return;
-    else if (witness_find(dependences->kernel, loop->stmt, NULL, uses))
+    else if (witness_find(dependences->kernel, loop->stmt, NULL, uses, NULL))
         report_uses(dependences->kernel, loop->stmt, uses, diagnostics);
     else if (reason >= 0 && is_certain(dependences, &dependences->items.items[reason]))
         note_distance(dependences, &dependences->items.items[reason], warn(loop->stmt, diagnostics));

@@ -329,7 +329,7 @@ static bool try_shape(struct search *search, int64_t size, int64_t growth, int64
 }
 
 bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
-                  struct witness_use uses[2])
+                  struct witness_use uses[2], struct witness_shape *shape)
 {
     static const int64_t sizes[] = {3, 4, 8, 2}, attributes[] = {1, 2, 3};
     struct search *search = arena_new(kernel->arena, struct search);
@@ -340,8 +340,11 @@ bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const st
     search->result = uses;
     for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
         for (int s = 0; s < 8 && !search->found; s++)
-            if (try_shape(search, sizes[s % 4], s / 4, attributes[a]))
+            if (try_shape(search, sizes[s % 4], s / 4, attributes[a])) {
+                if (shape)
+                    *shape = (struct witness_shape){sizes[s % 4], s / 4, attributes[a]};
                 a = 3;
+            }
     for (int k = 0; k < search->bound.count; k++)
         search->bound.items[k]->note = NULL;
     return search->found;

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { WAITING = 64, WAITING_FACTS = 96, RANK = 8 };
+enum { WAITING = 64, WAITING_FACTS = 96, RANK = 8, BOXES_TOLD = 4 };
 
 struct buffer_state {
     bool tracked; /* output or temporary */
@@ -25,6 +25,7 @@ struct buffer_state {
 
 /* A load that no box holds yet. */
 struct waiting_load {
+    struct ir_expr *load;
     struct ir_buffer *buffer;
     struct linear *bounds;
     struct prover_fact *facts; /* those above `base` when it was met */
@@ -58,12 +59,30 @@ struct initialisation {
     LIST(struct side) sides;       /* first sides of the branches around */
     LIST(struct early_read) early; /* in the kernel's arena */
     int uncertain;                 /* of them, at most */
+    struct analysis_gaps *gaps;    /* to be filled; or NULL */
 };
 
 static struct buffer_state *state_of(struct context *context, const struct ir_buffer *buffer)
 {
     struct initialisation *self = context->client;
     return &self->states[buffer->index];
+}
+
+/* Nothing more is to be found out about the buffer. */
+static bool is_settled(struct context *context, const struct ir_buffer *buffer)
+{
+    const struct initialisation *self = context->client;
+    return self->states[buffer->index].clear && !self->gaps;
+}
+
+/* The load may see what was never written. */
+static void give_up(struct context *context, struct ir_expr *load)
+{
+    struct initialisation *self = context->client;
+
+    state_of(context, load->access.buffer)->clear = true;
+    if (self->gaps)
+        list_push(context->kernel->arena, &self->gaps->loads, load);
 }
 
 static int scope_of(const struct initialisation *self)
@@ -141,23 +160,24 @@ static void settle_early_reads(struct context *context, int depth)
 
 /* ---- loads --------------------------------------------------------------- */
 
-static void keep_waiting(struct context *context, struct ir_buffer *buffer, const struct linear *bounds)
+static void keep_waiting(struct context *context, struct ir_expr *load, const struct linear *bounds)
 {
     struct initialisation *self = context->client;
-    struct buffer_state *state = state_of(context, buffer);
+    struct ir_buffer *buffer = load->access.buffer;
+    const struct buffer_state *state = state_of(context, buffer);
     int base, count;
 
     if (context->loops.count <= state->depth || self->waiting.count >= WAITING) {
-        state->clear = true;
+        give_up(context, load);
         return;
     }
     base = context->loops.items[state->depth].facts;
     count = context->prover.facts.count - base;
     if (count > WAITING_FACTS) {
-        state->clear = true;
+        give_up(context, load);
         return;
     }
-    struct waiting_load waiting = {.buffer = buffer, .base = base, .fact_count = count};
+    struct waiting_load waiting = {.load = load, .buffer = buffer, .base = base, .fact_count = count};
     waiting.bounds = arena_array(context->arena, struct linear, 2 * buffer->rank);
     memcpy(waiting.bounds, bounds, sizeof *bounds * (size_t)(2 * buffer->rank));
     waiting.facts = arena_array(context->arena, struct prover_fact, count);
@@ -169,11 +189,10 @@ static void visit_load(struct context *context, struct ir_expr *load, const stru
 {
     struct initialisation *self = context->client;
     struct ir_buffer *buffer = load->access.buffer;
-    struct buffer_state *state = state_of(context, buffer);
 
     note_early_read(context, load);
-    if (!state->clear && !boxes_cover(&self->boxes, buffer, bounds))
-        keep_waiting(context, buffer, bounds);
+    if (!is_settled(context, buffer) && !boxes_cover(&self->boxes, buffer, bounds))
+        keep_waiting(context, load, bounds);
 }
 
 static void visit_access(struct context *context, struct ir_access *access, struct ir_expr *load)
@@ -186,7 +205,9 @@ static void visit_access(struct context *context, struct ir_access *access, stru
     state->loaded |= load != NULL;
     if (!state->tracked)
         return;
-    if (rank > RANK) {
+    if (rank > RANK && load) {
+        give_up(context, load);
+    } else if (rank > RANK) {
         state->clear = true;
     } else {
         for (int k = 0; k < rank; k++) {
@@ -200,7 +221,7 @@ static void visit_access(struct context *context, struct ir_access *access, stru
         return;
     drop_early_reads(context, access->buffer);
     state->stored = true;
-    if (rank <= RANK && !state->clear)
+    if (rank <= RANK && !is_settled(context, access->buffer))
         boxes_push(&self->boxes, access->buffer, bounds, scope_of(self));
 }
 
@@ -234,14 +255,14 @@ static void retry_waiting(struct context *context, const struct context_loop *lo
         push_earlier(context, loop, ended->boxes, ended->count, scope);
     for (int k = first; k < self->waiting.count; k++) {
         struct waiting_load waiting = self->waiting.items[k];
-        struct buffer_state *state = state_of(context, waiting.buffer);
+        const struct buffer_state *state = state_of(context, waiting.buffer);
         prover->facts.count = loop->facts;
         for (int f = loop->facts - waiting.base; f < waiting.fact_count; f++)
             prover_add(prover, &waiting.facts[f].form, waiting.facts[f].assumed);
-        if (state->clear || boxes_cover(&self->boxes, waiting.buffer, waiting.bounds))
+        if (is_settled(context, waiting.buffer) || boxes_cover(&self->boxes, waiting.buffer, waiting.bounds))
             continue;
         if (depth <= state->depth)
-            state->clear = true;
+            give_up(context, waiting.load);
         else
             self->waiting.items[kept++] = waiting;
     }
@@ -352,10 +373,52 @@ static bool is_complete(struct context *context, struct ir_buffer *buffer)
     return boxes_cover(&self->boxes, buffer, bounds);
 }
 
+/* Keeps the boxes of the output that can be said in terms of the call. */
+static void keep_boxes(struct context *context, struct ir_buffer *buffer, struct analysis_gap *gap)
+{
+    struct initialisation *self = context->client;
+    struct ir_kernel *kernel = context->kernel;
+    int rank = buffer->rank;
+
+    for (int at = self->boxes.newest[buffer->index]; at >= 0 && gap->written.count < BOXES_TOLD;
+         at = self->boxes.stack.items[at].below) {
+        const struct box *box = &self->boxes.stack.items[at];
+        struct analysis_box told = {arena_array(kernel->arena, struct ir_expr *, rank),
+                                    arena_array(kernel->arena, struct ir_expr *, rank)};
+        bool able = true;
+        for (int k = 0; k < 2 * rank && able; k++)
+            able = linear_is_parameter(&context->space, &box->bounds[k]);
+        for (int k = 0; k < rank && able; k++) {
+            told.low[k] = linear_expr(kernel, &context->space, &box->bounds[k]);
+            told.high[k] = linear_expr(kernel, &context->space, &box->bounds[rank + k]);
+        }
+        if (able)
+            list_push(kernel->arena, &gap->written, told);
+    }
+}
+
+static void tell_gaps(struct context *context)
+{
+    struct initialisation *self = context->client;
+
+    for (int k = 0; k < context->kernel->buffers.count; k++) {
+        struct ir_buffer *buffer = context->kernel->buffers.items[k];
+        if (buffer->role != IR_OUTPUT)
+            continue;
+        self->gaps->buffers[k].complete = is_complete(context, buffer);
+        if (!self->gaps->buffers[k].complete)
+            keep_boxes(context, buffer, &self->gaps->buffers[k]);
+    }
+}
+
 static void finish(struct context *context)
 {
     struct initialisation *self = context->client;
 
+    if (self->gaps) {
+        tell_gaps(context);
+        return;
+    }
     for (int k = 0; k < context->kernel->buffers.count; k++) {
         struct ir_buffer *buffer = context->kernel->buffers.items[k];
         struct buffer_state *state = &self->states[k];
@@ -408,7 +471,7 @@ static void begin(struct context *context)
     }
 }
 
-void analysis_initialisation(struct ir_kernel *kernel, akg_diagnostics *diagnostics)
+static void walk(struct ir_kernel *kernel, struct initialisation *self)
 {
     static const struct context_visitor visitor = {.begin = begin,
                                                    .access = visit_access,
@@ -416,8 +479,23 @@ void analysis_initialisation(struct ir_kernel *kernel, akg_diagnostics *diagnost
                                                    .branch = visit_branch,
                                                    .allocate = visit_allocate,
                                                    .finish = finish};
+
+    context_run(kernel, &visitor, self);
+}
+
+void analysis_initialisation(struct ir_kernel *kernel, akg_diagnostics *diagnostics)
+{
     struct initialisation self = {.uncertain = 0};
 
-    context_run(kernel, &visitor, &self);
+    walk(kernel, &self);
     report(kernel, &self, diagnostics);
+}
+
+struct analysis_gaps *analysis_initialisation_gaps(struct ir_kernel *kernel)
+{
+    struct initialisation self = {.gaps = arena_new(kernel->arena, struct analysis_gaps)};
+
+    self.gaps->buffers = arena_array(kernel->arena, struct analysis_gap, kernel->buffers.count);
+    walk(kernel, &self);
+    return self.gaps;
 }

@@ -22,8 +22,9 @@ struct run {
     const struct jit_frame *frame;
     union dtype_value *slots;
     struct run_buffer *buffers;
-    int64_t loops[JIT_TRAP_LOOPS]; /* values of the loop variables, outermost first */
-    int depth;                     /* loops around; the deeper ones are not kept */
+    int64_t loops[JIT_TRAP_LOOPS];   /* values of the loop variables, outermost first */
+    int depth;                       /* loops around; the deeper ones are not kept */
+    struct interpreter_watch *watch; /* or NULL */
 };
 
 /* ---- traps ------------------------------------------------------------------ */
@@ -52,12 +53,19 @@ static bool trap_index(const struct run *run, int site, int axis, int64_t index,
  * reads. */
 static bool evaluate(const struct run *run, const struct ir_expr *expr, union dtype_value *result);
 
-/* The element's address; or a trap. */
-static bool locate(const struct run *run, const struct ir_access *access, char **address)
+/* Whether who watches wants to go on in spite of an index that is outside. */
+static bool goes_on(const struct run *run, const struct ir_access *access, int axis, int64_t index,
+                    int64_t extent)
+{
+    const struct interpreter_watch *watch = run->watch;
+    return watch && watch->outside && watch->outside(watch->context, access, axis, index, extent);
+}
+
+/* The element's address, NULL where the run goes on without it; or a trap. */
+static bool locate(const struct run *run, const struct ir_access *access, int64_t *indices, char **address)
 {
     const struct run_buffer *buffer = &run->buffers[access->buffer->index];
     int rank = access->buffer->rank;
-    int64_t indices[AKG_MAX_RANK];
     int64_t offset = 0;
     for (int k = 0; k < rank; k++) {
         union dtype_value index;
@@ -65,12 +73,39 @@ static bool locate(const struct run *run, const struct ir_access *access, char *
             return false;
         indices[k] = index.i;
     }
+    bool inside = true;
     for (int k = 0; k < rank; k++) {
-        if (indices[k] < 0 || indices[k] >= buffer->extents[k])
-            return trap_index(run, access->site, k, indices[k], buffer->extents[k]);
-        offset += indices[k] * buffer->strides[k];
+        if (indices[k] < 0 || indices[k] >= buffer->extents[k]) {
+            if (!goes_on(run, access, k, indices[k], buffer->extents[k]))
+                return trap_index(run, access->site, k, indices[k], buffer->extents[k]);
+            inside = false;
+        } else {
+            offset += indices[k] * buffer->strides[k];
+        }
     }
-    *address = buffer->data + offset * dtype_table[access->buffer->dtype].size;
+    *address = inside ? buffer->data + offset * dtype_table[access->buffer->dtype].size : NULL;
+    return true;
+}
+
+static void tell_access(const struct run *run, const struct ir_access *access, const int64_t *indices,
+                        bool store)
+{
+    if (run->watch && run->watch->access)
+        run->watch->access(run->watch->context, access, indices, store);
+}
+
+static bool load(const struct run *run, const struct ir_expr *expr, union dtype_value *result)
+{
+    int64_t indices[AKG_MAX_RANK];
+    char *address;
+    if (!locate(run, &expr->access, indices, &address))
+        return false;
+    if (!address) {
+        *result = (union dtype_value){0};
+        return true;
+    }
+    tell_access(run, &expr->access, indices, false);
+    *result = dtype_load(expr->dtype, address);
     return true;
 }
 
@@ -101,7 +136,6 @@ static bool evaluate_operation(const struct run *run, const struct ir_expr *expr
 
 static bool evaluate(const struct run *run, const struct ir_expr *expr, union dtype_value *result)
 {
-    char *address;
     switch (expr->kind) {
     case IR_INTEGER:
     case IR_REAL:
@@ -111,10 +145,7 @@ static bool evaluate(const struct run *run, const struct ir_expr *expr, union dt
         *result = run->slots[expr->symbol->slot];
         return true;
     case IR_LOAD:
-        if (!locate(run, &expr->access, &address))
-            return false;
-        *result = dtype_load(expr->dtype, address);
-        return true;
+        return load(run, expr, result);
     case IR_OPERATION:
         return evaluate_operation(run, expr, result);
     }
@@ -164,25 +195,74 @@ enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_TRAP };
 
 static enum flow run_block(struct run *run, const struct ir_stmt *stmt);
 
+/* False when as much has been run as was asked for. */
+static bool spend(struct run *run)
+{
+    struct interpreter_watch *watch = run->watch;
+    if (!watch || !watch->limited || watch->steps-- > 0)
+        return true;
+    watch->exhausted = true;
+    return trap(run, 0);
+}
+
+static enum flow run_iteration(struct run *run, const struct ir_stmt *stmt, int64_t value)
+{
+    run->slots[stmt->symbol->slot].i = value;
+    if (run->depth <= JIT_TRAP_LOOPS)
+        run->loops[run->depth - 1] = value;
+    if (run->watch && run->watch->iteration)
+        run->watch->iteration(run->watch->context, stmt, value);
+    return spend(run) ? run_block(run, stmt->body) : FLOW_TRAP;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Iteration number k becomes number (first + k * stride) % count, with no common divisor. */
+static enum flow run_reordered(struct run *run, const struct ir_stmt *stmt, int64_t low, int64_t high)
+{
+    uint64_t step = stmt->step > 0 ? (uint64_t)stmt->step : -(uint64_t)stmt->step;
+    uint64_t distance = stmt->step > 0 ? (uint64_t)high - (uint64_t)low : (uint64_t)low - (uint64_t)high;
+    uint64_t count = (stmt->step > 0 ? low < high : low > high) ? (distance - 1) / step + 1 : 0;
+    uint64_t at = count ? run->watch->seed % count : 0, stride = count ? run->watch->seed / 7 % count : 0;
+    enum flow flow = FLOW_NEXT;
+
+    if (run->watch->seed == 0) {
+        at = count - 1;
+        stride = count - 1;
+    }
+    while (count > 1 && common_divisor(stride, count) != 1)
+        stride = (stride + 1) % count;
+    for (uint64_t k = 0; k < count && flow != FLOW_BREAK && flow != FLOW_TRAP; k++) {
+        flow = run_iteration(run, stmt, (int64_t)((uint64_t)low + at * (uint64_t)stmt->step));
+        at = (uint64_t)(((unsigned __int128)at + stride) % count);
+    }
+    return flow;
+}
+
 static enum flow run_for(struct run *run, const struct ir_stmt *stmt)
 {
     union dtype_value low, high;
     if (!evaluate(run, stmt->low, &low) || !evaluate(run, stmt->high, &high))
         return FLOW_TRAP;
-    int depth = run->depth++;
     enum flow flow = FLOW_NEXT;
-    int64_t value = low.i;
-    while (stmt->step > 0 ? value < high.i : value > high.i) {
-        run->slots[stmt->symbol->slot].i = value;
-        if (depth < JIT_TRAP_LOOPS)
-            run->loops[depth] = value;
-        flow = run_block(run, stmt->body);
-        if (flow == FLOW_BREAK || flow == FLOW_TRAP)
-            break;
-        if (__builtin_add_overflow(value, stmt->step, &value))
-            break;
-    }
-    run->depth = depth;
+    run->depth++;
+    if (run->watch && run->watch->reordered == stmt)
+        flow = run_reordered(run, stmt, low.i, high.i);
+    else
+        for (int64_t value = low.i; stmt->step > 0 ? value < high.i : value > high.i;) {
+            flow = run_iteration(run, stmt, value);
+            if (flow == FLOW_BREAK || flow == FLOW_TRAP || __builtin_add_overflow(value, stmt->step, &value))
+                break;
+        }
+    run->depth--;
     return flow == FLOW_TRAP ? FLOW_TRAP : FLOW_NEXT;
 }
 
@@ -194,6 +274,8 @@ static enum flow run_while(struct run *run, const struct ir_stmt *stmt)
             return FLOW_TRAP;
         if (!condition.i)
             return FLOW_NEXT;
+        if (!spend(run))
+            return FLOW_TRAP;
         enum flow flow = run_block(run, stmt->body);
         if (flow == FLOW_TRAP)
             return FLOW_TRAP;
@@ -204,10 +286,14 @@ static enum flow run_while(struct run *run, const struct ir_stmt *stmt)
 
 static enum flow run_store(struct run *run, const struct ir_stmt *stmt)
 {
+    int64_t indices[AKG_MAX_RANK];
     char *address;
     union dtype_value value;
-    if (!locate(run, &stmt->access, &address) || !evaluate(run, stmt->value, &value))
+    if (!locate(run, &stmt->access, indices, &address) || !evaluate(run, stmt->value, &value))
         return FLOW_TRAP;
+    if (!address)
+        return FLOW_NEXT;
+    tell_access(run, &stmt->access, indices, true);
     dtype_store(stmt->access.buffer->dtype, address, value);
     return FLOW_NEXT;
 }
@@ -241,6 +327,8 @@ static enum flow run_assert(struct run *run, const struct ir_stmt *stmt)
 
 static enum flow run_stmt(struct run *run, const struct ir_stmt *stmt)
 {
+    if (!spend(run))
+        return FLOW_TRAP;
     switch (stmt->kind) {
     case IR_FOR:
         return run_for(run, stmt);
@@ -257,6 +345,8 @@ static enum flow run_stmt(struct run *run, const struct ir_stmt *stmt)
     case IR_ALLOCATE:
         if (stmt->access.buffer->clear)
             clear(run, stmt->access.buffer);
+        if (run->watch && run->watch->allocate)
+            run->watch->allocate(run->watch->context, stmt->access.buffer);
         return FLOW_NEXT;
     case IR_BREAK:
         return FLOW_BREAK;
@@ -309,7 +399,13 @@ static bool bind(struct run *run, int64_t *extents)
 
 int interpreter_run(const struct ir_kernel *kernel, const struct jit_frame *frame)
 {
-    struct run run = {.kernel = kernel, .frame = frame};
+    return interpreter_run_watched(kernel, frame, NULL);
+}
+
+int interpreter_run_watched(const struct ir_kernel *kernel, const struct jit_frame *frame,
+                            struct interpreter_watch *watch)
+{
+    struct run run = {.kernel = kernel, .frame = frame, .watch = watch};
     int axes = 0;
     for (int k = 0; k < kernel->buffers.count; k++)
         axes += kernel->buffers.items[k]->rank;

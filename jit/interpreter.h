@@ -24,4 +24,26 @@
  */
 int interpreter_run(const struct ir_kernel *kernel, const struct jit_frame *frame);
 
+/*
+ * What a run tells of itself, and how it may differ from the plain one: for certificates, and for the tests
+ * of what they claim. Functions may be NULL.
+ */
+struct interpreter_watch {
+    void *context;
+    /* An element is about to be read or written; the value to be stored has been computed. */
+    void (*access)(void *context, const struct ir_access *access, const int64_t *indices, bool store);
+    /* An index is outside. True: the run goes on, as if the load gave zero or the store were not there. */
+    bool (*outside)(void *context, const struct ir_access *access, int axis, int64_t index, int64_t extent);
+    void (*allocate)(void *context, const struct ir_buffer *buffer); /* a temporary's life begins */
+    void (*iteration)(void *context, const struct ir_stmt *loop, int64_t value); /* of a FOR begins */
+    const struct ir_stmt *reordered; /* a FOR whose iterations run in another order; or NULL */
+    uint64_t seed;                   /* 0: in reverse; else one that it decides */
+    bool limited; /* stop, with a trap of site 0, after `steps` statements and iterations */
+    int64_t steps;
+    bool exhausted; /* set when that happened */
+};
+
+int interpreter_run_watched(const struct ir_kernel *kernel, const struct jit_frame *frame,
+                            struct interpreter_watch *watch);
+
 #endif

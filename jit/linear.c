@@ -588,12 +588,47 @@ bool linear_map(struct linear_space *space, const struct linear *form, linear_re
 
 /* ---- back to expressions ------------------------------------------------- */
 
+bool linear_has_expr(const struct linear_space *space, const struct linear *form)
+{
+    for (int k = 0; k < form->count; k++) {
+        const struct linear_monomial *monomial = &space->monomials.items[form->terms[k].monomial];
+        for (int a = 0; a < monomial->degree; a++) {
+            const struct linear_atom *atom = linear_atom_at(space, monomial->atoms[a]);
+            if (atom->symbol)
+                continue;
+            if (atom->kind == LINEAR_LOOP || atom->kind == LINEAR_OPAQUE || atom->kind == LINEAR_SELECT)
+                return false;
+            for (int c = 0; c < atom->child_count; c++)
+                if (!linear_has_expr(space, &atom->children[c]))
+                    return false;
+        }
+    }
+    return true;
+}
+
+static struct ir_expr *as_index(struct ir_kernel *kernel, struct ir_expr *value)
+{
+    return value->dtype == AKG_INT64 ? value : ir_cast(kernel, AKG_INT64, value);
+}
+
+static struct ir_expr *load_expr(struct ir_kernel *kernel, const struct linear_space *space,
+                                 const struct linear_atom *atom)
+{
+    struct ir_expr **indices = arena_array(kernel->arena, struct ir_expr *, atom->child_count);
+
+    for (int k = 0; k < atom->child_count; k++)
+        indices[k] = linear_expr(kernel, space, &atom->children[k]);
+    return ir_load(kernel, atom->buffer, indices);
+}
+
 static struct ir_expr *atom_expr(struct ir_kernel *kernel, const struct linear_space *space, int number)
 {
     const struct linear_atom *atom = linear_atom_at(space, number);
 
     if (atom->symbol)
-        return ir_symbol_use(kernel, atom->symbol);
+        return as_index(kernel, ir_symbol_use(kernel, atom->symbol));
+    if (atom->kind == LINEAR_LOAD)
+        return as_index(kernel, load_expr(kernel, space, atom));
 
     struct ir_expr *a = linear_expr(kernel, space, &atom->children[0]);
     struct ir_expr *b = linear_expr(kernel, space, &atom->children[1]);

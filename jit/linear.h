@@ -49,7 +49,7 @@ enum linear_atom_kind {
 struct linear_atom {
     enum linear_atom_kind kind;
     bool parameter;           /* made of dims, attributes and constants alone: the same all through a call */
-    struct ir_symbol *symbol; /* DIM, ATTRIBUTE */
+    struct ir_symbol *symbol; /* DIM, ATTRIBUTE; LOOP, OPAQUE: a scalar that has this value, or NULL */
     struct ir_buffer *buffer; /* LOAD */
     struct linear *children;
     int child_count;
@@ -140,7 +140,8 @@ typedef bool (*linear_replace)(void *context, int atom, struct linear *out);
 bool linear_map(struct linear_space *space, const struct linear *form, linear_replace replace, void *context,
                 struct linear *out);
 
-/* The form as an expression; it must be a parameter. */
+/* Whether linear_expr can write the form: always where it is a parameter. */
+bool linear_has_expr(const struct linear_space *space, const struct linear *form);
 struct ir_expr *linear_expr(struct ir_kernel *kernel, const struct linear_space *space,
                             const struct linear *form);
 /* positive - negative = form, both without negative coefficients. */

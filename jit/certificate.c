@@ -1,0 +1,186 @@
+/*
+ * certificate.c: collects what the analyses found, and asks them for reasons. See certificate.h.
+ */
+#include "certificate.h"
+
+enum { CLASHES = 32 }; /* looked for in one kernel */
+
+struct certificate_access *certificate_access_of(struct certificate *certificate,
+                                                 const struct ir_access *access)
+{
+    int row = certificate->by_site[access->site] - 1;
+
+    if (access->site && row >= 0)
+        return &certificate->accesses.items[row];
+    for (int k = 0; k < certificate->accesses.count && !access->site; k++)
+        if (certificate->accesses.items[k].access == access)
+            return &certificate->accesses.items[k];
+    return NULL;
+}
+
+static void index_sites(struct certificate *certificate)
+{
+    int sites = 0;
+
+    for (int k = 0; k < certificate->accesses.count; k++)
+        if (certificate->accesses.items[k].access->site > sites)
+            sites = certificate->accesses.items[k].access->site;
+    certificate->by_site = arena_array(certificate->kernel->arena, int, sites + 1);
+    for (int k = 0; k < certificate->accesses.count; k++)
+        certificate->by_site[certificate->accesses.items[k].access->site] = k + 1;
+}
+
+struct certificate_buffer *certificate_buffer_of(struct certificate *certificate,
+                                                 const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < certificate->buffers.count; k++)
+        if (certificate->buffers.items[k].buffer == buffer)
+            return &certificate->buffers.items[k];
+    return NULL;
+}
+
+/* ---- initialisation -------------------------------------------------------- */
+
+/* Whether some loop is around both. */
+static bool shares_loop(const struct dependences *dependences, int a, int b)
+{
+    while (a >= 0) {
+        for (int loop = b; loop >= 0; loop = dependences->loops.items[loop].parent)
+            if (loop == a)
+                return true;
+        a = dependences->loops.items[a].parent;
+    }
+    return false;
+}
+
+/* The innermost loop around a store; -1: it is not among the accesses of dependences. */
+static int loop_of_store(const struct dependences *dependences, const struct ir_access *access)
+{
+    for (int k = 0; k < dependences->accesses.count; k++)
+        if (dependences->accesses.items[k].access == access)
+            return dependences->accesses.items[k].loop;
+    return -1;
+}
+
+/* Whether no element is written twice: no output dependence, and all stores in common loops, where these are
+ * looked for. */
+static bool is_written_once(const struct certificate *certificate, const struct ir_buffer *buffer)
+{
+    const struct dependences *dependences = certificate->dependences;
+    int stores = 0, outside = 0, first = -1;
+
+    for (int k = 0; k < certificate->accesses.count; k++) {
+        const struct certificate_access *row = &certificate->accesses.items[k];
+        if (row->load || row->access->buffer != buffer)
+            continue;
+        int loop = loop_of_store(dependences, row->access);
+        if (loop < 0 && row->depth) /* there were too many */
+            return false;
+        if (loop < 0)
+            outside++;
+        else if (dependences->loops.items[loop].incomplete)
+            return false;
+        if (++stores > 1 && (outside || !shares_loop(dependences, first, loop)))
+            return false;
+        if (stores == 1)
+            first = loop;
+    }
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *item = &dependences->items.items[k];
+        if (item->kind == DEPENDENCE_OUTPUT &&
+            dependences->accesses.items[item->source].access->buffer == buffer)
+            return false;
+    }
+    return true;
+}
+
+static void add_buffers(struct certificate *certificate, const struct analysis_gaps *gaps)
+{
+    struct ir_kernel *kernel = certificate->kernel;
+
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        struct ir_buffer *buffer = kernel->buffers.items[k];
+        struct certificate_buffer row = {
+            .buffer = buffer, .gap = &gaps->buffers[k], .complete = gaps->buffers[k].complete};
+        if (buffer->role != IR_OUTPUT && buffer->role != IR_TEMPORARY)
+            continue;
+        row.most = is_written_once(certificate, buffer) ? CERTIFICATE_ONCE : CERTIFICATE_UNDECIDED;
+        list_push(kernel->arena, &certificate->buffers, row);
+    }
+}
+
+static void mark_loads(struct certificate *certificate, const struct analysis_gaps *gaps)
+{
+    for (int k = 0; k < certificate->accesses.count; k++) {
+        struct certificate_access *row = &certificate->accesses.items[k];
+        row->tracked = row->load && certificate_buffer_of(certificate, row->access->buffer);
+        row->written = row->tracked;
+    }
+    for (int k = 0; k < gaps->loads.count; k++) {
+        struct certificate_access *row = certificate_access_of(certificate, &gaps->loads.items[k]->access);
+        if (row)
+            row->written = false;
+    }
+}
+
+/* ---- loops -------------------------------------------------------------------- */
+
+static const struct certificate_call *call_of(struct ir_kernel *kernel, const struct witness_shape *shape)
+{
+    struct certificate_call *call = arena_new(kernel->arena, struct certificate_call);
+    int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
+    union jit_scalar *scalars = arena_array(kernel->arena, union jit_scalar, kernel->attributes.count);
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        dims[k] = shape->size + k * shape->growth;
+    for (int k = 0; k < kernel->attributes.count; k++)
+        if (!dtype_is_float(kernel->attributes.items[k]->dtype))
+            scalars[k].i = shape->attribute;
+    *call = (struct certificate_call){dims, scalars, CERTIFICATE_ZEROS};
+    return call;
+}
+
+static void find_clash(struct certificate *certificate, struct certificate_loop *loop, int *left)
+{
+    const struct dependence_loop *row = loop->row;
+    const struct ir_symbol *scalar = NULL;
+    struct witness_shape shape;
+
+    if (row->stmt->kind != IR_FOR || (row->dependence < 0 && row->scalar < 0) || (*left)-- <= 0)
+        return;
+    if (row->dependence < 0)
+        scalar = certificate->dependences->scalars.items[row->scalar].symbol;
+    loop->clashes = witness_find(certificate->kernel, row->stmt, scalar, loop->uses, &shape);
+    if (loop->clashes)
+        loop->call = call_of(certificate->kernel, &shape);
+}
+
+static void add_loops(struct certificate *certificate)
+{
+    int left = CLASHES;
+
+    for (int k = 0; k < certificate->dependences->loops.count; k++) {
+        struct certificate_loop loop = {.row = &certificate->dependences->loops.items[k]};
+        find_clash(certificate, &loop, &left);
+        list_push(certificate->kernel->arena, &certificate->loops, loop);
+    }
+}
+
+struct certificate *certificate_make(struct ir_kernel *kernel, bool reasons)
+{
+    struct certificate *certificate = arena_new(kernel->arena, struct certificate);
+
+    certificate->kernel = kernel;
+    certificate->dependences = dependence_analyse(kernel);
+    certificate_find_bounds(certificate, reasons);
+    index_sites(certificate);
+    const struct analysis_gaps *gaps = analysis_initialisation_gaps(kernel);
+    add_buffers(certificate, gaps);
+    mark_loads(certificate, gaps);
+    certificate_find_witnesses(certificate);
+    for (int k = 0; k < certificate->buffers.count; k++)
+        if (certificate->buffers.items[k].twice.call)
+            certificate->buffers.items[k].most = CERTIFICATE_SEVERAL;
+    add_loops(certificate);
+    return certificate;
+}

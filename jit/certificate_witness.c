@@ -1,0 +1,209 @@
+/*
+ * certificate_witness.c: elements that are seen to be read before they are written, never written, or written
+ * twice.
+ *
+ * Consumes a certificate whose verdicts are there. Runs the kernel in the interpreter for small extents and
+ * simple inputs, as long as something is left to be found and within a bound of steps, and counts for each
+ * element of outputs and temporaries how often it was written.
+ */
+#include "certificate_trial.h"
+
+#include "interpreter.h"
+
+#include <string.h>
+
+enum { STEPS_OF_CALL = 20000, STEPS_IN_ALL = 200000 };
+
+struct witness_search {
+    struct certificate *certificate;
+    struct certificate_trial trial;
+    unsigned char **writes;       /* by buffer->index, then place: 0, 1, or 2 for more; NULL: untracked */
+    struct certificate_call call; /* this one; its arrays are used again */
+    int64_t *dims;
+    union jit_scalar *scalars;
+    const struct certificate_call *kept; /* a copy of it, made when something is found */
+    int64_t steps;
+};
+
+/* ---- what is left to be found ---------------------------------------------- */
+
+static bool wants_unwritten(const struct certificate_access *row)
+{
+    return row && row->tracked && !row->written && !row->unwritten.call;
+}
+
+static bool wants_twice(const struct certificate_buffer *row)
+{
+    return row->most != CERTIFICATE_ONCE && !row->twice.call;
+}
+
+static bool wants_missing(const struct certificate_buffer *row)
+{
+    return row->buffer->role == IR_OUTPUT && !row->complete && !row->missing.call;
+}
+
+static bool wants_more(const struct certificate *certificate)
+{
+    for (int k = 0; k < certificate->accesses.count; k++)
+        if (wants_unwritten(&certificate->accesses.items[k]))
+            return true;
+    for (int k = 0; k < certificate->buffers.count; k++)
+        if (wants_twice(&certificate->buffers.items[k]) || wants_missing(&certificate->buffers.items[k]))
+            return true;
+    return false;
+}
+
+/* ---- what is seen ------------------------------------------------------------ */
+
+static void keep(struct witness_search *search, struct certificate_witness *witness, const int64_t *index,
+                 int rank)
+{
+    const struct ir_kernel *kernel = search->certificate->kernel;
+
+    if (!search->kept) {
+        struct certificate_call *call = arena_new(kernel->arena, struct certificate_call);
+        int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
+        union jit_scalar *scalars = arena_array(kernel->arena, union jit_scalar, kernel->attributes.count);
+        for (int k = 0; k < kernel->dims.count; k++)
+            dims[k] = search->dims[k];
+        for (int k = 0; k < kernel->attributes.count; k++)
+            scalars[k] = search->scalars[k];
+        *call = (struct certificate_call){dims, scalars, search->call.fill};
+        search->kept = call;
+    }
+    witness->call = search->kept;
+    for (int k = 0; k < rank; k++)
+        witness->index[k] = index[k];
+}
+
+static void see_access(void *context, const struct ir_access *access, const int64_t *indices, bool store)
+{
+    struct witness_search *search = context;
+    const struct ir_buffer *buffer = access->buffer;
+    unsigned char *writes = search->writes[buffer->index];
+
+    if (!writes)
+        return;
+    writes += certificate_trial_place(&search->trial, buffer, indices);
+    if (store) {
+        struct certificate_buffer *row = certificate_buffer_of(search->certificate, buffer);
+        if (*writes < 2 && ++*writes == 2 && wants_twice(row))
+            keep(search, &row->twice, indices, buffer->rank);
+    } else if (!*writes) {
+        struct certificate_access *row = certificate_access_of(search->certificate, access);
+        if (wants_unwritten(row))
+            keep(search, &row->unwritten, indices, buffer->rank);
+    }
+}
+
+static void see_allocation(void *context, const struct ir_buffer *buffer)
+{
+    struct witness_search *search = context;
+
+    memset(search->writes[buffer->index], 0, (size_t)search->trial.counts[buffer->index]);
+}
+
+/* After a call that came to its end. */
+static void see_outputs(struct witness_search *search)
+{
+    struct certificate *certificate = search->certificate;
+
+    for (int k = 0; k < certificate->buffers.count; k++) {
+        struct certificate_buffer *row = &certificate->buffers.items[k];
+        int number = row->buffer->index, rank = row->buffer->rank;
+        int64_t index[AKG_MAX_RANK], place = 0;
+        while (place < search->trial.counts[number] && search->writes[number][place])
+            place++;
+        if (!wants_missing(row) || place == search->trial.counts[number])
+            continue;
+        for (int axis = rank - 1; axis >= 0; axis--) {
+            index[axis] = place % search->trial.shape[number][axis];
+            place /= search->trial.shape[number][axis];
+        }
+        keep(search, &row->missing, index, rank);
+    }
+}
+
+/* ---- calls ------------------------------------------------------------------- */
+
+static void run_call(struct witness_search *search, struct arena *arena)
+{
+    const struct ir_kernel *kernel = search->certificate->kernel;
+    struct interpreter_watch watch = {.context = search,
+                                      .access = see_access,
+                                      .allocate = see_allocation,
+                                      .limited = true,
+                                      .steps = STEPS_OF_CALL};
+
+    search->kept = NULL;
+    if (!certificate_trial_make(&search->trial, arena, kernel, &search->call))
+        return;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        enum ir_role role = kernel->buffers.items[k]->role;
+        search->writes[k] = NULL;
+        if (role == IR_OUTPUT || role == IR_TEMPORARY)
+            search->writes[k] = arena_allocate(arena, (size_t)search->trial.counts[k]);
+    }
+    bool stopped = interpreter_run_watched(kernel, &search->trial.frame, &watch) != 0;
+    if (stopped && search->trial.trap.site == 0 && !watch.exhausted) /* memory ran out */
+        longjmp(*arena->escape, 1);
+    search->steps -= STEPS_OF_CALL - watch.steps;
+    if (!stopped)
+        see_outputs(search);
+}
+
+static void set_call(struct witness_search *search, int64_t size, int64_t growth, int64_t attribute,
+                     enum certificate_fill fill)
+{
+    const struct ir_kernel *kernel = search->certificate->kernel;
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        search->dims[k] = size + k * growth;
+    for (int k = 0; k < kernel->attributes.count; k++) {
+        akg_dtype dtype = kernel->attributes.items[k]->dtype;
+        search->scalars[k] = dtype == AKG_FLOAT64 ? (union jit_scalar){.d = (double)attribute}
+                             : dtype == AKG_BOOL  ? (union jit_scalar){.i = attribute != 0}
+                                                  : (union jit_scalar){.i = attribute};
+    }
+    search->call = (struct certificate_call){search->dims, search->scalars, fill};
+}
+
+static void run_calls(struct witness_search *search, struct arena *arena)
+{
+    static const int64_t sizes[] = {3, 4, 2, 5, 1, 8}, attributes[] = {1, 2, 0};
+    const struct ir_kernel *kernel = search->certificate->kernel;
+
+    search->steps = STEPS_IN_ALL;
+    search->writes = arena_array(arena, unsigned char *, kernel->buffers.count);
+    search->dims = arena_array(arena, int64_t, kernel->dims.count);
+    search->scalars = arena_array(arena, union jit_scalar, kernel->attributes.count);
+    for (int fill = 0; fill < CERTIFICATE_FILLS; fill++)
+        for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
+            for (int growth = 0; growth < (kernel->dims.count > 1 ? 2 : 1); growth++)
+                for (int s = 0; s < 6; s++) {
+                    if (search->steps <= 0 || !wants_more(search->certificate))
+                        return;
+                    set_call(search, sizes[s], growth, attributes[a], (enum certificate_fill)fill);
+                    run_call(search, arena);
+                }
+}
+
+void certificate_find_witnesses(struct certificate *certificate)
+{
+    struct ir_kernel *kernel = certificate->kernel;
+    jmp_buf escape, *outer = kernel->arena->escape;
+    struct witness_search *search = arena_new(kernel->arena, struct witness_search);
+    struct arena scratch;
+
+    search->certificate = certificate;
+    arena_init(&scratch, &escape);
+    if (setjmp(escape)) {
+        arena_free(&scratch);
+        kernel->arena->escape = outer;
+        longjmp(*outer, 1);
+    }
+    kernel->arena->escape = &escape;
+    run_calls(search, &scratch);
+    kernel->arena->escape = outer;
+    arena_free(&scratch);
+}

@@ -1,0 +1,78 @@
+# messages.sh: docs/errors.md is made from the pages as they are, and every row of base/messages.def is produced by a
+# test: by the bad input of its name in tests/errors, or, where no text of a program leads to it, by the test named here.
+. "$ROOT/tests/packaging/check.sh"
+cd "$ROOT" || exit
+
+elsewhere='
+nul-byte            tests/cli/errors.sh
+bad-utf8            tests/cli/errors.sh
+too-long            tests/cli/errors.sh
+call-depth          tests/cli/errors.sh
+call-missing        tests/unit/test_api_call.c
+call-unknown        tests/unit/test_api_call.c
+call-too-many       tests/unit/test_api_call.c
+call-twice          tests/unit/test_api_call.c
+call-output         tests/unit/test_api_call.c
+call-alias          tests/unit/test_api_call.c
+call-results        tests/unit/test_api_call.c
+file-kind           tests/cli/errors.sh
+file-short          tests/unit/test_messages.c
+npy-magic           tests/unit/test_npy.c
+npy-version         tests/unit/test_npy.c
+npy-header          tests/unit/test_npy.c
+npy-dtype           tests/unit/test_npy.c
+npy-shape           tests/unit/test_npy.c
+npy-short           tests/unit/test_npy.c
+npz-format          tests/unit/test_npy.c
+npz-key             tests/unit/test_npy.c
+npz-method          tests/unit/test_npy.c
+npz-checksum        tests/unit/test_npy.c
+npz-name            tests/unit/test_npy.c
+dlpack              tests/unit/test_tensor.c
+ir-syntax           tests/unit/test_messages.c
+ir-name             tests/unit/test_messages.c
+source-file         tests/cli/diagnostics.sh
+internal            tests/unit/test_diagnostic.c
+out-of-memory       tests/unit/test_api.c
+'
+
+generated()
+{
+    awk -f docs/errors.awk base/messages.def docs/errors/*.md >"$here/errors.md"
+    diff -u docs/errors.md "$here/errors.md" | head -n 20 >"$here/difference"
+    [ ! -s "$here/difference" ] || { cat "$here/difference" && echo "run make docs" && false; }
+}
+
+# produced NAME CODE: a golden test must expect exactly the messages that are told, so it is enough that it expects the code
+produced()
+{
+    file=$(echo "$elsewhere" | awk -v name="$1" '$1 == name { print $2 }')
+    if [ -f "tests/errors/$1.akg" ]; then
+        [ -z "$file" ] || { echo "tests/errors/$1.akg is there: it need not be listed in this script" && false; } || return
+        grep -q "^#? .*\[$2\]\$" "tests/errors/$1.akg" || { echo "tests/errors/$1.akg does not expect $2" && false; }
+    elif [ -n "$file" ]; then
+        grep -qE "\"$1\"|$2" "$file" || { echo "$file mentions neither \"$1\" nor $2" && false; }
+    else
+        echo "no test is tests/errors/$1.akg" && false
+    fi
+}
+
+# Every name of the list above is one of a message.
+listed()
+{
+    for name in $(echo "$elsewhere" | awk '{ print $1 }'); do
+        grep -q "^$name\$" "$here/names" || { echo "there is no message $name" && false; } || return
+    done
+}
+
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+check "docs/errors.md is up to date" generated
+sed -n 's/^X([A-Z0-9_]*, *\([0-9]*\), *[a-z]*, *"\([^"]*\)".*/\1 \2/p' base/messages.def >"$here/rows"
+sed 's/.* //' "$here/rows" >"$here/names"
+check "at least 120 messages" [ "$(wc -l <"$here/rows")" -ge 120 ]
+while read -r number name; do
+    check "a test produces $name" produced "$name" "$(printf 'AKG%04d' "$number")"
+done <"$here/rows"
+check "the list names messages only" listed
+check_done
