@@ -145,7 +145,7 @@ AKG_API void akg_free(void *text);
 
 /* A strided view of typed memory. Reference counted (atomically); the
  * description never changes once made, so threads may share it. The elements
- * are not locked. */
+ * are not locked, nor is what belongs to its gradient. */
 typedef struct akg_tensor akg_tensor;
 
 #define AKG_MAX_RANK 16
@@ -400,6 +400,109 @@ typedef enum akg_stage {
 AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);
+
+/* ---- gradients ---------------------------------------------------------- */
+
+/* Operators and kernels by name. */
+typedef struct akg_registry akg_registry;
+
+/*
+ * What calls are recorded on. While a tape records, a call with an input that requires a gradient leaves
+ * a node behind, which hangs on the outputs and goes with them; the tape itself keeps nothing. Used by one
+ * thread at a time. Several tapes may be used at once. A tensor that requires a gradient belongs to one of
+ * them; threads that share its elements each take an akg_tensor_detach of it.
+ */
+typedef struct akg_tape akg_tape;
+
+/* A tape that records. `registry` is where operators are looked up by name; NULL where none are, else it must
+ * outlive the tape. */
+AKG_API akg_status akg_tape_create(akg_registry *registry, akg_tape **tape);
+AKG_API void akg_tape_release(akg_tape *tape);
+AKG_API akg_registry *akg_tape_registry(const akg_tape *tape);
+/* Switches recording and answers what it was before, so that uses nest:
+ *     bool before = akg_tape_set_recording(tape, false);
+ *     ...
+ *     akg_tape_set_recording(tape, before); */
+AKG_API bool akg_tape_set_recording(akg_tape *tape, bool recording);
+AKG_API bool akg_tape_is_recording(const akg_tape *tape);
+
+/* Whether gradients flow to the tensor: akg_tensor_set_requires_grad said so, or a recorded call made it. */
+AKG_API bool akg_tensor_requires_grad(const akg_tensor *tensor);
+/* Makes a tensor one to which akg_backward leads, or no longer (its gradient is then dropped).
+ * AKG_ERROR_USAGE, with a message, for a tensor that a recorded call made and for dtypes that are not float.
+ */
+AKG_API akg_status akg_tensor_set_requires_grad(akg_tensor *tensor, bool requires_grad,
+                                                akg_diagnostics **diagnostics);
+/* True for a tensor that no recorded call made. */
+AKG_API bool akg_tensor_is_leaf(const akg_tensor *tensor);
+/* The sum of all gradients that akg_backward brought since the last akg_tensor_clear_grad; NULL before the
+ * first. Of a leaf only. Borrowed, until the next akg_backward; who retains it keeps its values as they are.
+ */
+AKG_API akg_tensor *akg_tensor_grad(const akg_tensor *tensor);
+AKG_API void akg_tensor_clear_grad(akg_tensor *tensor);
+/* The same elements without history: a view that requires no gradient. (So has a view made by
+ * akg_tensor_view, and a copy made by akg_tensor_copy or akg_tensor_cast.) */
+AKG_API akg_status akg_tensor_detach(akg_tensor *tensor, akg_tensor **detached);
+/* How often the elements were written in place: by a call, akg_tensor_set or akg_tensor_fill*. Views count
+ * with their base. Tensors of akg_tensor_from_memory count for themselves, even where they share memory. */
+AKG_API uint64_t akg_tensor_version(const akg_tensor *tensor);
+/* Says that they were written through akg_tensor_data. */
+AKG_API void akg_tensor_mark_written(akg_tensor *tensor);
+
+/*
+ * Adds to the gradient of every leaf that the roots depend on. `root_gradients` has the gradient of each
+ * root; NULL, or an entry that is NULL, stands for ones. What was recorded is freed node by node as soon as
+ * it has been passed, unless `retain_graph`; a second pass is then AKG_ERROR_CALL with a message.
+ *
+ * Gradients have the dtype and shape of their tensor: of an operand that was broadcast they are summed. They
+ * are the same to the bit on every run. On error no gradient is changed; what was recorded may be used up.
+ * AKG_ERROR_USAGE, with a message: a root that requires no gradient, a root gradient of another shape or
+ * dtype.
+ */
+AKG_API akg_status akg_backward(akg_tape *tape, akg_tensor *const *roots, akg_tensor *const *root_gradients,
+                                size_t root_count, bool retain_graph, akg_diagnostics **diagnostics);
+
+typedef struct akg_gradient_options {
+    bool retain_graph;
+    bool create_graph; /* the gradients can be differentiated again; retains the graph */
+} akg_gradient_options;
+
+/*
+ * The gradients of the roots with respect to chosen tensors, leaves or not; akg_tensor_grad stays as it is.
+ * `gradients` has `count` entries and receives new references, NULL where no root depends on the tensor. Only
+ * what lies between is computed. Errors as of akg_backward; and a tensor of `with_respect_to` that requires
+ * no gradient. On error all entries are NULL.
+ */
+AKG_API akg_status akg_gradients(akg_tape *tape, akg_tensor *const *roots, akg_tensor *const *root_gradients,
+                                 size_t root_count, akg_tensor *const *with_respect_to, size_t count,
+                                 const akg_gradient_options *options, akg_tensor **gradients,
+                                 akg_diagnostics **diagnostics);
+
+/* A computation on a tape: new references into `outputs`, whose entries are NULL before. */
+typedef akg_status (*akg_net)(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,
+                              akg_tensor **outputs, akg_diagnostics **diagnostics);
+
+typedef struct akg_value_and_grad_request {
+    akg_net net;
+    void *user;
+    akg_tensor *const *inputs;
+    size_t input_count;
+    size_t output_count;
+    const size_t *positions; /* the inputs to differentiate by */
+    size_t position_count;
+    akg_tensor *const *parameters; /* tensors that the net uses besides; each must require a gradient */
+    size_t parameter_count;
+} akg_value_and_grad_request;
+
+/*
+ * Runs the net and differentiates the sum of all its outputs. `values` (output_count entries) receives the
+ * outputs, `input_gradients` (position_count) and `parameter_gradients` (parameter_count) new tensors, zeros
+ * where nothing depends on them. The inputs need not require a gradient, and neither they nor the parameters
+ * are changed. On error all entries are NULL.
+ */
+AKG_API akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_request *request,
+                                      akg_tensor **values, akg_tensor **input_gradients,
+                                      akg_tensor **parameter_gradients, akg_diagnostics **diagnostics);
 
 #ifdef __cplusplus
 }

@@ -284,6 +284,13 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
     return status;
 }
 
+/* Whether buffer number `index` is a tensor of the caller's that the kernel writes. */
+static bool run_writes(const struct call_run *run, int index)
+{
+    enum ir_role role = run->instance->kernel->buffers.items[index]->role;
+    return role != IR_INPUT && role != IR_TEMPORARY && !run->owned[index];
+}
+
 /* The analyses take distinct elements for distinct memory, so what is written may overlap nothing else. */
 static bool run_check_overlap(struct call_run *run)
 {
@@ -291,7 +298,7 @@ static bool run_check_overlap(struct call_run *run)
 
     for (int i = 0; i < kernel->buffers.count; i++) {
         const struct ir_buffer *written = kernel->buffers.items[i];
-        if (written->role == IR_INPUT || written->role == IR_TEMPORARY || run->owned[i])
+        if (!run_writes(run, i))
             continue;
         if (overlap_within(run->tensors[i])) {
             diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
@@ -340,6 +347,8 @@ static akg_status run_execute(struct call_run *run)
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
         run->data[i] = run->tensors[i]->data;
         run->strides[i] = tensor_strides(run->tensors[i]);
+        if (run_writes(run, i))
+            tensor_mark_written(run->tensors[i]);
     }
     if (run->instance->code.entry)
         stopped = run->instance->code.entry(&frame);

@@ -8,6 +8,7 @@
 #include "tensor.h"
 
 #include "../base/memory.h"
+#include "autograd.h"
 
 #include <string.h>
 
@@ -101,6 +102,11 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
                      const int64_t *strides, int64_t element_count)
 {
     atomic_init(&tensor->references, 1);
+    atomic_init(&tensor->holds, 1);
+    atomic_init(&tensor->version, 0);
+    tensor->node = NULL;
+    tensor->output = 0;
+    tensor->owns_memory = false;
     tensor->dtype = dtype;
     tensor->rank = rank;
     tensor->element_count = element_count;
@@ -154,6 +160,7 @@ akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool
         return AKG_ERROR_MEMORY;
     describe(made, dtype, rank, shape, NULL, element_count);
     made->data = data;
+    made->owns_memory = true;
     *tensor = made;
     return AKG_OK;
 }
@@ -237,8 +244,24 @@ akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, con
     describe(made, base->dtype, rank, shape, strides, element_count);
     /* A view without elements may start anywhere, so it gets an address that surely exists. */
     made->data = element_count > 0 ? (char *)base->data + offset * dtype_table[base->dtype].size : base->data;
-    made->base = akg_tensor_retain(base->base ? base->base : base);
+    made->base = base->base ? base->base : base;
+    tensor_hold(made->base);
     *view = made;
+    return AKG_OK;
+}
+
+akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
+{
+    akg_tensor *made = memory_allocate(description_size(source->rank));
+
+    *alias = made;
+    if (!made)
+        return AKG_ERROR_MEMORY;
+    describe(made, source->dtype, source->rank, tensor_shape(source), tensor_strides(source),
+             source->element_count);
+    made->data = source->data;
+    made->base = source->base ? source->base : source;
+    tensor_hold(made->base);
     return AKG_OK;
 }
 
@@ -253,13 +276,40 @@ akg_tensor *akg_tensor_retain(akg_tensor *tensor)
 
 void akg_tensor_release(akg_tensor *tensor)
 {
-    while (tensor && atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) == 1) {
+    if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
+        return;
+    autograd_node_release(tensor->node);
+    tensor->node = NULL;
+    tensor_drop(tensor);
+}
+
+void tensor_hold(akg_tensor *tensor)
+{
+    atomic_fetch_add_explicit(&tensor->holds, 1, memory_order_relaxed);
+}
+
+/* The load saves most tensors a locked instruction: nobody can join the one who has the last hold. */
+static bool drop_is_last(akg_tensor *tensor)
+{
+    return atomic_load_explicit(&tensor->holds, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(&tensor->holds, 1, memory_order_acq_rel) == 1;
+}
+
+void tensor_drop(akg_tensor *tensor)
+{
+    while (tensor && drop_is_last(tensor)) {
         akg_tensor *base = tensor->base;
         if (tensor->release)
             tensor->release(tensor->owner);
         memory_free(tensor);
         tensor = base;
     }
+}
+
+bool tensor_is_exclusive(const akg_tensor *tensor)
+{
+    return tensor->owns_memory && atomic_load_explicit(&tensor->references, memory_order_acquire) == 1 &&
+           atomic_load_explicit(&tensor->holds, memory_order_acquire) == 1;
 }
 
 /* ---- asking ---------------------------------------------------------------- */
@@ -316,8 +366,10 @@ double akg_tensor_get(const akg_tensor *tensor, const int64_t *index)
 
 void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value)
 {
-    if (tensor && (index || tensor->rank == 0))
-        dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
+    if (!tensor || (!index && tensor->rank > 0))
+        return;
+    dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
+    tensor_mark_written(tensor);
 }
 
 /* ---- walking and copying ----------------------------------------------------- */

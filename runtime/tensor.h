@@ -4,8 +4,14 @@
  *
  * The description (shape and strides included) and, for tensors that own their
  * memory, the elements too are one allocation: making a small tensor costs one
- * trip to the heap. Nothing but the count of references and the elements
- * changes once a tensor is made.
+ * trip to the heap. Nothing but the counts, the elements and what belongs to
+ * gradients changes once a tensor is made.
+ *
+ * References are what users hold. They all together are one hold; so is each
+ * view, and each tensor that was saved for a gradient. When the references are
+ * gone the tensor leaves the graph of what was recorded; when the holds are, its
+ * memory goes. So elements can be kept without keeping who computed them, and
+ * no node of a graph can hold itself through its own output.
  */
 #ifndef RUNTIME_TENSOR_H
 #define RUNTIME_TENSOR_H
@@ -14,11 +20,17 @@
 
 #include <stdatomic.h>
 
+struct autograd_node;
+
 struct akg_tensor {
-    atomic_size_t references;
+    atomic_size_t references, holds;
     akg_dtype dtype;
     int rank;
-    bool contiguous; /* C order without gaps; an empty tensor always is */
+    bool contiguous;            /* C order without gaps; an empty tensor always is */
+    bool owns_memory;           /* the elements are part of this allocation */
+    int output;                 /* of `node` */
+    struct autograd_node *node; /* what made it, or keeps its gradient; NULL: no gradient flows here */
+    _Atomic uint64_t version;   /* of the elements; of a view it is its base's that counts */
     int64_t element_count;
     void *data;              /* element [0, ..., 0] */
     struct akg_tensor *base; /* who owns the memory, or NULL; never a view itself */
@@ -36,6 +48,22 @@ static inline const int64_t *tensor_strides(const akg_tensor *tensor)
 {
     return tensor->dims + tensor->rank;
 }
+
+/* A view of all of `source`, of which a hold is enough. */
+akg_status tensor_alias(akg_tensor *source, akg_tensor **alias);
+
+/* Keeps the memory, and no more of it, until tensor_drop. */
+void tensor_hold(akg_tensor *tensor);
+void tensor_drop(akg_tensor *tensor);
+
+static inline void tensor_mark_written(const akg_tensor *tensor)
+{
+    akg_tensor *owner = tensor->base ? tensor->base : (akg_tensor *)tensor;
+    atomic_fetch_add_explicit(&owner->version, 1, memory_order_relaxed);
+}
+
+/* Whether whoever holds the one reference may take the memory for his own. */
+bool tensor_is_exclusive(const akg_tensor *tensor);
 
 /* The largest extent of one axis: proofs of the compiler assume that sums of a few extents do not overflow.
  */

@@ -155,6 +155,7 @@ static void fill_with(akg_tensor *tensor, struct filler *filler)
     uint64_t i = 0;
     if (!tensor)
         return;
+    tensor_mark_written(tensor);
     filler->dtype = tensor->dtype;
     filler->block = UINT64_MAX;
     if (filler->kind == FILL_NORMAL && !dtype_is_float(tensor->dtype))
@@ -212,6 +213,7 @@ void akg_tensor_fill(akg_tensor *tensor, double value)
     uint64_t bits = 0;
     if (!tensor)
         return;
+    tensor_mark_written(tensor);
     dtype_store(tensor->dtype, &bits, dtype_from_double(tensor->dtype, value));
     struct tensor_rows rows;
     for (bool more = tensor_rows_begin(&rows, tensor); more; more = tensor_rows_next(&rows))
