@@ -133,7 +133,7 @@ static bool graph_operand(struct elaborator *e, const struct value *value, struc
 
 bool elaborate_is_call(const struct elaborator *e, const struct ast_function *callee)
 {
-    return e->calls && (callee->bprop || !callee->is_pure);
+    return e->calls && (callee->bprop || (!callee->is_pure && !callee->is_helper));
 }
 
 static struct value graph_tensor(struct elaborator *e, const struct elaborate_tensor *tensor, const char *name)

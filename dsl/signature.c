@@ -295,10 +295,14 @@ static void inference_subscript(struct inference *in, const struct ast_expr *exp
     }
 }
 
+static void inference_call(struct inference *in, const struct ast_expr *expr);
+
 static void inference_expr(struct inference *in, const struct ast_expr *expr)
 {
     if (!expr)
         return;
+    if (expr->kind == AST_CALL)
+        inference_call(in, expr);
     if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME)
         inference_subscript(in, expr);
     if (expr->kind == AST_SUBSCRIPT && expr->count == 1 && expr->items[0]->kind == AST_INTEGER &&
@@ -314,8 +318,6 @@ static void inference_expr(struct inference *in, const struct ast_expr *expr)
     for (int i = 0; i < expr->count; i++)
         inference_expr(in, expr->items[i]);
 }
-
-static void inference_call(struct inference *in, const struct ast_expr *expr);
 
 /* A local that stands for a dim gives it its name. */
 static void inference_name_dim(struct inference *in, const struct ast_expr *target, int parameter,
@@ -382,7 +384,6 @@ static void inference_block(struct inference *in, const struct ast_stmt *first)
             inference_for(in, stmt);
         inference_expr(in, stmt->target);
         inference_expr(in, stmt->value);
-        inference_call(in, stmt->value);
         inference_block(in, stmt->body);
         inference_block(in, stmt->otherwise);
     }
@@ -396,7 +397,7 @@ static void inference_call(struct inference *in, const struct ast_expr *expr)
     const struct signature *callee;
 
     if (!binding || binding->kind != AST_BINDING_FUNCTION || binding->function->broken ||
-        expr->a->builtin) /* perhaps the scalar function of that name */
+        binding->function->is_broadcast || expr->a->builtin) /* perhaps the scalar function of that name */
         return;
     callee = signature_infer(in->arena, binding->function);
     if (!callee)

@@ -79,6 +79,28 @@ static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *ar
     }
 }
 
+/* Whether a message says no more than that the ranks of tensors do not fit together. */
+static bool module_is_of_ranks(const akg_diagnostic *shown)
+{
+    static const enum message messages[] = {MSG_BAD_ARGUMENT, MSG_CALL_RANK, MSG_RANK_MISMATCH, MSG_BROADCAST,
+                                            MSG_UNPACK_COUNT};
+
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        if (strcmp(shown->code, message_table[messages[i]].code) == 0)
+            return true;
+    return shown->severity != AKG_SEVERITY_ERROR;
+}
+
+/* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do: only
+ * a call can tell what is wrong, if anything is. */
+static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostics *trial)
+{
+    for (size_t i = 0; i < akg_diagnostics_count(trial); i++)
+        if (!module_is_of_ranks(akg_diagnostics_at(trial, i)))
+            return false;
+    return kernel->function->is_graph;
+}
+
 static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, struct elaborate_result *result,
                            bool *free)
 {
@@ -97,6 +119,7 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, str
     module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, linked, free), result,
                       trial);
     errors = akg_diagnostics_error_count(trial);
+    kernel->rank_open = errors && module_is_open(kernel, trial);
     kernel->module->arena.escape = escape;
     akg_diagnostics_free(trial);
     return errors;
@@ -109,17 +132,19 @@ static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linke
     static const int order[] = {2, 1, 3, 4};
     struct elaborate_result scratch;
     size_t fewest = SIZE_MAX;
-    bool free;
+    bool free, open = false;
 
     for (int round = 0; round < 2 && fewest; round++)
         for (int k = 0; k < (int)(sizeof order / sizeof *order) && fewest; k++) {
             size_t errors = module_trial(kernel, order[k], round == 0, &scratch, &free);
+            open |= kernel->rank_open;
             if (errors >= fewest)
                 continue;
             fewest = errors;
             *rank = order[k];
             *linked = round == 0;
         }
+    kernel->rank_open = fewest && open;
 }
 
 /* With integer attributes at their defaults, as most calls have them, more is proved than for all values. */
@@ -164,8 +189,12 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
             module_search_rank(kernel, &rank, &linked);
         else
             rank = fits2 ? 2 : 1;
+        if (fits1 || fits2)
+            kernel->rank_open = false;
         arguments = module_at_rank(arena, kernel, rank, linked, &free);
     }
+    if (kernel->rank_open)
+        return;
     module_specialise(kernel, arguments, &kernel->general_result, diagnostics);
     kernel->general_kernel = kernel->general_result.kernel;
     if (!kernel->general_kernel)
@@ -467,14 +496,43 @@ bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter 
     return true;
 }
 
+/* What the return statement gives, where no general kernel tells. */
+static size_t module_open_outputs(const akg_kernel *kernel)
+{
+    const struct ast_expr *result = kernel->function->result;
+    size_t count = 0;
+
+    if (result->kind != AST_TUPLE)
+        return 1;
+    for (int i = 0; i < result->count; i++)
+        count += result->items[i]->kind != AST_NONE;
+    return count;
+}
+
+static const char *module_open_output(const akg_kernel *kernel, size_t index)
+{
+    const struct ast_expr *result = kernel->function->result;
+    const struct ast_expr *item = result;
+
+    for (int i = 0; result->kind == AST_TUPLE && i < result->count; i++)
+        if (result->items[i]->kind != AST_NONE && index-- == 0)
+            item = result->items[i];
+    return item->kind == AST_NAME ? item->text : kernel->function->name;
+}
+
 size_t akg_kernel_output_count(const akg_kernel *kernel)
 {
+    if (kernel && kernel->rank_open)
+        return module_open_outputs(kernel);
     return kernel && kernel->general_kernel ? (size_t)kernel->general_kernel->results.count : 0;
 }
 
 const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index)
 {
-    return index < akg_kernel_output_count(kernel) ? kernel->general_kernel->results.items[index].name : NULL;
+    if (index >= akg_kernel_output_count(kernel))
+        return NULL;
+    return kernel->rank_open ? module_open_output(kernel, index)
+                             : kernel->general_kernel->results.items[index].name;
 }
 
 int jit_parameter_index(const struct akg_kernel *kernel, const char *name)

@@ -7,6 +7,7 @@
 
 #include "../dsl/types.h"
 #include "module.h"
+#include "report_open.h"
 
 struct report {
     const struct akg_kernel *kernel;
@@ -434,6 +435,8 @@ akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
+    if (kernel && kernel->rank_open)
+        return report_open(kernel, format, text);
     if (!kernel || !kernel->general_kernel ||
         (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON))
         return AKG_ERROR_USAGE;
