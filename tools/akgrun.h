@@ -16,7 +16,7 @@ struct options {
     const char *out; /* --out: directory, or NULL */
     jit_backend backend;
     uint64_t seed;
-    bool time, json, check, fix, trust_indices, warnings_are_errors;
+    bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors;
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
     size_t warning_count;
     akg_format diagnostics; /* --diagnostics: TEXT (coloured on a terminal), JSON or SARIF */
