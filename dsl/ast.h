@@ -13,6 +13,7 @@
 
 /* Bounds the recursion of everything that walks a tree. */
 #define DSL_MAX_DEPTH 500
+#define DSL_MAX_CONSTANT 1000 /* constants that one is built of; each use is a copy */
 
 struct ast_expr;
 struct ast_stmt;
@@ -148,10 +149,12 @@ struct ast_binding {
     struct ast_binding *shadowed, *next; /* names.c: what the name meant outside; next of its scope */
     int depth;                           /* names.c: of the block that declares it */
     bool ended;                          /* names.c: that block is over */
+    bool returned;                       /* structure.c: stands in the result of its function */
     struct ast_expr *declared_by;        /* LOCAL: the value of its first assignment; NULL when unpacked */
     struct ast_parameter *parameter;     /* PARAMETER */
     struct ast_function *function;       /* FUNCTION */
     struct ast_expr *value;              /* CONSTANT */
+    int parts; /* CONSTANT: constants that its value is built of, theirs counted each time, and itself */
 };
 
 struct ast_function {

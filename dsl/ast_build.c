@@ -309,12 +309,6 @@ struct build_stmts build_stmts_add(struct build_stmts stmts, struct ast_stmt *st
     return stmts;
 }
 
-struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts stmts)
-{
-    struct build_stmts result = {stmt, stmt};
-    return build_stmts_add(result, stmts.first);
-}
-
 struct build_parameters *build_parameter(struct parser *p, const struct token *name,
                                          struct ast_expr *annotation, struct ast_expr *initial, bool variadic)
 {

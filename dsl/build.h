@@ -44,7 +44,6 @@ struct build_exprs *build_comparison_add(struct parser *p, struct build_exprs *e
                                          enum ast_comparison comparison, struct ast_expr *expr);
 struct build_exprs *build_exprs_join(struct parser *p, struct build_exprs *first, struct build_exprs *second);
 struct build_stmts build_stmts_add(struct build_stmts stmts, struct ast_stmt *stmt);
-struct build_stmts build_stmts_before(struct ast_stmt *stmt, struct build_stmts stmts);
 struct build_parameters *build_parameter(struct parser *p, const struct token *name,
                                          struct ast_expr *annotation, struct ast_expr *initial,
                                          bool variadic);

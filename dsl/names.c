@@ -46,6 +46,7 @@ struct names {
     int loops;                      /* loops around the statement */
     int executed;                   /* run-time loops and conditions around it */
     const struct ast_expr *written; /* the name that the statement writes to or returns */
+    int parts, levels;              /* of the constants in the value of a constant */
     const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
 };
 
@@ -277,6 +278,30 @@ static void names_refuse_constant(struct names *names, const struct ast_binding 
         names->function->broken = true;
 }
 
+/* Each use of a constant is elaborated anew, so that what one is built of must be bounded, in depth too. */
+static void names_count_part(struct names *names, const struct ast_binding *constant)
+{
+    if (constant->parts > DSL_MAX_CONSTANT && names->function)
+        names->function->unresolved = true; /* it has no value */
+    names->parts += names->parts > DSL_MAX_CONSTANT ? 0 : constant->parts;
+    if (constant->value->depth > names->levels)
+        names->levels = constant->value->depth;
+}
+
+/* The value of a constant; a name without meaning, which says nothing more, where it is too large. */
+static struct ast_expr *names_bound_constant(struct names *names, const struct ast_stmt *stmt)
+{
+    if (names->parts < DSL_MAX_CONSTANT && stmt->value->depth + names->levels <= DSL_MAX_DEPTH) {
+        stmt->value->depth += names->levels;
+        return stmt->value;
+    }
+    diagnostic_add(names->diagnostics, MSG_CONSTANT_SIZE, stmt->target->span, stmt->target->text);
+    names->parts = DSL_MAX_CONSTANT;
+    struct ast_expr *unknown = ast_expr_new(names->arena, AST_NAME, stmt->value->span);
+    unknown->text = stmt->target->text;
+    return unknown;
+}
+
 static void names_use(struct names *names, struct ast_expr *expr)
 {
     struct names_entry *entry = names_entry(names, expr->text);
@@ -287,6 +312,8 @@ static void names_use(struct names *names, struct ast_expr *expr)
     if (entry->current) {
         expr->binding = names_join(names, entry->current);
         expr->binding->uses++;
+        if (expr->binding->kind == AST_BINDING_CONSTANT)
+            names_count_part(names, expr->binding);
         if (expr->binding->kind == AST_BINDING_FUNCTION)
             expr->builtin = builtin_find(expr->text); /* its name may be that of a scalar function too */
         return;
@@ -796,10 +823,12 @@ static void names_top_statement(struct names *names, struct ast_stmt *stmt)
     if (stmt->kind == AST_EXPRESSION && stmt->value->kind == AST_STRING)
         return;
     if (stmt->kind == AST_ASSIGN && stmt->target->kind == AST_NAME) {
+        names->parts = names->levels = 0;
         if (names_is_constant(stmt->value))
             names_expr(names, stmt->value);
         binding = names_declare(names, AST_BINDING_CONSTANT, stmt->target->text, stmt->target->span);
-        binding->value = stmt->value;
+        binding->value = names_bound_constant(names, stmt);
+        binding->parts = names->parts + 1;
         return;
     }
     message = diagnostic_add(names->diagnostics, MSG_STATEMENT_OUTSIDE, stmt->span);

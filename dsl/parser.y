@@ -65,7 +65,7 @@ static int parser_yylex(PARSER_YYSTYPE *value, struct span *span, struct parser 
 %type <expr> annotation_opt default_opt message_opt target item
 %type <exprs> comparisons arguments argument_list subscripts item_list dict_items dict_item decorators targets
 %type <stmt> statement simple_statement small_statement compound_statement if_rest
-%type <stmts> statements simple_list block
+%type <stmts> statements simple_list small_list block
 %type <parameters> parameters parameter_list parameter
 %type <operation> augmented_operator
 %type <comparison> comparison_operator
@@ -144,9 +144,12 @@ broken_block: INDENT                                   { p->broken_blocks++; }
 simple_statement: simple_list                          { $$ = $1.first; }
     ;
 
-simple_list: small_statement LINE_END                  { $$ = build_stmts_add((struct build_stmts){0}, $1); }
-    | small_statement ';' LINE_END                     { $$ = build_stmts_add((struct build_stmts){0}, $1); }
-    | small_statement ';' simple_list                  { $$ = build_stmts_before($1, $3); }
+simple_list: small_list LINE_END
+    | small_list ';' LINE_END
+    ;
+
+small_list: small_statement                            { $$ = build_stmts_add((struct build_stmts){0}, $1); }
+    | small_list ';' small_statement                   { $$ = build_stmts_add($1, $3); }
     ;
 
 small_statement: expression_list                       { $$ = build_expression(p, @$, $1); }

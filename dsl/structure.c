@@ -235,17 +235,20 @@ static void structure_mark_called(struct structure *s, struct ast_function *func
 
 /* ---- one function ------------------------------------------------------------------ */
 
-static bool structure_uses(const struct ast_expr *expr, const struct ast_binding *binding)
+/* Marks what stands in the result of a function. */
+static void structure_mark_returned(const struct ast_expr *expr)
 {
+    struct ast_binding *binding = expr && expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+
     if (!expr)
-        return false;
-    if (expr->kind == AST_NAME && ast_binding_of(expr) == binding)
-        return true;
+        return;
+    if (binding)
+        binding->returned = true;
     for (int i = 0; i < expr->count; i++)
-        if (structure_uses(expr->items[i], binding))
-            return true;
-    return structure_uses(expr->a, binding) || structure_uses(expr->b, binding) ||
-           structure_uses(expr->condition, binding);
+        structure_mark_returned(expr->items[i]);
+    structure_mark_returned(expr->a);
+    structure_mark_returned(expr->b);
+    structure_mark_returned(expr->condition);
 }
 
 static bool structure_makes_outputs(const struct ast_stmt *first)
@@ -281,7 +284,7 @@ static void structure_outputs(struct structure *s, struct ast_function *function
             !structure_is_call_of(stmt->value, BUILTIN_OUTPUT_TENSOR))
             continue;
         binding = ast_binding_of(stmt->target);
-        if (function->result && binding && !structure_uses(function->result, binding)) {
+        if (function->result && binding && !binding->returned) {
             struct diagnostic_entry *message =
                 diagnostic_add(s->diagnostics, MSG_OUTPUT_NOT_RETURNED, stmt->target->span, binding->name);
             diagnostic_note(message,
@@ -497,8 +500,10 @@ static void structure_function(struct structure *s, struct ast_function *functio
         structure_graph_parameters(function);
     function->is_helper =
         !structure_gives_tensor(function->result, 0) && !function->bprop_of && !function->unresolved;
-    if (!function->unresolved)
+    if (!function->unresolved) {
+        structure_mark_returned(function->result);
         structure_outputs(s, function, function->body);
+    }
 }
 
 /* ---- decorators --------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /*
- * types.c: type variables by union-find over sets of dtypes.
+ * types.c: type variables by union-find over sets of dtypes. The larger tree stays on top, so that a root is
+ * never more than a logarithm of the number of variables away.
  */
 #include "types.h"
 
 akg_dtype type_fresh(struct types *types, unsigned allowed, bool generic)
 {
-    struct type_variable variable = {-1, allowed, generic, false};
+    struct type_variable variable = {-1, 1, allowed, generic, false};
     list_push(types->arena, &types->variables, variable);
     return (akg_dtype)(TYPE_FIRST_VARIABLE + types->variables.count - 1);
 }
@@ -53,19 +54,26 @@ bool type_restrict(struct types *types, akg_dtype type, unsigned allowed)
 bool type_unify(struct types *types, akg_dtype a, akg_dtype b)
 {
     struct type_variable *first, *second;
-    int root;
+    int root, other;
 
     if (!type_is_variable(a))
         return type_restrict(types, b, 1u << a);
     if (!type_is_variable(b))
         return type_restrict(types, a, 1u << b);
-    if (type_root(types, a) == type_root(types, b))
-        return true;
-    if (!(type_allowed(types, a) & type_allowed(types, b)))
-        return false;
     root = type_root(types, a);
+    other = type_root(types, b);
+    if (root == other)
+        return true;
+    if (types->variables.items[root].size < types->variables.items[other].size) {
+        int swapped = root;
+        root = other;
+        other = swapped;
+    }
     first = &types->variables.items[root];
-    second = &types->variables.items[type_root(types, b)];
+    second = &types->variables.items[other];
+    if (!(first->allowed & second->allowed))
+        return false;
+    first->size += second->size;
     first->allowed &= second->allowed;
     first->generic |= second->generic;
     first->as_index |= second->as_index;

@@ -26,6 +26,7 @@
 
 struct type_variable {
     int parent; /* -1: a root */
+    int size;   /* of a root: the variables below it and itself */
     unsigned allowed;
     bool generic;  /* the dtype of a parameter, left open */
     bool as_index; /* used as an index: int64 when nothing else decides */

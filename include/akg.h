@@ -315,9 +315,22 @@ AKG_API size_t akg_kernel_output_count(const akg_kernel *kernel);
 /* Name of output `index`, as the return statement names it; NULL past the end. */
 AKG_API const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index);
 
-/* What `akgrun check` prints for one kernel: signature with symbolic dims and
- * the preconditions of a call. *text is freed with akg_free. */
+/* The signature of one kernel with symbolic dims, and the preconditions of a call. *text is freed with
+ * akg_free. */
 AKG_API akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text);
+
+typedef enum akg_detail {
+    AKG_DETAIL_SIGNATURE = 0, /* as akg_kernel_report */
+    AKG_DETAIL_SUMMARY,       /* and the certificate in a line: what `akgrun check` prints */
+    AKG_DETAIL_PROOF          /* and the certificate in full: what `akgrun check --explain-proof` prints */
+} akg_detail;
+
+/* What is proved of a kernel (docs/certificate.md): of each access that it stays inside its tensor, of each
+ * output that it is written before it is read, of each loop whether its iterations are independent. As JSON
+ * the certificate is in full with both of the latter. The kernel is analysed anew. *text is freed with
+ * akg_free. */
+AKG_API akg_status akg_kernel_report_detail(akg_kernel *kernel, akg_format format, akg_detail detail,
+                                            char **text);
 
 /* ---- calling ------------------------------------------------------------ */
 
@@ -328,8 +341,10 @@ typedef enum akg_argument_kind {
     AKG_ARGUMENT_FLOAT,
     AKG_ARGUMENT_BOOL,
     AKG_ARGUMENT_STRING,
-    AKG_ARGUMENT_INTS,   /* tuple of ints */
-    AKG_ARGUMENT_TENSORS /* for a variadic parameter */
+    AKG_ARGUMENT_INTS,    /* tuple of ints */
+    AKG_ARGUMENT_TENSORS, /* for a variadic parameter */
+    AKG_ARGUMENT_FLOATS,  /* list of numbers, for an operator written in C */
+    AKG_ARGUMENT_DTYPE    /* the same */
 } akg_argument_kind;
 
 /* One argument. Borrowed: the call keeps nothing of it. A tuple or list of tensors has at most a million
@@ -351,6 +366,11 @@ typedef struct akg_argument {
             akg_tensor *const *items;
             size_t count;
         } tensors;
+        struct {
+            const double *items;
+            size_t count;
+        } floats;
+        akg_dtype dtype;
     } as;
 } akg_argument;
 
@@ -401,10 +421,269 @@ AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const cha
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);
 
-/* ---- gradients ---------------------------------------------------------- */
+/* ---- operators ---------------------------------------------------------- */
 
-/* Operators and kernels by name. */
+/* Operators by name, with their kernels and gradients. Reference counted (atomically); threads may share a
+ * registry, look up and register at once. What is registered stays as it is until the last reference goes. */
 typedef struct akg_registry akg_registry;
+typedef struct akg_operator akg_operator; /* lives as long as its registry */
+typedef struct akg_tape akg_tape;         /* see "gradients" */
+
+AKG_API akg_status akg_registry_create(akg_registry **registry);
+AKG_API akg_registry *akg_registry_retain(akg_registry *registry);
+AKG_API void akg_registry_release(akg_registry *registry);
+
+/* Every kernel of the module becomes an operator of its name; the functions that its @bprop decorators name
+ * become their gradients. All or none: AKG_ERROR_USAGE, with a message that names the first, when a name is
+ * taken. The registry keeps the module alive. */
+AKG_API akg_status akg_registry_add_module(akg_registry *registry, akg_module *module,
+                                           akg_diagnostics **diagnostics);
+
+/* The operator of that name: the user's, else the standard library's; "std:softmax" is the library's only.
+ * AKG_ERROR_USAGE, with a message, when there is none. */
+AKG_API akg_status akg_registry_find(akg_registry *registry, const char *name, akg_operator **found,
+                                     akg_diagnostics **diagnostics);
+
+/* Compiles all of the standard library, so that it is among the operators below. */
+AKG_API akg_status akg_registry_add_standard(akg_registry *registry, akg_diagnostics **diagnostics);
+/* The registered operators, in order of registration; of the standard library, what was asked for so far. */
+AKG_API size_t akg_registry_operator_count(akg_registry *registry);
+AKG_API akg_operator *akg_registry_operator_at(akg_registry *registry, size_t index);
+
+AKG_API const char *akg_operator_name(const akg_operator *callee);
+/* What it is for, or "". */
+AKG_API const char *akg_operator_documentation(const akg_operator *callee);
+/* Where it comes from: "examples/square.akg:3", the path of a library, or "the program". */
+AKG_API const char *akg_operator_origin(const akg_operator *callee);
+AKG_API bool akg_operator_has_gradient(const akg_operator *callee);
+/* The kernel that it is, or NULL for an operator written in C. */
+AKG_API akg_kernel *akg_operator_kernel(const akg_operator *callee);
+AKG_API size_t akg_operator_parameter_count(const akg_operator *callee);
+/* Fills *parameter; false past the end. Inputs of an operator written in C that are not just one tensor are
+ * AKG_PARAMETER_VARIADIC. */
+AKG_API bool akg_operator_parameter(const akg_operator *callee, size_t index, akg_parameter *parameter);
+/* Outputs by name: one that holds several tensors counts once. */
+AKG_API size_t akg_operator_output_count(const akg_operator *callee);
+AKG_API const char *akg_operator_output_name(const akg_operator *callee, size_t index);
+
+/*
+ * Calls an operator, with the conventions of akg_kernel_call. For one written in C, `outputs` has an entry
+ * for each tensor of each output, in order, and positional arguments are its inputs and then its attributes.
+ * An output that may hold several tensors is told how many by an integer argument of its name (else it has
+ * its least count, an optional one none). Given tensors for outputs may share no memory with an input.
+ *
+ * `tape` records the call for gradients where an input needs one; NULL records nothing.
+ */
+AKG_API akg_status akg_call(akg_tape *tape, akg_operator *callee, const akg_argument *arguments,
+                            size_t argument_count, akg_tensor **outputs, akg_diagnostics **diagnostics);
+
+/* ---- operators written in C ---------------------------------------------- */
+
+/*
+ * The structures below describe an operator. A registration copies them, so that they may live on the stack;
+ * functions and `data` that they point to must stay as long as the registry. A registration that is wrong in
+ * itself is AKG_ERROR_USAGE with a message, and nothing is registered then.
+ *
+ * An akg_invocation is one call, and what the functions of the operator see of it. Names are those of the
+ * description; a name that it does not have, an index past the end, or an attribute of another kind gives
+ * NULL, 0 or false.
+ */
+typedef struct akg_invocation akg_invocation;
+
+/* Tensors of the input or output of that name: 0 for an optional one left out. */
+AKG_API size_t akg_invocation_count(const akg_invocation *invocation, const char *name);
+/* Number `index` of them. Outputs are there in compute only. */
+AKG_API akg_tensor *akg_invocation_input(const akg_invocation *invocation, const char *name, size_t index);
+AKG_API akg_tensor *akg_invocation_output(const akg_invocation *invocation, const char *name, size_t index);
+
+/* What is known of a tensor before it is there. */
+typedef struct akg_description {
+    akg_dtype dtype;
+    int rank;
+    int64_t shape[AKG_MAX_RANK];
+} akg_description;
+
+/* Of an input or output; false in infer for an output that was not described yet. */
+AKG_API bool akg_invocation_describe(const akg_invocation *invocation, const char *name, size_t index,
+                                     akg_description *description);
+/* For infer: says what an output will be. */
+AKG_API akg_status akg_invocation_set_output(akg_invocation *invocation, const char *name, size_t index,
+                                             const akg_description *description);
+
+/* Attributes: int32, int64 and bool; float and double; string; dtype; shape and lists of integers; lists of
+ * floats. Lists and strings live as long as the invocation. */
+AKG_API int64_t akg_invocation_integer(const akg_invocation *invocation, const char *name);
+AKG_API double akg_invocation_real(const akg_invocation *invocation, const char *name);
+AKG_API const char *akg_invocation_string(const akg_invocation *invocation, const char *name);
+AKG_API akg_dtype akg_invocation_dtype(const akg_invocation *invocation, const char *name);
+AKG_API const int64_t *akg_invocation_integers(const akg_invocation *invocation, const char *name,
+                                               size_t *count);
+AKG_API const double *akg_invocation_reals(const akg_invocation *invocation, const char *name, size_t *count);
+
+/* The kernel's scratch memory, aligned to 64 bytes and not cleared; NULL without scratch_size. */
+AKG_API void *akg_invocation_scratch(const akg_invocation *invocation);
+/* `data` of the description. */
+AKG_API void *akg_invocation_data(const akg_invocation *invocation);
+/* Refuses the call with that reason, one line. Gives AKG_ERROR_CALL, for the function to return. */
+AKG_API akg_status akg_invocation_refuse(akg_invocation *invocation, const char *reason);
+
+/* An input or an output. */
+typedef struct akg_operand {
+    const char *name;
+    size_t count;  /* how many tensors it is; 0 stands for 1 */
+    bool at_least; /* that many or more */
+    bool optional; /* or none at all */
+} akg_operand;
+
+typedef enum akg_attribute_kind {
+    AKG_ATTRIBUTE_INT32 = 0,
+    AKG_ATTRIBUTE_INT64,
+    AKG_ATTRIBUTE_BOOL,
+    AKG_ATTRIBUTE_FLOAT, /* a double rounded to float32 */
+    AKG_ATTRIBUTE_DOUBLE,
+    AKG_ATTRIBUTE_STRING,
+    AKG_ATTRIBUTE_DTYPE, /* also takes its name as a string */
+    AKG_ATTRIBUTE_SHAPE, /* extents of a tensor: none negative */
+    AKG_ATTRIBUTE_INT32S,
+    AKG_ATTRIBUTE_INT64S,
+    AKG_ATTRIBUTE_FLOATS
+} akg_attribute_kind;
+
+typedef struct akg_attribute {
+    const char *name;
+    akg_attribute_kind kind;
+    const akg_argument *initial; /* its default; NULL: it must be given */
+} akg_attribute;
+
+/*
+ * One implementation. Of those whose condition holds, the one with the highest priority runs.
+ * A condition is text:
+ *
+ *     dtype(out) == float32 and device == cpu and not (rank(in) > 2 or mode == 'sum')
+ *
+ * Its terms are `device`, `dtype(NAME)`, `rank(NAME)`, `format(NAME)`, each also with an index, `dtype(in,
+ * 1)`, and the names of attributes of one value (a bool may stand alone); they are compared by == != < <= >
+ * >=, or `in` with a list: `dtype(out) in (float32, float64)`. A comparison that names a tensor left out is
+ * false. A format is `default` (any), `contiguous`, or the order of the axes in memory: NCHW, NHWC, NCDHW,
+ * NDHWC.
+ */
+typedef struct akg_kernel_definition {
+    const char *name;      /* for messages; unique in its operator */
+    const char *condition; /* NULL: always */
+    int priority;
+    bool always_compute; /* runs also when every output is empty */
+    bool strided;        /* takes inputs of any strides; else it gets C-contiguous ones, copied if need be */
+    akg_status (*compute)(akg_invocation *invocation);        /* outputs come C-contiguous and not cleared */
+    size_t (*scratch_size)(const akg_invocation *invocation); /* bytes; may be NULL */
+} akg_kernel_definition;
+
+typedef struct akg_operator_definition {
+    const char *name; /* letters, digits, '_', not starting with a digit */
+    const char *documentation;
+    const akg_operand *inputs, *outputs;
+    size_t input_count, output_count;
+    const akg_attribute *attributes;
+    size_t attribute_count;
+    /* Looks at the attributes and inputs before anything else does. May be NULL. */
+    akg_status (*check)(akg_invocation *invocation);
+    /* Describes every output. NULL: each is as the first tensor of the input `like`, by default the first. */
+    akg_status (*infer)(akg_invocation *invocation);
+    const char *like;
+    const akg_kernel_definition *kernels; /* more may come with akg_registry_add_kernel */
+    size_t kernel_count;
+    void *data;
+} akg_operator_definition;
+
+AKG_API akg_status akg_registry_add_operator(akg_registry *registry,
+                                             const akg_operator_definition *definition,
+                                             akg_diagnostics **diagnostics);
+/* One more kernel for an operator written in C. */
+AKG_API akg_status akg_registry_add_kernel(akg_registry *registry, const char *name,
+                                           const akg_kernel_definition *kernel,
+                                           akg_diagnostics **diagnostics);
+
+/*
+ * Operator information: what dtypes and formats an operator takes on a target. An operator without is judged
+ * by its kernels and its arguments alone; with it, a call must fit one of the combinations for its target.
+ * Inputs, outputs and attributes must be those of the operator, by name and in order: AKG_ERROR_USAGE
+ * otherwise, and when the target has information already (the message names the first).
+ */
+typedef struct akg_dtype_format {
+    akg_dtype dtype;    /* AKG_DTYPE_COUNT: any */
+    const char *format; /* as in a condition; NULL: default */
+} akg_dtype_format;
+
+typedef struct akg_operator_info {
+    const char *target; /* "CPU", "GPU" or "Ascend" */
+    const char *const *inputs, *const *outputs, *const *attributes;
+    size_t input_count, output_count, attribute_count;
+    const akg_dtype_format *combinations; /* each input_count + output_count long */
+    size_t combination_count;
+} akg_operator_info;
+
+AKG_API akg_status akg_registry_add_info(akg_registry *registry, const char *name,
+                                         const akg_operator_info *info, akg_diagnostics **diagnostics);
+
+/* ---- operations: a call put together piece by piece ------------------------ */
+
+/*
+ * One use of an operator, by the names of its inputs, outputs and attributes:
+ *
+ *     akg_operation_create(registry, "myrelu", &operation, &diagnostics);
+ *     akg_operation_input(operation, "in", &x, 1);
+ *     akg_operation_output(operation, "out", 1);
+ *     akg_operation_run(operation, NULL, &diagnostics);
+ *     akg_operation_sole_output(operation, &y, &diagnostics);
+ *
+ * Pieces are kept (tensors by reference) until the release; what is wrong with them is told by run. Used by
+ * one thread at a time. AKG_ERROR_MEMORY of a piece is told again by run.
+ */
+typedef struct akg_operation akg_operation;
+
+AKG_API akg_status akg_operation_create(akg_registry *registry, const char *name, akg_operation **operation,
+                                        akg_diagnostics **diagnostics);
+AKG_API void akg_operation_release(akg_operation *operation);
+AKG_API akg_status akg_operation_input(akg_operation *operation, const char *name, akg_tensor *const *tensors,
+                                       size_t count);
+/* An output, and how many tensors it is to hold. Those that are fixed need not be named. */
+AKG_API akg_status akg_operation_output(akg_operation *operation, const char *name, size_t count);
+/* The attribute that `value` names. */
+AKG_API akg_status akg_operation_attribute(akg_operation *operation, const akg_argument *value);
+/* Operator information for this use, in place of what is registered for its target. Borrowed until the
+ * release. */
+AKG_API akg_status akg_operation_info(akg_operation *operation, const akg_operator_info *info);
+/* Where it is to run: "cpu", "cuda:0". There is only the CPU: another device is refused by run. */
+AKG_API akg_status akg_operation_device(akg_operation *operation, const char *device);
+/* Infers and runs; an operation can run many times. */
+AKG_API akg_status akg_operation_run(akg_operation *operation, akg_tape *tape, akg_diagnostics **diagnostics);
+/* The outputs of the last run, in order; borrowed. */
+AKG_API size_t akg_operation_output_count(const akg_operation *operation);
+AKG_API akg_tensor *akg_operation_output_at(const akg_operation *operation, size_t index);
+/* The one output there is, borrowed; AKG_ERROR_USAGE, with a message, when there are more or none. */
+AKG_API akg_status akg_operation_sole_output(const akg_operation *operation, akg_tensor **output,
+                                             akg_diagnostics **diagnostics);
+
+/* ---- libraries of operators -------------------------------------------------- */
+
+/* Grows when this header changes in a way that compiled libraries notice. */
+#define AKG_ABI 1
+
+/*
+ * A library is a shared object with these two symbols:
+ *
+ *     AKG_LIBRARY
+ *     akg_status akg_library_register(akg_registry *registry, akg_diagnostics **diagnostics) { ... }
+ *
+ * akg_load_library calls the function with a registry that takes what it registers: if the function gives
+ * AKG_OK, everything in it goes to `registry` at once; else nothing does. The object stays loaded as long as
+ * the registry.
+ * AKG_ERROR_IO when the object cannot be loaded, AKG_ERROR_USAGE when it is no library or one of another
+ * AKG_ABI; each with a message.
+ */
+#define AKG_LIBRARY AKG_API const unsigned akg_library_abi = AKG_ABI;
+AKG_API akg_status akg_load_library(akg_registry *registry, const char *path, akg_diagnostics **diagnostics);
+
+/* ---- gradients ---------------------------------------------------------- */
 
 /*
  * What calls are recorded on. While a tape records, a call with an input that requires a gradient leaves

@@ -156,7 +156,7 @@ void boxes_push(struct boxes *boxes, struct ir_buffer *buffer, const struct line
 
 /* ---- questions ----------------------------------------------------------- */
 
-static bool covers(struct boxes *boxes, const struct linear *outer, const struct linear *inner, int rank)
+bool boxes_hold(struct boxes *boxes, const struct linear *outer, const struct linear *inner, int rank)
 {
     for (int k = 0; k < rank; k++)
         if ((!linear_equal(&outer[k], &inner[k]) && !at_most(boxes, &outer[k], 0, &inner[k])) ||
@@ -178,7 +178,7 @@ bool boxes_cover(struct boxes *boxes, struct ir_buffer *buffer, const struct lin
     looked_at = 0;
     for (int k = boxes->newest[buffer->index]; k >= 0 && looked_at < BOXES_LOOKED_AT;
          k = boxes->stack.items[k].below, looked_at++)
-        if (covers(boxes, boxes->stack.items[k].bounds, bounds, buffer->rank))
+        if (boxes_hold(boxes, boxes->stack.items[k].bounds, bounds, buffer->rank))
             return true;
     return false;
 }
@@ -387,9 +387,9 @@ void boxes_join(struct boxes *boxes, const struct box *a, int a_count, const str
             int rank = a[m].buffer->rank;
             if (a[m].buffer != b[o].buffer || a[m].conditional || b[o].conditional)
                 continue;
-            if (covers(boxes, b[o].bounds, a[m].bounds, rank))
+            if (boxes_hold(boxes, b[o].bounds, a[m].bounds, rank))
                 boxes_push(boxes, a[m].buffer, a[m].bounds, outer_scope);
-            else if (covers(boxes, a[m].bounds, b[o].bounds, rank))
+            else if (boxes_hold(boxes, a[m].bounds, b[o].bounds, rank))
                 boxes_push(boxes, a[m].buffer, b[o].bounds, outer_scope);
             else
                 continue;

@@ -38,6 +38,9 @@ void boxes_forget(struct boxes *boxes, struct ir_buffer *buffer);
 /* Some box holds all of these elements. */
 bool boxes_cover(struct boxes *boxes, struct ir_buffer *buffer, const struct linear *bounds);
 
+/* The one box holds all elements of the other. */
+bool boxes_hold(struct boxes *boxes, const struct linear *outer, const struct linear *inner, int rank);
+
 /* The union of the box over atom = from..to, into `bounds`; false when that is not known to be a box. The
  * facts hold for any value of the atom within its loop; `outside` is their number before the loop. */
 bool boxes_union(struct boxes *boxes, const struct box *box, const struct context_loop *loop,

@@ -151,8 +151,10 @@ static void find_clash(struct certificate *certificate, struct certificate_loop 
     if (row->dependence < 0)
         scalar = certificate->dependences->scalars.items[row->scalar].symbol;
     loop->clashes = witness_find(certificate->kernel, row->stmt, scalar, loop->uses, &shape);
-    if (loop->clashes)
-        loop->call = call_of(certificate->kernel, &shape);
+    if (!loop->clashes)
+        return;
+    loop->call = call_of(certificate->kernel, &shape);
+    loop->verdict = DEPENDENCE_SERIAL;
 }
 
 static void add_loops(struct certificate *certificate)
@@ -160,7 +162,8 @@ static void add_loops(struct certificate *certificate)
     int left = CLASHES;
 
     for (int k = 0; k < certificate->dependences->loops.count; k++) {
-        struct certificate_loop loop = {.row = &certificate->dependences->loops.items[k]};
+        const struct dependence_loop *row = &certificate->dependences->loops.items[k];
+        struct certificate_loop loop = {.row = row, .verdict = row->verdict};
         find_clash(certificate, &loop, &left);
         list_push(certificate->kernel->arena, &certificate->loops, loop);
     }

@@ -83,7 +83,8 @@ struct certificate_buffer {
 
 struct certificate_loop {
     const struct dependence_loop *row;
-    bool clashes; /* two iterations were seen to use one element or scalar */
+    enum dependence_verdict verdict; /* the row's; SERIAL where it was undecided and iterations clash */
+    bool clashes;                    /* two iterations were seen to use one element or scalar */
     struct witness_use uses[2];
     /* The call in which they were: extents by dim, integer attributes by attribute. */
     const struct certificate_call *call;

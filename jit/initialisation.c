@@ -373,27 +373,50 @@ static bool is_complete(struct context *context, struct ir_buffer *buffer)
     return boxes_cover(&self->boxes, buffer, bounds);
 }
 
-/* Keeps the boxes of the output that can be said in terms of the call. */
+/* The number of the next older box of the buffer, from `at` on, that can be said in terms of the call; -1. */
+static int tellable_box(struct context *context, const struct ir_buffer *buffer, int at)
+{
+    const struct initialisation *self = context->client;
+
+    for (; at >= 0; at = self->boxes.stack.items[at].below) {
+        const struct box *box = &self->boxes.stack.items[at];
+        int k = 0;
+        while (k < 2 * buffer->rank && linear_is_parameter(&context->space, &box->bounds[k]))
+            k++;
+        if (k == 2 * buffer->rank)
+            break;
+    }
+    return at;
+}
+
+/* Keeps the boxes of the output that are not within others. */
 static void keep_boxes(struct context *context, struct ir_buffer *buffer, struct analysis_gap *gap)
 {
     struct initialisation *self = context->client;
     struct ir_kernel *kernel = context->kernel;
-    int rank = buffer->rank;
+    int boxes[2 * BOXES_TOLD], count = 0, rank = buffer->rank;
 
-    for (int at = self->boxes.newest[buffer->index]; at >= 0 && gap->written.count < BOXES_TOLD;
-         at = self->boxes.stack.items[at].below) {
-        const struct box *box = &self->boxes.stack.items[at];
+    for (int at = self->boxes.newest[buffer->index];
+         (at = tellable_box(context, buffer, at)) >= 0 && count < 2 * BOXES_TOLD;
+         at = self->boxes.stack.items[at].below)
+        boxes[count++] = at;
+    for (int k = 0; k < count && gap->written.count < BOXES_TOLD; k++) {
+        const struct linear *bounds = self->boxes.stack.items[boxes[k]].bounds;
+        bool within = false;
+        for (int o = 0; o < count && !within; o++) {
+            const struct linear *other = self->boxes.stack.items[boxes[o]].bounds;
+            within = o != k && boxes_hold(&self->boxes, other, bounds, rank) &&
+                     (o < k || !boxes_hold(&self->boxes, bounds, other, rank)); /* of two that are one, one */
+        }
+        if (within)
+            continue;
         struct analysis_box told = {arena_array(kernel->arena, struct ir_expr *, rank),
                                     arena_array(kernel->arena, struct ir_expr *, rank)};
-        bool able = true;
-        for (int k = 0; k < 2 * rank && able; k++)
-            able = linear_is_parameter(&context->space, &box->bounds[k]);
-        for (int k = 0; k < rank && able; k++) {
-            told.low[k] = linear_expr(kernel, &context->space, &box->bounds[k]);
-            told.high[k] = linear_expr(kernel, &context->space, &box->bounds[rank + k]);
+        for (int axis = 0; axis < rank; axis++) {
+            told.low[axis] = linear_expr(kernel, &context->space, &bounds[axis]);
+            told.high[axis] = linear_expr(kernel, &context->space, &bounds[rank + axis]);
         }
-        if (able)
-            list_push(kernel->arena, &gap->written, told);
+        list_push(kernel->arena, &gap->written, told);
     }
 }
 

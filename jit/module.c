@@ -163,6 +163,7 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
             any = fixed[i].is_constant = true;
     }
     kernel->default_kernel = kernel->general_kernel;
+    kernel->default_arguments = fixed;
     if (!any)
         return;
     module_specialise(kernel, fixed, &result, diagnostics);

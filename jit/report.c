@@ -1,158 +1,17 @@
 /*
- * report.c: what `akgrun check` says of a kernel: its signature with symbolic dims, and
- * what a call must satisfy. Reads the general kernel; computes nothing of its own.
+ * report.c: what `akgrun check` says of a kernel: its signature with symbolic dims, what a call must satisfy
+ * and, if asked for, the certificate (certificate.h).
+ *
+ * Signature and preconditions are read off the kernels that jit_compile made. These are shared by threads and
+ * not written to: for the certificate, the kernel is elaborated and analysed anew.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "../dsl/types.h"
-#include "module.h"
+#include "pipeline.h"
 #include "report_open.h"
-
-struct report {
-    const struct akg_kernel *kernel;
-    const struct ir_kernel *ir;
-    struct text out;
-    akg_dtype *classes; /* type variables in order of appearance; room for one per buffer */
-    int class_count;
-    const char **shown; /* dims, in the order in which they were shown */
-    int shown_count, shown_capacity;
-};
-
-/* Length of the name of a dim without the suffix that tells it from others of the same name (K_1, for K was
- * taken). */
-static size_t report_base_length(const struct report *report, const char *name)
-{
-    const char *mark = strrchr(name, '_');
-    size_t length = mark ? (size_t)(mark - name) : 0;
-
-    if (length == 0 || strspn(mark + 1, "0123456789") != strlen(mark + 1))
-        return strlen(name);
-    for (int i = 0; i < report->ir->dims.count; i++) {
-        const char *other = report->ir->dims.items[i]->name;
-        if (strlen(other) == length && strncmp(other, name, length) == 0)
-            return length;
-    }
-    return strlen(name);
-}
-
-/* Dims that the program calls alike are told apart by primes, in the order in which they are shown: K, K'. */
-static void report_dim(struct report *report, const char *name)
-{
-    size_t length = report_base_length(report, name);
-    int primes = 0, i;
-
-    for (i = 0; i < report->shown_count && strcmp(report->shown[i], name) != 0; i++) {
-        const char *other = report->shown[i];
-        primes += report_base_length(report, other) == length && strncmp(other, name, length) == 0;
-    }
-    if (i == report->shown_count && i < report->shown_capacity)
-        report->shown[report->shown_count++] = name;
-    text_append(&report->out, name, length);
-    text_repeat(&report->out, '\'', primes);
-}
-
-/* How tightly an operation binds, as in Python; 0 where it is written as a call. */
-static int report_precedence(enum operation operation)
-{
-    switch (operation) {
-    case OP_OR:
-        return 1;
-    case OP_AND:
-        return 2;
-    case OP_NOT:
-        return 3;
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE:
-    case OP_EQ:
-    case OP_NE:
-        return 4;
-    case OP_BITOR:
-        return 5;
-    case OP_BITXOR:
-        return 6;
-    case OP_BITAND:
-        return 7;
-    case OP_SHL:
-    case OP_SHR:
-        return 8;
-    case OP_ADD:
-    case OP_SUB:
-        return 9;
-    case OP_MUL:
-    case OP_TRUEDIV:
-    case OP_FLOORDIV:
-    case OP_MOD:
-        return 10;
-    case OP_NEG:
-        return 11;
-    case OP_POW:
-        return 12;
-    default:
-        return 0;
-    }
-}
-
-static void report_expr(struct report *report, const struct ir_expr *expr, int outer);
-
-static void report_operation(struct report *report, const struct ir_expr *expr, int outer)
-{
-    struct text *out = &report->out;
-    int precedence = report_precedence(expr->operation);
-
-    if (precedence == 0) {
-        text_format(out, "%s(", operation_table[expr->operation].text);
-        for (int i = 0; i < expr->count; i++) {
-            if (i)
-                text_string(out, ", ");
-            report_expr(report, expr->operands[i], 0);
-        }
-        text_char(out, ')');
-        return;
-    }
-    if (precedence < outer)
-        text_char(out, '(');
-    if (expr->count == 1) {
-        text_string(out, expr->operation == OP_NOT ? "not " : "-");
-        report_expr(report, expr->operands[0], precedence);
-    } else {
-        report_expr(report, expr->operands[0], precedence + (precedence == 4));
-        text_format(out, " %s ", operation_table[expr->operation].text);
-        report_expr(report, expr->operands[1], precedence + 1);
-    }
-    if (precedence < outer)
-        text_char(out, ')');
-}
-
-/* As the program would write it; `outer` is how tightly what is around it binds. */
-static void report_expr(struct report *report, const struct ir_expr *expr, int outer)
-{
-    switch (expr->kind) {
-    case IR_INTEGER:
-        text_format(&report->out, "%lld", (long long)expr->integer);
-        return;
-    case IR_REAL:
-        text_double(&report->out, expr->real);
-        return;
-    case IR_SYMBOL:
-        if (expr->symbol->kind == IR_SYMBOL_DIM)
-            report_dim(report, expr->symbol->name);
-        else
-            text_string(&report->out, expr->symbol->name);
-        return;
-    case IR_LOAD:
-        text_string(&report->out, expr->access.buffer->name);
-        return;
-    case IR_OPERATION:
-        if (expr->operation == OP_CAST)
-            report_expr(report, expr->operands[0], outer);
-        else
-            report_operation(report, expr, outer);
-        return;
-    }
-}
+#include "report_private.h"
 
 /* float32, or T, T1, ... for a dtype that stayed open. */
 static void report_dtype(struct report *report, const struct ir_buffer *buffer)
@@ -244,7 +103,7 @@ static void report_tensor(struct report *report, const struct ir_buffer *buffer)
     for (int k = 0; k < buffer->rank; k++) {
         if (k)
             text_string(&report->out, ", ");
-        report_expr(report, buffer->shape[k], 0);
+        report_put_expr(report, buffer->shape[k], 0);
     }
     text_char(&report->out, ']');
 }
@@ -309,11 +168,6 @@ static void report_parameter(struct report *report, int index)
     report_default(&report->out, parameter->initial);
 }
 
-static void report_condition(struct report *report, const struct ir_precondition *precondition)
-{
-    report_expr(report, precondition->condition, 0);
-}
-
 /* "T is float32 or float64", where an annotation leaves only some dtypes. */
 static void report_dtypes(struct report *report)
 {
@@ -356,35 +210,18 @@ static void report_text(struct report *report)
     report_dtypes(report);
     for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(&report->out, listed++ ? ", " : "      requires ");
-        report_condition(report, &demands->preconditions.items[i]);
+        report_put_expr(report, demands->preconditions.items[i].condition, 0);
     }
     text_char(&report->out, '\n');
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static void report_json_string(struct report *report, void (*print)(struct report *, const void *),
-                               const void *what)
+static void report_json_tensor(struct report *report, const struct ir_buffer *buffer)
 {
-    struct text saved = report->out;
-
-    text_init(&report->out);
-    print(report, what);
-    if (report->out.failed)
-        saved.failed = true;
-    text_json(&saved, report->out.data ? report->out.data : "");
-    text_free(&report->out);
-    report->out = saved;
-}
-
-static void report_print_tensor(struct report *report, const void *buffer)
-{
+    struct text saved = report_json_begin(report);
     report_tensor(report, buffer);
-}
-
-static void report_print_condition(struct report *report, const void *precondition)
-{
-    report_condition(report, precondition);
+    report_json_end(report, saved);
 }
 
 static void report_json(struct report *report)
@@ -407,7 +244,7 @@ static void report_json(struct report *report)
         text_format(out, ", \"optional\": %s", parameter->initial ? "true" : "false");
         if (buffer) {
             text_string(out, ", \"type\": ");
-            report_json_string(report, report_print_tensor, buffer);
+            report_json_tensor(report, buffer);
         }
         text_char(out, '}');
     }
@@ -416,21 +253,95 @@ static void report_json(struct report *report)
         text_string(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, ir->results.items[i].name);
         text_string(out, ", \"type\": ");
-        report_json_string(report, report_print_tensor, ir->results.items[i].buffer);
+        report_json_tensor(report, ir->results.items[i].buffer);
         text_format(out, ", \"in_place\": %s}",
                     ir->results.items[i].buffer->role == IR_INOUT ? "true" : "false");
     }
     text_string(out, "], \"requires\": [");
     for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(out, i ? ", " : "");
-        report_json_string(report, report_print_condition, &demands->preconditions.items[i]);
+        struct text saved = report_json_begin(report);
+        report_put_expr(report, demands->preconditions.items[i].condition, 0);
+        report_json_end(report, saved);
     }
-    text_format(out, "], \"graph\": %s}\n", report->kernel->function->is_graph ? "true" : "false");
+    text_format(out, "], \"graph\": %s", report->kernel->function->is_graph ? "true" : "false");
+    if (report->certificate) {
+        text_string(out, ", \"certificate\": ");
+        report_put_json(report);
+    }
+    text_string(out, "}\n");
 }
 
-akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
+/* ---- the certificate ------------------------------------------------------------------- */
+
+struct report_request {
+    struct akg_kernel *kernel;
+    akg_format format;
+    akg_detail detail;
+    struct arena arena; /* of the kernel that is made for the certificate */
+    akg_diagnostics *diagnostics;
+    char **text;
+};
+
+/* The kernel whose preconditions are reported, once more; escapes when memory runs out. */
+static struct certificate *report_certificate(struct report_request *request)
 {
-    struct report report = {.kernel = kernel};
+    const struct akg_kernel *kernel = request->kernel;
+    struct elaborate_result result = {0};
+    struct jit_sites sites = {.rows = {0}};
+
+    pipeline_specialise(&request->arena, kernel->module->tree, kernel->function, kernel->default_arguments,
+                        true, &result, request->diagnostics);
+    if (!result.kernel)
+        return NULL;
+    sites_number(result.kernel, &sites);
+    return certificate_make(result.kernel,
+                            request->detail == AKG_DETAIL_PROOF || request->format == AKG_FORMAT_JSON);
+}
+
+static akg_status report_print(struct report_request *request, struct certificate *certificate)
+{
+    struct akg_kernel *kernel = request->kernel;
+    struct report report = {.kernel = kernel, .ir = kernel->general_kernel, .certificate = certificate};
+
+    report.shown_capacity = report.ir->dims.count + kernel->default_kernel->dims.count;
+    report.classes = memory_zeroed((size_t)report.ir->buffers.count, sizeof *report.classes);
+    report.shown = memory_zeroed((size_t)report.shown_capacity, sizeof *report.shown);
+    text_init(&report.out);
+    if (!report.classes || !report.shown)
+        report.out.failed = true;
+    else if (request->format == AKG_FORMAT_JSON)
+        report_json(&report);
+    else
+        report_text(&report);
+    if (!report.out.failed && certificate && request->format != AKG_FORMAT_JSON)
+        (request->detail == AKG_DETAIL_PROOF ? report_put_proof : report_put_summary)(&report);
+    *request->text = text_take(&report.out);
+    memory_free(report.classes);
+    memory_free(report.shown);
+    return *request->text ? AKG_OK : AKG_ERROR_MEMORY;
+}
+
+/* With the arena and the diagnostics at hand. */
+static akg_status report_guarded(struct report_request *request)
+{
+    struct certificate *certificate;
+    jmp_buf escape;
+
+    if (setjmp(escape))
+        return AKG_ERROR_MEMORY;
+    request->arena.escape = &escape;
+    diagnostics_set_escape(request->diagnostics, &escape);
+    certificate = report_certificate(request);
+    if (!certificate)
+        return AKG_ERROR_INTERNAL;
+    return report_print(request, certificate);
+}
+
+akg_status akg_kernel_report_detail(akg_kernel *kernel, akg_format format, akg_detail detail, char **text)
+{
+    struct report_request request = {.kernel = kernel, .format = format, .detail = detail, .text = text};
+    akg_status status = AKG_ERROR_MEMORY;
 
     if (!text)
         return AKG_ERROR_USAGE;
@@ -438,21 +349,23 @@ akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
     if (kernel && kernel->rank_open)
         return report_open(kernel, format, text);
     if (!kernel || !kernel->general_kernel ||
-        (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON))
+        (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON) ||
+        (detail != AKG_DETAIL_SIGNATURE && detail != AKG_DETAIL_SUMMARY && detail != AKG_DETAIL_PROOF))
         return AKG_ERROR_USAGE;
-    report.ir = kernel->general_kernel;
-    report.shown_capacity = report.ir->dims.count + kernel->default_kernel->dims.count;
-    report.classes = memory_zeroed((size_t)report.ir->buffers.count, sizeof *report.classes);
-    report.shown = memory_zeroed((size_t)report.shown_capacity, sizeof *report.shown);
-    text_init(&report.out);
-    if (!report.classes || !report.shown)
-        report.out.failed = true;
-    else if (format == AKG_FORMAT_JSON)
-        report_json(&report);
-    else
-        report_text(&report);
-    *text = text_take(&report.out);
-    memory_free(report.classes);
-    memory_free(report.shown);
-    return *text ? AKG_OK : AKG_ERROR_MEMORY;
+    if (detail == AKG_DETAIL_SIGNATURE)
+        return report_print(&request, NULL);
+    request.diagnostics = diagnostics_create("", NULL, 0);
+    arena_init(&request.arena, NULL);
+    if (request.diagnostics) {
+        status = report_guarded(&request);
+        diagnostics_set_escape(request.diagnostics, NULL);
+    }
+    akg_diagnostics_free(request.diagnostics);
+    arena_free(&request.arena);
+    return status;
+}
+
+akg_status akg_kernel_report(akg_kernel *kernel, akg_format format, char **text)
+{
+    return akg_kernel_report_detail(kernel, format, AKG_DETAIL_SIGNATURE, text);
 }

@@ -33,6 +33,9 @@ void call_end(struct call_binding *binding);
 /* Whether every argument is of a kind that exists and points to something: what a C caller must see to. */
 bool call_arguments_are_there(const akg_argument *arguments, size_t count);
 
+/* "a tensor", for messages. */
+const char *call_kind_text(akg_argument_kind kind);
+
 /* The messages of a call: a list is made when the first is due. */
 struct call_messages {
     const struct dsl_source *source;

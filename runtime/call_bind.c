@@ -11,10 +11,11 @@ static struct span call_span(const struct call_binding *binding, int parameter)
     return binding->kernel->function->parameters[parameter].span;
 }
 
-static const char *call_kind_text(akg_argument_kind kind)
+const char *call_kind_text(akg_argument_kind kind)
 {
-    static const char *const texts[] = {"None",   "a tensor", "an integer",      "a number with a fraction",
-                                        "a bool", "a string", "a tuple of ints", "tensors"};
+    static const char *const texts[] = {
+        "None",     "a tensor",        "an integer", "a number with a fraction", "a bool",
+        "a string", "a tuple of ints", "tensors",    "a list of floats",         "a dtype"};
     return texts[kind];
 }
 
@@ -47,6 +48,11 @@ static bool call_argument_is_there(const akg_argument *argument)
     case AKG_ARGUMENT_FLOAT:
     case AKG_ARGUMENT_BOOL:
         return true;
+    case AKG_ARGUMENT_DTYPE:
+        return (unsigned)argument->as.dtype < AKG_DTYPE_COUNT;
+    case AKG_ARGUMENT_FLOATS:
+        return argument->as.floats.count <= CALL_MAX_ITEMS &&
+               (argument->as.floats.items || !argument->as.floats.count);
     case AKG_ARGUMENT_TENSOR:
         return argument->as.tensor != NULL;
     case AKG_ARGUMENT_STRING:
@@ -111,6 +117,9 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
         return general->kind == DSL_STRING || (attribute && !row->initial);
     case AKG_ARGUMENT_INTS:
         return general->kind == DSL_INTS || (attribute && !row->initial);
+    case AKG_ARGUMENT_FLOATS:
+    case AKG_ARGUMENT_DTYPE:
+        break;
     }
     return false;
 }
@@ -283,6 +292,8 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
         return key_bytes(binding, head, 2) &&
                (!constant || key_bytes(binding, &argument->as.integer, sizeof argument->as.integer));
     case AKG_ARGUMENT_NONE:
+    case AKG_ARGUMENT_FLOATS: /* no kernel takes these two: call_bind refuses them, */
+    case AKG_ARGUMENT_DTYPE:  /* and no instance has such a key */
         break;
     }
     return key_bytes(binding, head, 2);
@@ -366,6 +377,8 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         to->is_constant = atomic_load(&binding->kernel->needs_constant[i]);
         switch (argument->kind) {
         case AKG_ARGUMENT_NONE:
+        case AKG_ARGUMENT_FLOATS:
+        case AKG_ARGUMENT_DTYPE:
             break;
         case AKG_ARGUMENT_TENSOR:
             *to = call_describe_tensor(binding, argument->as.tensor);

@@ -46,7 +46,7 @@ static const struct command_row command_table[COMMAND_COUNT] = {
                      "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
                      "'akgrun run std:NAME' calls one.\n"},
     [COMMAND_CHECK] =
-        {"check", command_check, "check [--fix] FILE [KERNEL] [options]",
+        {"check", command_check, "check [--fix] [--explain-proof] FILE [KERNEL] [options]",
          "print each kernel's signature and the preconditions of a call",
          "Warnings and errors go to standard error. With --fix, so does what was repaired, and what\n"
          "is told is what was left; with '-' the repaired program is printed.\n"},

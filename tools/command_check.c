@@ -1,6 +1,6 @@
 /*
- * command_check.c: `akgrun check [--fix] FILE [KERNEL]`: the inferred signature of each
- * kernel and the preconditions of a call; warnings on standard error. --fix repairs
+ * command_check.c: `akgrun check [--fix] [--explain-proof] FILE [KERNEL]`: the inferred signature of each
+ * kernel, the preconditions of a call, and what is proved of it; warnings on standard error. --fix repairs
  * the file first, and what is told is what was left.
  */
 #include "akgrun.h"
@@ -19,11 +19,13 @@ struct reports {
     size_t count;
 };
 
-static bool add_report(akg_kernel *kernel, akg_format format, struct reports *reports,
+static bool add_report(const struct options *options, akg_kernel *kernel, struct reports *reports,
                        struct problem *problem)
 {
+    akg_format format = options->json ? AKG_FORMAT_JSON : report_format(stdout);
+    akg_detail detail = options->explain_proof ? AKG_DETAIL_PROOF : AKG_DETAIL_SUMMARY;
     char *text = NULL;
-    akg_status status = akg_kernel_report(kernel, format, &text);
+    akg_status status = akg_kernel_report_detail(kernel, format, detail, &text);
     if (status != AKG_OK)
         return problem_library(problem, status, NULL);
     size_t length = strlen(text);
@@ -36,15 +38,14 @@ static bool add_report(akg_kernel *kernel, akg_format format, struct reports *re
 static bool make_reports(const struct options *options, const struct program *program,
                          struct reports *reports, struct problem *problem)
 {
-    akg_format format = options->json ? AKG_FORMAT_JSON : report_format(stdout);
     akg_kernel *kernel = NULL;
     reports->texts = calloc(akg_module_kernel_count(program->module) + 1, sizeof *reports->texts);
     if (!reports->texts)
         return problem_memory(problem);
     if (program->kernel_name)
-        return program_kernel(program, &kernel, problem) && add_report(kernel, format, reports, problem);
+        return program_kernel(program, &kernel, problem) && add_report(options, kernel, reports, problem);
     for (size_t i = 0; (kernel = akg_module_kernel_at(program->module, i)); i++)
-        if (!add_report(kernel, format, reports, problem))
+        if (!add_report(options, kernel, reports, problem))
             return false;
     return true;
 }

@@ -24,6 +24,7 @@ enum option_id {
     OPTION_STAGE,
     OPTION_CHECK,
     OPTION_FIX,
+    OPTION_EXPLAIN_PROOF,
     OPTION_WERROR,
     OPTION_WNO,
     OPTION_DIAGNOSTICS,
@@ -73,6 +74,8 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
                       "change nothing; exit with 1 where something would change"},
     [OPTION_FIX] = {"--fix", NO_VALUE, FOR(CHECK), "put the repairs that messages propose into FILE first"},
+    [OPTION_EXPLAIN_PROOF] = {"--explain-proof", NO_VALUE, FOR(CHECK),
+                              "tell of every access, buffer and loop what is proved, and why"},
     [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
                        "treat warnings as errors: all, or those of that name"},
     [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
@@ -213,6 +216,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return true;
     case OPTION_FIX:
         options->fix = true;
+        return true;
+    case OPTION_EXPLAIN_PROOF:
+        options->explain_proof = true;
         return true;
     case OPTION_WERROR:
         if (value)

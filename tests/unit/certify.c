@@ -175,6 +175,8 @@ static void see_load(struct run *run, const struct ir_access *access, const int6
         return;
     if (run->witness && run->seeing == access && same_index(access->buffer, run->witness->index, index))
         run->seen = true;
+    if (run->refused) /* nothing is claimed of such a call */
+        return;
     if (!access->buffer->clear)
         wrong(run, "initialisation", access->buffer, index, "is read, but neither written nor cleared");
     else if (row && row->written)
@@ -186,7 +188,7 @@ static void see_store(struct run *run, const struct ir_access *access, const int
     unsigned char *writes = &run->writes[access->buffer->index][place_of(run, access->buffer, index)];
     struct certificate_buffer *row = certificate_buffer_of(run->certify->certificate, access->buffer);
 
-    if (*writes < 2 && ++*writes == 2 && row->most == CERTIFICATE_ONCE)
+    if (*writes < 2 && ++*writes == 2 && row->most == CERTIFICATE_ONCE && !run->refused)
         wrong(run, "initialisation", access->buffer, index, "is written twice");
 }
 
@@ -203,10 +205,37 @@ static void see_use(struct run *run, const struct ir_access *access, const int64
     }
 }
 
+/* The value of an expression over dims and attributes; false when there is no such expression, or value. */
+static bool value_of(const struct run *run, const struct ir_expr *expr, int64_t *value)
+{
+    union dtype_value result;
+
+    if (!expr || !scalar_evaluate(expr, run->frame->dims, run->frame->scalars, &result))
+        return false;
+    *value = result.i;
+    return true;
+}
+
+/* What is said to lie between an index and 0, or the extent, does. */
+static void see_index(struct run *run, const struct ir_access *access, const int64_t *index)
+{
+    const struct certificate_access *row = certificate_access_of(run->certify->certificate, access);
+    int64_t bound;
+
+    for (int axis = 0; row && !run->refused && axis < access->buffer->rank; axis++) {
+        if (value_of(run, row->indices[axis].low.bound, &bound) && (bound < 0 || bound > index[axis]))
+            wrong(run, "bounds", access->buffer, index, "is less than its proof says");
+        if (value_of(run, row->indices[axis].high.bound, &bound) &&
+            (bound < index[axis] || bound >= run->shapes[access->buffer->index][axis]))
+            wrong(run, "bounds", access->buffer, index, "is more than its proof says");
+    }
+}
+
 static void see_access(void *context, const struct ir_access *access, const int64_t *index, bool store)
 {
     struct run *run = context;
 
+    see_index(run, access, index);
     see_use(run, access, index, store);
     if (is_tracked(access->buffer))
         (store ? see_store : see_load)(run, access, index);
@@ -354,6 +383,33 @@ static void check_division(struct run *run, struct ir_stmt *block)
     }
 }
 
+/* Every element of the box was written. */
+static void check_box(struct run *run, const struct ir_buffer *buffer, const struct analysis_box *box)
+{
+    int64_t low[AKG_MAX_RANK], high[AKG_MAX_RANK], index[AKG_MAX_RANK];
+    int axis;
+
+    for (int k = 0; k < buffer->rank; k++)
+        if (!value_of(run, box->low[k], &low[k]) || !value_of(run, box->high[k], &high[k]) ||
+            low[k] > high[k])
+            return; /* it is empty */
+    for (int k = 0; k < buffer->rank; k++) {
+        index[k] = low[k];
+        if (low[k] < 0 || high[k] >= run->shapes[buffer->index][k]) {
+            wrong(run, "initialisation", buffer, low, "is said to be written, but there is no such element");
+            return;
+        }
+    }
+    do {
+        if (!run->writes[buffer->index][place_of(run, buffer, index)]) {
+            wrong(run, "initialisation", buffer, index, "is said to be written");
+            return;
+        }
+        for (axis = buffer->rank - 1; axis >= 0 && index[axis]++ == high[axis]; axis--)
+            index[axis] = low[axis];
+    } while (axis >= 0);
+}
+
 static void check_outputs(struct run *run)
 {
     const struct certificate *certificate = run->certify->certificate;
@@ -366,6 +422,8 @@ static void check_outputs(struct run *run)
         run->certify->counts.outputs++;
         if (row->complete && memchr(writes, 0, (size_t)run->counts[row->buffer->index]))
             wrong(run, "initialisation", row->buffer, NULL, "is not written in full");
+        for (int b = 0; b < row->gap->written.count; b++)
+            check_box(run, row->buffer, &row->gap->written.items[b]);
         if (!row->complete && !row->buffer->clear)
             wrong(run, "initialisation", row->buffer, NULL, "is neither complete nor cleared");
     }

@@ -1,0 +1,95 @@
+/*
+ * operator.c: what can be asked of an operator, and akg_call: the part that every kind of operator shares.
+ */
+#include "operator.h"
+
+#include <stdio.h>
+
+#include "call.h"
+#include "failure.h"
+
+const char *akg_operator_name(const akg_operator *callee)
+{
+    return callee ? callee->name : NULL;
+}
+
+const char *akg_operator_documentation(const akg_operator *callee)
+{
+    return callee ? callee->documentation : NULL;
+}
+
+const char *akg_operator_origin(const akg_operator *callee)
+{
+    return callee ? callee->origin : NULL;
+}
+
+bool akg_operator_has_gradient(const akg_operator *callee)
+{
+    return callee && (callee->bprop || atomic_load(&callee->gradient));
+}
+
+akg_kernel *akg_operator_kernel(const akg_operator *callee)
+{
+    return callee ? callee->kernel : NULL;
+}
+
+size_t akg_operator_parameter_count(const akg_operator *callee)
+{
+    return callee ? callee->kind->parameter_count(callee) : 0;
+}
+
+bool akg_operator_parameter(const akg_operator *callee, size_t index, akg_parameter *parameter)
+{
+    return callee && parameter && callee->kind->parameter(callee, index, parameter);
+}
+
+size_t akg_operator_output_count(const akg_operator *callee)
+{
+    return callee ? callee->kind->output_count(callee) : 0;
+}
+
+const char *akg_operator_output_name(const akg_operator *callee, size_t index)
+{
+    return callee ? callee->kind->output_name(callee, index) : NULL;
+}
+
+akg_status operator_call(akg_operator *operator, const struct operator_place * place,
+                         const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                         akg_diagnostics **diagnostics)
+{
+    if (place->device.kind != DEVICE_CPU) {
+        char name[32];
+        snprintf(name, sizeof name, "%s:%d", device_name(place->device.kind), place->device.index);
+        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, operator->name, NULL,
+                              "note: this library runs on the CPU; call it on device 'cpu'");
+    }
+    return operator->kind->call(operator, place, arguments, count, outputs, diagnostics);
+}
+
+akg_status akg_call(akg_tape *tape, akg_operator *callee, const akg_argument *arguments,
+                    size_t argument_count, akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    struct operator_place place = {.tape = tape, .device = {DEVICE_CPU, 0}};
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (!callee || (!outputs && akg_operator_output_count(callee) > 0) ||
+        !call_arguments_are_there(arguments, argument_count))
+        return AKG_ERROR_USAGE;
+    return operator_call(callee, &place, arguments, argument_count, outputs, diagnostics);
+}
+
+akg_status operator_finish(akg_diagnostics *list, akg_status status, akg_diagnostics **diagnostics)
+{
+    if (status != AKG_OK && (!list || diagnostics_lost_some(list)))
+        status = AKG_ERROR_MEMORY;
+    if (status == AKG_ERROR_MEMORY && list)
+        diagnostic_add(list, MSG_MEMORY, (struct span){0});
+    if (status == AKG_OK && diagnostics)
+        *diagnostics = NULL;
+    if (status == AKG_OK)
+        akg_diagnostics_free(list);
+    else if (list)
+        diagnostics_hand_over(list, diagnostics);
+    return status;
+}
