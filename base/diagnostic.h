@@ -75,8 +75,8 @@ void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
  * it speaks of is not in the source that the list shows. NULL ends it. The note must live as long. */
 void diagnostics_set_place(akg_diagnostics *list, const struct span *place, const char *note);
 
-/* Copies the messages of another list, which speaks of another source, to one place of this one; each gets a note
- * that says where it comes from: the function `callee`, where that is not NULL. */
+/* Copies the messages of another list, which speaks of another source, to one place of this one; each gets a
+ * note that says where it comes from: the function `callee`, where that is not NULL. */
 void diagnostics_adopt(akg_diagnostics *list, const akg_diagnostics *other, struct span place,
                        const char *callee);
 

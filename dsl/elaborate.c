@@ -490,8 +490,8 @@ struct elaborator *elaborate_start(struct arena *arena, const struct ast_module 
     frame->slots = arena_array(arena, struct slot, function->slot_count + 1);
     for (int i = 0; i < function->slot_count; i++)
         frame->slots[i].value.kind = VALUE_UNSET;
-    *result = (struct elaborate_result){
-        .needs_constant = arena_array(arena, bool, function->parameter_count + 1)};
+    *result =
+        (struct elaborate_result){.needs_constant = arena_array(arena, bool, function->parameter_count + 1)};
     for (int i = 0; i < function->parameter_count; i++)
         frame->slots[function->parameters[i].binding->slot].value = elaborate_parameter(e, i, &arguments[i]);
     elaborate_computed_dims(e);

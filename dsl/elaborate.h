@@ -24,15 +24,15 @@ enum dsl_argument_kind {
 /* What is known of one argument when compiling. */
 struct dsl_argument {
     enum dsl_argument_kind kind;
-    akg_dtype dtype;  /* TENSOR; AKG_DTYPE_COUNT: left open */
-    int rank;         /* TENSOR; -1: left open */
-    bool contiguous;  /* TENSOR */
-    unsigned units;   /* TENSOR: bit k: axis k has one element. Only where units_known */
-    bool units_known; /* TENSOR */
+    akg_dtype dtype;      /* TENSOR; AKG_DTYPE_COUNT: left open */
+    int rank;             /* TENSOR; -1: left open */
+    bool contiguous;      /* TENSOR */
+    unsigned units;       /* TENSOR: bit k: axis k has one element. Only where units_known */
+    bool units_known;     /* TENSOR */
     const int64_t *shape; /* TENSOR: its extents, to be compiled in; NULL: symbols */
-    bool is_constant; /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
-    int64_t integer;  /* INT, BOOL */
-    double real;      /* FLOAT */
+    bool is_constant;     /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
+    int64_t integer;      /* INT, BOOL */
+    double real;          /* FLOAT */
     const char *string;
     const int64_t *ints;
     const struct dsl_argument *items; /* TENSORS */
@@ -63,7 +63,7 @@ void elaborate(struct arena *arena, const struct ast_module *module, const struc
 /* What is handed to a called kernel, or returned. */
 struct elaborate_operand {
     enum dsl_argument_kind kind;
-    int tensor;           /* TENSOR: its number: those of the arguments come first, in order, then results of calls */
+    int tensor; /* TENSOR: its number: those of the arguments come first, in order, then results of calls */
     struct ir_expr *number; /* INT, FLOAT, BOOL: made of constants only */
     const char *string;
     const int64_t *ints;
@@ -80,7 +80,8 @@ struct elaborate_tensor {
 
 struct elaborate_calls {
     void *owner;
-    /* A call of `callee` with one operand per parameter: says what it gives. False: stop, the owner knows why. */
+    /* A call of `callee` with one operand per parameter: says what it gives. False: stop, the owner knows
+     * why. */
     bool (*call)(void *owner, const struct ast_function *callee, const struct elaborate_operand *operands,
                  struct span span, const struct elaborate_tensor **results, int *count);
     /* The value of an operation on constants, or NULL where it has none. */
@@ -88,14 +89,15 @@ struct elaborate_calls {
 };
 
 /*
- * Goes through a graph function with arguments whose shapes and values are all known, and hands each call of a
- * kernel (and of a graph function that has a bprop) to the owner instead of making IR of it. What the function
- * returns comes back in `result`, a TENSORS operand, NONE where there is nothing. False after a message, or
- * when the owner stopped.
+ * Goes through a graph function with arguments whose shapes and values are all known, and hands each call of
+ * a kernel (and of a graph function that has a bprop) to the owner instead of making IR of it. What the
+ * function returns comes back in `result`, a TENSORS operand, NONE where there is nothing. False after a
+ * message, or when the owner stopped.
  */
-bool elaborate_graph(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
-                     const struct dsl_argument *arguments, const struct elaborate_calls *calls,
-                     struct elaborate_operand *result, akg_diagnostics *diagnostics);
+bool elaborate_graph(struct arena *arena, const struct ast_module *module,
+                     const struct ast_function *function, const struct dsl_argument *arguments,
+                     const struct elaborate_calls *calls, struct elaborate_operand *result,
+                     akg_diagnostics *diagnostics);
 
 /* The general signature: for every parameter what its annotation, default and uses tell (rank.c). */
 struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_function *function);

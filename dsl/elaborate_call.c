@@ -237,10 +237,9 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     }
     callee = elaborate_expr(e, expr->a);
     if (callee.kind == VALUE_DTYPE)
-        return elaborate_check_count(e, expr, 1, 1)
-                   ? elaborate_cast(e, elaborate_expr(e, expr->items[0]), expr->items[0], callee.type,
-                                    expr->span)
-                   : value_error();
+        return elaborate_check_count(e, expr, 1, 1) ? elaborate_cast(e, elaborate_expr(e, expr->items[0]),
+                                                                     expr->items[0], callee.type, expr->span)
+                                                    : value_error();
     if (callee.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));

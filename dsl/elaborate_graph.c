@@ -1,9 +1,9 @@
 /*
  * elaborate_graph.c: graph functions, call by call.
  *
- * The same elaboration as of kernels, with every shape and attribute a constant, so that nothing is left to be
- * done but calls; those are handed to the owner (elaborate_calls), who knows what they give. No IR comes of it:
- * the kernel under construction only numbers the tensors.
+ * The same elaboration as of kernels, with every shape and attribute a constant, so that nothing is left to
+ * be done but calls; those are handed to the owner (elaborate_calls), who knows what they give. No IR comes
+ * of it: the kernel under construction only numbers the tensors.
  */
 #include <string.h>
 
@@ -20,7 +20,8 @@ static const char *graph_shape_text(struct elaborator *e, const int64_t *shape, 
     return arena_format(e->arena, rank == 1 ? "%s,)" : "%s)", text);
 }
 
-void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer, const int64_t *shape)
+void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer,
+                           const int64_t *shape)
 {
     const struct ast_parameter *row = &e->function->parameters[parameter];
     const struct ast_expr *annotation = ast_annotation_shape(row->annotation);
@@ -30,8 +31,7 @@ void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer
     for (int k = 0; k < buffer->rank; k++) {
         const struct ast_expr *item = annotation ? annotation->items[k] : NULL;
         struct ast_binding *binding = item && item->kind == AST_NAME ? ast_binding_of(item) : NULL;
-        struct slot *slot =
-            binding && binding->kind == AST_BINDING_DIM ? elaborate_slot(e, binding) : NULL;
+        struct slot *slot = binding && binding->kind == AST_BINDING_DIM ? elaborate_slot(e, binding) : NULL;
         buffer->shape[k] = ir_integer(e->kernel, AKG_INT64, shape[k]);
         wanted[k] = shape[k];
         if (slot && slot->value.kind == VALUE_UNSET)
@@ -108,9 +108,9 @@ static bool graph_operand(struct elaborator *e, const struct value *value, struc
     case VALUE_FLOAT:
     case VALUE_SCALAR:
         operand->number = elaborate_known_value(e, value->expr, span);
-        operand->kind = operand->number->kind == IR_REAL        ? DSL_FLOAT
-                        : operand->number->dtype == AKG_BOOL    ? DSL_BOOL
-                                                                : DSL_INT;
+        operand->kind = operand->number->kind == IR_REAL     ? DSL_FLOAT
+                        : operand->number->dtype == AKG_BOOL ? DSL_BOOL
+                                                             : DSL_INT;
         return true;
     case VALUE_STRING:
         operand->kind = DSL_STRING;
@@ -136,7 +136,8 @@ bool elaborate_is_call(const struct elaborator *e, const struct ast_function *ca
     return e->calls && (callee->bprop || (!callee->is_pure && !callee->is_helper));
 }
 
-static struct value graph_tensor(struct elaborator *e, const struct elaborate_tensor *tensor, const char *name)
+static struct value graph_tensor(struct elaborator *e, const struct elaborate_tensor *tensor,
+                                 const char *name)
 {
     struct ir_buffer *buffer = ir_buffer_new(e->kernel, name, IR_TEMPORARY, tensor->dtype, tensor->rank);
 
@@ -203,13 +204,13 @@ static bool graph_result(struct elaborator *e, struct elaborate_operand *result)
     return true;
 }
 
-bool elaborate_graph(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
-                     const struct dsl_argument *arguments, const struct elaborate_calls *calls,
-                     struct elaborate_operand *result, akg_diagnostics *diagnostics)
+bool elaborate_graph(struct arena *arena, const struct ast_module *module,
+                     const struct ast_function *function, const struct dsl_argument *arguments,
+                     const struct elaborate_calls *calls, struct elaborate_operand *result,
+                     akg_diagnostics *diagnostics)
 {
     struct elaborate_result unused;
-    struct elaborator *e =
-        elaborate_start(arena, module, function, arguments, calls, &unused, diagnostics);
+    struct elaborator *e = elaborate_start(arena, module, function, arguments, calls, &unused, diagnostics);
 
     if (e->errors == 0)
         elaborate_block(e, function->body);

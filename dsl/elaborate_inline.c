@@ -141,7 +141,7 @@ static void elaborate_settle_argument(struct elaborator *e, struct value *value,
 }
 
 bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
-                                     const struct arguments *arguments, struct slot *slots)
+                              const struct arguments *arguments, struct slot *slots)
 {
     for (int i = 0; i < callee->parameter_count; i++) {
         struct ast_parameter *parameter = &callee->parameters[i];

@@ -100,15 +100,15 @@ struct elaborator {
     struct frame *frame;
     struct ir_stmt **tail; /* where the next statement goes */
     bool general;
-    bool units_known; /* of all tensors: which axes have one element */
+    bool units_known;                  /* of all tensors: which axes have one element */
     struct ir_buffer *broadcast_first; /* of a @broadcast function: the tensor whose shape all have */
-    bool in_standard; /* inside a copy of a function of the library */
+    bool in_standard;                  /* inside a copy of a function of the library */
     int errors;
     struct elaborate_result *result;
     const struct elaborate_calls *calls; /* not NULL: a graph function, call by call */
     bool stopped;                        /* the owner of the calls wants no more */
-    int *attribute_parameter; /* attribute symbol index -> parameter index */
-    int loops;                /* around the statement, in all copies */
+    int *attribute_parameter;            /* attribute symbol index -> parameter index */
+    int loops;                           /* around the statement, in all copies */
     int conditions;
     struct slice_loop *slices; /* NULL outside an assignment to a slice */
     int slice_count;
@@ -222,7 +222,8 @@ bool elaborate_is_call(const struct elaborator *e, const struct ast_function *ca
 struct value elaborate_hand_over(struct elaborator *e, const struct ast_function *callee,
                                  const struct slot *slots, struct span span);
 /* The extents of an argument whose shape is known, checked against its annotation. */
-void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer, const int64_t *shape);
+void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer,
+                           const int64_t *shape);
 /* A number or an operation on constants, evaluated; what depends on more is refused. */
 struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr, struct span span);
 

@@ -91,8 +91,8 @@ static bool module_is_of_ranks(const akg_diagnostic *shown)
     return shown->severity != AKG_SEVERITY_ERROR;
 }
 
-/* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do: only
- * a call can tell what is wrong, if anything is. */
+/* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do:
+ * only a call can tell what is wrong, if anything is. */
 static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostics *trial)
 {
     for (size_t i = 0; i < akg_diagnostics_count(trial); i++)
@@ -338,8 +338,9 @@ static void module_compile(struct module_reading *reading, const jit_options *op
 static bool module_load_standard(struct module_reading *reading)
 {
     const char *name = reading->source.name;
-    const struct standard_file *file =
-        name && strncmp(name, "std:", 4) == 0 && standard_is_public(name + 4) ? standard_find(name + 4) : NULL;
+    const struct standard_file *file = name && strncmp(name, "std:", 4) == 0 && standard_is_public(name + 4)
+                                           ? standard_find(name + 4)
+                                           : NULL;
 
     if (file)
         reading->source = (jit_source){.name = file->name, .text = file->text, .length = file->length};

@@ -38,8 +38,8 @@ struct akg_kernel {
     const struct dsl_argument *default_arguments; /* what it was elaborated with */
     bool rank_free;                               /* parameters of unknown rank take any */
     bool rank_open; /* a graph function whose ranks only a call tells: there is no general kernel */
-    _Atomic(struct jit_instance *) instances;     /* newest first; only ever prepended to */
-    atomic_bool *needs_constant;                  /* per parameter; only ever set */
+    _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
+    atomic_bool *needs_constant;              /* per parameter; only ever set */
     atomic_bool needs_units; /* a broadcast hangs on which axes have one element; only ever set */
     pthread_mutex_t lock;    /* held while an instance is made */
 };

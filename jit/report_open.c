@@ -1,5 +1,6 @@
 /*
- * report_open.c: the report on a graph function of which only a call tells the ranks: names are all there is to say.
+ * report_open.c: the report on a graph function of which only a call tells the ranks: names are all there is
+ * to say.
  */
 #include "report_open.h"
 

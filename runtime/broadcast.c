@@ -40,9 +40,10 @@ static akg_status broadcast_number(const akg_argument *argument, akg_dtype dtype
     akg_status status = akg_tensor_create(dtype, 0, NULL, tensor);
 
     if (status == AKG_OK)
-        akg_tensor_set(*tensor, NULL, argument->kind == AKG_ARGUMENT_FLOAT  ? argument->as.real
-                                      : argument->kind == AKG_ARGUMENT_BOOL ? argument->as.boolean
-                                                                            : (double)argument->as.integer);
+        akg_tensor_set(*tensor, NULL,
+                       argument->kind == AKG_ARGUMENT_FLOAT  ? argument->as.real
+                       : argument->kind == AKG_ARGUMENT_BOOL ? argument->as.boolean
+                                                             : (double)argument->as.integer);
     return status;
 }
 
@@ -77,14 +78,15 @@ static bool broadcast_find_common(const struct call_binding *binding, struct bro
     *common = (struct broadcast_common){.dtype = AKG_FLOAT32};
     for (int i = 0; i < binding->kernel->function->parameter_count; i++) {
         const akg_argument *operand = broadcast_operand(binding, i);
-        const akg_tensor *tensor = operand && operand->kind == AKG_ARGUMENT_TENSOR ? operand->as.tensor : NULL;
+        const akg_tensor *tensor =
+            operand && operand->kind == AKG_ARGUMENT_TENSOR ? operand->as.tensor : NULL;
         common->differ |= operand && !tensor;
         if (!tensor)
             continue;
         if (first)
-            common->differ |= tensor->rank != first->rank ||
-                              memcmp(tensor_shape(tensor), tensor_shape(first),
-                                     sizeof(int64_t) * (size_t)tensor->rank) != 0;
+            common->differ |=
+                tensor->rank != first->rank || memcmp(tensor_shape(tensor), tensor_shape(first),
+                                                      sizeof(int64_t) * (size_t)tensor->rank) != 0;
         else
             first = tensor;
         common->dtype = tensor->dtype;

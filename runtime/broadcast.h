@@ -14,7 +14,8 @@ struct broadcast {
 
 /*
  * Puts views in place of the bound tensors whose shapes differ from the common one, and tensors of rank 0 in
- * place of numbers. AKG_ERROR_CALL with a message when the shapes do not fit. broadcast_end is due in any case.
+ * place of numbers. AKG_ERROR_CALL with a message when the shapes do not fit. broadcast_end is due in any
+ * case.
  */
 akg_status broadcast_begin(struct broadcast *broadcast, struct call_binding *binding,
                            akg_diagnostics *diagnostics);

@@ -460,7 +460,8 @@ static akg_status call_slow(struct call *call, const akg_argument *arguments, si
                : status;
 }
 
-/* A call of a signature that was met before: finds the instance, or leaves it to the slow way to tell why not. */
+/* A call of a signature that was met before: finds the instance, or leaves it to the slow way to tell why
+ * not. */
 static void call_fast(struct call *call, const akg_argument *arguments, size_t count)
 {
     struct call_binding *binding = &call->binding;
@@ -473,8 +474,7 @@ static void call_fast(struct call *call, const akg_argument *arguments, size_t c
         return;
     }
     if (call_make_key(binding, call->backend, call->trust_indices, NULL))
-        call->instance =
-            jit_find_instance(binding->kernel, binding->hash, binding->key, binding->key_length);
+        call->instance = jit_find_instance(binding->kernel, binding->hash, binding->key, binding->key_length);
 }
 
 /* ---- asking only ---------------------------------------------------------------------------------- */

@@ -63,8 +63,8 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described);
 
 /*
- * What a call of the kernel with these arguments would give: `outputs` receives tensors without elements, whose
- * data must not be touched. Of the arguments' tensors only the descriptions are read. Errors as of
+ * What a call of the kernel with these arguments would give: `outputs` receives tensors without elements,
+ * whose data must not be touched. Of the arguments' tensors only the descriptions are read. Errors as of
  * akg_kernel_call.
  */
 akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,

@@ -1,9 +1,9 @@
 /*
  * graph.h: graph functions, call by call.
  *
- * A plan is what a graph function does for arguments of given dtypes and shapes: the calls of kernels it comes
- * to, in order, and what it returns. It is made without running anything, so that calls whose results nobody
- * wants can be left out: of a bprop, those that only serve gradients which are not needed.
+ * A plan is what a graph function does for arguments of given dtypes and shapes: the calls of kernels it
+ * comes to, in order, and what it returns. It is made without running anything, so that calls whose results
+ * nobody wants can be left out: of a bprop, those that only serve gradients which are not needed.
  */
 #ifndef RUNTIME_GRAPH_H
 #define RUNTIME_GRAPH_H
@@ -32,8 +32,9 @@ struct graph_plan {
 };
 
 /*
- * Plans a call with these arguments, of whose tensors only the descriptions are read. A kernel that is no graph
- * function is one call. AKG_ERROR_CALL with messages when the call is wrong. graph_plan_end is due in any case.
+ * Plans a call with these arguments, of whose tensors only the descriptions are read. A kernel that is no
+ * graph function is one call. AKG_ERROR_CALL with messages when the call is wrong. graph_plan_end is due in
+ * any case.
  */
 akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, struct akg_kernel *kernel,
                             const akg_argument *arguments, size_t count, akg_diagnostics **diagnostics);
@@ -45,9 +46,10 @@ size_t graph_result_count(const struct graph_plan *plan);
 void graph_result_items(const struct graph_plan *plan, int *items, size_t capacity, size_t *count);
 
 /*
- * Runs what is needed for the results that are wanted (`wanted`, one for each item of graph_result_items; NULL: all),
- * with the same arguments as it was planned for. `outputs`, one for each item, receives new references; it stays
- * NULL for what is not wanted or None. `tape` may be NULL; with one each call is recorded as akg_call does.
+ * Runs what is needed for the results that are wanted (`wanted`, one for each item of graph_result_items;
+ * NULL: all), with the same arguments as it was planned for. `outputs`, one for each item, receives new
+ * references; it stays NULL for what is not wanted or None. `tape` may be NULL; with one each call is
+ * recorded as akg_call does.
  */
 akg_status graph_run(struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
                      const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);

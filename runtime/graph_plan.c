@@ -1,8 +1,8 @@
 /*
  * graph_plan.c: what a graph function calls, found out without running it.
  *
- * dsl/elaborate_graph.c walks the function and asks here what each call gives; the answer comes from the called
- * kernel itself (call_infer), on tensors without elements.
+ * dsl/elaborate_graph.c walks the function and asks here what each call gives; the answer comes from the
+ * called kernel itself (call_infer), on tensors without elements.
  */
 #include <stdio.h>
 #include <string.h>
@@ -137,8 +137,9 @@ static void plan_describe_results(struct graph_plan *plan, const struct graph_ca
     *results = tensors;
 }
 
-static bool plan_call(void *owner, const struct ast_function *callee, const struct elaborate_operand *operands,
-                      struct span span, const struct elaborate_tensor **results, int *count)
+static bool plan_call(void *owner, const struct ast_function *callee,
+                      const struct elaborate_operand *operands, struct span span,
+                      const struct elaborate_tensor **results, int *count)
 {
     struct planning *planning = owner;
     struct graph_plan *plan = planning->plan;
@@ -195,7 +196,8 @@ static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, st
 }
 
 /* Describes the arguments with everything known, and numbers their tensors in the order of elaboration. */
-static void plan_arguments(struct graph_plan *plan, struct call_binding *binding, struct dsl_argument *described)
+static void plan_arguments(struct graph_plan *plan, struct call_binding *binding,
+                           struct dsl_argument *described)
 {
     call_describe(binding, &plan->arena, described);
     for (int i = 0; i < plan->kernel->function->parameter_count; i++) {
@@ -228,13 +230,15 @@ static bool plan_single(struct planning *planning, const struct dsl_argument *de
     for (int i = 0; i < function->parameter_count; i++) {
         const struct dsl_argument *argument = &described[i];
         struct elaborate_operand *operand = &operands[i], *items;
-        *operand = (struct elaborate_operand){.kind = argument->kind, .string = argument->string,
-                                              .ints = argument->ints, .count = argument->count};
+        *operand = (struct elaborate_operand){.kind = argument->kind,
+                                              .string = argument->string,
+                                              .ints = argument->ints,
+                                              .count = argument->count};
         if (argument->kind == DSL_TENSOR)
             operand->tensor = next++;
         if (argument->kind == DSL_INT || argument->kind == DSL_BOOL)
-            operand->number = ir_integer(numbers, argument->kind == DSL_INT ? AKG_INT64 : AKG_BOOL,
-                                         argument->integer);
+            operand->number =
+                ir_integer(numbers, argument->kind == DSL_INT ? AKG_INT64 : AKG_BOOL, argument->integer);
         if (argument->kind == DSL_FLOAT)
             operand->number = ir_real(numbers, AKG_FLOAT64, argument->real);
         if (argument->kind != DSL_TENSORS)
@@ -267,7 +271,8 @@ static bool plan_function(struct planning *planning, struct call_binding *bindin
     struct graph_plan *plan = planning->plan;
     const struct ast_function *function = plan->kernel->function;
     const struct elaborate_calls calls = {planning, plan_call, plan_evaluate};
-    struct dsl_argument *described = arena_array(&plan->arena, struct dsl_argument, function->parameter_count + 1);
+    struct dsl_argument *described =
+        arena_array(&plan->arena, struct dsl_argument, function->parameter_count + 1);
 
     plan_arguments(plan, binding, described);
     if (function->is_pure)

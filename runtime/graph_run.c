@@ -65,7 +65,7 @@ static akg_status running_call(struct graph_running *running, const struct graph
     for (int i = 0; i < parameters; i++)
         graph_argument(&running->arena, &call->operands[i], running->tensors, &arguments[i]);
     status = kernel_gradient_call(call->kernel, running->plan->registry, running->tape, arguments,
-                                    (size_t)parameters, outputs, &running->failed);
+                                  (size_t)parameters, outputs, &running->failed);
     running->failed_call = call;
     for (int i = 0; i < call->result_count; i++)
         running->tensors[call->first_result + i] = outputs[i];
@@ -116,7 +116,8 @@ static bool running_take(struct graph_running *running, const akg_argument *argu
         const akg_argument *argument = binding.arguments[i];
         if (argument && argument->kind == AKG_ARGUMENT_TENSOR)
             running->tensors[next++] = akg_tensor_retain(argument->as.tensor);
-        for (size_t k = 0; argument && argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
+        for (size_t k = 0;
+             argument && argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
             running->tensors[next++] = akg_tensor_retain(argument->as.tensors.items[k]);
     }
     call_end(&binding);

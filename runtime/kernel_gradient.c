@@ -114,7 +114,8 @@ static void bound_take(struct gradient_state *state, const struct call_binding *
             bound->argument = bound_attribute(&state->arena, &function->parameters[i], argument);
         if (!bound->is_operand)
             continue;
-        bound->count = state->kernel->general[i].kind == DSL_TENSORS && !argument ? 0 : bound_tensor_count(argument);
+        bound->count =
+            state->kernel->general[i].kind == DSL_TENSORS && !argument ? 0 : bound_tensor_count(argument);
         for (size_t k = 0; k < bound->count; k++)
             state->inputs[state->input_count++] = tensors ? argument->as.tensors.items[k]
                                                   : argument && argument->kind == AKG_ARGUMENT_TENSOR
@@ -185,14 +186,12 @@ static void bprop_arguments(struct bprop_call *call)
         if (bound->argument.kind != AKG_ARGUMENT_NONE)
             call->arguments[call->count++] = bound->argument;
         else
-            call->arguments[call->count++] =
-                bprop_tensors(call->tensors + bound->first, bound->count,
-                              state->kernel->general[i].kind == DSL_TENSORS);
+            call->arguments[call->count++] = bprop_tensors(call->tensors + bound->first, bound->count,
+                                                           state->kernel->general[i].kind == DSL_TENSORS);
     }
     for (size_t i = 1; i <= 2; i++)
-        call->arguments[call->count++] =
-            bprop_tensors(call->tensors + state->input_count + (i - 1) * state->output_count,
-                          state->output_count, tuple);
+        call->arguments[call->count++] = bprop_tensors(
+            call->tensors + state->input_count + (i - 1) * state->output_count, state->output_count, tuple);
     for (int i = (int)call->count; i < bprop->parameter_count; i++)
         for (int k = 0; k < forward->parameter_count; k++)
             if (strcmp(forward->parameters[k].name, bprop->parameters[i].name) == 0) {
@@ -239,12 +238,13 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     if (status != AKG_OK)
         return status;
     bprop_arguments(call);
-    status = graph_plan_begin(&call->plan, state->registry, state->bprop, call->arguments, call->count, diagnostics);
+    status = graph_plan_begin(&call->plan, state->registry, state->bprop, call->arguments, call->count,
+                              diagnostics);
     if (status != AKG_OK)
         return status;
     bprop_match_results(call, arena);
-    status = graph_run(&call->plan, call->step->tape, call->arguments, call->count, call->wanted, call->results,
-                       diagnostics);
+    status = graph_run(&call->plan, call->step->tape, call->arguments, call->count, call->wanted,
+                       call->results, diagnostics);
     for (size_t i = 0; status == AKG_OK && i < graph_result_count(&call->plan); i++)
         if (call->results[i])
             input_gradients[call->input_of[i]] = call->results[i];
@@ -289,7 +289,8 @@ static akg_status gradient_backward(const struct autograd_step *step, akg_tensor
     return status;
 }
 
-/* ---- recording -------------------------------------------------------------------------------------------- */
+/* ---- recording --------------------------------------------------------------------------------------------
+ */
 
 static void gradient_release(void *context)
 {
@@ -305,7 +306,8 @@ static void gradient_release(void *context)
 static const struct autograd_operation gradient_operation = {gradient_backward, gradient_release};
 
 /* Which tensors the bprop reads: the others are described. */
-static akg_status gradient_describe(struct gradient_state *state, akg_tensor *const *outputs, akg_tensor **saved)
+static akg_status gradient_describe(struct gradient_state *state, akg_tensor *const *outputs,
+                                    akg_tensor **saved)
 {
     const struct ast_function *forward = state->kernel->function;
     int parameter = 0;
@@ -326,8 +328,9 @@ static akg_status gradient_describe(struct gradient_state *state, akg_tensor *co
     for (size_t i = 0; i < state->output_count; i++) {
         if (bprop_uses(state->bprop, parameter))
             saved[state->input_count + i] = outputs[i];
-        else if (outputs[i] && call_describe_only(outputs[i]->dtype, outputs[i]->rank, tensor_shape(outputs[i]),
-                                                  &state->described[state->input_count + i]) != AKG_OK)
+        else if (outputs[i] &&
+                 call_describe_only(outputs[i]->dtype, outputs[i]->rank, tensor_shape(outputs[i]),
+                                    &state->described[state->input_count + i]) != AKG_OK)
             return AKG_ERROR_MEMORY;
     }
     return AKG_OK;
@@ -358,7 +361,8 @@ static akg_status gradient_record(struct gradient_state *state, akg_tape *tape, 
     return status;
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------------ */
+/* ---- the call
+ * ------------------------------------------------------------------------------------------------ */
 
 struct gradient_call {
     struct akg_kernel *kernel;
@@ -490,8 +494,8 @@ static bool gradient_is_needed(const akg_tape *tape, const akg_argument *argumen
 }
 
 akg_status kernel_gradient_call(struct akg_kernel *kernel, akg_registry *registry, akg_tape *tape,
-                                  const akg_argument *arguments, size_t count, akg_tensor **outputs,
-                                  akg_diagnostics **diagnostics)
+                                const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                                akg_diagnostics **diagnostics)
 {
     const struct gradient_call call = {kernel, registry, tape, arguments, count, outputs, diagnostics};
     struct gradient_state *state;

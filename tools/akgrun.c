@@ -37,11 +37,11 @@ static const struct command_row command_table[COMMAND_COUNT] = {
          "  None                          an optional tensor left out\n"
          "A tensor's value takes a suffix such as :int32; without one, lists and generators have\n"
          "the dtype of the parameter's annotation, else float32.\n"},
-    [COMMAND_GRAD] =
-        {"grad", command_grad, "grad FILE [KERNEL] NAME=VALUE... [--wrt NAMES] [options]",
-         "print the gradients of what a function returns",
-         "Values are written as for run. The gradient of input x is called dx. A function needs a @bprop, or\n"
-         "is a graph function of such.\n"},
+    [COMMAND_GRAD] = {"grad", command_grad, "grad FILE [KERNEL] NAME=VALUE... [--wrt NAMES] [options]",
+                      "print the gradients of what a function returns",
+                      "Values are written as for run. The gradient of input x is called dx. A function needs "
+                      "a @bprop, or\n"
+                      "is a graph function of such.\n"},
     [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--json]", "list the operators of the standard library",
                      "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
                      "'akgrun run std:NAME' calls one.\n"},

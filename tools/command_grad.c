@@ -1,6 +1,6 @@
 /*
- * command_grad.c: `akgrun grad FILE [KERNEL] NAME=VALUE...`: calls a function on a tape and prints the gradients
- * of its outputs with respect to its inputs: that of input `x` is called `dx`.
+ * command_grad.c: `akgrun grad FILE [KERNEL] NAME=VALUE...`: calls a function on a tape and prints the
+ * gradients of its outputs with respect to its inputs: that of input `x` is called `dx`.
  *
  * Gradients of outputs that --dout does not give are ones.
  */
@@ -125,7 +125,8 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
             return false;
         for (size_t k = 0; argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
             if ((listed || is_float(argument->as.tensors.items[k])) &&
-                !want(grad, string_format("d%s_%zu", argument->name, k), argument->as.tensors.items[k], problem))
+                !want(grad, string_format("d%s_%zu", argument->name, k), argument->as.tensors.items[k],
+                      problem))
                 return false;
     }
     if (grad->wanted_count)
@@ -156,8 +157,8 @@ static bool read_output_gradient(struct grad *grad, const char *word, struct pro
         if (strlen(name) != length || strncmp(name, word, length) != 0 || word[length] != '=')
             continue;
         parameter.dtype = akg_tensor_dtype(grad->outputs[i]);
-        if (!value_parse(word + length + 1, &parameter, value_stream(grad->options->seed, 1000 + i, 0), &value,
-                         problem))
+        if (!value_parse(word + length + 1, &parameter, value_stream(grad->options->seed, 1000 + i, 0),
+                         &value, problem))
             return false;
         akg_tensor_release(grad->output_gradients[i]);
         grad->output_gradients[i] = akg_tensor_retain(value.tensor);
@@ -189,7 +190,8 @@ static bool call(struct grad *grad, struct problem *problem)
     grad->output_gradients = calloc(grad->output_count + 1, sizeof *grad->output_gradients);
     if (!grad->outputs || !grad->output_gradients)
         return problem_memory(problem);
-    status = akg_call(grad->tape, found, grad->arguments.items, grad->arguments.count, grad->outputs, &diagnostics);
+    status = akg_call(grad->tape, found, grad->arguments.items, grad->arguments.count, grad->outputs,
+                      &diagnostics);
     akg_diagnostics_free(status == AKG_OK ? diagnostics : NULL);
     return status == AKG_OK || problem_library(problem, status, diagnostics);
 }
@@ -205,8 +207,8 @@ static bool fill_missing(struct wanted *wanted, struct problem *problem)
 }
 
 /* Differentiates by `inputs` into `gradients`, both as long as grad->wanted. */
-static bool differentiate_into(struct grad *grad, akg_tensor **roots, akg_tensor **inputs, akg_tensor **gradients,
-                               struct problem *problem)
+static bool differentiate_into(struct grad *grad, akg_tensor **roots, akg_tensor **inputs,
+                               akg_tensor **gradients, struct problem *problem)
 {
     akg_tensor **root_gradients = roots + grad->output_count;
     akg_diagnostics *diagnostics = NULL;
@@ -220,8 +222,8 @@ static bool differentiate_into(struct grad *grad, akg_tensor **roots, akg_tensor
     for (size_t i = 0; i < grad->wanted_count; i++)
         inputs[i] = grad->wanted[i].tensor;
     if (root_count)
-        status = akg_gradients(grad->tape, roots, root_gradients, root_count, inputs, grad->wanted_count, NULL,
-                               gradients, &diagnostics);
+        status = akg_gradients(grad->tape, roots, root_gradients, root_count, inputs, grad->wanted_count,
+                               NULL, gradients, &diagnostics);
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
     for (size_t i = 0; i < grad->wanted_count; i++) {
@@ -241,7 +243,8 @@ static bool differentiate(struct grad *grad, struct problem *problem)
         problem_memory(problem);
     for (size_t i = 0; good && i < grad->options->dout_count; i++)
         good = read_output_gradient(grad, grad->options->douts[i], problem);
-    good = good && differentiate_into(grad, roots, inputs, inputs ? inputs + grad->wanted_count : NULL, problem);
+    good =
+        good && differentiate_into(grad, roots, inputs, inputs ? inputs + grad->wanted_count : NULL, problem);
     free(roots);
     free(inputs);
     return good;

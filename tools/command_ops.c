@@ -17,7 +17,8 @@ struct operator_row {
     akg_operator *found;
 };
 
-static bool read_row(akg_registry *registry, const char *name, struct operator_row *row, struct problem *problem)
+static bool read_row(akg_registry *registry, const char *name, struct operator_row *row,
+                     struct problem *problem)
 {
     akg_diagnostics *diagnostics = NULL;
     char *full = string_format("std:%s", name);
@@ -48,7 +49,8 @@ static void print_row_json(const struct operator_row *row)
         static const char *const kinds[] = {"tensor", "attribute", "variadic"};
         printf("%s{\"name\": ", i ? ", " : "");
         report_json_string(stdout, parameter.name);
-        printf(", \"kind\": \"%s\", \"optional\": %s}", kinds[parameter.kind], parameter.optional ? "true" : "false");
+        printf(", \"kind\": \"%s\", \"optional\": %s}", kinds[parameter.kind],
+               parameter.optional ? "true" : "false");
     }
     printf("], \"gradient\": %s, \"documentation\": ", row->gradient ? "true" : "false");
     report_json_string(stdout, row->documentation);
@@ -58,7 +60,8 @@ static void print_row_json(const struct operator_row *row)
 static void print_row(const struct operator_row *row, bool in_full)
 {
     if (in_full)
-        printf("%s\n\n%s\n\ngradient: %s\n", row->signature, row->documentation, row->gradient ? "yes" : "no");
+        printf("%s\n\n%s\n\ngradient: %s\n", row->signature, row->documentation,
+               row->gradient ? "yes" : "no");
     else
         printf("%s%s\n", row->signature, row->gradient ? "" : "      no gradient");
 }
