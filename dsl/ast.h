@@ -171,6 +171,7 @@ struct ast_function {
     int slot_count;
     bool is_pure;                  /* its body only computes with names and calls: no loops, no elements */
     bool is_graph;                 /* pure, and gives tensors: it composes kernels */
+    bool is_guess;                 /* a graph function only if its operands are tensors, and nothing tells */
     bool is_broadcast;             /* @broadcast: its tensors are brought to one shape before it starts */
     bool is_helper;                /* returns a scalar: called by kernels, no kernel itself */
     bool is_called;                /* by another function, or by itself */

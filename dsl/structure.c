@@ -445,16 +445,15 @@ static bool structure_operators(struct structure *s, const struct ast_stmt *firs
  * gives them. One of which only `a * b + c` is known is one too, unless other functions call it: then it is
  * whatever they hand in, or the library has no function for what it does.
  */
-static bool structure_is_composition(struct structure *s, const struct ast_function *function, bool computes)
+static bool structure_is_composition(struct structure *s, struct ast_function *function, bool computes)
 {
     if (function->bprop_of || (computes && structure_gives_tensor(function->result, 0)))
         return true;
     if (function->is_called || !computes)
         return false;
-    for (int i = 0; i < function->parameter_count; i++)
-        if (structure_may_be_tensor(&function->parameters[i]))
-            return structure_operators(s, function->body);
-    return false;
+    for (int i = 0; i < function->parameter_count && !function->is_guess; i++)
+        function->is_guess = structure_may_be_tensor(&function->parameters[i]);
+    return function->is_guess && structure_operators(s, function->body);
 }
 
 static bool structure_is_attribute(const struct ast_parameter *parameter)

@@ -179,6 +179,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     bool free = false, linked = true;
     int rank = 2;
 
+    kernel->rank_open = false;
     kernel->general = elaborate_general(arena, kernel->function);
     arguments = module_at_rank(arena, kernel, rank, linked, &free);
     if (free) {
@@ -212,6 +213,17 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     }
 }
 
+/* Whether a function that may be of tensors or of numbers can be of tensors. */
+static bool module_guess_holds(struct akg_kernel *kernel)
+{
+    struct elaborate_result scratch;
+    bool free = false;
+
+    kernel->general = elaborate_general(&kernel->module->arena, kernel->function);
+    return module_trial(kernel, 1, true, &scratch, &free) == 0 || kernel->rank_open ||
+           module_trial(kernel, 2, true, &scratch, &free) == 0 || kernel->rank_open;
+}
+
 static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)
 {
     struct ast_function *function;
@@ -229,6 +241,8 @@ static void module_check(struct akg_module *module, akg_diagnostics *diagnostics
         kernel->module = module;
         kernel->function = function;
         kernel->needs_constant = arena_array(&module->arena, atomic_bool, function->parameter_count + 1);
+        if (function->is_guess && count > 1 && !module_guess_holds(kernel))
+            continue; /* of numbers after all, and nobody calls it */
         pthread_mutex_init(&kernel->lock, NULL);
         module->kernel_count++;
         module_check_kernel(kernel, diagnostics);
