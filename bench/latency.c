@@ -48,6 +48,7 @@ enum stage {
     STAGE_NAMES,
     STAGE_ELABORATE,
     STAGE_ANALYSES,
+    STAGE_PASSES,
     STAGE_EMIT,
     STAGE_TCC,
     STAGE_TOTAL,
@@ -55,10 +56,16 @@ enum stage {
     STAGE_COUNT
 };
 
-static const char *const stage_names[STAGE_COUNT] = {
-    "scan and lay out", "scan, lay out, parse", "names and structure",
-    "elaborate",        "verify and analyses",  "emit C",
-    "libtcc",           "all stages once",      "jit_compile and first call"};
+static const char *const stage_names[STAGE_COUNT] = {"scan and lay out",
+                                                     "scan, lay out, parse",
+                                                     "names and structure",
+                                                     "elaborate",
+                                                     "verify and analyses",
+                                                     "passes",
+                                                     "emit C",
+                                                     "libtcc",
+                                                     "all stages once",
+                                                     "jit_compile and first call"};
 
 static double now_us(void)
 {
@@ -96,6 +103,7 @@ static void time_stages(double *times)
     struct elaborate_result result = {0};
     struct token_list tokens = {0};
     struct emit_c_options options = {.entry = "entry"};
+    struct passes_options passes = {.verify = false};
     struct backend_code code = {0};
     struct jit_sites sites = {0};
     struct ast_module *tree;
@@ -127,8 +135,11 @@ static void time_stages(double *times)
     analysis_bounds(result.kernel);
     analysis_initialisation(result.kernel, diagnostics);
     analysis_hints(result.kernel, diagnostics);
-    sites_number(result.kernel, &sites);
     times[STAGE_ANALYSES] = (next = now_us()) - at;
+    at = next;
+    passes_run(result.kernel, &passes, &complaint);
+    sites_number(result.kernel, &sites);
+    times[STAGE_PASSES] = (next = now_us()) - at;
     at = next;
     text_init(&text);
     emit_c(&text, result.kernel, &options, &complaint);

@@ -385,7 +385,12 @@ static void elaborate_result_item(struct elaborator *e, const struct value *valu
     struct diagnostic_entry *message;
 
     if (value->kind == VALUE_NONE)
-        return; /* a bprop's missing gradient */
+        return;                                                /* a bprop's missing gradient */
+    if (value->kind == VALUE_TUPLE && e->function->bprop_of) { /* of a variadic input */
+        for (int i = 0; i < value->count; i++)
+            elaborate_result_item(e, &value->items[i], place, span);
+        return;
+    }
     if (value->kind != VALUE_TENSOR) {
         if (value->kind == VALUE_ERROR)
             return;

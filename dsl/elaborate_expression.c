@@ -578,7 +578,8 @@ static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct 
 
 static bool elaborate_is_static(const struct value *value)
 {
-    return value->kind == VALUE_TUPLE || value->kind == VALUE_DTYPE || value->kind == VALUE_STRING;
+    return value->kind == VALUE_TUPLE || value->kind == VALUE_DTYPE || value->kind == VALUE_STRING ||
+           value->kind == VALUE_TENSOR;
 }
 
 static struct value elaborate_conditional(struct elaborator *e, const struct ast_expr *expr)
@@ -592,11 +593,13 @@ static struct value elaborate_conditional(struct elaborator *e, const struct ast
         return value_error();
     if (condition->kind == IR_INTEGER)
         return elaborate_expr(e, condition->integer ? expr->a : expr->b);
+    /* what exists only when compiling is chosen then: elaborated again with the attributes known */
+    if (e->frame->graph && expr_is_invariant(condition) && expr_demand_constants(e, condition))
+        return value_error();
     sides[0] = elaborate_lazy(e, expr->a);
     sides[1] = elaborate_lazy(e, expr->b);
     for (int i = 0; i < 2; i++)
         sides[i].value = elaborate_scalar_tensor(e, sides[i].value, expr->span);
-    /* what exists only when compiling is chosen then: elaborated again with the attributes known */
     if (elaborate_is_static(&sides[0].value) && elaborate_is_static(&sides[1].value) &&
         expr_is_invariant(condition))
         expr_demand_constants(e, condition);

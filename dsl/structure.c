@@ -624,6 +624,7 @@ static void structure_inherit(const struct ast_function *function)
             if (strcmp(own->name, from->name) != 0 || own->annotation || own->initial)
                 continue;
             own->initial = from->initial;
+            own->variadic = from->variadic;
             if (structure_is_attribute(from))
                 own->annotation = from->annotation;
         }

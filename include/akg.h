@@ -409,17 +409,28 @@ typedef enum akg_stage {
     AKG_STAGE_AST,
     AKG_STAGE_IR,
     AKG_STAGE_C,
-    AKG_STAGE_CANONICAL /* the program itself, canonically formatted; of the whole file only */
+    AKG_STAGE_CANONICAL, /* the program itself, canonically formatted; of the whole file only */
+    AKG_STAGE_OPTIMISED  /* the loop IR after the optimising passes, which is what code is made of */
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
  * are given, else for its most general signature) or, with kernel_name NULL and
  * no arguments, of the whole file. Tokens and the canonical text are always of the whole file. The
- * source is compiled anew for ir and c; *text is freed with akg_free. Errors as of jit_compile and
+ * source is compiled anew for ir, optimised and c; *text is freed with akg_free. Errors as of jit_compile and
  * akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that name. */
 AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);
+
+/* The loop IR of one kernel, or of all, after each optimising pass that changed it, with the time the pass
+ * took; of one pass only, or with `pass` NULL of all. Else as jit_emit; AKG_ERROR_USAGE also when there is no
+ * such pass. */
+AKG_API akg_status jit_emit_passes(const jit_source *source, const char *pass, const char *kernel_name,
+                                   const akg_argument *arguments, size_t argument_count, char **text,
+                                   akg_diagnostics **diagnostics);
+
+/* The names of the optimising passes; NULL from their number on. */
+AKG_API const char *akg_pass_name(size_t index);
 
 /* ---- operators ---------------------------------------------------------- */
 
@@ -782,6 +793,101 @@ typedef struct akg_value_and_grad_request {
 AKG_API akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_request *request,
                                       akg_tensor **values, akg_tensor **input_gradients,
                                       akg_tensor **parameter_gradients, akg_diagnostics **diagnostics);
+
+/* ---- functions and host operators ----------------------------------------- */
+
+/*
+ * A forward and a backward function in C, for what is no kernel. The context goes from the one to the other;
+ * it is theirs while they run.
+ */
+typedef struct akg_context akg_context;
+
+typedef struct akg_function {
+    const char *name; /* for messages */
+    /* Computes; nothing it calls is recorded. New references into `outputs` (NULL where there is none). An
+     * input may be returned: written in place if it is marked dirty, else as a view. */
+    akg_status (*forward)(akg_context *context, const akg_argument *arguments, size_t argument_count,
+                          akg_tensor **outputs, akg_diagnostics **diagnostics);
+    /* One gradient per output comes in; one per tensor among the arguments goes out, as a new reference, in
+     * order (tensors of lists each count): NULL for inputs that require none, and only for them, unless an
+     * output's gradient was absent. It may have the shape to which the input was broadcast. */
+    akg_status (*backward)(akg_context *context, akg_tensor *const *output_gradients,
+                           akg_tensor **input_gradients, akg_diagnostics **diagnostics);
+    size_t output_count;
+    size_t gradient_count; /* how many gradients backward returns; 0: as many as there are tensors */
+    /* Backward computes with recorded calls only, so its result can be differentiated again. If false, that
+     * is refused wherever backward could have read something that has a history. */
+    bool backward_on_tape;
+    void *user;
+} akg_function;
+
+/*
+ * Runs forward, and records it if an input requires a gradient. `function` and its name must live as long as
+ * what was recorded. What forward returns comes back as it is, messages included. AKG_ERROR_USAGE, with a
+ * message: no tensor among the arguments or none returned, another number of tensors than `gradient_count`, a
+ * rule of the functions below broken (even where forward passes over it). On error all entries of `outputs`
+ * are NULL.
+ */
+AKG_API akg_status akg_function_apply(akg_tape *tape, const akg_function *function,
+                                      const akg_argument *arguments, size_t argument_count,
+                                      akg_tensor **outputs, akg_diagnostics **diagnostics);
+
+AKG_API akg_tape *akg_context_tape(const akg_context *context);
+AKG_API const akg_function *akg_context_function(const akg_context *context);
+/* Whether a gradient of this tensor, or of tensor number `index` among the arguments, will be (forward) or is
+ * (backward) asked for. */
+AKG_API bool akg_context_needs_grad(const akg_context *context, const akg_tensor *tensor);
+AKG_API bool akg_context_needs_input_grad(const akg_context *context, size_t index);
+/* Once, in forward: inputs, outputs or others; entries may be NULL. Tensors that backward reads go this way
+ * only: if they are written in the meantime the backward pass is refused, and they are freed as soon as it
+ * has passed. */
+AKG_API akg_status akg_context_save_for_backward(akg_context *context, akg_tensor *const *tensors,
+                                                 size_t count);
+/* In backward: what was saved, in that order. Borrowed until backward returns. */
+AKG_API akg_status akg_context_saved_tensors(akg_context *context, akg_tensor *const **tensors,
+                                             size_t *count);
+/* In forward: this input is written in place and returned. */
+AKG_API akg_status akg_context_mark_dirty(akg_context *context, akg_tensor *input);
+/* In forward: no gradient flows to this output. */
+AKG_API akg_status akg_context_mark_non_differentiable(akg_context *context, akg_tensor *output);
+/* In forward: whether gradients of outputs that nothing depends on come as zeros (so it is if nothing is
+ * said) or as NULL. */
+AKG_API akg_status akg_context_set_materialize_grads(akg_context *context, bool materialize);
+/* In forward: a number, bool, string or tuple by name, copied. */
+AKG_API akg_status akg_context_set_attribute(akg_context *context, const char *name,
+                                             const akg_argument *value);
+/* NULL if there is none of that name. */
+AKG_API const akg_argument *akg_context_attribute(const akg_context *context, const char *name);
+/* In forward: anything else; `release`, if not NULL, is called with it when it is no longer needed. */
+AKG_API akg_status akg_context_set_data(akg_context *context, void *data, void (*release)(void *data));
+AKG_API void *akg_context_data(const akg_context *context);
+
+/* A host function as an operator on tensors. It has no context: backward is given what went through forward.
+ */
+typedef struct akg_host_operator {
+    const char *name; /* for messages */
+    size_t input_count, output_count;
+    /* New references into `outputs`. An input must not be written. */
+    akg_status (*forward)(void *user, akg_tensor *const *inputs, akg_tensor **outputs,
+                          akg_diagnostics **diagnostics);
+    /* `arguments`: all inputs, all outputs, the gradients of all outputs, in this order, without those
+     * skipped. A gradient that is absent is NULL. New references into `input_gradients`, NULL where there is
+     * none. The function itself may be NULL: then no gradient flows through the operator. */
+    akg_status (*backward)(void *user, akg_tensor *const *arguments, size_t argument_count,
+                           akg_tensor **input_gradients, akg_diagnostics **diagnostics);
+    /* Positions among inputs and outputs that backward does not read, so that they need not be kept: input i
+     * is i, output j is input_count + j. */
+    const size_t *skip;
+    size_t skip_count;
+    void *user;
+} akg_host_operator;
+
+/* Calls it, and records it if an input requires a gradient. `host_operator` must live as long as what was
+ * recorded. AKG_ERROR_USAGE, with a message: a skip list that names what is neither input nor output. On
+ * error all entries of `outputs` are NULL. */
+AKG_API akg_status akg_host_operator_call(akg_tape *tape, const akg_host_operator *host_operator,
+                                          akg_tensor *const *inputs, akg_tensor **outputs,
+                                          akg_diagnostics **diagnostics);
 
 #ifdef __cplusplus
 }

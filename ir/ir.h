@@ -93,6 +93,8 @@ struct ir_buffer {
                    is the DIM symbol bound there, or what the call must match (an annotation) */
     bool contiguous; /* C-contiguous, known when compiling; else strides come with the call */
     bool clear;      /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    bool unused;     /* TEMPORARY: the body has no use of it any more: it needs no memory, but a call must
+                        still be able to count its elements */
     struct span span;
     void *note;
 };
@@ -150,6 +152,43 @@ enum ir_stmt_kind {
                  only are preconditions instead) */
 };
 
+/* What a loop accumulates, found by a pass and noted with the FOR, for back ends. The order of the
+ * accumulation is part of the meaning unless somebody allows another one.
+ *
+ * SUM to ANY: in the loop the variable is used only to accumulate into it (x = x + e, max(x, e), and so on),
+ * once or more often, perhaps under conditions. DOT is a sum whose terms are all products. ARGMAX and ARGMIN:
+ * only `if e > x: x = e; place = ...` (or >=, <, <=), the place perhaps not there. */
+#define IR_REDUCTION_TABLE(X)                                                                                \
+    X(SUM, "sum", OP_ADD)                                                                                    \
+    X(DOT, "dot", OP_ADD)                                                                                    \
+    X(PRODUCT, "product", OP_MUL)                                                                            \
+    X(MAX, "max", OP_MAX)                                                                                    \
+    X(MIN, "min", OP_MIN)                                                                                    \
+    X(ALL, "all", OP_AND)                                                                                    \
+    X(ANY, "any", OP_OR)                                                                                     \
+    X(ARGMAX, "argmax", OP_MAX)                                                                              \
+    X(ARGMIN, "argmin", OP_MIN)
+
+enum ir_reduction_kind {
+#define X(id, text, operation) IR_REDUCTION_##id,
+    IR_REDUCTION_TABLE(X)
+#undef X
+        IR_REDUCTION_COUNT
+};
+
+struct ir_reduction_row {
+    const char *text;
+    enum operation operation; /* that combines two partial results */
+};
+extern const struct ir_reduction_row ir_reduction_table[IR_REDUCTION_COUNT];
+
+struct ir_reduction {
+    enum ir_reduction_kind kind;
+    struct ir_symbol *symbol; /* VARIABLE, declared outside the loop */
+    struct ir_symbol *place; /* ARGMAX, ARGMIN: the variable that is assigned along; else NULL. It is used for
+                                nothing else in the loop */
+};
+
 /* Hints from the source, bits of ir_stmt.hint. */
 enum ir_hint {
     IR_HINT_SERIAL = 1,
@@ -164,15 +203,17 @@ struct ir_stmt {
     struct span span;
     struct ir_stmt *next; /* in its block */
     struct ir_symbol *symbol;
-    struct ir_expr *low, *high; /* FOR */
-    int64_t step;               /* FOR */
-    unsigned hint;              /* FOR */
+    struct ir_expr *low, *high;           /* FOR */
+    int64_t step;                         /* FOR */
+    unsigned hint;                        /* FOR */
+    LIST(struct ir_reduction) reductions; /* FOR: see above; empty until they have been looked for */
     struct ir_expr *value;
     struct ir_access access;   /* STORE, ALLOCATE (buffer only) */
     struct ir_stmt *body;      /* FOR, WHILE, IF */
     struct ir_stmt *otherwise; /* IF */
     const char *message;       /* ASSERT */
     int site;                  /* ASSERT: as in ir_access */
+    void *note;                /* scratch of the pass that runs; NULL between passes */
 };
 
 /* ---- kernel ------------------------------------------------------------- */
@@ -244,6 +285,9 @@ struct ir_expr *ir_operation(struct ir_kernel *kernel, enum operation operation,
                              struct ir_expr *b, struct ir_expr *c);
 struct ir_expr *ir_cast(struct ir_kernel *kernel, akg_dtype dtype, struct ir_expr *value);
 
+/* Whether the operation on this dtype may be `checked`. */
+bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype);
+
 struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, struct span span);
 
 /* Deep copy into `kernel` with every use of a symbol that has a non-NULL `note` (an ir_expr *) replaced by a
@@ -252,6 +296,10 @@ struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_exp
 /* The same value by the same computation: spans, checks and sites are not compared. */
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
 
+/* An equal, simpler expression for an operation on these operands, or NULL when there is none: constants of
+ * int64 and bool, sums of int64, neutral elements. Never drops an operand that could stop the kernel. */
+struct ir_expr *ir_fold(struct ir_kernel *kernel, enum operation operation, struct ir_expr *const *operands);
+
 /* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says
  * so. */
 bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context);
@@ -259,6 +307,12 @@ bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void
  * the text), not over those of statements inside it. */
 bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
                          void *context);
+/* Calls visit for every statement of the block and of the blocks inside, in the order of the text; stops
+ * early when it returns false, and says so. Chains of else-ifs take no stack. */
+bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, void *context), void *context);
+/* ir_expr_walk over every expression of the block and of the blocks inside. */
+bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
+                          void *context);
 
 /* ---- text, checks ------------------------------------------------------- */
 

@@ -7,12 +7,14 @@
  *   kernel matmul {
  *     attribute alpha: float64                     run-time scalar
  *     input a: float32[M, K] strided @1:12-13      also inout, output, temporary; strided: strides
- *     output c: float32[M, N] clear                come with the call; clear: zeroed first
+ *     output c: float32[M, N] clear                come with the call; clear: zeroed first; unused: a
+ *                                                  temporary that needs no memory any more
  *     parameters a, b = b_1, bias absent, alpha    in call order, with what they stand for
  *     results c                                    likewise
  *     require bounds (K <= M) when (N > 0) "text" access b axis 0 index (K - 1) extent K @4:12-6:3
  *     body {
  *       for i = 0 to M step 1 parallel { ... }
+ *       for i = 0 to M step 1 reduces dot acc, argmax top at where { ... }
  *       while (...) { ... }
  *       if (...) { ... } else { ... }
  *       let x: float32 = ...
@@ -161,6 +163,16 @@ void ir_print_expr(struct text *out, const struct ir_expr *expr)
 
 static void print_block(struct text *out, const struct ir_stmt *stmt, int depth);
 
+static void print_reduction(struct text *out, const struct ir_reduction *reduction, bool first)
+{
+    text_format(out, "%s %s ", first ? " reduces" : ",", ir_reduction_table[reduction->kind].text);
+    print_name(out, reduction->symbol->name);
+    if (reduction->place) {
+        text_string(out, " at ");
+        print_name(out, reduction->place->name);
+    }
+}
+
 static void print_for(struct text *out, const struct ir_stmt *stmt)
 {
     static const char *const hints[] = {"serial", "vectorize", "parallel", "reduce", "unroll"};
@@ -175,6 +187,8 @@ static void print_for(struct text *out, const struct ir_stmt *stmt)
     for (unsigned k = 0; k < sizeof hints / sizeof *hints; k++)
         if (stmt->hint & 1u << k)
             text_format(out, " %s", hints[k]);
+    for (int k = 0; k < stmt->reductions.count; k++)
+        print_reduction(out, &stmt->reductions.items[k], k == 0);
 }
 
 static void print_declaration(struct text *out, const char *word, const struct ir_stmt *stmt)
@@ -282,6 +296,8 @@ static void print_buffer(struct text *out, const struct ir_buffer *buffer)
     text_string(out, buffer->contiguous ? "]" : "] strided");
     if (buffer->clear)
         text_string(out, " clear");
+    if (buffer->unused)
+        text_string(out, " unused");
     print_span(out, buffer->span);
     text_char(out, '\n');
 }

@@ -14,8 +14,6 @@ akg_dtype ir_result_dtype(enum operation operation, const akg_dtype *operands);
 bool ir_operands_fit(enum operation operation, const akg_dtype *operands);
 /* Whether the text form has it between its operands, in parentheses. */
 bool ir_operation_is_infix(enum operation operation);
-/* Whether the operation on this dtype may be `checked`. */
-bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype);
 
 /* ---- ir_names.c --------------------------------------------------------- */
 
@@ -38,14 +36,11 @@ struct ir_name *ir_names_add(struct ir_names *names, const char *name);
 /* A new entry for a copy of `name`, or of name_1, name_2, ... when it is taken. */
 struct ir_name *ir_names_fresh(struct ir_names *names, const char *name);
 
-/* ---- ir_build.c, ir_fold.c ---------------------------------------------- */
+/* ---- ir_build.c --------------------------------------------------------- */
 
 /* An operation as given: nothing is folded, `checked` is false. The operands are copied from the array. */
 struct ir_expr *ir_operation_node(struct ir_kernel *kernel, enum operation operation, akg_dtype dtype,
                                   struct ir_expr *const *operands);
-/* An equal, simpler expression, or NULL when there is none. Never drops an operand that could stop the
- * kernel. */
-struct ir_expr *ir_fold(struct ir_kernel *kernel, enum operation operation, struct ir_expr *const *operands);
 
 /* ---- ir_lex.c ----------------------------------------------------------- */
 

@@ -25,6 +25,26 @@ static struct ir_symbol *new_symbol(struct ir_reader *reader, enum ir_symbol_kin
     return symbol;
 }
 
+/* sum x, argmax y at z */
+static void read_reductions(struct ir_reader *reader, struct ir_stmt *stmt)
+{
+    static const char *const kinds[] = {
+#define X(id, text, operation) text,
+        IR_REDUCTION_TABLE(X)
+#undef X
+    };
+
+    do {
+        int kind = ir_reader_choice(reader, kinds, IR_REDUCTION_COUNT, "what the loop accumulates");
+        struct ir_reduction reduction = {.kind = kind < 0 ? 0 : (enum ir_reduction_kind)kind};
+        reduction.symbol = ir_reader_symbol(reader);
+        if (ir_reader_accept(reader, "at"))
+            reduction.place = ir_reader_symbol(reader);
+        if (!reader->failed)
+            list_push(reader->arena, &stmt->reductions, reduction);
+    } while (ir_reader_accept(reader, ","));
+}
+
 static struct ir_stmt *read_for(struct ir_reader *reader)
 {
     static const char *const hints[] = {"serial", "vectorize", "parallel", "reduce", "unroll"};
@@ -38,6 +58,10 @@ static struct ir_stmt *read_for(struct ir_reader *reader)
     ir_reader_expect(reader, "step");
     stmt->step = ir_reader_signed(reader);
     while (!reader->failed && !ir_reader_at(reader, "@") && !ir_reader_at(reader, "{")) {
+        if (ir_reader_accept(reader, "reduces")) {
+            read_reductions(reader, stmt);
+            break;
+        }
         int hint = ir_reader_choice(reader, hints, 5, "a hint");
         if (hint >= 0)
             stmt->hint |= 1u << hint;
@@ -235,6 +259,7 @@ static void read_buffer(struct ir_reader *reader, enum ir_role role)
     struct ir_buffer *buffer = ir_buffer_new(reader->kernel, name, role, dtype, rank);
     buffer->contiguous = !ir_reader_accept(reader, "strided");
     buffer->clear = ir_reader_accept(reader, "clear");
+    buffer->unused = ir_reader_accept(reader, "unused");
     buffer->span = ir_reader_span(reader);
     for (int k = 0; k < rank; k++) {
         buffer->shape[k] = shape[k];

@@ -152,6 +152,8 @@ static bool verify_buffer_use(struct verifier *v, const struct ir_buffer *buffer
         return complain(v, "'%s' is read outside the body", buffer->name);
     if (buffer->role == IR_TEMPORARY && entry->state != NAME_IN_SCOPE)
         return complain(v, "temporary '%s' is used where it is not allocated", buffer->name);
+    if (buffer->unused)
+        return complain(v, "'%s' is marked unused, and is used", buffer->name);
     return true;
 }
 
@@ -256,6 +258,25 @@ static bool verify_loop_body(struct verifier *v, const struct ir_stmt *body)
     return true;
 }
 
+static bool verify_reductions(struct verifier *v, const struct ir_stmt *stmt)
+{
+    for (int k = 0; k < stmt->reductions.count; k++) {
+        const struct ir_reduction *reduction = &stmt->reductions.items[k];
+        bool is_choice = reduction->kind == IR_REDUCTION_ARGMAX || reduction->kind == IR_REDUCTION_ARGMIN;
+        if ((unsigned)reduction->kind >= IR_REDUCTION_COUNT)
+            return complain(v, "reduction kind %d does not exist", (int)reduction->kind);
+        if (reduction->place && !is_choice)
+            return complain(v, "a reduction that chooses nothing has a place");
+        if (!verify_in_scope(v, reduction->symbol) ||
+            (reduction->place && !verify_in_scope(v, reduction->place)))
+            return false;
+        if (reduction->symbol->kind != IR_SYMBOL_VARIABLE ||
+            (reduction->place && reduction->place->kind != IR_SYMBOL_VARIABLE))
+            return complain(v, "a reduction is of '%s', which is no variable", reduction->symbol->name);
+    }
+    return true;
+}
+
 static bool verify_for(struct verifier *v, const struct ir_stmt *stmt)
 {
     int scope = v->scope.count;
@@ -269,6 +290,8 @@ static bool verify_for(struct verifier *v, const struct ir_stmt *stmt)
         return complain(v, "a loop has an unknown hint");
     if (!stmt->symbol || stmt->symbol->kind != IR_SYMBOL_LOOP || stmt->symbol->dtype != AKG_INT64)
         return complain(v, "a loop's symbol is no int64 loop variable");
+    if (!verify_reductions(v, stmt))
+        return false;
     if (!declare(v, stmt->symbol) || !verify_loop_body(v, stmt->body))
         return false;
     close_scope(v, scope);
@@ -314,6 +337,8 @@ static bool verify_allocate(struct verifier *v, const struct ir_stmt *stmt)
 
     if (!buffer_is_known(v, buffer) || buffer->role != IR_TEMPORARY)
         return complain(v, "what is allocated is no temporary");
+    if (buffer->unused)
+        return complain(v, "'%s' is marked unused, and is allocated", buffer->name);
     struct ir_name *entry = ir_names_find(v->names, buffer->name);
     if (entry->state == NAME_IN_SCOPE)
         return complain(v, "temporary '%s' is allocated while it lives", buffer->name);
@@ -424,6 +449,8 @@ static bool verify_buffer(struct verifier *v, const struct ir_buffer *buffer)
         return complain(v, "'%s' has rank %d", buffer->name, buffer->rank);
     if (buffer->clear && is_input(buffer))
         return complain(v, "the input '%s' is to be cleared", buffer->name);
+    if (buffer->unused && buffer->role != IR_TEMPORARY)
+        return complain(v, "'%s' is marked unused, and is no temporary", buffer->name);
     if (buffer->role == IR_TEMPORARY && !buffer->contiguous)
         return complain(v, "the temporary '%s' has strides", buffer->name);
     for (int k = 0; k < buffer->rank; k++)

@@ -1,5 +1,5 @@
 /*
- * ir_walk.c: going over, copying and comparing expressions.
+ * ir_walk.c: going over statements and expressions; copying and comparing expressions.
  *
  * Recursive: callers bound the depth of what they build (about a thousand levels).
  */
@@ -37,6 +37,39 @@ bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *exp
     if (stmt->kind == IR_STORE && !walk_all(stmt->access.indices, stmt->access.buffer->rank, visit, context))
         return false;
     return !stmt->value || ir_expr_walk(stmt->value, visit, context);
+}
+
+bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, void *context), void *context)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (!visit(stmt, context) || !ir_block_walk(stmt->body, visit, context))
+            return false;
+        struct ir_stmt *otherwise = stmt->otherwise;
+        for (; otherwise && otherwise->kind == IR_IF && !otherwise->next; otherwise = otherwise->otherwise)
+            if (!visit(otherwise, context) || !ir_block_walk(otherwise->body, visit, context))
+                return false;
+        if (!ir_block_walk(otherwise, visit, context))
+            return false;
+    }
+    return true;
+}
+
+struct expression_visit {
+    bool (*visit)(struct ir_expr *expr, void *context);
+    void *context;
+};
+
+static bool visit_expressions(struct ir_stmt *stmt, void *context)
+{
+    struct expression_visit *inner = context;
+    return ir_stmt_expressions(stmt, inner->visit, inner->context);
+}
+
+bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
+                          void *context)
+{
+    struct expression_visit inner = {visit, context};
+    return ir_block_walk(block, visit_expressions, &inner);
 }
 
 static struct ir_expr *copy_expr(struct ir_kernel *kernel, const struct ir_expr *expr, bool substitute)

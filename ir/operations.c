@@ -16,6 +16,12 @@ const struct operation_row operation_table[OPERATION_COUNT] = {
 #undef X
 };
 
+const struct ir_reduction_row ir_reduction_table[IR_REDUCTION_COUNT] = {
+#define X(id, text, operation) {text, operation},
+    IR_REDUCTION_TABLE(X)
+#undef X
+};
+
 akg_dtype ir_result_dtype(enum operation operation, const akg_dtype *operands)
 {
     switch (operation_table[operation].rule) {

@@ -49,6 +49,9 @@ static akg_status instance_build(struct instance_making *making)
     if (!result.kernel)
         return diagnostics_tell_of_bug(making->diagnostics) ? AKG_ERROR_INTERNAL : AKG_ERROR_CALL;
     instance->kernel = result.kernel;
+    if (making->request->backend != JIT_BACKEND_INTERPRETER &&
+        !pipeline_optimise(instance->kernel, NULL, making->diagnostics))
+        return AKG_ERROR_INTERNAL;
     sites_number(instance->kernel, &instance->sites);
     instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
                                                       making->request->key_length);

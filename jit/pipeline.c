@@ -97,6 +97,31 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
         result->kernel = NULL;
 }
 
+/* Builds that look for faults of their own verify the kernel after each pass. */
+#ifdef ARENA_EACH
+#define PIPELINE_VERIFIES true
+#else
+#define PIPELINE_VERIFIES false
+#endif
+
+bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wanted,
+                       akg_diagnostics *diagnostics)
+{
+    struct passes_options options = wanted ? *wanted : (struct passes_options){.dump = NULL};
+    struct text complaint;
+
+    options.verify |= PIPELINE_VERIFIES;
+    text_init(&complaint);
+    if (passes_run(kernel, &options, &complaint))
+        return true;
+    const char *why = text_into_arena(&complaint, kernel->arena);
+    struct diagnostic_entry *entry =
+        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, "the loop IR is broken");
+    diagnostic_note(entry, "note: %s", why);
+    diagnostic_note(entry, "help: please report this with the source text");
+    return false;
+}
+
 akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
                              akg_diagnostics *diagnostics)
 {

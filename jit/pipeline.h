@@ -5,6 +5,7 @@
 #define JIT_PIPELINE_H
 
 #include "module.h"
+#include "passes.h"
 
 /* text -> tree with its names bound. NULL when the source is refused as a whole. */
 struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source,
@@ -14,6 +15,11 @@ struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *s
 void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
                          const struct ast_function *function, const struct dsl_argument *arguments,
                          bool general, struct elaborate_result *result, akg_diagnostics *diagnostics);
+
+/* analysed kernel -> the same, better for generating code, in place. `wanted` may be NULL. False: it is
+ * broken, which is told. */
+bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wanted,
+                       akg_diagnostics *diagnostics);
 
 /* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no
  * escape. */

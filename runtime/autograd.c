@@ -242,6 +242,51 @@ akg_status autograd_record(akg_tape *tape, const struct autograd_record *record)
     return AKG_OK;
 }
 
+static bool output_is_taken(akg_tensor *const *inputs, const bool *dirty, size_t input_count,
+                            akg_tensor *const *outputs, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (outputs[i] == outputs[index])
+            return true;
+    for (size_t i = 0; i < input_count; i++)
+        if (inputs[i] == outputs[index])
+            return !dirty || !dirty[i];
+    return outputs[index]->node;
+}
+
+akg_status autograd_separate_outputs(akg_tensor *const *inputs, const bool *dirty, size_t input_count,
+                                     akg_tensor **outputs, size_t output_count)
+{
+    akg_status status = AKG_OK;
+
+    for (size_t i = 0; i < output_count && status == AKG_OK; i++) {
+        akg_tensor *alias;
+        if (!outputs[i] || !output_is_taken(inputs, dirty, input_count, outputs, i))
+            continue;
+        status = tensor_alias(outputs[i], &alias);
+        if (status != AKG_OK)
+            continue;
+        akg_tensor_release(outputs[i]);
+        outputs[i] = alias;
+    }
+    return status;
+}
+
+akg_status autograd_finish(akg_status status, akg_diagnostics **diagnostics)
+{
+    if (status == AKG_ERROR_MEMORY && diagnostics && !*diagnostics)
+        failure_report(diagnostics, status, MSG_MEMORY, NULL, NULL, NULL, NULL);
+    return status;
+}
+
+void autograd_release_tensors(akg_tensor **tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        akg_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
 akg_status autograd_check_write(const akg_tape *tape, const akg_tensor *tensor, const char *name,
                                 akg_diagnostics **diagnostics)
 {

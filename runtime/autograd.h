@@ -87,6 +87,17 @@ akg_status autograd_record_refusal(akg_tape *tape, const char *name, akg_tensor 
 akg_status autograd_check_write(const akg_tape *tape, const akg_tensor *tensor, const char *name,
                                 akg_diagnostics **diagnostics);
 
+/* Puts a view in the place of each output that cannot get a history of its own: an input (unless it is
+ * dirty), an output a second time, what has a history already. `dirty` has an entry per input, or is NULL. */
+akg_status autograd_separate_outputs(akg_tensor *const *inputs, const bool *dirty, size_t input_count,
+                                     akg_tensor **outputs, size_t output_count);
+
+/* Adds the message that memory ran out, where there is none; gives the status. */
+akg_status autograd_finish(akg_status status, akg_diagnostics **diagnostics);
+
+/* Releases and clears. */
+void autograd_release_tensors(akg_tensor **tensors, size_t count);
+
 /* Tensor number `index` of those saved, as a new reference: its elements, and its history if the step
  * records. NULL where NULL was saved. AKG_ERROR_CALL when it was written since. */
 akg_status autograd_saved(const struct autograd_step *step, size_t index, akg_tensor **tensor,

@@ -205,14 +205,6 @@ static bool make_scratch(struct autograd_pass *pass)
     return true;
 }
 
-static void release_all(akg_tensor **tensors, int count)
-{
-    for (int i = 0; i < count; i++) {
-        akg_tensor_release(tensors[i]);
-        tensors[i] = NULL;
-    }
-}
-
 /* Takes the sums out of the node, but leaves the wanted ones there too. */
 static akg_status take_output_gradients(struct autograd_pass *pass, struct autograd_node *node, bool *any)
 {
@@ -308,13 +300,17 @@ static akg_status run_node(struct autograd_pass *pass, struct autograd_node *nod
         pass->tape->recording = pass->create && node->backward_on_tape;
         status = node->operation->backward(&step, pass->input_gradients, pass->diagnostics);
         pass->tape->recording = pass->create;
+        if (status == AKG_OK && pass->diagnostics) {
+            akg_diagnostics_free(*pass->diagnostics); /* of a failure that backward got over */
+            *pass->diagnostics = NULL;
+        }
         if (!pass->retain)
             autograd_node_drop_saved(node);
         if (status == AKG_OK)
             status = hand_down(pass, &step);
     }
-    release_all(pass->output_gradients, node->output_count);
-    release_all(pass->input_gradients, edge_count);
+    autograd_release_tensors(pass->output_gradients, (size_t)node->output_count);
+    autograd_release_tensors(pass->input_gradients, (size_t)edge_count);
     if (!pass->retain && node->needed)
         autograd_node_use_up(node);
     return status;
@@ -421,13 +417,6 @@ static void pass_end(struct autograd_pass *pass)
     memory_free(pass->scratch);
 }
 
-static akg_status finish_status(akg_status status, akg_diagnostics **diagnostics)
-{
-    if (status == AKG_ERROR_MEMORY && diagnostics && !*diagnostics)
-        failure_report(diagnostics, status, MSG_MEMORY, NULL, NULL, NULL, NULL);
-    return status;
-}
-
 static bool pass_is_usable(const akg_tape *tape, akg_tensor *const *roots, size_t root_count)
 {
     return tape && (roots || !root_count);
@@ -509,7 +498,7 @@ akg_status akg_backward(akg_tape *tape, akg_tensor *const *roots, akg_tensor *co
     for (struct autograd_node *leaf = pass.kept; leaf && status == AKG_OK; leaf = leaf->link)
         commit_leaf(leaf);
     pass_end(&pass);
-    return finish_status(status, diagnostics);
+    return autograd_finish(status, diagnostics);
 }
 
 /* ---- akg_gradients ------------------------------------------------------------------------------------- */
@@ -578,16 +567,14 @@ akg_status akg_gradients(akg_tape *tape, akg_tensor *const *roots, akg_tensor *c
     if (status == AKG_OK)
         status = check_wanted(&pass, with_respect_to, count);
     if (status != AKG_OK)
-        return finish_status(status, diagnostics);
+        return autograd_finish(status, diagnostics);
     mark_wanted(with_respect_to, count, true);
     status = pass_through(&pass, roots, root_gradients, root_count);
     if (status == AKG_OK)
         status = take_wanted(&pass, with_respect_to, count, gradients);
     pass_end(&pass);
     mark_wanted(with_respect_to, count, false);
-    for (size_t i = 0; i < count && status != AKG_OK; i++) {
-        akg_tensor_release(gradients[i]);
-        gradients[i] = NULL;
-    }
-    return finish_status(status, diagnostics);
+    if (status != AKG_OK)
+        autograd_release_tensors(gradients, count);
+    return autograd_finish(status, diagnostics);
 }

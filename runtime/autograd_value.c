@@ -58,12 +58,11 @@ static void run_end(struct value_run *run)
 {
     const akg_value_and_grad_request *request = run->request;
 
-    for (size_t i = 0; run->inputs && i < request->input_count; i++)
-        akg_tensor_release(run->inputs[i]);
-    for (size_t i = 0; run->inputs && i < request->output_count; i++)
-        akg_tensor_release(run->outputs[i]);
-    for (size_t i = 0; run->inputs && i < request->position_count + request->parameter_count; i++)
-        akg_tensor_release(run->gradients[i]);
+    if (!run->inputs)
+        return;
+    autograd_release_tensors(run->inputs, request->input_count);
+    autograd_release_tensors(run->outputs, request->output_count);
+    autograd_release_tensors(run->gradients, request->position_count + request->parameter_count);
     memory_free(run->inputs);
 }
 
@@ -200,7 +199,5 @@ akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_request *
         move(parameter_gradients, run.gradients + request->position_count, request->parameter_count);
     }
     run_end(&run);
-    if (status == AKG_ERROR_MEMORY && diagnostics && !*diagnostics)
-        failure_report(diagnostics, status, MSG_MEMORY, NULL, NULL, NULL, NULL);
-    return status;
+    return autograd_finish(status, diagnostics);
 }

@@ -268,15 +268,18 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
 
 static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *buffer)
 {
-    int64_t shape[AKG_MAX_RANK];
+    int64_t shape[AKG_MAX_RANK], count;
     akg_status status;
 
     if (run->tensors[buffer->index])
         return AKG_OK;
     if (!run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
-    status = tensor_allocate(buffer->dtype, buffer->rank, shape, false, &run->tensors[buffer->index]);
-    run->owned[buffer->index] = status == AKG_OK;
+    if (buffer->unused)
+        status = tensor_size_is_valid(buffer->dtype, buffer->rank, shape, &count) ? AKG_OK : AKG_ERROR_USAGE;
+    else
+        status = tensor_allocate(buffer->dtype, buffer->rank, shape, false, &run->tensors[buffer->index]);
+    run->owned[buffer->index] = run->tensors[buffer->index] != NULL;
     if (status == AKG_ERROR_USAGE) {
         diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
         return AKG_ERROR_CALL;
@@ -306,7 +309,8 @@ static bool run_check_overlap(struct call_run *run)
             return false;
         }
         for (int k = 0; k < kernel->buffers.count; k++) {
-            if (k == i || run->owned[k] || !overlap_between(run->tensors[i], run->tensors[k]))
+            if (k == i || run->owned[k] || !run->tensors[k] ||
+                !overlap_between(run->tensors[i], run->tensors[k]))
                 continue;
             diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
                            kernel->buffers.items[k]->name);
@@ -345,6 +349,8 @@ static akg_status run_execute(struct call_run *run)
     int stopped;
 
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
+        if (!run->tensors[i])
+            continue; /* it is not used */
         run->data[i] = run->tensors[i]->data;
         run->strides[i] = tensor_strides(run->tensors[i]);
         if (run_writes(run, i))

@@ -12,6 +12,8 @@
 struct emission {
     jit_source source; /* its text is at hand */
     akg_stage stage;
+    bool dumps; /* the passes, one after the other, are wanted; `pass`: this one only */
+    const char *pass;
     const char *kernel_name;
     const akg_argument *arguments;
     size_t argument_count;
@@ -83,16 +85,13 @@ static akg_status emit_front_end(struct emission *emission)
     return status;
 }
 
-static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kernel)
+/* C of an optimised kernel. */
+static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *kernel)
 {
     struct emit_c_options options = {.entry = kernel->name};
     struct text complaint;
     bool good;
 
-    if (emission->stage == AKG_STAGE_IR) {
-        ir_print(&emission->out, kernel);
-        return AKG_OK;
-    }
     text_init(&complaint);
     good = emit_c(&emission->out, kernel, &options, &complaint);
     if (!good)
@@ -102,21 +101,52 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
     return good ? AKG_OK : AKG_ERROR_INTERNAL;
 }
 
+/* The kernel is made what code is generated from. It works in its arena, and in the list of messages. */
+static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
+{
+    struct passes_options options = {.verify = true, .dump_only = emission->pass};
+    struct jit_sites sites = {0};
+
+    if (emission->dumps)
+        options.dump = &emission->out;
+    if (!pipeline_optimise(kernel, &options, emission->diagnostics))
+        return false;
+    sites_number(kernel, &sites);
+    return true;
+}
+
+/* The module that the kernel is of is ours alone, so it may be changed. */
+static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kernel)
+{
+    jmp_buf escape;
+    bool good;
+
+    if (emission->stage == AKG_STAGE_IR && !emission->dumps) {
+        ir_print(&emission->out, kernel);
+        return AKG_OK;
+    }
+    if (setjmp(escape)) {
+        kernel->arena->escape = NULL;
+        diagnostics_set_escape(emission->diagnostics, NULL);
+        return AKG_ERROR_MEMORY;
+    }
+    kernel->arena->escape = &escape;
+    diagnostics_set_escape(emission->diagnostics, &escape);
+    good = emit_optimise(emission, kernel);
+    kernel->arena->escape = NULL;
+    diagnostics_set_escape(emission->diagnostics, NULL);
+    if (!good)
+        return AKG_ERROR_INTERNAL;
+    if (emission->stage == AKG_STAGE_OPTIMISED)
+        ir_print(&emission->out, kernel);
+    return emission->stage == AKG_STAGE_C ? emit_kernel_c(emission, kernel) : AKG_OK;
+}
+
 static akg_status emit_general(struct emission *emission, struct akg_kernel *kernel)
 {
-    struct jit_sites sites = {0};
-    struct ir_kernel *general = (struct ir_kernel *)kernel->general_kernel;
-    jmp_buf escape;
-
-    if (!general)
+    if (!kernel->general_kernel)
         return AKG_ERROR_PROGRAM;
-    if (setjmp(escape))
-        return AKG_ERROR_MEMORY;
-    /* sites_number works in the kernel's arena, which is the module's; that module is ours alone */
-    general->arena->escape = &escape;
-    sites_number(general, &sites);
-    general->arena->escape = NULL;
-    return emit_kernel(emission, general);
+    return emit_kernel(emission, (struct ir_kernel *)kernel->general_kernel);
 }
 
 static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel)
@@ -228,12 +258,16 @@ static akg_status emit_finish(struct emission *emission, akg_status status, akg_
     return status;
 }
 
-akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
-                    const akg_argument *arguments, size_t argument_count, char **text,
-                    akg_diagnostics **diagnostics)
+static bool emit_needs_kernels(akg_stage stage)
 {
-    struct emission emission = {
-        .stage = stage, .kernel_name = kernel_name, .arguments = arguments, .argument_count = argument_count};
+    return stage == AKG_STAGE_IR || stage == AKG_STAGE_OPTIMISED || stage == AKG_STAGE_C;
+}
+
+/* `wanted` says what; the rest of an emission is made here. */
+static akg_status emit_run(const jit_source *source, const struct emission *wanted, char **text,
+                           akg_diagnostics **diagnostics)
+{
+    struct emission emission = *wanted;
     akg_diagnostics *compiled = NULL;
     akg_status status;
 
@@ -242,8 +276,9 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
-    if (!source || (!source->text && !source->name) || (unsigned)stage > AKG_STAGE_CANONICAL ||
-        (argument_count && !kernel_name) || !call_arguments_are_there(arguments, argument_count))
+    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_OPTIMISED ||
+        (emission.argument_count && !emission.kernel_name) ||
+        !call_arguments_are_there(emission.arguments, emission.argument_count))
         return AKG_ERROR_USAGE;
     emission.source = *source;
     if (!source->name)
@@ -252,11 +287,55 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
     arena_init(&emission.arena, NULL);
     status = emit_open(&emission);
     if (status == AKG_OK)
-        status = stage == AKG_STAGE_IR || stage == AKG_STAGE_C ? emit_back_end(&emission, &compiled)
-                                                               : emit_front_end(&emission);
+        status = emit_needs_kernels(emission.stage) ? emit_back_end(&emission, &compiled)
+                                                    : emit_front_end(&emission);
     arena_free(&emission.arena);
     if (status == AKG_OK && !(*text = text_take(&emission.out)))
         status = AKG_ERROR_MEMORY;
     text_free(&emission.out);
     return emit_finish(&emission, status, compiled, diagnostics);
+}
+
+akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
+                    const akg_argument *arguments, size_t argument_count, char **text,
+                    akg_diagnostics **diagnostics)
+{
+    struct emission wanted = {
+        .stage = stage, .kernel_name = kernel_name, .arguments = arguments, .argument_count = argument_count};
+
+    return emit_run(source, &wanted, text, diagnostics);
+}
+
+static bool emit_pass_exists(const char *pass)
+{
+    for (int k = 0; passes_name(k); k++)
+        if (strcmp(passes_name(k), pass) == 0)
+            return true;
+    return false;
+}
+
+akg_status jit_emit_passes(const jit_source *source, const char *pass, const char *kernel_name,
+                           const akg_argument *arguments, size_t argument_count, char **text,
+                           akg_diagnostics **diagnostics)
+{
+    struct emission wanted = {.stage = AKG_STAGE_IR,
+                              .dumps = true,
+                              .pass = pass,
+                              .kernel_name = kernel_name,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
+
+    if (pass && !emit_pass_exists(pass)) {
+        if (diagnostics)
+            *diagnostics = NULL;
+        if (text)
+            *text = NULL;
+        return AKG_ERROR_USAGE;
+    }
+    return emit_run(source, &wanted, text, diagnostics);
+}
+
+const char *akg_pass_name(size_t index)
+{
+    return index < PASS_COUNT ? passes_name((int)index) : NULL;
 }

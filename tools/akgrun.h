@@ -34,6 +34,7 @@ struct options {
     size_t warning_count;
     akg_format diagnostics; /* --diagnostics: TEXT (coloured on a terminal), JSON or SARIF */
     const char *stage;      /* --stage, or NULL */
+    const char *dump_ir;    /* --dump-ir: the name of a pass, "all", or NULL */
     bool help, version;
     unsigned given; /* bit per row of the option table: which were named */
 

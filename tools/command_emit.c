@@ -1,9 +1,9 @@
 /*
  * command_emit.c: `akgrun emit FILE [KERNEL] [NAME=VALUE...] --stage STAGE`: the
- * text of one stage of the compiler.
+ * text of one stage of the compiler; or with --dump-ir PASS what an optimising pass made.
  *
  * tokens and ast are of the whole file, or of one kernel, and need no program
- * that is right; ir and c are of one kernel, for the given values or in general.
+ * that is right; the others are of one kernel, for the given values or in general.
  */
 #include "akgrun.h"
 
@@ -20,11 +20,29 @@ struct stage_row {
 };
 
 static const struct stage_row stage_table[] = {
-    {"tokens", AKG_STAGE_TOKENS, false},
-    {"ast", AKG_STAGE_AST, false},
-    {"ir", AKG_STAGE_IR, true},
-    {"c", AKG_STAGE_C, true},
+    {"tokens", AKG_STAGE_TOKENS, false},      {"ast", AKG_STAGE_AST, false}, {"ir", AKG_STAGE_IR, true},
+    {"optimised", AKG_STAGE_OPTIMISED, true}, {"c", AKG_STAGE_C, true},
 };
+
+/* What --dump-ir asks for: the loop IR, more than once. */
+static const struct stage_row passes_row = {"passes", AKG_STAGE_IR, true};
+
+static bool find_pass(const char *name, struct problem *problem)
+{
+    struct nearest nearest = {.word = name};
+    if (strcmp(name, "all") == 0)
+        return true;
+    nearest_consider(&nearest, "all");
+    for (size_t i = 0; akg_pass_name(i); i++) {
+        if (strcmp(akg_pass_name(i), name) == 0)
+            return true;
+        nearest_consider(&nearest, akg_pass_name(i));
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "there is no pass '%.100s'", name);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "--dump-ir=all shows all of them");
+}
 
 static const struct stage_row *find_stage(const char *name, struct problem *problem)
 {
@@ -42,7 +60,7 @@ static const struct stage_row *find_stage(const char *name, struct problem *prob
     if (nearest.best)
         problem_help(problem, "did you mean '%s'?", nearest.best);
     else
-        problem_help(problem, "the stages are tokens, ast, ir and c");
+        problem_help(problem, "the stages are tokens, ast, ir, optimised and c");
     return NULL;
 }
 
@@ -72,13 +90,19 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     emission->kernel_name = emission->program.kernel_name;
     if (!stage->of_kernel && program_has_values(&emission->program)) {
         problem_set(problem, AKG_ERROR_USAGE, "the stage '%s' is the same for all values", stage->name);
-        return problem_help(problem, "leave the values out, or ask for the stage ir or c");
+        return problem_help(problem, "leave the values out, or ask for the stage ir, optimised or c");
     }
     if (stage->of_kernel && !bind_kernel(options, emission, problem))
         return false;
+    const struct arguments *arguments = &emission->arguments;
     akg_status status =
-        jit_emit(&emission->program.source, stage->stage, emission->kernel_name, emission->arguments.items,
-                 emission->arguments.count, &emission->text, &emission->warnings);
+        stage == &passes_row
+            ? jit_emit_passes(&emission->program.source,
+                              strcmp(options->dump_ir, "all") == 0 ? NULL : options->dump_ir,
+                              emission->kernel_name, arguments->items, arguments->count, &emission->text,
+                              &emission->warnings)
+            : jit_emit(&emission->program.source, stage->stage, emission->kernel_name, arguments->items,
+                       arguments->count, &emission->text, &emission->warnings);
     if (status == AKG_OK)
         return true;
     akg_diagnostics *diagnostics = emission->warnings;
@@ -118,7 +142,15 @@ static bool print_emission(const struct options *options, const struct stage_row
 bool command_emit(const struct options *options, struct problem *problem)
 {
     struct emission emission = {0};
-    const struct stage_row *stage = find_stage(options->stage, problem);
+    const struct stage_row *stage = NULL;
+    if (!options->dump_ir || options->stage)
+        stage = find_stage(options->stage, problem);
+    else if (find_pass(options->dump_ir, problem))
+        stage = &passes_row;
+    if (stage && stage != &passes_row && options->dump_ir) {
+        problem_set(problem, AKG_ERROR_USAGE, "--stage and --dump-ir are two things");
+        stage = NULL;
+    }
     bool good = stage && program_open(options, &emission.program, problem) &&
                 emit(options, stage, &emission, problem) &&
                 print_emission(options, stage, &emission, problem);

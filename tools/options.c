@@ -22,6 +22,7 @@ enum option_id {
     OPTION_TIME,
     OPTION_TRUST_INDICES,
     OPTION_STAGE,
+    OPTION_DUMP_IR,
     OPTION_CHECK,
     OPTION_FIX,
     OPTION_EXPLAIN_PROOF,
@@ -71,7 +72,9 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
     [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
-    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir or c"},
+    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised or c"},
+    [OPTION_DUMP_IR] = {"--dump-ir", APART("PASS"), FOR(EMIT),
+                        "the loop IR after each optimising pass that changed it: that pass, or all"},
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
                       "change nothing; exit with 1 where something would change"},
     [OPTION_FIX] = {"--fix", NO_VALUE, FOR(CHECK), "put the repairs that messages propose into FILE first"},
@@ -205,6 +208,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return set_seed(options, value, problem);
     case OPTION_STAGE:
         options->stage = value;
+        return true;
+    case OPTION_DUMP_IR:
+        options->dump_ir = value;
         return true;
     case OPTION_CHECK:
         options->check = true;

@@ -2,10 +2,11 @@
  * oracle.h: what must hold of a program, right or wrong, and of every call of it.
  *
  * Of the text: it compiles, or there is a diagnostic with a line. Of a call: libtcc's code and the
- * interpreter agree in status, messages, results bit for bit (NaNs as NaNs) and in what was written before a
- * trap; an access that is said to be proved, or to follow from the preconditions, never fails; a call that
- * the bounds preconditions refuse would have failed; no element is read before it is written unless it is
- * cleared (fresh memory is filled with two patterns, which must not show).
+ * interpreter agree in status, messages and results bit for bit (NaNs as NaNs), and so do kernels that
+ * optimising passes have changed, in random order; an access that is said to be proved, or to follow from the
+ * preconditions, never fails; a call that the bounds preconditions refuse would have failed; no element is
+ * read before it is written unless it is cleared (fresh memory is filled with two patterns, which must not
+ * show).
  */
 #ifndef TESTS_FUZZ_ORACLE_H
 #define TESTS_FUZZ_ORACLE_H
@@ -26,6 +27,7 @@ enum oracle_fault {
     ORACLE_DIVISION,      /* a division that is not checked had divisor zero */
     ORACLE_INEXACT,       /* a bounds precondition refused a call that would have succeeded */
     ORACLE_UNINITIALISED, /* the pattern of fresh memory shows */
+    ORACLE_PASSES,        /* optimising passes, in random order, change what the kernel does */
     ORACLE_CRASH,         /* told by child.c: a signal, a sanitizer's report, */
     ORACLE_HANG,          /* or too long */
     ORACLE_FAULTS

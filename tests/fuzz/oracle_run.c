@@ -218,15 +218,40 @@ bool oracle_run_same_memory(const struct oracle_run *a, const struct oracle_run 
     return true;
 }
 
+/* NULL: out of memory, or a number that there is not. */
+static const struct jit_site *oracle_site(const struct oracle_run *run)
+{
+    int count = run->instance->sites.rows.count;
+    return run->trap.site >= 1 && run->trap.site <= count
+               ? &run->instance->sites.rows.items[run->trap.site - 1]
+               : NULL;
+}
+
+/* What messages tell of a site. Numbers are no matter: passes take sites away. */
+static bool oracle_same_site(const struct jit_site *a, const struct jit_site *b)
+{
+    if (a->kind != b->kind || memcmp(&a->span, &b->span, sizeof a->span) != 0 ||
+        a->loop_count != b->loop_count || (a->buffer && strcmp(a->buffer->name, b->buffer->name) != 0))
+        return false;
+    for (int k = 0; k < a->loop_count; k++) {
+        const char *left = a->loops[k]->label ? a->loops[k]->label : a->loops[k]->name;
+        const char *right = b->loops[k]->label ? b->loops[k]->label : b->loops[k]->name;
+        if (strcmp(left, right) != 0)
+            return false;
+    }
+    return true;
+}
+
 bool oracle_run_same_trap(const struct oracle_run *a, const struct oracle_run *b)
 {
-    const struct jit_site *site;
+    const struct jit_site *site = oracle_site(a), *other = oracle_site(b);
 
     if (a->stopped != b->stopped || !a->stopped)
         return a->stopped == b->stopped;
-    if (a->trap.site != b->trap.site || a->trap.site < 1 || a->trap.site > a->instance->sites.rows.count)
+    if (!site || !other)
         return a->trap.site == b->trap.site;
-    site = &a->instance->sites.rows.items[a->trap.site - 1];
+    if (!oracle_same_site(site, other))
+        return false;
     if (site->kind == JIT_SITE_INDEX &&
         (a->trap.axis != b->trap.axis || a->trap.index != b->trap.index || a->trap.extent != b->trap.extent))
         return false;

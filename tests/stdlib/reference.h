@@ -11,4 +11,7 @@
 #include "operators.def"
 #undef OPERATOR
 
+/* The first word of Philox4x32-10 for that counter and key. */
+uint32_t reference_philox(uint64_t low, uint64_t high, uint64_t key);
+
 #endif

@@ -204,7 +204,7 @@ static void check_generated(int count, uint64_t seed, struct random *random)
 int main(int argc, char **argv)
 {
     struct random random = random_seeded(1, 9);
-    int count = argc > 1 ? atoi(argv[1]) : 200;
+    int count = argc > 1 ? atoi(argv[1]) : 100;
 
     if (argc < 2) {
         check_files("tests/kernels/*.akg", &random);

@@ -1,7 +1,7 @@
 /*
  * test_report.c: akg_kernel_report_detail: its contract, JSON of every kernel of the tests, reports from
  * several threads at once, and each allocation failing in turn. What the reports say is tested in
- * tests/cli/check.sh; whether it is true, in test_certificate.c.
+ * tests/cli/proof.sh; whether it is true, in test_certificate.c.
  */
 #include "../../base/memory.h"
 #include "api_support.h"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check: the line about what is proved, --explain-proof, and --json. Whether it is true is test_certificate.c's concern.
+# proof: check, the line about what is proved, --explain-proof, and --json. Whether it is true is test_certificate.c's concern.
 . "$(dirname "$0")/functions"
 
 cat >proof.akg <<'PROGRAM'

@@ -1,0 +1,90 @@
+/*
+ * pass.h: what the files of the passes share and nobody else includes.
+ *
+ * A pass changes the kernel in place. New nodes come from the kernel's arena, what it needs to remember from
+ * `arena`, which ends with it. Rules: nodes are not shared; the value of a LET's symbol is the very node of
+ * its statement (pass_set_value); notes are NULL again at the end.
+ */
+#ifndef JIT_PASS_H
+#define JIT_PASS_H
+
+#include "passes.h"
+
+struct pass {
+    struct ir_kernel *kernel;
+    struct arena *arena;
+    int analyses; /* dependence analyses that may still be made for this kernel */
+};
+
+/* Each returns whether it changed anything. */
+#define X(name, about) bool pass_##name(struct pass *pass);
+#include "passes.def"
+#undef X
+
+/* ---- pass_support.c: what may stop, what depends --------------------------------------------- */
+
+/* Whether evaluating or executing may stop the kernel: an index or a divisor that is tested, an assert; of a
+ * statement also whether it may never end. */
+bool pass_expr_may_stop(struct ir_expr *expr);
+bool pass_stmt_may_stop(struct ir_stmt *stmt);
+bool pass_block_may_stop(struct ir_stmt *block);
+/* Whether one of the indices of the access is tested or has something in it that may stop. */
+bool pass_access_may_stop(struct ir_access *access);
+
+/* A break or continue of the loop whose body the block is. */
+bool pass_jumps(struct ir_stmt *block);
+
+/* Whether it can be computed anywhere its symbols have values: it loads nothing, and divides integers by
+ * constants at most. */
+bool pass_is_pure(struct ir_expr *expr);
+bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol);
+bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol);
+
+/* ---- indices ---------------------------------------------------------------------------------- */
+
+enum { PASS_TERMS = 6 };
+
+/* A sum of symbols, as the machine computes it (modulo 2^64). */
+struct pass_affine {
+    int64_t constant;
+    int count;
+    struct {
+        const struct ir_symbol *symbol;
+        int64_t coefficient; /* not 0 */
+    } terms[PASS_TERMS];
+};
+
+/* False when the expression is not such a sum. Looks into LETs. */
+bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out);
+/* a + factor * b */
+bool pass_affine_add(struct pass_affine *a, int64_t factor, const struct pass_affine *b);
+int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct ir_symbol *symbol);
+
+enum pass_relation { PASS_UNKNOWN, PASS_SAME, PASS_DISTINCT };
+
+/* Of two accesses to one buffer, with all symbols at their present values. */
+enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b);
+
+/* ---- building --------------------------------------------------------------------------------- */
+
+/* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */
+void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value);
+struct ir_expr *pass_copy(struct pass *pass, const struct ir_expr *expr);
+/* A load of what the access is to, with copies of its indices, which are known to be inside. */
+struct ir_expr *pass_load(struct pass *pass, const struct ir_access *access, struct span span);
+/* A LET or VARIABLE of a new scalar. */
+struct ir_stmt *pass_declare(struct pass *pass, enum ir_symbol_kind kind, const char *name,
+                             struct ir_expr *value, struct span span);
+/* Replaces one symbol by another in the block. */
+void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol *to);
+/* Visits every expression that the statement itself holds and puts what `rewrite` gives in its place: the
+ * function gets whole expressions, not those inside. */
+typedef struct ir_expr *pass_rewriter(struct pass *pass, struct ir_expr *expr, void *context);
+void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
+
+/* Marks a statement; the sweep takes marked ones out, and loops and ifs that are left empty. */
+void pass_remove(struct ir_stmt *stmt);
+bool pass_is_removed(const struct ir_stmt *stmt);
+void pass_sweep(struct ir_stmt **block);
+
+#endif

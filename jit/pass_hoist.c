@@ -1,0 +1,163 @@
+/*
+ * pass_hoist.c: what is the same in every iteration of a loop is computed before it: LETs of its body, and
+ * parts of expressions, as new LETs. Loads stay, and so do divisions of integers: they may be possible only
+ * where they stand. Additions and products of int64 stay too, for they are parts of indices, which later
+ * stages know how to compute.
+ */
+#include "pass.h"
+
+enum { REMEMBERED = 16 }; /* of what one loop had moved: equal parts get one LET */
+
+struct hoister {
+    struct pass *pass;
+    const struct ir_stmt *loop;
+    struct ir_stmt *first, **end; /* LETs to be put before the loop */
+    struct ir_stmt *made[REMEMBERED];
+    int made_count;
+    bool changed;
+};
+
+/* The note of what a loop declares or assigns is the innermost such loop that is being looked at. */
+static bool note_symbol(struct ir_stmt *stmt, void *loop)
+{
+    if (stmt->symbol)
+        stmt->symbol->note = loop;
+    return true;
+}
+
+static bool is_same_always(struct ir_expr *expr, void *loop)
+{
+    return expr->kind != IR_SYMBOL || expr->symbol->note != loop;
+}
+
+static bool may_go(const struct hoister *hoister, struct ir_expr *expr)
+{
+    return pass_is_pure(expr) && ir_expr_walk(expr, is_same_always, (void *)hoister->loop);
+}
+
+static void put_before(struct hoister *hoister, struct ir_stmt *let)
+{
+    *hoister->end = let;
+    hoister->end = &let->next;
+    let->next = NULL;
+    let->symbol->note = NULL; /* declared outside now */
+    hoister->changed = true;
+}
+
+/* ---- parts of expressions -------------------------------------------------------------------------------
+ */
+
+static struct ir_expr *move_part(struct hoister *hoister, struct ir_expr *expr)
+{
+    struct pass *pass = hoister->pass;
+    struct ir_expr *use;
+    struct ir_stmt *let = NULL;
+
+    for (int k = 0; k < hoister->made_count && !let; k++)
+        if (ir_expr_equal(hoister->made[k]->value, expr))
+            let = hoister->made[k];
+    if (!let) {
+        let = pass_declare(pass, IR_SYMBOL_LET, "same", expr, expr->span);
+        put_before(hoister, let);
+        if (hoister->made_count < REMEMBERED)
+            hoister->made[hoister->made_count++] = let;
+    }
+    use = ir_symbol_use(pass->kernel, let->symbol);
+    use->span = expr->span;
+    return use;
+}
+
+static struct ir_expr *move_parts(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_LOAD) {
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            expr->access.indices[k] = move_parts(pass, expr->access.indices[k], context);
+    } else if (expr->kind == IR_OPERATION) {
+        if (expr->dtype != AKG_INT64 && expr->dtype != AKG_BOOL && may_go(context, expr))
+            return move_part(context, expr);
+        for (int k = 0; k < expr->count; k++)
+            expr->operands[k] = move_parts(pass, expr->operands[k], context);
+    }
+    return expr;
+}
+
+static bool move_from(struct ir_stmt *stmt, void *context)
+{
+    struct hoister *hoister = context;
+    pass_rewrite(hoister->pass, stmt, move_parts, hoister);
+    return true;
+}
+
+/* ---- loops
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void move_lets(struct hoister *hoister, struct ir_stmt **place)
+{
+    while (*place) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_LET && may_go(hoister, stmt->value)) {
+            *place = stmt->next;
+            put_before(hoister, stmt);
+        } else {
+            place = &stmt->next;
+        }
+    }
+}
+
+static void hoist_block(struct pass *pass, struct ir_stmt **block, bool *changed);
+
+/* Gives the place where the loop stands in the end. */
+static struct ir_stmt **hoist_loop(struct pass *pass, struct ir_stmt **place, bool *changed)
+{
+    struct ir_stmt *loop = *place, *next = loop->next;
+    struct hoister hoister = {.pass = pass, .loop = loop};
+
+    hoist_block(pass, &loop->body, changed); /* what goes out of those may go on */
+    hoister.end = &hoister.first;
+    loop->next = NULL;
+    ir_block_walk(loop, note_symbol, loop);
+    move_lets(&hoister, &loop->body);
+    ir_block_walk(loop->body, move_from, &hoister);
+    loop->next = next;
+    if (hoister.changed) {
+        *hoister.end = loop;
+        *place = hoister.first;
+        place = hoister.end;
+        *changed = true;
+    }
+    return place;
+}
+
+static void hoist_block(struct pass *pass, struct ir_stmt **block, bool *changed)
+{
+    for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE) {
+            place = hoist_loop(pass, place, changed);
+            continue;
+        }
+        for (; stmt->kind == IR_IF && stmt->otherwise && stmt->otherwise->kind == IR_IF &&
+               !stmt->otherwise->next;
+             stmt = stmt->otherwise)
+            hoist_block(pass, &stmt->body, changed);
+        hoist_block(pass, &stmt->body, changed);
+        hoist_block(pass, &stmt->otherwise, changed);
+    }
+}
+
+static bool forget_symbol(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->symbol)
+        stmt->symbol->note = NULL;
+    return true;
+}
+
+bool pass_hoist(struct pass *pass)
+{
+    bool changed = false;
+
+    hoist_block(pass, &pass->kernel->body, &changed);
+    ir_block_walk(pass->kernel->body, forget_symbol, NULL);
+    return changed;
+}

@@ -1,0 +1,232 @@
+/*
+ * pass_interchange.c: in a nest of loops with nothing between them, the loop whose variable steps through
+ * memory one element at a time becomes the innermost one: sums of columns go along the rows.
+ *
+ * Only where no dependence is turned round (reductions are dependences like others: each element is still
+ * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
+ * where the program gives no hints.
+ */
+#include "dependence.h"
+#include "pass.h"
+
+enum {
+    NEST = DEPENDENCE_LOOPS,
+    STRIDED = 8 /* the cost of an access whose elements lie apart; 1: side by side */
+};
+
+struct nest {
+    struct ir_stmt *loops[NEST]; /* outermost first */
+    int depth;
+    int cost[NEST]; /* of all accesses of the body, were that loop the innermost */
+};
+
+/* The loop and those that are the whole body of one another. */
+static void find_nest(struct ir_stmt *stmt, struct nest *nest)
+{
+    nest->depth = 0;
+    for (struct ir_stmt *loop = stmt; loop; loop = loop->body) {
+        if (loop->kind != IR_FOR || nest->depth == NEST || loop->hint || (loop != stmt && loop->next))
+            return;
+        nest->loops[nest->depth++] = loop;
+    }
+}
+
+/* ---- costs -------------------------------------------------------------------------------------------- */
+
+static int cost_of(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    int last = access->buffer->rank - 1;
+
+    for (int axis = 0; axis <= last; axis++) {
+        struct pass_affine affine;
+        int64_t step;
+        if (!pass_affine_of(access->indices[axis], &affine)) {
+            if (pass_mentions(access->indices[axis], variable))
+                return STRIDED;
+            continue;
+        }
+        step = pass_affine_coefficient(&affine, variable);
+        if (step != 0)
+            return axis == last && (step == 1 || step == -1) ? 1 : STRIDED;
+    }
+    return 0;
+}
+
+static void add_cost(struct nest *nest, const struct ir_access *access)
+{
+    for (int k = 0; k < nest->depth; k++)
+        nest->cost[k] += cost_of(access, nest->loops[k]->symbol);
+}
+
+static bool add_load(struct ir_expr *expr, void *nest)
+{
+    if (expr->kind == IR_LOAD)
+        add_cost(nest, &expr->access);
+    return true;
+}
+
+static bool add_stmt(struct ir_stmt *stmt, void *nest)
+{
+    if (stmt->kind == IR_STORE)
+        add_cost(nest, &stmt->access);
+    return ir_stmt_expressions(stmt, add_load, nest);
+}
+
+/* ---- legality -------------------------------------------------------------------------------------------
+ */
+
+static bool is_fixed(struct ir_expr *bound, const struct nest *nest)
+{
+    if (!pass_is_pure(bound))
+        return false;
+    for (int k = 0; k < nest->depth; k++)
+        if (pass_mentions(bound, nest->loops[k]->symbol))
+            return false;
+    return true;
+}
+
+/* Assigns nothing that lives longer than an iteration; holds nothing that the order of loops could change. */
+static bool is_plain(struct ir_stmt *stmt, void *body)
+{
+    if (stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = body;
+    if (stmt->kind == IR_ASSIGN)
+        return stmt->symbol->note == body;
+    return stmt->kind != IR_ALLOCATE;
+}
+
+static bool forget_note(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = NULL;
+    return true;
+}
+
+static bool may_move(struct nest *nest)
+{
+    struct ir_stmt *innermost = nest->loops[nest->depth - 1];
+    bool plain;
+
+    for (int k = 0; k < nest->depth; k++)
+        if (!is_fixed(nest->loops[k]->low, nest) || !is_fixed(nest->loops[k]->high, nest))
+            return false;
+    if (pass_jumps(innermost->body) || pass_block_may_stop(innermost->body))
+        return false;
+    plain = ir_block_walk(innermost->body, is_plain, innermost);
+    ir_block_walk(innermost->body, forget_note, NULL);
+    return plain;
+}
+
+/* Whether a dependence still goes forward when loop `moved` is inside all others of the nest. */
+static bool stays_forward(const struct dependence *dependence, int first, int depth, int moved)
+{
+    for (int k = 0; k < first; k++)
+        if (!(dependence->directions[k] & DEPENDENCE_EQUAL))
+            return true; /* a loop around the nest carries it */
+    for (int k = first; k <= first + depth; k++) {
+        int loop = k == first + depth ? moved : k;
+        if (k == moved)
+            continue;
+        if (loop >= dependence->depth || (dependence->directions[loop] & DEPENDENCE_GREATER))
+            return false;
+        if (!(dependence->directions[loop] & DEPENDENCE_EQUAL))
+            return true;
+    }
+    return true;
+}
+
+static bool is_legal(struct pass *pass, const struct nest *nest, int moved)
+{
+    const struct dependences *dependences;
+    const struct dependence_loop *row;
+    int innermost;
+
+    if (pass->analyses == 0)
+        return false;
+    pass->analyses--;
+    dependences = dependence_analyse(pass->kernel);
+    row = dependence_loop_is_parallel(dependences, nest->loops[0]);
+    if (!row || row->incomplete || row->depth + nest->depth > DEPENDENCE_LOOPS)
+        return false;
+    innermost = (int)(dependence_loop_is_parallel(dependences, nest->loops[nest->depth - 1]) -
+                      dependences->loops.items);
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *dependence = &dependences->items.items[k];
+        int loop = dependences->accesses.items[dependence->source].loop;
+        while (loop > innermost)
+            loop = dependences->loops.items[loop].parent;
+        if (loop == innermost && !stays_forward(dependence, row->depth, nest->depth, row->depth + moved))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the change -------------------------------------------------------------------------------------------
+ */
+
+/* What makes a loop the loop it is changes places; the nodes stay. */
+static void exchange(struct ir_stmt *a, struct ir_stmt *b)
+{
+    struct ir_stmt header = *a;
+
+    a->symbol = b->symbol;
+    a->low = b->low;
+    a->high = b->high;
+    a->step = b->step;
+    a->span = b->span;
+    b->symbol = header.symbol;
+    b->low = header.low;
+    b->high = header.high;
+    b->step = header.step;
+    b->span = header.span;
+}
+
+static bool interchange_nest(struct pass *pass, struct nest *nest)
+{
+    int best = nest->depth - 1;
+
+    for (int k = 0; k < nest->depth; k++)
+        nest->cost[k] = 0;
+    ir_block_walk(nest->loops[nest->depth - 1]->body, add_stmt, nest);
+    for (int k = nest->depth - 1; k >= 0; k--)
+        if (nest->cost[k] < nest->cost[best])
+            best = k;
+    if (best == nest->depth - 1 || !may_move(nest) || !is_legal(pass, nest, best))
+        return false;
+    for (int k = best; k < nest->depth - 1; k++)
+        exchange(nest->loops[k], nest->loops[k + 1]);
+    return true;
+}
+
+struct interchanger {
+    struct pass *pass;
+    const struct ir_stmt *inside; /* loops of the nest that was looked at last */
+    bool changed;
+};
+
+static bool visit(struct ir_stmt *stmt, void *context)
+{
+    struct interchanger *interchanger = context;
+    struct nest nest;
+
+    if (stmt->kind != IR_FOR)
+        return true;
+    if (stmt == interchanger->inside) {
+        interchanger->inside = stmt->body;
+        return true;
+    }
+    find_nest(stmt, &nest);
+    if (nest.depth > 1 && interchange_nest(interchanger->pass, &nest))
+        interchanger->changed = true;
+    interchanger->inside = nest.depth ? stmt->body : NULL;
+    return true;
+}
+
+bool pass_interchange(struct pass *pass)
+{
+    struct interchanger interchanger = {.pass = pass};
+
+    ir_block_walk(pass->kernel->body, visit, &interchanger);
+    return interchanger.changed;
+}

@@ -1,0 +1,356 @@
+/*
+ * pass_promote.c: an element that a loop loads and stores again and again is kept in a scalar: loaded before
+ * the loop, stored behind it. So `for k: y[i] += x[i, k]` accumulates in a register.
+ *
+ * All accesses of the loop to the tensor must be to this one element, the same in every iteration. The load
+ * before is of an element that is surely there: one that the block has just stored, one whose index the loops
+ * around keep inside, or else, under a test that there is an iteration at all, one that each iteration
+ * accesses first thing. Outermost loops are tried first.
+ */
+#include "pass.h"
+
+enum { STORED = 16, AROUND = 32 };
+
+/* The accesses of one loop to one buffer. */
+struct use {
+    struct ir_buffer *buffer;
+    struct ir_access *first;
+    bool stored, excluded;
+};
+
+struct promoter {
+    struct pass *pass;
+    const struct ir_stmt *around[AROUND]; /* FORs, outermost first; the deeper ones are not kept */
+    int depth;
+    struct use **uses; /* by index of the buffer, of the loop at hand */
+    LIST(struct use *) used;
+    LIST(struct ir_symbol *) changing; /* declared or assigned in the loop at hand: their notes are set */
+    struct ir_symbol *scalar;          /* takes the place of accesses to `buffer` */
+    const struct ir_buffer *buffer;
+    bool changed;
+};
+
+/* What the block has stored so far and can still be named by the same index. */
+struct block_stores {
+    const struct ir_access *items[STORED];
+    int count;
+};
+
+/* ---- what a loop accesses -------------------------------------------------------------------------- */
+
+static struct use *note_use(struct promoter *promoter, struct ir_buffer *buffer)
+{
+    struct use **place = &promoter->uses[buffer->index];
+
+    if (!*place) {
+        *place = arena_new(promoter->pass->arena, struct use);
+        (*place)->buffer = buffer;
+        list_push(promoter->pass->arena, &promoter->used, *place);
+    }
+    return *place;
+}
+
+static void note_access(struct promoter *promoter, struct ir_access *access, bool store)
+{
+    struct use *use = note_use(promoter, access->buffer);
+
+    if (!use->first)
+        use->first = access;
+    else if (!use->excluded && pass_compare(use->first, access) != PASS_SAME)
+        use->excluded = true;
+    use->stored |= store;
+}
+
+static bool note_load(struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_LOAD)
+        note_access(context, &expr->access, false);
+    return true;
+}
+
+static bool note_stmt(struct ir_stmt *stmt, void *context)
+{
+    struct promoter *promoter = context;
+
+    if (stmt->kind == IR_STORE)
+        note_access(promoter, &stmt->access, true);
+    ir_stmt_expressions(stmt, note_load, promoter);
+    if (stmt->kind == IR_ALLOCATE) /* what lives in the loop only is not there before it */
+        note_use(promoter, stmt->access.buffer)->excluded = true;
+    if (stmt->symbol && !stmt->symbol->note) {
+        stmt->symbol->note = promoter;
+        list_push(promoter->pass->arena, &promoter->changing, stmt->symbol);
+    }
+    return true;
+}
+
+static bool is_invariant(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || !expr->symbol->note;
+}
+
+/* ---- whether the element is there ---------------------------------------------------------------------- */
+
+static bool was_stored(const struct block_stores *stores, const struct ir_access *access)
+{
+    for (int k = 0; k < stores->count; k++)
+        if (stores->items[k]->buffer == access->buffer && pass_compare(stores->items[k], access) == PASS_SAME)
+            return true;
+    return false;
+}
+
+/* The variable of a loop around that runs over this very extent, or a constant below a constant one. */
+static bool index_is_inside(const struct promoter *promoter, const struct ir_expr *index,
+                            const struct ir_expr *extent)
+{
+    if (index->kind == IR_INTEGER)
+        return extent->kind == IR_INTEGER && index->integer >= 0 && index->integer < extent->integer;
+    for (int k = 0; index->kind == IR_SYMBOL && k < promoter->depth && k < AROUND; k++) {
+        const struct ir_stmt *loop = promoter->around[k];
+        if (loop->symbol == index->symbol)
+            return loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
+                   ir_expr_equal(loop->high, extent);
+    }
+    return false;
+}
+
+static bool is_inside(const struct promoter *promoter, const struct ir_access *access)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (!index_is_inside(promoter, access->indices[k], access->buffer->shape[k]))
+            return false;
+    return true;
+}
+
+/* Whether evaluating the expression loads from the buffer in any case. */
+static bool surely_loads(const struct ir_expr *expr, const struct ir_buffer *buffer)
+{
+    bool lazy;
+
+    if (expr->kind == IR_LOAD)
+        return expr->access.buffer == buffer;
+    if (expr->kind != IR_OPERATION)
+        return false;
+    lazy = expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT;
+    for (int k = 0; k < (lazy ? 1 : expr->count); k++)
+        if (surely_loads(expr->operands[k], buffer))
+            return true;
+    return false;
+}
+
+/* Whether each iteration accesses the buffer before anything can stop or leave it. */
+static bool surely_accesses(struct ir_stmt *body, const struct ir_buffer *buffer)
+{
+    for (struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
+        bool is_simple = !stmt->body && !stmt->otherwise;
+        if (pass_stmt_may_stop(stmt) || stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
+            return false;
+        if (is_simple && ((stmt->kind == IR_STORE && stmt->access.buffer == buffer) ||
+                          (stmt->value && surely_loads(stmt->value, buffer))))
+            return true;
+        if (stmt->kind == IR_IF && (pass_jumps(stmt->body) || pass_jumps(stmt->otherwise)))
+            return false;
+    }
+    return false;
+}
+
+/* ---- the change
+ * -------------------------------------------------------------------------------------------- */
+
+static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    struct promoter *promoter = context;
+
+    if (expr->kind == IR_OPERATION) {
+        for (int k = 0; k < expr->count; k++)
+            expr->operands[k] = replace_loads(pass, expr->operands[k], context);
+    } else if (expr->kind == IR_LOAD && expr->access.buffer == promoter->buffer) {
+        struct ir_expr *use = ir_symbol_use(pass->kernel, promoter->scalar);
+        use->span = expr->span;
+        return use;
+    } else if (expr->kind == IR_LOAD) {
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            expr->access.indices[k] = replace_loads(pass, expr->access.indices[k], context);
+    }
+    return expr;
+}
+
+static bool replace_accesses(struct ir_stmt *stmt, void *context)
+{
+    struct promoter *promoter = context;
+
+    if (stmt->kind == IR_STORE && stmt->access.buffer == promoter->buffer) {
+        stmt->kind = IR_ASSIGN;
+        stmt->symbol = promoter->scalar;
+        stmt->access = (struct ir_access){0};
+    }
+    pass_rewrite(promoter->pass, stmt, replace_loads, promoter);
+    return true;
+}
+
+static struct ir_stmt *make_guard(struct pass *pass, const struct ir_stmt *loop)
+{
+    struct ir_stmt *guard = ir_stmt_new(pass->kernel, IR_IF, loop->span);
+
+    guard->value = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
+                                pass_copy(pass, loop->high), NULL);
+    return guard;
+}
+
+/* var x = buffer[...]; the loop; buffer[...] = x. In the place of the loop, which stays the same node. */
+static void promote(struct promoter *promoter, const struct use *use, struct ir_stmt **place, bool guarded)
+{
+    struct pass *pass = promoter->pass;
+    struct ir_stmt *loop = *place, *next = loop->next, *var, *store, *guard;
+    struct ir_expr *load = pass_load(pass, use->first, loop->span);
+
+    var = pass_declare(pass, IR_SYMBOL_VARIABLE, use->buffer->name, load, loop->span);
+    store = ir_stmt_new(pass->kernel, IR_STORE, loop->span);
+    store->access = pass_load(pass, use->first, loop->span)->access;
+    store->value = ir_symbol_use(pass->kernel, var->symbol);
+    promoter->scalar = var->symbol;
+    promoter->buffer = use->buffer;
+    loop->next = NULL;
+    ir_block_walk(loop, replace_accesses, promoter);
+    var->next = loop;
+    loop->next = store;
+    if (guarded) {
+        guard = make_guard(pass, loop);
+        guard->body = var;
+        *place = guard;
+        guard->next = next;
+    } else {
+        *place = var;
+        store->next = next;
+    }
+    promoter->changed = true;
+}
+
+static bool may_guard(struct ir_stmt *loop)
+{
+    return loop->kind == IR_FOR && pass_is_pure(loop->low) && pass_is_pure(loop->high);
+}
+
+static void try_use(struct promoter *promoter, const struct use *use, struct ir_stmt **place,
+                    const struct block_stores *stores)
+{
+    struct ir_stmt *loop = *place;
+    /* a half that comes from outside need not be what it becomes when it is stored again: it may be a NaN */
+    bool changes = dtype_is_half(use->buffer->dtype);
+
+    if (use->excluded || !use->stored)
+        return;
+    for (int k = 0; k < use->buffer->rank; k++)
+        if (!pass_is_pure(use->first->indices[k]) ||
+            !ir_expr_walk(use->first->indices[k], is_invariant, NULL))
+            return;
+    if (was_stored(stores, use->first) || (!changes && is_inside(promoter, use->first)))
+        promote(promoter, use, place, false);
+    else if (may_guard(loop) && surely_accesses(loop->body, use->buffer))
+        promote(promoter, use, place, true);
+}
+
+/* ---- the walk
+ * ---------------------------------------------------------------------------------------------- */
+
+static void promote_block(struct promoter *promoter, struct ir_stmt **block);
+
+static void forget_uses(struct promoter *promoter)
+{
+    for (int k = 0; k < promoter->used.count; k++)
+        promoter->uses[promoter->used.items[k]->buffer->index] = NULL;
+    for (int k = 0; k < promoter->changing.count; k++)
+        promoter->changing.items[k]->note = NULL;
+    promoter->used.count = promoter->changing.count = 0;
+}
+
+/* The place where the loop itself stands now. */
+static struct ir_stmt **find_loop(struct ir_stmt **place, const struct ir_stmt *loop)
+{
+    while (*place != loop)
+        place = (*place)->kind == IR_IF ? &(*place)->body : &(*place)->next;
+    return place;
+}
+
+/* Gives the last statement of what stands in the place of the loop. */
+static struct ir_stmt *promote_loop(struct promoter *promoter, struct ir_stmt **place,
+                                    const struct block_stores *stores)
+{
+    struct ir_stmt *loop = *place, *next = loop->next, *last;
+
+    loop->next = NULL;
+    ir_block_walk(loop, note_stmt, promoter);
+    loop->next = next;
+    for (int k = 0; k < promoter->used.count; k++)
+        try_use(promoter, promoter->used.items[k], find_loop(place, loop), stores);
+    forget_uses(promoter);
+    if (promoter->depth < AROUND)
+        promoter->around[promoter->depth] = loop;
+    promoter->depth += loop->kind == IR_FOR;
+    promote_block(promoter, &loop->body);
+    promoter->depth -= loop->kind == IR_FOR;
+    for (last = *place; last->next != next; last = last->next)
+        continue;
+    return last;
+}
+
+static bool forget_assigned(struct ir_stmt *stmt, void *context)
+{
+    struct block_stores *stores = context;
+
+    for (int k = stores->count - 1; k >= 0; k--)
+        if ((stmt->kind == IR_ASSIGN && pass_access_mentions(stores->items[k], stmt->symbol)) ||
+            (stmt->kind == IR_ALLOCATE && stores->items[k]->buffer == stmt->access.buffer))
+            stores->items[k] = stores->items[--stores->count];
+    return true;
+}
+
+static void note_stores(struct block_stores *stores, struct ir_stmt *stmt)
+{
+    struct ir_stmt *next = stmt->next;
+
+    stmt->next = NULL;
+    ir_block_walk(stmt, forget_assigned, stores);
+    stmt->next = next;
+    if (stmt->kind == IR_STORE && stores->count < STORED)
+        stores->items[stores->count++] = &stmt->access;
+}
+
+static void promote_if(struct promoter *promoter, struct ir_stmt *stmt)
+{
+    promote_block(promoter, &stmt->body);
+    while (stmt->otherwise && stmt->otherwise->kind == IR_IF && !stmt->otherwise->next) {
+        stmt = stmt->otherwise;
+        promote_block(promoter, &stmt->body);
+    }
+    promote_block(promoter, &stmt->otherwise);
+}
+
+static void promote_block(struct promoter *promoter, struct ir_stmt **block)
+{
+    struct block_stores stores = {.count = 0};
+
+    for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE) {
+            note_stores(&stores, stmt);
+            struct ir_stmt *last = promote_loop(promoter, place, &stores);
+            while (*place != last)
+                place = &(*place)->next;
+            continue;
+        }
+        if (stmt->kind == IR_IF)
+            promote_if(promoter, stmt);
+        note_stores(&stores, stmt);
+    }
+}
+
+bool pass_promote(struct pass *pass)
+{
+    struct promoter promoter = {.pass = pass};
+
+    promoter.uses = arena_array(pass->arena, struct use *, pass->kernel->buffers.count);
+    promote_block(&promoter, &pass->kernel->body);
+    return promoter.changed;
+}

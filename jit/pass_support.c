@@ -1,0 +1,343 @@
+/*
+ * pass_support.c: questions about statements and indices, and small changes, that several passes need.
+ */
+#include "pass.h"
+
+#include <string.h>
+
+/* ---- what may stop ----------------------------------------------------------------------------- */
+
+static bool goes_on(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind == IR_OPERATION)
+        return !expr->checked;
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        if (expr->access.checks[k] == IR_CHECK_ELEMENT)
+            return false;
+    return true;
+}
+
+bool pass_expr_may_stop(struct ir_expr *expr)
+{
+    return !ir_expr_walk(expr, goes_on, NULL);
+}
+
+bool pass_access_may_stop(struct ir_access *access)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (access->checks[k] == IR_CHECK_ELEMENT || pass_expr_may_stop(access->indices[k]))
+            return true;
+    return false;
+}
+
+static bool stmt_goes_on(struct ir_stmt *stmt, void *context)
+{
+    if (stmt->kind == IR_ASSERT || stmt->kind == IR_WHILE)
+        return false;
+    if (stmt->kind == IR_STORE && pass_access_may_stop(&stmt->access))
+        return false;
+    return ir_stmt_expressions(stmt, goes_on, context);
+}
+
+bool pass_block_may_stop(struct ir_stmt *block)
+{
+    return !ir_block_walk(block, stmt_goes_on, NULL);
+}
+
+bool pass_stmt_may_stop(struct ir_stmt *stmt)
+{
+    return !stmt_goes_on(stmt, NULL) || pass_block_may_stop(stmt->body) ||
+           pass_block_may_stop(stmt->otherwise);
+}
+
+bool pass_jumps(struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
+            return true;
+        for (struct ir_stmt *side = stmt; side && side->kind == IR_IF; side = side->otherwise) {
+            if (pass_jumps(side->body))
+                return true;
+            if (side->otherwise && (side->otherwise->kind != IR_IF || side->otherwise->next)) {
+                if (pass_jumps(side->otherwise))
+                    return true;
+                break;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_pure(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind != IR_OPERATION)
+        return expr->kind != IR_LOAD;
+    /* what is not checked may have been proved for its place alone */
+    return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
+                              (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
+}
+
+bool pass_is_pure(struct ir_expr *expr)
+{
+    return ir_expr_walk(expr, is_pure, NULL);
+}
+
+static bool is_other(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
+}
+
+bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    return !ir_expr_walk(expr, is_other, (void *)symbol);
+}
+
+bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (pass_mentions(access->indices[k], symbol))
+            return true;
+    return false;
+}
+
+/* ---- indices ------------------------------------------------------------------------------------ */
+
+bool pass_affine_add(struct pass_affine *a, int64_t factor, const struct pass_affine *b)
+{
+    int64_t product;
+
+    if (__builtin_mul_overflow(factor, b->constant, &product) ||
+        __builtin_add_overflow(a->constant, product, &a->constant))
+        return false;
+    for (int k = 0; k < b->count; k++) {
+        int at = 0;
+        while (at < a->count && a->terms[at].symbol != b->terms[k].symbol)
+            at++;
+        if (at == PASS_TERMS || __builtin_mul_overflow(factor, b->terms[k].coefficient, &product))
+            return false;
+        if (at == a->count) {
+            a->terms[a->count].symbol = b->terms[k].symbol;
+            a->terms[a->count++].coefficient = 0;
+        }
+        if (__builtin_add_overflow(a->terms[at].coefficient, product, &a->terms[at].coefficient))
+            return false;
+        if (a->terms[at].coefficient == 0)
+            a->terms[at] = a->terms[--a->count];
+    }
+    return true;
+}
+
+int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < affine->count; k++)
+        if (affine->terms[k].symbol == symbol)
+            return affine->terms[k].coefficient;
+    return 0;
+}
+
+/* A variable may have changed since a LET was made of it, so the LET is looked into only without. */
+static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affine *out);
+
+static bool affine_of_symbol(const struct ir_symbol *symbol, bool in_let, struct pass_affine *out)
+{
+    if (symbol->kind == IR_SYMBOL_LET && symbol->value && affine_of(symbol->value, true, out))
+        return true;
+    if (in_let && symbol->kind == IR_SYMBOL_VARIABLE)
+        return false;
+    *out = (struct pass_affine){.count = 1};
+    out->terms[0].symbol = symbol;
+    out->terms[0].coefficient = 1;
+    return true;
+}
+
+static bool affine_of_operation(const struct ir_expr *expr, bool in_let, struct pass_affine *out)
+{
+    struct pass_affine a, b;
+
+    if (expr->operation == OP_NEG) {
+        *out = (struct pass_affine){.count = 0};
+        return affine_of(expr->operands[0], in_let, &a) && pass_affine_add(out, -1, &a);
+    }
+    if (expr->operation != OP_ADD && expr->operation != OP_SUB && expr->operation != OP_MUL)
+        return false;
+    if (!affine_of(expr->operands[0], in_let, &a) || !affine_of(expr->operands[1], in_let, &b))
+        return false;
+    if (expr->operation != OP_MUL) {
+        *out = a;
+        return pass_affine_add(out, expr->operation == OP_ADD ? 1 : -1, &b);
+    }
+    *out = (struct pass_affine){.count = 0};
+    if (a.count == 0)
+        return pass_affine_add(out, a.constant, &b);
+    return b.count == 0 && pass_affine_add(out, b.constant, &a);
+}
+
+static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affine *out)
+{
+    if (expr->dtype != AKG_INT64)
+        return false;
+    switch (expr->kind) {
+    case IR_INTEGER:
+        *out = (struct pass_affine){.constant = expr->integer};
+        return true;
+    case IR_SYMBOL:
+        return affine_of_symbol(expr->symbol, in_let, out);
+    case IR_OPERATION:
+        return affine_of_operation(expr, in_let, out);
+    default:
+        return false;
+    }
+}
+
+bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out)
+{
+    return affine_of(expr, false, out);
+}
+
+enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b)
+{
+    enum pass_relation relation = PASS_SAME;
+
+    for (int k = 0; k < a->buffer->rank; k++) {
+        struct pass_affine x, y;
+        if (ir_expr_equal(a->indices[k], b->indices[k]))
+            continue;
+        if (!pass_affine_of(a->indices[k], &x) || !pass_affine_of(b->indices[k], &y) ||
+            !pass_affine_add(&x, -1, &y) || x.count)
+            relation = PASS_UNKNOWN;
+        else if (x.constant != 0)
+            return PASS_DISTINCT;
+    }
+    return relation;
+}
+
+/* ---- building ------------------------------------------------------------------------------------ */
+
+void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value)
+{
+    stmt->value = value;
+    if (stmt->kind == IR_LET)
+        stmt->symbol->value = value;
+}
+
+struct ir_expr *pass_copy(struct pass *pass, const struct ir_expr *expr)
+{
+    return ir_expr_substitute(pass->kernel, expr); /* no note is set: a plain copy */
+}
+
+struct ir_expr *pass_load(struct pass *pass, const struct ir_access *access, struct span span)
+{
+    struct ir_expr *indices[AKG_MAX_RANK], *load;
+
+    for (int k = 0; k < access->buffer->rank; k++)
+        indices[k] = pass_copy(pass, access->indices[k]);
+    load = ir_load(pass->kernel, access->buffer, indices);
+    for (int k = 0; k < access->buffer->rank; k++)
+        load->access.checks[k] = IR_CHECK_PROVED;
+    load->span = span;
+    return load;
+}
+
+struct ir_stmt *pass_declare(struct pass *pass, enum ir_symbol_kind kind, const char *name,
+                             struct ir_expr *value, struct span span)
+{
+    struct ir_stmt *stmt = ir_stmt_new(pass->kernel, kind == IR_SYMBOL_LET ? IR_LET : IR_VARIABLE, span);
+
+    stmt->symbol = ir_symbol_new(pass->kernel, kind, name, value->dtype);
+    stmt->symbol->span = span;
+    pass_set_value(stmt, value);
+    return stmt;
+}
+
+struct renaming {
+    struct ir_symbol *from, *to;
+};
+
+static bool rename_symbol(struct ir_expr *expr, void *context)
+{
+    const struct renaming *renaming = context;
+    if (expr->kind == IR_SYMBOL && expr->symbol == renaming->from)
+        expr->symbol = renaming->to;
+    return true;
+}
+
+void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol *to)
+{
+    struct renaming renaming = {from, to};
+    ir_block_expressions(block, rename_symbol, &renaming);
+}
+
+void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context)
+{
+    if (stmt->low)
+        stmt->low = rewrite(pass, stmt->low, context);
+    if (stmt->high)
+        stmt->high = rewrite(pass, stmt->high, context);
+    for (int k = 0; stmt->kind == IR_STORE && k < stmt->access.buffer->rank; k++)
+        stmt->access.indices[k] = rewrite(pass, stmt->access.indices[k], context);
+    if (stmt->value)
+        pass_set_value(stmt, rewrite(pass, stmt->value, context));
+}
+
+/* ---- taking out ---------------------------------------------------------------------------------- */
+
+static char removed; /* its address is the mark */
+
+void pass_remove(struct ir_stmt *stmt)
+{
+    stmt->note = &removed;
+}
+
+bool pass_is_removed(const struct ir_stmt *stmt)
+{
+    return stmt->note == &removed;
+}
+
+static bool is_empty(struct ir_stmt *stmt)
+{
+    if (stmt->body || stmt->otherwise)
+        return false;
+    if (stmt->kind == IR_FOR)
+        return !pass_expr_may_stop(stmt->low) && !pass_expr_may_stop(stmt->high);
+    return stmt->kind == IR_IF && !pass_expr_may_stop(stmt->value);
+}
+
+/* The sides of a chain of else-ifs, the last ones first, so that what becomes empty goes. */
+static void sweep_chain(struct ir_stmt *stmt)
+{
+    struct ir_stmt *last = stmt, *before = NULL;
+
+    for (;;) {
+        struct ir_stmt *next = last->otherwise;
+        pass_sweep(&last->body);
+        if (!next || next->kind != IR_IF || next->next || pass_is_removed(next))
+            break;
+        last->otherwise = before; /* the way back */
+        before = last;
+        last = next;
+    }
+    pass_sweep(&last->otherwise);
+    while (last != stmt) {
+        struct ir_stmt *above = before;
+        before = above->otherwise;
+        above->otherwise = is_empty(last) ? NULL : last;
+        last = above;
+    }
+}
+
+void pass_sweep(struct ir_stmt **block)
+{
+    for (struct ir_stmt **place = block; *place;) {
+        struct ir_stmt *stmt = *place;
+        if (!pass_is_removed(stmt) && stmt->kind == IR_IF)
+            sweep_chain(stmt);
+        else if (!pass_is_removed(stmt) && stmt->body)
+            pass_sweep(&stmt->body);
+        if (pass_is_removed(stmt) || is_empty(stmt))
+            *place = stmt->next;
+        else
+            place = &stmt->next;
+    }
+}

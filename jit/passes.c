@@ -1,0 +1,158 @@
+/*
+ * passes.c: the order of the passes, and running, verifying and printing them.
+ */
+#include "pass.h"
+
+#include "../base/text.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Dependence analyses are the dearest thing here, so there are only so many of them. */
+enum { PASSES_ANALYSES = 12 };
+
+struct pass_row {
+    const char *name, *about;
+    bool (*run)(struct pass *pass);
+};
+
+static const struct pass_row pass_table[PASS_COUNT] = {
+#define X(name, about) {#name, about, pass_##name},
+#include "passes.def"
+#undef X
+};
+
+/* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
+ * brought together. */
+static const enum pass_id usual_order[] = {
+    PASS_simplify, PASS_interchange, PASS_promote,  PASS_forward, PASS_overwrite, PASS_dead,      PASS_fuse,
+    PASS_forward,  PASS_overwrite,   PASS_simplify, PASS_hoist,   PASS_dead,      PASS_reductions};
+
+const char *passes_name(int pass)
+{
+    return pass >= 0 && pass < PASS_COUNT ? pass_table[pass].name : NULL;
+}
+
+const char *passes_about(int pass)
+{
+    return pass >= 0 && pass < PASS_COUNT ? pass_table[pass].about : NULL;
+}
+
+struct passes {
+    struct ir_kernel *kernel;
+    const struct passes_options *options;
+    struct text *complaint;
+    struct text before; /* the kernel as it was, when changes are printed */
+    int analyses;
+    bool annotated; /* loops have reductions noted, which the next change would make wrong */
+};
+
+static bool link_values(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->kind == IR_LET)
+        stmt->symbol->value = stmt->value;
+    return true;
+}
+
+static bool forget_reductions(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    stmt->reductions.count = 0;
+    return true;
+}
+
+/* One pass, with memory that ends with it, also when the kernel's arena escapes. */
+static void run_pass(struct passes *passes, enum pass_id id)
+{
+    struct ir_kernel *kernel = passes->kernel;
+    jmp_buf escape, *outer = kernel->arena->escape;
+    struct arena scratch;
+    struct pass pass = {kernel, &scratch, passes->analyses};
+
+    arena_init(&scratch, &escape);
+    if (setjmp(escape)) {
+        arena_free(&scratch);
+        kernel->arena->escape = outer;
+        text_free(&passes->before);
+        longjmp(*outer, 1);
+    }
+    kernel->arena->escape = &escape;
+    if (passes->annotated)
+        ir_block_walk(kernel->body, forget_reductions, NULL);
+    pass_table[id].run(&pass);
+    passes->annotated = id == PASS_reductions;
+    passes->analyses = pass.analyses;
+    kernel->arena->escape = outer;
+    arena_free(&scratch);
+}
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+static void print_change(struct passes *passes, enum pass_id id, double microseconds)
+{
+    const struct passes_options *options = passes->options;
+    struct text after;
+
+    text_init(&after);
+    ir_print(&after, passes->kernel);
+    if (after.failed || passes->before.failed) {
+        options->dump->failed = true;
+    } else if (strcmp(after.data, passes->before.data) != 0 &&
+               (!options->dump_only || strcmp(options->dump_only, pass_table[id].name) == 0)) {
+        text_format(options->dump, "-- %s (%.1f us): %s\n", pass_table[id].name, microseconds,
+                    pass_table[id].about);
+        text_append(options->dump, after.data, after.length);
+    }
+    text_free(&passes->before);
+    passes->before = after;
+}
+
+static bool verify(struct passes *passes, enum pass_id id)
+{
+    struct text why;
+    bool good;
+
+    text_init(&why);
+    good = ir_verify(passes->kernel, &why);
+    if (!good && why.data)
+        text_format(passes->complaint, "after %s of '%s': %s", pass_table[id].name, passes->kernel->name,
+                    why.data);
+    passes->complaint->failed |= why.failed;
+    text_free(&why);
+    return good;
+}
+
+static bool run_one(struct passes *passes, enum pass_id id)
+{
+    double start = passes->options->dump ? now() : 0;
+
+    run_pass(passes, id);
+    if (passes->options->dump)
+        print_change(passes, id, now() - start);
+    return !passes->options->verify || verify(passes, id);
+}
+
+bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint)
+{
+    const enum pass_id *order = options->order ? options->order : usual_order;
+    int count = options->order ? options->order_count : (int)(sizeof usual_order / sizeof *usual_order);
+    struct passes passes = {
+        .kernel = kernel, .options = options, .complaint = complaint, .analyses = PASSES_ANALYSES};
+    bool good = true;
+
+    text_init(&passes.before);
+    if (options->dump)
+        ir_print(&passes.before, kernel);
+    ir_block_walk(kernel->body, link_values, NULL);
+    for (int k = 0; k < count && good; k++)
+        good = run_one(&passes, order[k]);
+    text_free(&passes.before);
+    return good;
+}

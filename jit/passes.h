@@ -1,0 +1,36 @@
+/*
+ * passes.h: the optimising passes, in order.
+ *
+ * Consumes an analysed kernel that is not shared yet, sites not numbered; changes it in place. What a call of
+ * it computes is the same to the bit, and so is the first thing that stops it: the passes move and drop only
+ * what cannot stop the kernel past what can. Elements of outputs and of tensors written in place may differ
+ * after a stop.
+ */
+#ifndef JIT_PASSES_H
+#define JIT_PASSES_H
+
+#include "../ir/ir.h"
+
+enum pass_id {
+#define X(name, about) PASS_##name,
+#include "passes.def"
+#undef X
+    PASS_COUNT
+};
+
+struct passes_options {
+    bool verify;               /* after each pass */
+    const enum pass_id *order; /* other than the usual one; NULL: that */
+    int order_count;
+    struct text *dump;     /* gets the kernel after each pass that changed it, with the time it took */
+    const char *dump_only; /* after this pass only; NULL: after all of them */
+};
+
+/* Rows of passes.def. */
+const char *passes_name(int pass);
+const char *passes_about(int pass);
+
+/* False when the verifier refuses what a pass made: `complaint` says which, and why. */
+bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint);
+
+#endif
