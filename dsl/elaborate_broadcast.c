@@ -82,7 +82,7 @@ static bool broadcast_match(struct broadcast *b, const struct ir_expr *first, co
         return true;
     }
     precondition.condition = ir_operation(e->kernel, OP_EQ, expr_copy(e, first), expr_copy(e, second), NULL);
-    list_push(e->arena, &e->kernel->preconditions, precondition);
+    elaborate_require(e, &precondition);
     return true;
 }
 

@@ -278,6 +278,8 @@ struct ir_stmt *elaborate_emit(struct elaborator *e, enum ir_stmt_kind kind, str
 /* Statements go to *first until the returned tail is put back into e->tail. */
 struct ir_stmt **elaborate_redirect(struct elaborator *e, struct ir_stmt **first);
 struct slot *elaborate_slot(struct elaborator *e, struct ast_binding *binding);
+/* Adds a precondition, unless it is there already. */
+void elaborate_require(struct elaborator *e, const struct ir_precondition *precondition);
 /* Declares a variable of that type with 0. */
 struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg_dtype type,
                                      struct span span);

@@ -493,6 +493,20 @@ static void elaborate_while(struct elaborator *e, const struct ast_stmt *stmt)
 
 /* ---- the rest -------------------------------------------------------------------------- */
 
+void elaborate_require(struct elaborator *e, const struct ir_precondition *precondition)
+{
+    enum { NEAR = 32 }; /* a search through all of a thousand would take too long */
+    int count = e->kernel->preconditions.count;
+
+    for (int i = count > NEAR ? count - NEAR : 0; i < count; i++) {
+        const struct ir_precondition *other = &e->kernel->preconditions.items[i];
+        if (other->kind == precondition->kind && !other->guard && !precondition->guard &&
+            ir_expr_equal(other->condition, precondition->condition))
+            return;
+    }
+    list_push(e->arena, &e->kernel->preconditions, *precondition);
+}
+
 static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
 {
     struct value value = elaborate_expr(e, stmt->value), text = {.kind = VALUE_NONE};
@@ -516,7 +530,7 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
     if (e->loops == 0 && e->conditions == 0 && expr_is_invariant(condition)) {
         struct ir_precondition precondition = {
             .kind = IR_PRECONDITION_ASSERT, .condition = condition, .message = message, .span = stmt->span};
-        list_push(e->arena, &e->kernel->preconditions, precondition);
+        elaborate_require(e, &precondition);
         return;
     }
     check = elaborate_emit(e, IR_ASSERT, stmt->span);

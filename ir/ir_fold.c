@@ -216,7 +216,7 @@ static struct ir_expr *fold_sum(struct ir_kernel *kernel, enum operation operati
 
 /* ---- the rest ----------------------------------------------------------- */
 
-/* x * 1, x * 0, x // 1, x % 1 of int64; an extent compared with a negative number. */
+/* x * 1, x * 0, x // 1, x % 1 of int64; an extent compared with a negative number or itself. */
 static struct ir_expr *fold_identity(struct ir_kernel *kernel, enum operation operation,
                                      struct ir_expr *const *operands)
 {
@@ -243,7 +243,11 @@ static struct ir_expr *fold_identity(struct ir_kernel *kernel, enum operation op
     case OP_GT:
     case OP_GE:
     case OP_EQ:
-    case OP_NE: /* an extent is 0 or more */
+    case OP_NE:
+        if (a->kind == IR_SYMBOL && b->kind == IR_SYMBOL && a->symbol == b->symbol &&
+            a->symbol->kind == IR_SYMBOL_DIM && compute_comparison(operation, 0, 0, &holds))
+            return constant(kernel, AKG_BOOL, holds, operands);
+        /* an extent is 0 or more */
         if (a->kind != IR_SYMBOL || a->symbol->kind != IR_SYMBOL_DIM || !constant_of(b, AKG_INT64, &value) ||
             value >= 0 || !compute_comparison(operation, 0, value, &holds))
             return NULL;
