@@ -274,7 +274,7 @@ uninstall:
 
 # ---- upkeep ------------------------------------------------------------------------------------
 
-formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/fuzz tests/packaging bench examples))
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/fuzz tests/packaging bench examples examples/myrelu))
 
 # What is generated and committed; tests/packaging/messages.sh compares.
 docs:

@@ -635,6 +635,100 @@ typedef struct akg_operator_info {
 AKG_API akg_status akg_registry_add_info(akg_registry *registry, const char *name,
                                          const akg_operator_info *info, akg_diagnostics **diagnostics);
 
+/* ---- gradients of operators, given from C ------------------------------------ */
+
+/*
+ * As a function, by the convention of @bprop: it gets the inputs, the outputs and the gradients of the
+ * outputs, in this order, and gives one gradient for each input. An input or output of several tensors is a
+ * row of them; what was left out is NULL.
+ */
+typedef struct akg_bprop_call {
+    akg_tape *tape; /* for akg_call */
+    akg_operator *callee;
+    akg_tensor *const *inputs, *const *outputs, *const *output_gradients; /* zeros where none came */
+    size_t input_count, output_count;                                     /* tensors */
+    const bool *needed;             /* per input tensor: whether its gradient is wanted */
+    const akg_argument *attributes; /* by name, defaults included */
+    size_t attribute_count;
+    void *data;
+} akg_bprop_call;
+
+typedef struct akg_bprop {
+    size_t parameter_count; /* what the function is written for: the inputs, then outputs and gradients as one
+                               each */
+    size_t result_count;    /* the inputs */
+    /* Puts new references into `gradients`, one per input tensor, NULL before; NULL is zero. */
+    akg_status (*function)(const akg_bprop_call *call, akg_tensor **gradients, akg_diagnostics **diagnostics);
+    bool on_tape; /* it computes by akg_call on call->tape only, so its gradients can be differentiated again
+                   */
+    void *data;
+} akg_bprop;
+
+/* Makes it the gradient of an operator of any kind. AKG_ERROR_USAGE, with a message, when it is written for
+ * another number of inputs, or the operator has a gradient already. */
+AKG_API akg_status akg_operator_set_bprop(akg_registry *registry, const char *name, const akg_bprop *bprop,
+                                          akg_diagnostics **diagnostics);
+
+/*
+ * As a graph of operators: `build` says for each input how its gradient is computed from the call's inputs,
+ * outputs and the gradients of its outputs. Nothing that only serves gradients which nobody needs is built or
+ * run.
+ *
+ *     static void build_grad(akg_gradient *gradient, akg_gradient_node *node)
+ *     {
+ *         akg_gradient_node_operator(node, "myrelu_grad");
+ *         akg_gradient_node_input(node, "y", akg_gradient_output(gradient, "out", 0));
+ *         akg_gradient_node_input(node, "dy", akg_gradient_output_gradient(gradient, "out", 0));
+ *     }
+ *     static const akg_gradient_value *in_gradient(akg_gradient *gradient, const char *input, size_t index)
+ *     {
+ *         return akg_gradient_get(gradient, "grad", "dx", 0);
+ *     }
+ *     static void build(akg_gradient *gradient)
+ *     {
+ *         akg_gradient_define(gradient, "grad", build_grad);
+ *         akg_gradient_bind(gradient, "in", 0, in_gradient);
+ *     }
+ *
+ * It runs at each call that is recorded. What goes wrong is told by that call; functions that give a value
+ * give NULL then, and take NULL.
+ */
+typedef struct akg_gradient akg_gradient;
+typedef struct akg_gradient_node akg_gradient_node;   /* a call of the graph */
+typedef struct akg_gradient_value akg_gradient_value; /* a tensor that will be there when the graph runs */
+
+AKG_API akg_status akg_operator_set_gradient(akg_registry *registry, const char *name,
+                                             void (*build)(akg_gradient *gradient), void *data,
+                                             akg_diagnostics **diagnostics);
+
+/* Names a call; `build` describes it when akg_gradient_get first asks for it. */
+AKG_API void akg_gradient_define(akg_gradient *gradient, const char *name,
+                                 void (*build)(akg_gradient *gradient, akg_gradient_node *node));
+AKG_API void akg_gradient_node_operator(akg_gradient_node *node, const char *name);
+/* Called again for the same input, it adds another tensor. */
+AKG_API void akg_gradient_node_input(akg_gradient_node *node, const char *name,
+                                     const akg_gradient_value *value);
+/* How many tensors an output is to hold. Those that are fixed need not be named. */
+AKG_API void akg_gradient_node_output(akg_gradient_node *node, const char *name, size_t count);
+/* The attribute that `value` names. */
+AKG_API void akg_gradient_node_attribute(akg_gradient_node *node, const akg_argument *value);
+/* An output of the call of that name, which is built now if it was not yet. */
+AKG_API const akg_gradient_value *akg_gradient_get(akg_gradient *gradient, const char *name,
+                                                   const char *output, size_t index);
+/* Says how an input's gradient comes about: `value` is asked if the gradient is needed. */
+AKG_API void akg_gradient_bind(akg_gradient *gradient, const char *input, size_t index,
+                               const akg_gradient_value *(*value)(akg_gradient *gradient, const char *input,
+                                                                  size_t index));
+/* Of the call that is differentiated: */
+AKG_API const akg_gradient_value *akg_gradient_input(akg_gradient *gradient, const char *name, size_t index);
+AKG_API const akg_gradient_value *akg_gradient_output(akg_gradient *gradient, const char *name, size_t index);
+AKG_API const akg_gradient_value *akg_gradient_output_gradient(akg_gradient *gradient, const char *name,
+                                                               size_t index);
+AKG_API const akg_argument *akg_gradient_attribute(akg_gradient *gradient, const char *name);
+AKG_API bool akg_gradient_describe(akg_gradient *gradient, const char *name, size_t index,
+                                   akg_description *description);
+AKG_API void *akg_gradient_data(akg_gradient *gradient);
+
 /* ---- operations: a call put together piece by piece ------------------------ */
 
 /*
@@ -680,18 +774,24 @@ AKG_API akg_status akg_operation_sole_output(const akg_operation *operation, akg
 #define AKG_ABI 1
 
 /*
- * A library is a shared object with these two symbols:
+ * A library is a shared object that defines two symbols, akg_library_abi and akg_library_register:
  *
  *     AKG_LIBRARY
  *     akg_status akg_library_register(akg_registry *registry, akg_diagnostics **diagnostics) { ... }
  *
  * akg_load_library calls the function with a registry that takes what it registers: if the function gives
  * AKG_OK, everything in it goes to `registry` at once; else nothing does. The object stays loaded as long as
- * the registry.
- * AKG_ERROR_IO when the object cannot be loaded, AKG_ERROR_USAGE when it is no library or one of another
- * AKG_ABI; each with a message.
+ * the registry. A path without a slash is a file of the current folder. AKG_ERROR_IO when the object cannot
+ * be loaded, AKG_ERROR_USAGE when it is no library or one of another AKG_ABI; each with a message.
  */
-#define AKG_LIBRARY AKG_API const unsigned akg_library_abi = AKG_ABI;
+#ifdef __cplusplus
+#define AKG_LIBRARY_SYMBOL extern "C" AKG_API
+#else
+#define AKG_LIBRARY_SYMBOL AKG_API
+#endif
+#define AKG_LIBRARY                                                                                          \
+    AKG_LIBRARY_SYMBOL const unsigned akg_library_abi = AKG_ABI;                                             \
+    AKG_LIBRARY_SYMBOL akg_status akg_library_register(akg_registry *registry, akg_diagnostics **diagnostics);
 AKG_API akg_status akg_load_library(akg_registry *registry, const char *path, akg_diagnostics **diagnostics);
 
 /* ---- gradients ---------------------------------------------------------- */
@@ -702,10 +802,10 @@ AKG_API akg_status akg_load_library(akg_registry *registry, const char *path, ak
  * thread at a time. Several tapes may be used at once. A tensor that requires a gradient belongs to one of
  * them; threads that share its elements each take an akg_tensor_detach of it.
  */
-typedef struct akg_tape akg_tape;
+struct akg_tape;
 
-/* A tape that records. `registry` is where operators are looked up by name; NULL where none are, else it must
- * outlive the tape. */
+/* A tape that records. `registry` is where operators are looked up by name, and is retained; NULL where none
+ * are. */
 AKG_API akg_status akg_tape_create(akg_registry *registry, akg_tape **tape);
 AKG_API void akg_tape_release(akg_tape *tape);
 AKG_API akg_registry *akg_tape_registry(const akg_tape *tape);

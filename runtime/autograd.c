@@ -20,12 +20,14 @@ akg_status akg_tape_create(akg_registry *registry, akg_tape **tape)
     *tape = memory_allocate(sizeof **tape);
     if (!*tape)
         return AKG_ERROR_MEMORY;
-    **tape = (akg_tape){.registry = registry, .recording = true};
+    **tape = (akg_tape){.registry = akg_registry_retain(registry), .recording = true};
     return AKG_OK;
 }
 
 void akg_tape_release(akg_tape *tape)
 {
+    if (tape)
+        akg_registry_release(tape->registry);
     memory_free(tape);
 }
 
@@ -80,7 +82,7 @@ static int64_t *node_describe(struct autograd_node *node, int index, const akg_t
 {
     struct autograd_output *output = &node->outputs[index];
 
-    *output = (struct autograd_output){.dims = dims};
+    *output = (struct autograd_output){.dims = tensor ? dims : NULL};
     if (!tensor)
         return dims;
     output->dtype = tensor->dtype;

@@ -222,7 +222,7 @@ static akg_status take_output_gradients(struct autograd_pass *pass, struct autog
     }
     for (int i = 0; i < node->output_count && node->materialise && *any && status == AKG_OK; i++) {
         const struct autograd_output *output = &node->outputs[i];
-        if (!pass->output_gradients[i])
+        if (!pass->output_gradients[i] && output->dims)
             status =
                 autograd_filled(output->dtype, output->rank, output->dims, 0, &pass->output_gradients[i]);
     }

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "failure.h"
+#include "operator_gradient.h"
 
 const char *akg_operator_name(const akg_operator *callee)
 {
@@ -53,6 +54,35 @@ const char *akg_operator_output_name(const akg_operator *callee, size_t index)
     return callee ? callee->kind->output_name(callee, index) : NULL;
 }
 
+/* A call whose gradient is not the business of its kind: runs it unrecorded, then records it. */
+static akg_status operator_call_recorded(akg_operator *operator, const struct operator_place * place,
+                                         const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                                         akg_diagnostics **diagnostics)
+{
+    struct operator_place unrecorded = {.device = place->device, .info = place->info};
+    size_t output_count = gradient_output_count(operator, arguments, count);
+    akg_tensor **made = memory_zeroed(output_count, sizeof(akg_tensor *));
+    akg_status status = made ? AKG_OK : AKG_ERROR_MEMORY;
+
+    for (size_t i = 0; status == AKG_OK && i < output_count; i++) {
+        made[i] = outputs[i];
+        if (made[i])
+            status = autograd_check_write(place->tape, made[i], operator->name, diagnostics);
+    }
+    if (status == AKG_OK)
+        status = operator->kind->call(operator, & unrecorded, arguments, count, made, diagnostics);
+    if (status == AKG_OK)
+        status = gradient_record(operator, place->tape, arguments, count, made, diagnostics);
+    for (size_t i = 0; made && i < output_count; i++) {
+        if (status == AKG_OK)
+            outputs[i] = made[i];
+        else if (!outputs[i])
+            akg_tensor_release(made[i]);
+    }
+    memory_free(made);
+    return status;
+}
+
 akg_status operator_call(akg_operator *operator, const struct operator_place * place,
                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                          akg_diagnostics **diagnostics)
@@ -63,6 +93,9 @@ akg_status operator_call(akg_operator *operator, const struct operator_place * p
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, operator->name, NULL,
                               "note: this library runs on the CPU; call it on device 'cpu'");
     }
+    if ((operator->native || atomic_load(&operator->gradient)) &&
+        gradient_is_needed(place->tape, arguments, count))
+        return operator_call_recorded(operator, place, arguments, count, outputs, diagnostics);
     return operator->kind->call(operator, place, arguments, count, outputs, diagnostics);
 }
 

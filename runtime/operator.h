@@ -34,6 +34,8 @@ struct operator_kind {
                        akg_diagnostics **diagnostics);
     size_t (*parameter_count)(const akg_operator *operator);
     bool (*parameter)(const akg_operator *operator, size_t index, akg_parameter *parameter);
+    /* The default of an attribute; false where it has none. May allocate, and escape. */
+    bool (*initial)(const akg_operator *operator, size_t index, struct arena *arena, akg_argument *value);
     size_t (*output_count)(const akg_operator *operator);
     const char *(*output_name)(const akg_operator *operator, size_t index);
     void (*release)(akg_operator *operator);

@@ -91,6 +91,45 @@ static bool module_parameter(const akg_operator *operator, size_t index, akg_par
     return akg_kernel_parameter(operator->kernel, index, parameter);
 }
 
+static bool module_initial(const akg_operator *operator, size_t index, struct arena *arena,
+                           akg_argument *value)
+{
+    const struct ast_expr *initial = operator->kernel->function->parameters[index].initial;
+    struct dsl_argument constant;
+
+    if (!initial || !elaborate_constant(arena, initial, &constant))
+        return false;
+    *value = (akg_argument){.kind = AKG_ARGUMENT_NONE};
+    switch (constant.kind) {
+    case DSL_INT:
+        value->kind = AKG_ARGUMENT_INT;
+        value->as.integer = constant.integer;
+        break;
+    case DSL_BOOL:
+        value->kind = AKG_ARGUMENT_BOOL;
+        value->as.boolean = constant.integer != 0;
+        break;
+    case DSL_FLOAT:
+        value->kind = AKG_ARGUMENT_FLOAT;
+        value->as.real = constant.real;
+        break;
+    case DSL_STRING:
+        value->kind = AKG_ARGUMENT_STRING;
+        value->as.string = constant.string;
+        break;
+    case DSL_INTS:
+        value->kind = AKG_ARGUMENT_INTS;
+        value->as.ints.items = constant.ints;
+        value->as.ints.count = (size_t)constant.count;
+        break;
+    case DSL_NONE:
+    case DSL_TENSOR:
+    case DSL_TENSORS:
+        return false;
+    }
+    return true;
+}
+
 static size_t module_output_count(const akg_operator *operator)
 {
     return akg_kernel_output_count(operator->kernel);
@@ -110,6 +149,7 @@ static const struct operator_kind module_kind = {
     .call = module_call,
     .parameter_count = module_parameter_count,
     .parameter = module_parameter,
+    .initial = module_initial,
     .output_count = module_output_count,
     .output_name = module_output_name,
     .release = module_release,

@@ -150,6 +150,8 @@ static akg_status native_run(akg_invocation *invocation, const akg_kernel_defini
 
     if (native_is_empty(invocation) && !kernel->always_compute)
         return AKG_OK;
+    for (size_t i = 0; i < invocation->output_tensor_count; i++)
+        tensor_mark_written(invocation->output_tensors[i]);
     if (kernel->strided)
         return native_compute(invocation, kernel);
     taken = memory_zeroed(count, sizeof(akg_tensor *));
@@ -269,6 +271,17 @@ static bool native_parameter(const akg_operator *operator, size_t index, akg_par
     return true;
 }
 
+static bool native_initial(const akg_operator *operator, size_t index, struct arena *arena,
+                           akg_argument *value)
+{
+    const akg_argument *initial =
+    operator->native->attributes[index - (size_t) operator->native->input_count].initial;
+
+    if (initial)
+        *value = attribute_copy(arena, initial);
+    return initial != NULL;
+}
+
 static size_t native_output_count(const akg_operator *operator)
 {
     return (size_t) operator->native->output_count;
@@ -295,6 +308,7 @@ const struct operator_kind native_kind = {
     .call = native_call,
     .parameter_count = native_parameter_count,
     .parameter = native_parameter,
+    .initial = native_initial,
     .output_count = native_output_count,
     .output_name = native_output_name,
     .release = native_release,

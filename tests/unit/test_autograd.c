@@ -326,6 +326,9 @@ static void test_gradients(void)
     release(got, 4);
     REFUSED(akg_gradients(tape, &square, NULL, 1, &k, 1, NULL, got, &diagnostics), AKG_ERROR_USAGE,
             "gradient-not-needed", "tensor 0");
+    CHECK_INT(akg_gradients(tape, &square, NULL, 1, &square, 1, NULL, got, NULL), AKG_OK);
+    NEAR(got[0], 0, 1); /* of itself: nothing is run, nothing used up */
+    akg_tensor_release(got[0]);
     CHECK_INT(akg_gradients(tape, &square, NULL, 1, &x, 1, NULL, got, NULL), AKG_OK);
     NEAR(got[0], 0, 6);
     RELEASE(x, w, k, unused, square, y, got[0]);

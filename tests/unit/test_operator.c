@@ -152,6 +152,9 @@ static void test_standard(void)
 
     CHECK_INT(akg_registry_create(&registry), AKG_OK);
     CHECK_INT(akg_registry_add_standard(registry, &diagnostics), AKG_OK);
+    CHECK_STRING(api_error(diagnostics), "");
+    akg_diagnostics_free(diagnostics);
+    diagnostics = NULL;
     CHECK(akg_registry_operator_count(registry) > 3);
     for (size_t i = 0; i < akg_registry_operator_count(registry); i++)
         CHECK(akg_operator_name(akg_registry_operator_at(registry, i))[0] != '_');
