@@ -145,7 +145,7 @@ static void time_stages(double *times)
     emit_c(&text, result.kernel, &options, &complaint);
     times[STAGE_EMIT] = (next = now_us()) - at;
     at = next;
-    if (backend_tcc_compile(text.data, "entry", &code, diagnostics) != AKG_OK)
+    if (backend_tcc_compile(text.data, "entry", NULL, &code, diagnostics) != AKG_OK)
         fail("libtcc");
     times[STAGE_TCC] = (next = now_us()) - at;
     times[STAGE_TOTAL] = next - start;

@@ -24,6 +24,7 @@
     X(BLOCK_REALIZE, "block_realize")                                                                        \
     X(LEN, "len")                                                                                            \
     X(CAST, "cast")                                                                                          \
+    X(WIDE, "wide")                                                                                          \
     X(LIKELY, "likely")                                                                                      \
     X(POWER, "power")                                                                                        \
     X(POW, "pow")                                                                                            \

@@ -154,6 +154,30 @@ static struct value elaborate_len(struct elaborator *e, const struct ast_expr *c
     return value_error();
 }
 
+static bool elaborate_is_half(const struct elaborator *e, akg_dtype type)
+{
+    akg_dtype dtype = type_decide(&e->types, type);
+    return dtype == AKG_FLOAT16 || dtype == AKG_BFLOAT16;
+}
+
+/* wide(v): what formulas of several steps are computed in, and sums are made in. */
+static struct value elaborate_wide(struct elaborator *e, const struct ast_expr *operand)
+{
+    struct value value = elaborate_expr(e, operand);
+
+    if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
+        value = elaborate_load(e, value.buffer, NULL, operand->span);
+    if (value.kind == VALUE_DTYPE && elaborate_is_half(e, value.type))
+        value.type = AKG_FLOAT32;
+    if (value.kind == VALUE_SCALAR && elaborate_is_half(e, value.expr->dtype))
+        return value_cast(e, value, AKG_FLOAT32, operand->span);
+    if (value.kind != VALUE_DTYPE && value.kind != VALUE_ERROR && !value_is_number(&value)) {
+        elaborate_error(e, MSG_OPERAND_KIND, operand->span, value_text(e, &value), "wide");
+        return value_error();
+    }
+    return value;
+}
+
 static struct value elaborate_builtin(struct elaborator *e, const struct ast_expr *call, int builtin)
 {
     struct diagnostic_entry *message;
@@ -190,6 +214,8 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
                                 ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
                                 : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, call->span));
         return value_cast(e, value, AKG_FLOAT32, call->span);
+    case BUILTIN_WIDE:
+        return elaborate_check_count(e, call, 1, 1) ? elaborate_wide(e, call->items[0]) : value_error();
     case BUILTIN_LIKELY:
         return elaborate_check_count(e, call, 1, 1) ? elaborate_expr(e, call->items[0]) : value_error();
     case BUILTIN_OUTPUT_TENSOR:

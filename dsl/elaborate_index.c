@@ -16,9 +16,19 @@ struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer)
     return shape;
 }
 
+/* How many elements a tensor has. */
+static struct value elaborate_size_of(struct elaborator *e, const struct ir_buffer *buffer)
+{
+    struct ir_expr *size = ir_integer(e->kernel, AKG_INT64, 1);
+
+    for (int k = 0; k < buffer->rank; k++)
+        size = ir_operation(e->kernel, OP_MUL, size, expr_copy(e, buffer->shape[k]), NULL);
+    return value_of(VALUE_INT, size);
+}
+
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
 {
-    static const char *const members[] = {"shape", "dtype", "ndim"};
+    static const char *const members[] = {"shape", "size", "dtype", "ndim"};
     struct value value = elaborate_expr(e, expr->a);
     const struct foreign_name *foreign;
     struct diagnostic_entry *message;
@@ -28,6 +38,8 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
         return value;
     if (value.kind == VALUE_TENSOR && strcmp(expr->text, "shape") == 0)
         return elaborate_shape_of(e, value.buffer);
+    if (value.kind == VALUE_TENSOR && strcmp(expr->text, "size") == 0)
+        return elaborate_size_of(e, value.buffer);
     if (value.kind == VALUE_TENSOR && strcmp(expr->text, "dtype") == 0)
         return (struct value){.kind = VALUE_DTYPE, .type = value.buffer->dtype};
     if (value.kind == VALUE_TENSOR && strcmp(expr->text, "ndim") == 0)
@@ -43,13 +55,13 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
     }
     message = elaborate_error(e, MSG_UNKNOWN_MEMBER, expr->span, value_text(e, &value), expr->text);
     foreign = value.kind == VALUE_TENSOR ? foreign_find_member(expr->text) : NULL;
-    nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 3);
+    nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 4);
     if (nearest)
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
     else if (foreign)
         diagnostic_note(message, "help: %s", foreign->help);
     else if (value.kind == VALUE_TENSOR)
-        diagnostic_note(message, "help: a tensor has shape, dtype and ndim");
+        diagnostic_note(message, "help: a tensor has shape, size, dtype and ndim");
     return value_error();
 }
 

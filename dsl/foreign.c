@@ -84,7 +84,7 @@ static const struct foreign_name names[] = {
 };
 
 static const struct foreign_name members[] = {
-    {"size", NULL, "multiply the extents: x.shape[0] * x.shape[1]"},
+    {"numel", "size", NULL},
     {"T", NULL, "swap the indices where it is read: x[j, i]"},
     {"transpose", NULL, "swap the indices where it is read: x[j, i]"},
     {"sum", NULL, LOOP},

@@ -27,11 +27,12 @@ struct formatter {
     bool after_decorator;
 };
 
+/* As layout.c measures it. */
 static int format_column(const struct token *word)
 {
     int column = 0;
     for (const char *at = word->text - (word->span.column - 1); at < word->text; at++)
-        column = *at == '\t' ? (column / 8 + 1) * 8 : column + 1;
+        column = *at == '\f' ? 0 : *at == '\t' ? (column / 8 + 1) * 8 : column + 1;
     return column;
 }
 

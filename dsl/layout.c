@@ -28,12 +28,13 @@ struct layout {
     int open;       /* brackets that are open */
     int first;      /* kind of the first word of the logical line */
     bool has_colon; /* a ':' outside brackets stands on it */
+    bool open_end;  /* its last word is a string without an end */
     bool too_deep;
 };
 
 static void layout_put(struct layout *layout, int kind, struct span span)
 {
-    struct token token = {kind, span, "", 0};
+    struct token token = {kind, span, "", 0, false};
     list_push(layout->arena, layout->out, token);
 }
 
@@ -267,6 +268,7 @@ static void layout_word(struct layout *layout, const struct token_list *words, i
 {
     struct token word = words->items[i];
 
+    layout->open_end = word.open;
     if (word.kind == '(' || word.kind == '[' || word.kind == '{') {
         if (!layout_open(layout, &word))
             return;
@@ -299,7 +301,8 @@ static void layout_end_line(struct layout *layout, const struct token *next, str
         layout_measure(next).column > layout->indents[layout->depth].column) {
         struct span behind = {last.end_line, last.end_column, last.end_line, last.end_column};
         struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_MISSING_COLON, behind);
-        diagnostic_fix(entry, ":");
+        if (!layout->open_end)
+            diagnostic_fix(entry, ":");
         layout_put(layout, ':', behind);
     }
     layout_put(layout, LINE_END, end);

@@ -34,10 +34,13 @@ static const struct length length_unknown = {false, -1, 0};
 
 static struct length length_of(struct inference *in, const struct ast_expr *expr, int depth);
 
+/* The number of the parameter that an expression names, or -1. A variadic one is no tensor, but a tuple of
+ * them: xs[0] takes one, and says nothing of its rank. */
 static int inference_parameter(struct inference *in, const struct ast_expr *expr)
 {
     struct ast_binding *binding = expr && expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
-    if (!binding || binding->kind != AST_BINDING_PARAMETER)
+    if (!binding || binding->kind != AST_BINDING_PARAMETER || binding->parameter->variadic ||
+        binding->parameter->tuple)
         return -1;
     return (int)(binding->parameter - in->function->parameters);
 }

@@ -19,6 +19,7 @@ struct token {
     struct span span;
     const char *text; /* in the source, not ended by a NUL */
     int length;
+    bool open; /* STRING without an end: what is put behind it becomes part of it */
 };
 
 struct token_list {

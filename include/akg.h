@@ -264,6 +264,14 @@ typedef struct jit_options {
      * warning has is AKG_ERROR_USAGE, with a message; so is the name of an error. */
     const jit_warning *warnings;
     size_t warning_count;
+    /* Compiled code gives bitwise what the interpreter gives. Otherwise, in the loops that become vector
+     * instructions, sums and products of floats are accumulated in several partial results, a product that is
+     * only added to something is not rounded on its own, and functions such as exp may differ in the last
+     * place; the same on every processor that has vector instructions. */
+    bool strict;
+    /* The vector instructions to use: "avx512", "avx2" or "none"; NULL: the best of this processor. One that
+     * it does not have is AKG_ERROR_USAGE. */
+    const char *target;
 } jit_options;
 
 /*
@@ -410,7 +418,8 @@ typedef enum akg_stage {
     AKG_STAGE_IR,
     AKG_STAGE_C,
     AKG_STAGE_CANONICAL, /* the program itself, canonically formatted; of the whole file only */
-    AKG_STAGE_OPTIMISED  /* the loop IR after the optimising passes, which is what code is made of */
+    AKG_STAGE_OPTIMISED, /* the loop IR after the optimising passes, which is what code is made of */
+    AKG_STAGE_ASM        /* the instructions of its vector loops, for this processor */
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments

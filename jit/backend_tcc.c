@@ -19,8 +19,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool broken;
@@ -28,6 +26,7 @@ static bool broken;
 /* What one compile is about; not on the stack of the function that calls setjmp. */
 struct job {
     const char *source, *entry;
+    const struct backend_symbol *symbols;
     struct backend_code *code;
     struct tcc_host_session session;
     size_t length; /* of messages, which is fixed: what follows may escape and must leave nothing behind */
@@ -54,24 +53,15 @@ static TCCState *prepare(struct job *job)
     for (const struct scalar_library_row *row = scalar_library; row->name; row++)
         if (tcc_add_symbol(state, row->name, row->address) < 0)
             return NULL;
+    for (const struct backend_symbol *symbol = job->symbols; symbol && symbol->name; symbol++)
+        if (tcc_add_symbol(state, symbol->name, symbol->address) < 0)
+            return NULL;
     /* called by libtcc's code for structs and by our own for buffers that are cleared */
     if (tcc_add_symbol(state, "memset", (void *)memset) < 0 ||
         tcc_add_symbol(state, "memmove", (void *)memmove) < 0 ||
         tcc_add_symbol(state, "memcpy", (void *)memcpy) < 0)
         return NULL;
     return state;
-}
-
-/* New pages of at least that size, readable and writable. */
-static bool map_pages(struct backend_code *code, size_t size)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    code->size = (size + page - 1) / page * page;
-    code->memory = mmap(NULL, code->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (code->memory != MAP_FAILED)
-        return true;
-    code->memory = NULL;
-    return false;
 }
 
 /* No tcc_delete: the session frees the state with all it holds, on every way out. */
@@ -84,15 +74,15 @@ static akg_status compile(struct job *job)
     int size = tcc_relocate(state, NULL);
     if (size <= 0)
         return AKG_ERROR_INTERNAL;
-    if (memory_fail_here() || !map_pages(code, (size_t)size))
+    if (!code_pages_map(&code->pages, (size_t)size))
         return AKG_ERROR_MEMORY;
-    if (tcc_relocate(state, code->memory) < 0)
+    if (tcc_relocate(state, code->pages.memory) < 0)
         return AKG_ERROR_INTERNAL;
     void *entry = tcc_get_symbol(state, job->entry);
     if (!entry)
         return AKG_ERROR_INTERNAL;
     memcpy(&code->entry, &entry, sizeof entry);
-    return mprotect(code->memory, code->size, PROT_READ | PROT_EXEC) == 0 ? AKG_OK : AKG_ERROR_MEMORY;
+    return code_pages_seal(&code->pages) ? AKG_OK : AKG_ERROR_MEMORY;
 }
 
 /* A session around the compile. Numbers are read in the "C" locale whatever this thread's is. */
@@ -121,12 +111,12 @@ static akg_status compile_in_session(struct job *job)
     return status;
 }
 
-akg_status backend_tcc_compile(const char *source, const char *entry, struct backend_code *code,
-                               akg_diagnostics *diagnostics)
+akg_status backend_tcc_compile(const char *source, const char *entry, const struct backend_symbol *symbols,
+                               struct backend_code *code, akg_diagnostics *diagnostics)
 {
-    struct job job = {.source = source, .entry = entry, .code = code};
+    struct job job = {.source = source, .entry = entry, .symbols = symbols, .code = code};
 
-    *code = (struct backend_code){.memory = NULL};
+    *code = (struct backend_code){.entry = NULL};
     pthread_mutex_lock(&lock);
     akg_status status = compile_in_session(&job);
     pthread_mutex_unlock(&lock);
@@ -140,7 +130,7 @@ akg_status backend_tcc_compile(const char *source, const char *entry, struct bac
 
 void backend_tcc_free(struct backend_code *code)
 {
-    if (code->memory)
-        munmap(code->memory, code->size);
-    *code = (struct backend_code){.memory = NULL};
+    code_pages_free(&code->pages);
+    code_pages_free(&code->vectors);
+    code->entry = NULL;
 }

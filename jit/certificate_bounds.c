@@ -227,28 +227,17 @@ static void facts_that_suffice(struct context *context, const struct linear *goa
 
 /* ---- preconditions -------------------------------------------------------------- */
 
-/* Which facts and rules come from which precondition: as context.c adds them. */
+/* Which facts and rules come from which precondition. */
 static void begin(struct context *context)
 {
     struct bounds_walk *walk = context->client;
-    const struct ir_kernel *kernel = context->kernel;
-    struct context_facts facts, guards;
     int fact = 0, rule = 0;
 
-    for (int k = 0; k < kernel->preconditions.count && k < UNITS; k++) {
-        const struct ir_precondition *precondition = &kernel->preconditions.items[k];
-        struct unit *unit = &walk->units[walk->unit_count++];
-        guards = (struct context_facts){.exact = true};
-        if (precondition->guard)
-            context_condition_facts(context, precondition->guard, true, &guards);
-        context_condition_facts(context, precondition->condition, true, &facts);
-        *unit = (struct unit){.first_fact = fact, .first_rule = rule};
-        if (guards.exact && guards.count)
-            unit->rule_count = facts.count;
-        else if (guards.exact)
-            unit->fact_count = facts.count;
-        fact += unit->fact_count;
-        rule += unit->rule_count;
+    for (int k = 0; k < context->assumed.count && k < UNITS; k++) {
+        const struct context_assumed *assumed = &context->assumed.items[k];
+        walk->units[walk->unit_count++] = (struct unit){fact, assumed->facts, rule, assumed->rules};
+        fact += assumed->facts;
+        rule += assumed->rules;
     }
 }
 

@@ -386,8 +386,13 @@ static void walk_kernel(struct context *context)
     linear_space_init(&context->space, context->arena);
     prover_init(&context->prover, &context->space);
     context->assigns = assigns_integers(kernel->body);
-    for (int k = 0; k < kernel->preconditions.count; k++)
+    for (int k = 0; k < kernel->preconditions.count; k++) {
+        int facts = context->prover.facts.count, rules = context->prover.rules.count;
         assume_precondition(context, &kernel->preconditions.items[k]);
+        list_push(context->arena, &context->assumed,
+                  ((struct context_assumed){context->prover.facts.count - facts,
+                                            context->prover.rules.count - rules}));
+    }
     context->base_facts = context->prover.facts.count;
     if (context->visitor->begin)
         context->visitor->begin(context);

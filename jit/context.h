@@ -58,6 +58,11 @@ struct context_condition {
     bool exact;                 /* these facts say all of it */
 };
 
+/* So many facts and rules of the prover, behind those of the preconditions before. */
+struct context_assumed {
+    int facts, rules;
+};
+
 struct context {
     struct ir_kernel *kernel;
     struct arena *arena; /* for what ends with the walk */
@@ -71,7 +76,8 @@ struct context {
     struct ir_stmt *stmt; /* the one that is being executed */
     unsigned place;       /* changes with every loop, condition and jump: the same number, the same scope */
     int base_facts;       /* those of preconditions, at the bottom of the stack */
-    bool assigns;         /* some integer scalar is assigned again */
+    LIST(struct context_assumed) assumed; /* what each precondition became, in their order */
+    bool assigns;                         /* some integer scalar is assigned again */
 };
 
 /* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise

@@ -167,6 +167,22 @@ static const char *loop_advance(struct emitter *emitter, const struct ir_stmt *s
         name, name, high.text, (unsigned long long)step, name, (unsigned long long)step, high.text);
 }
 
+static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                        struct emit_value high)
+{
+    const char *name = entry_of(emitter, stmt->symbol)->name;
+    statement_line(emitter, stmt,
+                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", name, low.text,
+                                name, stmt->step > 0 ? "<" : ">", high.text,
+                                loop_advance(emitter, stmt, name, high)));
+    if (emitter->loop_count < JIT_TRAP_LOOPS)
+        emitter->loops[emitter->loop_count] = stmt->symbol;
+    emitter->loop_count++;
+    inner_block(emitter, stmt->body);
+    emitter->loop_count--;
+    emit_line(emitter, "}");
+}
+
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     enum { LOOP_BITS = 50 }; /* see emit_c_integer.c */
@@ -177,16 +193,13 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
     entry->bits = low.bits > LOOP_BITS || !small_step ? 63 : LOOP_BITS;
     /* downwards the last value is above high: it is not negative if high is -1 or more */
     entry->nonnegative = up ? low.nonnegative : high.nonnegative || (high.constant && high.number.i == -1);
-    statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", entry->name,
-                                low.text, entry->name, up ? "<" : ">", high.text,
-                                loop_advance(emitter, stmt, entry->name, high)));
-    if (emitter->loop_count < JIT_TRAP_LOOPS)
-        emitter->loops[emitter->loop_count] = stmt->symbol;
-    emitter->loop_count++;
-    inner_block(emitter, stmt->body);
-    emitter->loop_count--;
-    emit_line(emitter, "}");
+    const char *done = NULL;
+    enum emit_vector vector = emit_vector_loop(emitter, stmt, low, high, &done);
+    if (vector == EMIT_VECTOR_ALWAYS)
+        return;
+    if (vector == EMIT_VECTOR_SOMETIMES)
+        emit_line(emitter, "if (!%s)", done);
+    emit_c_loop(emitter, stmt, low, high);
 }
 
 static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)

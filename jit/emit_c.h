@@ -6,9 +6,12 @@
 
 #include "../ir/ir.h"
 
+struct vector_plan;
+
 struct emit_c_options {
-    const char *entry;  /* name of the function to define: int entry(const struct akg_frame *) */
-    bool trust_indices; /* leave per-element index checks out */
+    const char *entry;              /* name of the function to define: int entry(const struct akg_frame *) */
+    bool trust_indices;             /* leave per-element index checks out */
+    const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
 
 /* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc.

@@ -6,6 +6,7 @@
  */
 #include "emit_c_private.h"
 #include "scalar_library.h"
+#include "vector_plan.h"
 
 #include <string.h>
 
@@ -89,11 +90,29 @@ static const char structs[] = "struct akg_trap {\n"
                               "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 
+/* The vector loops, and what they are handed. */
+static bool declare_vectors(struct emitter *emitter, struct text *out)
+{
+    const struct vector_plan *plan = emitter->options->plan;
+    if (!plan || !plan->loops.count)
+        return false;
+    text_string(out, "union akg_slot {\n"
+                     "    long long i;\n"
+                     "    double d;\n"
+                     "    float f;\n"
+                     "    const void *p;\n"
+                     "};\n");
+    for (int k = 0; k < plan->loops.count; k++)
+        text_format(out, "void akg_vector_%d(union akg_slot *slots);\n", k);
+    return true;
+}
+
 void emit_prelude(struct emitter *emitter, struct text *out)
 {
-    bool any = false;
+    bool any;
 
     text_string(out, structs);
+    any = declare_vectors(emitter, out);
     for (int row = 0; scalar_library[row].name; row++)
         if (emit_count_word(emitter, scalar_library[row].name)) {
             text_format(out, "%s\n", scalar_library[row].prototype);

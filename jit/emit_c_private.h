@@ -142,6 +142,17 @@ struct emit_value emit_integer_cast(struct emitter *emitter, akg_dtype to, akg_d
                                     struct emit_value value);
 int emit_dtype_bits(akg_dtype dtype);
 
+/* ---- emit_c_vector.c -------------------------------------------------------- */
+
+enum emit_vector {
+    EMIT_VECTOR_NONE,      /* the loop is none of the plan's */
+    EMIT_VECTOR_ALWAYS,    /* it was called */
+    EMIT_VECTOR_SOMETIMES, /* unless *done, a C variable, is 0: then the loop in C must follow */
+};
+/* A FOR whose variable has its entry, and whose bounds were emitted. */
+enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                                  struct emit_value high, const char **done);
+
 /* ---- emit_c_prelude.c ------------------------------------------------------- */
 
 /* Small functions and constants that emitted text defines for itself when it needs them. */

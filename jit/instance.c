@@ -61,8 +61,9 @@ static akg_status instance_build(struct instance_making *making)
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);
-    return pipeline_generate(instance->kernel, making->request->trust_indices, &instance->code,
-                             making->diagnostics);
+    struct vector_options vectors = kernel->module->vectors;
+    vectors.trust_indices = making->request->trust_indices;
+    return pipeline_generate(instance->kernel, &vectors, &instance->code, making->diagnostics);
 }
 
 static akg_status instance_guarded(struct instance_making *making)

@@ -23,7 +23,8 @@ struct part {
 
 void integer_solver_init(struct integer_solver *solver, struct arena *arena)
 {
-    *solver = (struct integer_solver){.pool = arena_array(arena, struct integer_row, POOL)};
+    *solver = (struct integer_solver){.pool = arena_array(arena, struct integer_row, POOL),
+                                      .keys = arena_array(arena, uint64_t, POOL)};
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -58,12 +59,20 @@ static struct part part_begin(const struct integer_solver *solver)
     return (struct part){&solver->pool[solver->used], 0};
 }
 
+/* The keys of its rows, while they are compared (row_key). */
+static uint64_t *part_keys(const struct integer_solver *solver, const struct part *part)
+{
+    return &solver->keys[part->rows - solver->pool];
+}
+
 static void part_drop(struct integer_solver *solver, struct part *part, int row)
 {
     part->count--;
     solver->used--;
-    if (row != part->count)
+    if (row != part->count) {
         memcpy(&part->rows[row], &part->rows[part->count], row_size(solver));
+        part_keys(solver, part)[row] = part_keys(solver, part)[part->count];
+    }
 }
 
 /* out = p * a + q * b, without the common factor where that is free; false when it grows too large. */
@@ -139,6 +148,18 @@ static enum fate row_tighten(const struct integer_solver *solver, struct integer
     return ROW_STAYS;
 }
 
+/* The same for equal and for opposite coefficients, and hardly ever for others. */
+static uint64_t row_key(const struct integer_solver *solver, const struct integer_row *row)
+{
+    uint64_t key = 0, weight = 1;
+
+    for (int k = 0; k < solver->variables; k++) {
+        weight *= 0x9e3779b97f4a7c15u;
+        key += weight * (uint64_t)row->c[k];
+    }
+    return key < -key ? key : -key;
+}
+
 /* 1: equal coefficients, -1: opposite ones, 0: neither */
 static int row_relation(const struct integer_solver *solver, const struct integer_row *a,
                         const struct integer_row *b)
@@ -184,16 +205,22 @@ static enum fate row_merge(struct integer_row *a, struct integer_row *b, int rel
 /* False when some row, or two, cannot hold. */
 static bool part_tidy(struct integer_solver *solver, struct part *part)
 {
+    uint64_t *keys = part_keys(solver, part);
+
     for (int k = 0; k < part->count; k++) {
         enum fate fate = row_tighten(solver, &part->rows[k]);
         if (fate == ROW_NEVER)
             return false;
         if (fate == ROW_HOLDS)
             part_drop(solver, part, k--);
+        else
+            keys[k] = row_key(solver, &part->rows[k]);
     }
     solver->work += (long)part->count * part->count / 16; /* comparing them costs more than making them */
     for (int a = 0; a < part->count; a++) {
         for (int b = a + 1; b < part->count; b++) {
+            if (keys[a] != keys[b])
+                continue;
             int relation = row_relation(solver, &part->rows[a], &part->rows[b]);
             enum fate fate = relation ? row_merge(&part->rows[a], &part->rows[b], relation) : ROW_STAYS;
             if (fate == ROW_NEVER)

@@ -34,6 +34,7 @@ struct integer_system {
 
 struct integer_solver {
     struct integer_row *pool;
+    uint64_t *keys; /* one per row of the pool */
     int used;
     int variables;
     long steps;                        /* rows that the solution now going on may still make */

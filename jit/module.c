@@ -101,6 +101,7 @@ static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostic
     return kernel->function->is_graph;
 }
 
+/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. */
 static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, struct elaborate_result *result,
                            bool *free)
 {
@@ -119,6 +120,7 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, str
     module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, linked, free), result,
                       trial);
     errors = akg_diagnostics_error_count(trial);
+    errors += errors && !result->kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
     kernel->module->arena.escape = escape;
     akg_diagnostics_free(trial);
@@ -310,6 +312,9 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
 
     module->source.name = arena_copy(&module->arena, name, strlen(name));
     module->backend = options && options->backend ? options->backend : JIT_BACKEND_TCC;
+    module->vectors.strict = options && options->strict;
+    if (!options || !options->target || !x86_target_from_name(options->target, &module->vectors.target))
+        module->vectors.target = x86_cpu_target();
     if (source->text) {
         module->source.text = arena_copy(&module->arena, source->text, source->length);
         module->source.length = source->length;
@@ -386,6 +391,9 @@ static bool module_load(struct module_reading *reading)
 
 static bool module_options_are_valid(const jit_options *options)
 {
+    enum x86_target target;
+    if (options->target && (!x86_target_from_name(options->target, &target) || target > x86_cpu_target()))
+        return false;
     if (!jit_backend_is_valid(options->backend) || (options->warning_count && !options->warnings))
         return false;
     for (size_t i = 0; i < options->warning_count; i++)

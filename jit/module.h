@@ -12,6 +12,7 @@
 #include "../dsl/parse.h"
 #include "backend_tcc.h"
 #include "sites.h"
+#include "vector.h"
 
 /* One specialisation: a kernel's function for one signature, backend and trust. Immutable once published. */
 struct jit_instance {
@@ -52,6 +53,7 @@ struct akg_module {
     struct akg_kernel *kernels;
     int kernel_count;
     jit_backend backend;
+    struct vector_options vectors; /* trust_indices aside, which a call says */
 };
 
 static inline bool jit_backend_is_valid(jit_backend backend)

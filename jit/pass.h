@@ -8,6 +8,7 @@
 #ifndef JIT_PASS_H
 #define JIT_PASS_H
 
+#include "dependence.h"
 #include "passes.h"
 
 struct pass {
@@ -64,6 +65,10 @@ enum pass_relation { PASS_UNKNOWN, PASS_SAME, PASS_DISTINCT };
 
 /* Of two accesses to one buffer, with all symbols at their present values. */
 enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b);
+
+/* The dependences among what one loop holds, as if it were the whole kernel: scalars from outside are taken
+ * for constants. They live as long as the pass. NULL: this has been asked often enough for one kernel. */
+const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
 
 /* ---- building --------------------------------------------------------------------------------- */
 

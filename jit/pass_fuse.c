@@ -182,7 +182,8 @@ static bool try_joined(struct fuser *fuser, struct pair *pair, bool ask, bool ke
         return true;
     join(pair);
     if (ask)
-        good = fuse_is_legal_exactly(fuser->pass, pair->first, pair->second->body);
+        good = fuse_is_legal_exactly(fuser->pass, pair->first, pair->facts[0], pair->second->body,
+                                     pair->facts[1]);
     if (good && reuses)
         good = inner_fuse(fuser, first, *second);
     if (!good || !keep)

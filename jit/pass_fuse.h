@@ -41,6 +41,7 @@ enum fuse_verdict { FUSE_NO, FUSE_YES, FUSE_ASK };
 enum fuse_verdict fuse_is_legal(const struct ir_stmt *first, const struct fuse_facts *first_facts,
                                 const struct ir_stmt *second, const struct fuse_facts *second_facts);
 /* Of loops that have been joined, for a trial: `part` is what came from the second. */
-bool fuse_is_legal_exactly(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *part);
+bool fuse_is_legal_exactly(struct pass *pass, struct ir_stmt *loop, const struct fuse_facts *first,
+                           struct ir_stmt *part, const struct fuse_facts *second);
 
 #endif

@@ -6,7 +6,6 @@
  * Where an index is a multiple of the loop variable plus the same thing in both, the distance is known and
  * that is all there is to ask. Else the loops are joined and the dependence analysis is asked.
  */
-#include "dependence.h"
 #include "pass_fuse.h"
 
 #include <stdlib.h>
@@ -200,14 +199,16 @@ static void adopt(struct pass_affine *affine, const struct ir_symbol *own, const
 }
 
 /* One axis of an access in each of the loops: YES when no element is used by the first in a later iteration
- * than by the second, NO when some may well be, ASK when it is not known. */
+ * than by the second, NO when some may well be, ASK when it is not known. *fixed: it is ever the same, in all
+ * iterations of both. */
 static enum fuse_verdict compare_axis(const struct ir_stmt *first, const struct ir_expr *a,
-                                      const struct ir_stmt *second, const struct ir_expr *b)
+                                      const struct ir_stmt *second, const struct ir_expr *b, bool *fixed)
 {
     enum { LARGE = 1 << 20 };
     struct pass_affine x, y, difference;
     int64_t factor, distance;
 
+    *fixed = false;
     if (!pass_affine_of(a, &x) || !pass_affine_of(b, &y))
         return FUSE_ASK;
     adopt(&y, second->symbol, first->symbol);
@@ -216,8 +217,10 @@ static enum fuse_verdict compare_axis(const struct ir_stmt *first, const struct 
     if (changes_while_it_runs(&x) || !pass_affine_add(&difference, -1, &x) || difference.count ||
         llabs(factor) > LARGE || difference.constant > LARGE || difference.constant < -LARGE)
         return FUSE_ASK;
-    if (factor == 0)
+    if (factor == 0) {
+        *fixed = difference.constant == 0;
         return difference.constant ? FUSE_YES : FUSE_ASK;
+    }
     if (difference.constant % factor)
         return FUSE_YES;
     distance = difference.constant / factor; /* iteration of the first minus that of the second */
@@ -228,15 +231,19 @@ static enum fuse_verdict compare_accesses(const struct ir_stmt *first, const str
                                           const struct ir_stmt *second, const struct ir_access *b)
 {
     enum fuse_verdict verdict = FUSE_ASK;
+    bool fixed = true, all_fixed = true;
 
-    for (int k = 0; k < a->buffer->rank && a->indices && b->indices; k++) {
-        enum fuse_verdict axis = compare_axis(first, a->indices[k], second, b->indices[k]);
+    if (!a->indices || !b->indices)
+        return a->buffer->rank ? FUSE_ASK : FUSE_NO;
+    for (int k = 0; k < a->buffer->rank; k++) {
+        enum fuse_verdict axis = compare_axis(first, a->indices[k], second, b->indices[k], &fixed);
         if (axis == FUSE_YES)
             return FUSE_YES;
         if (axis == FUSE_NO)
             verdict = FUSE_NO;
+        all_fixed &= fixed;
     }
-    return verdict;
+    return all_fixed ? FUSE_NO : verdict; /* one element, that all iterations use */
 }
 
 static int count_buffers(struct fuse_facts const *const *facts)
@@ -296,35 +303,33 @@ static bool mark_part(struct ir_stmt *stmt, void *mark)
     return true;
 }
 
-/* Whether the sink may be in a later iteration of the loop, in the same one of those around. */
-static bool goes_forward(const struct dependence *dependence, int depth)
+/* The analysis takes scalars from outside the loop for constants. */
+static bool assigns_indices(const struct fuse_facts *facts)
 {
-    for (int k = 0; k < depth; k++)
-        if (!(dependence->directions[k] & DEPENDENCE_EQUAL))
-            return false;
-    return dependence->directions[depth] & DEPENDENCE_LESS;
+    for (int k = 0; k < facts->scalars.count; k++)
+        if (facts->scalars.items[k].assigned && dtype_is_integer(facts->scalars.items[k].symbol->dtype))
+            return true;
+    return false;
 }
 
-bool fuse_is_legal_exactly(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *part)
+bool fuse_is_legal_exactly(struct pass *pass, struct ir_stmt *loop, const struct fuse_facts *first,
+                           struct ir_stmt *part, const struct fuse_facts *second)
 {
     const struct dependences *dependences;
-    const struct dependence_loop *row;
     bool legal = true;
 
-    if (pass->analyses == 0)
+    if (assigns_indices(first) || assigns_indices(second))
         return false;
-    pass->analyses--;
-    dependences = dependence_analyse(pass->kernel);
-    row = dependence_loop_is_parallel(dependences, loop);
-    if (!row || row->incomplete || row->depth >= DEPENDENCE_LOOPS)
+    dependences = pass_dependences(pass, loop);
+    if (!dependences || dependence_loop_is_parallel(dependences, loop)->incomplete)
         return false;
     ir_block_walk(part, mark_part, &inside);
     for (int k = 0; k < dependences->items.count; k++) {
         const struct dependence *dependence = &dependences->items.items[k];
         const struct ir_stmt *source = dependences->accesses.items[dependence->source].stmt;
         const struct ir_stmt *sink = dependences->accesses.items[dependence->sink].stmt;
-        if (source->note && !sink->note && dependence->depth > row->depth &&
-            goes_forward(dependence, row->depth))
+        if (source->note && !sink->note && dependence->depth > 0 &&
+            (dependence->directions[0] & DEPENDENCE_LESS))
             legal = false;
     }
     ir_block_walk(part, mark_part, NULL);

@@ -6,11 +6,11 @@
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
  * where the program gives no hints.
  */
-#include "dependence.h"
 #include "pass.h"
 
 enum {
     NEST = DEPENDENCE_LOOPS,
+    SHAPES = 8,
     STRIDED = 8 /* the cost of an access whose elements lie apart; 1: side by side */
 };
 
@@ -75,7 +75,7 @@ static bool add_stmt(struct ir_stmt *stmt, void *nest)
 /* ---- legality -------------------------------------------------------------------------------------------
  */
 
-static bool is_fixed(struct ir_expr *bound, const struct nest *nest)
+static bool is_fixed(struct ir_expr *bound, struct nest *nest)
 {
     if (!pass_is_pure(bound))
         return false;
@@ -118,14 +118,104 @@ static bool may_move(struct nest *nest)
     return plain;
 }
 
-/* Whether a dependence still goes forward when loop `moved` is inside all others of the nest. */
-static bool stays_forward(const struct dependence *dependence, int first, int depth, int moved)
+/* Of one access: the loops whose variable alone makes an index of it, and those it does not mention, as
+ * bits. */
+struct shape {
+    const struct ir_access *access;
+    unsigned alone, absent;
+};
+
+static bool has_only_loops(const struct pass_affine *affine)
 {
-    for (int k = 0; k < first; k++)
-        if (!(dependence->directions[k] & DEPENDENCE_EQUAL))
-            return true; /* a loop around the nest carries it */
-    for (int k = first; k <= first + depth; k++) {
-        int loop = k == first + depth ? moved : k;
+    for (int k = 0; k < affine->count; k++)
+        if (affine->terms[k].symbol->kind == IR_SYMBOL_LET ||
+            affine->terms[k].symbol->kind == IR_SYMBOL_VARIABLE)
+            return false;
+    return true;
+}
+
+static bool find_shape(const struct nest *nest, const struct ir_access *access, struct shape *shape)
+{
+    *shape = (struct shape){access, 0, (1u << nest->depth) - 1};
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct pass_affine affine;
+        unsigned mentioned = 0;
+        if (!pass_affine_of(access->indices[axis], &affine) || !has_only_loops(&affine))
+            return false;
+        for (int k = 0; k < nest->depth; k++)
+            mentioned |= (unsigned)(pass_affine_coefficient(&affine, nest->loops[k]->symbol) != 0) << k;
+        shape->absent &= ~mentioned;
+        if (mentioned && !(mentioned & (mentioned - 1)))
+            shape->alone |= mentioned;
+    }
+    return true;
+}
+
+/* The accesses of the body to tensors that it stores to. */
+struct shapes {
+    struct nest *nest;
+    struct shape items[SHAPES]; /* one for each tensor */
+    int count;
+    bool unclear;
+};
+
+static bool shape_store(struct ir_stmt *stmt, void *context)
+{
+    struct shapes *shapes = context;
+
+    if (stmt->kind != IR_STORE)
+        return true;
+    for (int k = 0; k < shapes->count; k++)
+        if (shapes->items[k].access->buffer == stmt->access.buffer) {
+            shapes->unclear |= pass_compare(shapes->items[k].access, &stmt->access) != PASS_SAME;
+            return true;
+        }
+    if (shapes->count == SHAPES || !find_shape(shapes->nest, &stmt->access, &shapes->items[shapes->count++]))
+        shapes->unclear = true;
+    return !shapes->unclear;
+}
+
+static bool compare_load(struct ir_expr *expr, void *context)
+{
+    struct shapes *shapes = context;
+
+    for (int k = 0; expr->kind == IR_LOAD && k < shapes->count; k++)
+        if (shapes->items[k].access->buffer == expr->access.buffer &&
+            pass_compare(shapes->items[k].access, &expr->access) != PASS_SAME)
+            shapes->unclear = true;
+    return !shapes->unclear;
+}
+
+enum verdict { ILLEGAL, LEGAL, UNCLEAR };
+
+/*
+ * When each tensor that is stored to has one element in each iteration, and each loop of the nest either
+ * moves it or does not touch it, then it is the loops that do not touch it that must keep their order.
+ */
+static enum verdict judge_shapes(struct nest *nest, int moved)
+{
+    struct shapes shapes = {.nest = nest};
+    struct ir_stmt *body = nest->loops[nest->depth - 1]->body;
+    unsigned all = (1u << nest->depth) - 1, inner = all & ~((2u << moved) - 1);
+
+    ir_block_walk(body, shape_store, &shapes);
+    if (!shapes.unclear)
+        ir_block_expressions(body, compare_load, &shapes);
+    for (int k = 0; k < shapes.count && !shapes.unclear; k++) {
+        const struct shape *shape = &shapes.items[k];
+        if ((shape->alone | shape->absent) != all)
+            return UNCLEAR;
+        if ((shape->absent & 1u << moved) && (shape->absent & inner))
+            return ILLEGAL;
+    }
+    return shapes.unclear ? UNCLEAR : LEGAL;
+}
+
+/* Whether a dependence still goes forward when loop `moved` is inside all others of the nest. */
+static bool stays_forward(const struct dependence *dependence, int depth, int moved)
+{
+    for (int k = 0; k <= depth; k++) {
+        int loop = k == depth ? moved : k;
         if (k == moved)
             continue;
         if (loop >= dependence->depth || (dependence->directions[loop] & DEPENDENCE_GREATER))
@@ -136,29 +226,19 @@ static bool stays_forward(const struct dependence *dependence, int first, int de
     return true;
 }
 
-static bool is_legal(struct pass *pass, const struct nest *nest, int moved)
+static bool is_legal(struct pass *pass, struct nest *nest, int moved)
 {
+    enum verdict verdict = judge_shapes(nest, moved);
     const struct dependences *dependences;
-    const struct dependence_loop *row;
-    int innermost;
 
-    if (pass->analyses == 0)
+    if (verdict != UNCLEAR)
+        return verdict == LEGAL;
+    dependences = pass_dependences(pass, nest->loops[0]);
+    if (!dependences || dependence_loop_is_parallel(dependences, nest->loops[0])->incomplete)
         return false;
-    pass->analyses--;
-    dependences = dependence_analyse(pass->kernel);
-    row = dependence_loop_is_parallel(dependences, nest->loops[0]);
-    if (!row || row->incomplete || row->depth + nest->depth > DEPENDENCE_LOOPS)
-        return false;
-    innermost = (int)(dependence_loop_is_parallel(dependences, nest->loops[nest->depth - 1]) -
-                      dependences->loops.items);
-    for (int k = 0; k < dependences->items.count; k++) {
-        const struct dependence *dependence = &dependences->items.items[k];
-        int loop = dependences->accesses.items[dependence->source].loop;
-        while (loop > innermost)
-            loop = dependences->loops.items[loop].parent;
-        if (loop == innermost && !stays_forward(dependence, row->depth, nest->depth, row->depth + moved))
+    for (int k = 0; k < dependences->items.count; k++)
+        if (!stays_forward(&dependences->items.items[k], nest->depth, moved))
             return false;
-    }
     return true;
 }
 

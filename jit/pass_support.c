@@ -213,6 +213,26 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
     return relation;
 }
 
+const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct arena *arena = kernel->arena;
+    struct ir_stmt *body = kernel->body, *next = loop->next;
+    const struct dependences *dependences;
+
+    if (pass->analyses == 0)
+        return NULL;
+    pass->analyses--;
+    kernel->body = loop;
+    loop->next = NULL;
+    kernel->arena = pass->arena; /* where the answer goes */
+    dependences = dependence_analyse(kernel);
+    kernel->arena = arena;
+    kernel->body = body;
+    loop->next = next;
+    return dependences;
+}
+
 /* ---- building ------------------------------------------------------------------------------------ */
 
 void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value)

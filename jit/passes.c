@@ -66,24 +66,25 @@ static bool forget_reductions(struct ir_stmt *stmt, void *context)
 static void run_pass(struct passes *passes, enum pass_id id)
 {
     struct ir_kernel *kernel = passes->kernel;
-    jmp_buf escape, *outer = kernel->arena->escape;
-    struct arena scratch;
+    struct arena *arena = kernel->arena, scratch;
+    jmp_buf escape, *outer = arena->escape;
     struct pass pass = {kernel, &scratch, passes->analyses};
 
     arena_init(&scratch, &escape);
     if (setjmp(escape)) {
         arena_free(&scratch);
-        kernel->arena->escape = outer;
+        kernel->arena = arena;
+        arena->escape = outer;
         text_free(&passes->before);
         longjmp(*outer, 1);
     }
-    kernel->arena->escape = &escape;
+    arena->escape = &escape;
     if (passes->annotated)
         ir_block_walk(kernel->body, forget_reductions, NULL);
     pass_table[id].run(&pass);
     passes->annotated = id == PASS_reductions;
     passes->analyses = pass.analyses;
-    kernel->arena->escape = outer;
+    arena->escape = outer;
     arena_free(&scratch);
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis.h"
 #include "emit_c.h"
+#include "vector_plan.h"
 
 #define PIPELINE_ENTRY "akg_kernel_entry"
 
@@ -122,22 +123,48 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
     return false;
 }
 
-akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
-                             akg_diagnostics *diagnostics)
+/* With the vector loops at hand: the C around them, compiled. */
+static akg_status pipeline_compile(const struct ir_kernel *kernel, const struct emit_c_options *options,
+                                   struct backend_code *code, akg_diagnostics *diagnostics)
 {
-    struct emit_c_options options = {.entry = PIPELINE_ENTRY, .trust_indices = trust_indices};
+    const struct vector_plan *plan = options->plan;
+    struct backend_symbol *symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *symbols);
     struct text source, complaint;
     akg_status status = AKG_ERROR_MEMORY;
 
     text_init(&source);
     text_init(&complaint);
-    if (!emit_c(&source, kernel, &options, &complaint)) {
+    for (int k = 0; symbols && k < plan->loops.count; k++)
+        symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
+    if (!symbols) {
+        status = AKG_ERROR_MEMORY;
+    } else if (!emit_c(&source, kernel, options, &complaint)) {
         diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
         status = AKG_ERROR_INTERNAL;
     } else if (!source.failed) {
-        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, code, diagnostics);
+        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, symbols, code, diagnostics);
     }
     text_free(&source);
     text_free(&complaint);
+    memory_free(symbols);
+    return status;
+}
+
+akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
+                             struct backend_code *code, akg_diagnostics *diagnostics)
+{
+    struct vector_plan plan;
+    struct emit_c_options options = {
+        .entry = PIPELINE_ENTRY, .trust_indices = vectors->trust_indices, .plan = &plan};
+    akg_status status;
+
+    if (!vector_plan_make(&plan, kernel, vectors))
+        return AKG_ERROR_MEMORY;
+    status = pipeline_compile(kernel, &options, code, diagnostics);
+    if (status == AKG_OK) {
+        code->vectors = plan.pages;
+        plan.pages.memory = NULL;
+    }
+    vector_plan_free(&plan);
     return status;
 }

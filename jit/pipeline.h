@@ -22,8 +22,8 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
                        akg_diagnostics *diagnostics);
 
 /* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no
- * escape. */
-akg_status pipeline_generate(const struct ir_kernel *kernel, bool trust_indices, struct backend_code *code,
-                             akg_diagnostics *diagnostics);
+ * escape. The dependences that are found stay in the kernel's arena. */
+akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
+                             struct backend_code *code, akg_diagnostics *diagnostics);
 
 #endif

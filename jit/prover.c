@@ -35,6 +35,7 @@ struct system {
     int atom_count, atoms[ATOMS], atoms_done;
     int row_count;
     struct row rows[ROWS];
+    uint64_t keys[ROWS];
     int steps;
     bool gave_up;
     bool assumed; /* something that was needed to set it up used a precondition */
@@ -112,12 +113,26 @@ static int column_of(struct system *system, int monomial)
     return system->columns++;
 }
 
+/* Rows are compared with all others, and are long: those whose keys differ differ. */
+static uint64_t row_key(const struct row *row, int columns)
+{
+    uint64_t key = 0, weight = 1;
+
+    for (int k = 0; k < columns; k++) {
+        weight *= 0x9e3779b97f4a7c15u;
+        key += weight * (uint64_t)row->c[k];
+    }
+    return key;
+}
+
 /* False when it says nothing new. Rows that differ in the constant only become the tightest of them. */
 static bool keep_row(struct system *system, const struct row *row)
 {
+    uint64_t key = row_key(row, system->columns);
+
     for (int k = 0; k < system->row_count; k++) {
         struct row *old = &system->rows[k];
-        if (memcmp(old->c, row->c, sizeof row->c) != 0)
+        if (system->keys[k] != key || memcmp(old->c, row->c, sizeof row->c) != 0)
             continue;
         if (row->constant >= old->constant)
             return false;
@@ -128,6 +143,7 @@ static bool keep_row(struct system *system, const struct row *row)
     }
     if (system->row_count == ROWS)
         return false;
+    system->keys[system->row_count] = key;
     system->rows[system->row_count++] = *row;
     return true;
 }
@@ -479,22 +495,28 @@ static bool chain(struct system *system, const struct row *row, int depth)
 struct elimination {
     int columns, count;
     struct row rows[WORK_ROWS];
+    uint64_t keys[WORK_ROWS];
 };
 
 /* Adds a combination; true when it is a contradiction. */
 static bool eliminate_keep(struct elimination *work, const struct row *row)
 {
+    uint64_t key;
+
     if (is_empty(row, work->columns))
         return row->constant < 0;
+    key = row_key(row, work->columns);
     for (int k = 0; k < work->count; k++) {
-        if (memcmp(work->rows[k].c, row->c, sizeof row->c) == 0) {
+        if (work->keys[k] == key && memcmp(work->rows[k].c, row->c, sizeof row->c) == 0) {
             if (row->constant < work->rows[k].constant)
                 work->rows[k] = *row;
             return false;
         }
     }
-    if (work->count < WORK_ROWS)
+    if (work->count < WORK_ROWS) {
+        work->keys[work->count] = key;
         work->rows[work->count++] = *row;
+    }
     return false;
 }
 

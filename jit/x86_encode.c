@@ -174,12 +174,17 @@ static bool is_vsib(const struct x86_row *row)
     return row->shape == X86_GATHER || row->shape == X86_GATHER_V || row->shape == X86_SCATTER;
 }
 
+static bool has_vvvv(const struct x86_row *row)
+{
+    return row->vvvv != X86_N && row->shape != X86_GATHER && row->shape != X86_SCATTER;
+}
+
 static bool needs_evex(const struct x86_instruction *instruction, const struct x86_row *row)
 {
     if (row->prefix != X86_BOTH)
         return row->prefix == X86_EVEX;
     return instruction->bits == 512 || instruction->mask || instruction->broadcast ||
-           (row->reg != X86_N && instruction->reg > 15) || (row->vvvv != X86_N && instruction->vvvv > 15) ||
+           (row->reg != X86_N && instruction->reg > 15) || (has_vvvv(row) && instruction->vvvv > 15) ||
            (!instruction->has_memory && instruction->rm > 15);
 }
 
@@ -219,7 +224,7 @@ static void encode_vector(struct x86_code *code, const struct x86_instruction *i
     bool shift = row->shape == X86_VMI;
     bool immediate = shift || row->shape == X86_RMI || row->shape == X86_MRI || row->shape == X86_RVMI;
     int reg = shift ? row->digit : instruction->reg;
-    int vvvv = row->vvvv == X86_N ? 0 : instruction->vvvv;
+    int vvvv = has_vvvv(row) ? instruction->vvvv : 0;
     int unit = 1;
 
     if (needs_evex(instruction, row)) {

@@ -21,7 +21,8 @@ enum x86_form {
     X86_BEFORE_GENERAL = X86_GENERAL_FIRST - 1,
 #define GENERAL(id, ...) X86_##id,
 #include "x86_instructions.def"
-    X86_FORM_COUNT
+    X86_FORM_COUNT,
+    X86_NO_FORM = X86_FORM_COUNT
 };
 
 enum x86_prefix { X86_VEX, X86_EVEX, X86_BOTH, X86_L0, X86_L1 };

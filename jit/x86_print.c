@@ -51,8 +51,10 @@ static void print_address(struct text *out, const struct x86_instruction *instru
     if (memory->index != X86_NONE) {
         enum x86_class class = X86_G;
         if (!x86_is_general(instruction->form)) {
-            int shape = x86_rows[instruction->form].shape;
-            if (shape == X86_GATHER || shape == X86_GATHER_V || shape == X86_SCATTER)
+            const struct x86_row *row = &x86_rows[instruction->form];
+            if (row->shape == X86_GATHER || row->shape == X86_SCATTER)
+                class = (enum x86_class)row->vvvv;
+            else if (row->shape == X86_GATHER_V)
                 class = X86_V;
         }
         text_char(out, '+');

@@ -7,6 +7,7 @@
 #include "../jit/emit_c.h"
 #include "../jit/pipeline.h"
 #include "../jit/source.h"
+#include "../jit/vector_plan.h"
 #include "call.h"
 
 struct emission {
@@ -92,6 +93,10 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
     struct text complaint;
     bool good;
 
+    if (emission->stage == AKG_STAGE_ASM) {
+        struct vector_options vectors = {.target = x86_cpu_target()};
+        return vector_plan_print(&emission->out, kernel, &vectors) ? AKG_OK : AKG_ERROR_MEMORY;
+    }
     text_init(&complaint);
     good = emit_c(&emission->out, kernel, &options, &complaint);
     if (!good)
@@ -260,7 +265,8 @@ static akg_status emit_finish(struct emission *emission, akg_status status, akg_
 
 static bool emit_needs_kernels(akg_stage stage)
 {
-    return stage == AKG_STAGE_IR || stage == AKG_STAGE_OPTIMISED || stage == AKG_STAGE_C;
+    return stage == AKG_STAGE_IR || stage == AKG_STAGE_OPTIMISED || stage == AKG_STAGE_C ||
+           stage == AKG_STAGE_ASM;
 }
 
 /* `wanted` says what; the rest of an emission is made here. */
@@ -276,7 +282,7 @@ static akg_status emit_run(const jit_source *source, const struct emission *want
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
-    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_OPTIMISED ||
+    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_ASM ||
         (emission.argument_count && !emission.kernel_name) ||
         !call_arguments_are_there(emission.arguments, emission.argument_count))
         return AKG_ERROR_USAGE;

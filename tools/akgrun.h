@@ -29,7 +29,8 @@ struct options {
     char **douts;    /* --dout NAME=VALUE, in their order */
     size_t dout_count;
     bool value; /* --value */
-    bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors;
+    bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict;
+    const char *target;    /* --target, or NULL */
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
     size_t warning_count;
     akg_format diagnostics; /* --diagnostics: TEXT (coloured on a terminal), JSON or SARIF */

@@ -21,6 +21,8 @@ enum option_id {
     OPTION_SEED,
     OPTION_TIME,
     OPTION_TRUST_INDICES,
+    OPTION_STRICT,
+    OPTION_TARGET,
     OPTION_STAGE,
     OPTION_DUMP_IR,
     OPTION_CHECK,
@@ -72,7 +74,11 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
     [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
-    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised or c"},
+    [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN),
+                       "bitwise what the interpreter computes: sums in order, no fused products"},
+    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN),
+                       "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
+    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised, c or asm"},
     [OPTION_DUMP_IR] = {"--dump-ir", APART("PASS"), FOR(EMIT),
                         "the loop IR after each optimising pass that changed it: that pass, or all"},
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
@@ -143,6 +149,22 @@ static bool set_backend(struct options *options, const char *value, struct probl
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
     return problem_help(problem, "the backends are tcc and interp");
+}
+
+/* Whether the processor has it, the library says. */
+static bool set_target(const char *value, struct problem *problem)
+{
+    static const char *const names[] = {"avx512", "avx2", "none"};
+    struct nearest nearest = {.word = value};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(value, names[i]) == 0)
+            return true;
+        nearest_consider(&nearest, names[i]);
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "there is no target '%.200s'", value);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "the targets are avx512, avx2 and none");
 }
 
 static bool set_seed(struct options *options, const char *value, struct problem *problem)
@@ -221,6 +243,12 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_TRUST_INDICES:
         options->trust_indices = true;
         return true;
+    case OPTION_STRICT:
+        options->strict = true;
+        return true;
+    case OPTION_TARGET:
+        options->target = value;
+        return set_target(value, problem);
     case OPTION_FIX:
         options->fix = true;
         return true;

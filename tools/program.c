@@ -85,7 +85,9 @@ akg_status program_try(const struct options *options, const struct program *prog
     jit_options settings = {.backend = options->backend,
                             .warnings_are_errors = options->warnings_are_errors,
                             .warnings = options->warnings,
-                            .warning_count = options->warning_count};
+                            .warning_count = options->warning_count,
+                            .strict = options->strict,
+                            .target = options->target};
     return jit_compile(&program->source, &settings, module, diagnostics);
 }
 
@@ -93,6 +95,8 @@ bool program_compile(const struct options *options, struct program *program, str
 {
     akg_diagnostics *diagnostics = NULL;
     akg_status status = program_try(options, program, &program->module, &diagnostics);
+    if (status == AKG_ERROR_USAGE && options->target && akg_diagnostics_count(diagnostics) == 0)
+        return problem_set(problem, status, "this processor has no %s instructions", options->target);
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
     program->warnings = diagnostics;

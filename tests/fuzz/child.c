@@ -29,7 +29,7 @@
 
 enum {
     CHILD_TICK_MS = 250,
-    CHILD_COMPILE_TICKS = 8 * (1 + 4 * CHILD_SANITIZED), /* 2 s */
+    CHILD_COMPILE_TICKS = 20 * (1 + 4 * CHILD_SANITIZED), /* 5 s */
     CHILD_RUN_TICKS = 8 * (1 + 4 * CHILD_SANITIZED),
     CHILD_REAL_SECONDS = 120,
     CHILD_FAULT = 50,
@@ -43,7 +43,15 @@ static struct child_shared *child_seen; /* of a signal handler */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1:detect_leaks=0:max_allocation_size_mb=1024";
+    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
+}
+
+/* The leak sanitizer looks by itself only where a process ends by exit; this asks it, where it is there. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static bool child_leaks(void)
+{
+    return __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0;
 }
 
 bool child_is_sanitized(void)
@@ -97,6 +105,10 @@ static enum oracle_fault child_judge(struct child_shared *shared, struct oracle_
     alarm(CHILD_REAL_SECONDS);
     request->running = &shared->running;
     fault = oracle_check(request, &detail);
+    if (!fault && child_leaks()) {
+        fault = ORACLE_LEAK;
+        text_format(&detail, "%s\n", oracle_fault_name(fault));
+    }
     if (fault)
         snprintf(shared->detail, sizeof shared->detail, "%s", detail.data ? detail.data : "");
     text_free(&detail);

@@ -4,12 +4,15 @@
  *   differential                       a short run, the same each time
  *   differential generate FIRST COUNT  generated programs of these seeds
  *   differential mutate FIRST COUNT [FILE...]   mutants of generated programs and of the files
+ *   differential --certify EVERY generate|mutate ...   with the certificates of every so many of them put to
+ *                                      the test (of all, if this is not said)
  *   differential print SEED            the program of a seed
  *   differential mutant NUMBER [FILE...]   a mutant, of the same files as above
  *   differential check FILE...         the files as they are
  *   differential reduce FILE           the smallest text that has the fault of the file
  *
- * Exit status 1 when something was found; the program that shows it, cut down, is on standard output.
+ * How far it is, and where to go on, is told on standard error. Exit status 1 when something was found; the
+ * program that shows it, cut down, is on standard output.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -22,13 +25,20 @@
 #include "reduce.h"
 
 /* Cutting down a program that hangs takes seconds a try. */
-enum { DIFFERENTIAL_MOST_FAULTS = 8, DIFFERENTIAL_TRIES = 4000, DIFFERENTIAL_HANG_TRIES = 60 };
+enum {
+    DIFFERENTIAL_STRETCH = 1000, /* programs that one process checks */
+    DIFFERENTIAL_MOST_FAULTS = 8,
+    DIFFERENTIAL_TRIES = 4000,
+    DIFFERENTIAL_HANG_TRIES = 60
+};
 
 struct differential {
     struct child_shared *shared;
     struct text *files; /* that are mutated beside the generated programs */
     int file_count;
     int faults;
+    long certify; /* the certificates of every so many programs are put to the test */
+    bool quiet;
 };
 
 static bool differential_read(const char *path, struct text *text)
@@ -52,9 +62,11 @@ static bool differential_read(const char *path, struct text *text)
 static bool differential_generated(void *context, long number, struct text *text,
                                    struct oracle_request *request)
 {
-    (void)context;
+    const struct differential *d = context;
+
     generate_program(text, (uint64_t)number);
     request->must_compile = true;
+    request->certify = number % d->certify == 0;
     return true;
 }
 
@@ -65,7 +77,7 @@ static bool differential_mutated(void *context, long number, struct text *text,
     struct random random = random_seeded((uint64_t)number, 4);
     struct text original;
 
-    (void)request;
+    request->certify = number % d->certify == 0;
     text_init(&original);
     if (d->file_count && random_chance(&random, 60)) {
         const struct text *file = &d->files[random_below(&random, d->file_count)];
@@ -82,7 +94,7 @@ static bool differential_file(void *context, long number, struct text *text, str
 {
     struct differential *d = context;
 
-    (void)request;
+    request->certify = true;
     text_append(text, d->files[number].data ? d->files[number].data : "", d->files[number].length);
     return true;
 }
@@ -132,14 +144,26 @@ static void differential_report(struct differential *d, struct text *text,
     fflush(stdout);
 }
 
+static void differential_progress(const struct differential *d, long first, long next, long end)
+{
+    if (!d->quiet)
+        fprintf(stderr, "%ld of %ld programs, %d faults; next: %ld %ld\n", next - first, end - first,
+                d->faults, next, end - next);
+}
+
 static void differential_run(struct differential *d, long first, long count, child_source source)
 {
-    long end = first + count;
+    long end = first + count, next = first;
 
-    while (first < end && d->faults < DIFFERENTIAL_MOST_FAULTS &&
-           child_check(d->shared, first, end, source, d)) {
+    while (next < end && d->faults < DIFFERENTIAL_MOST_FAULTS) {
+        long stop = end - next > DIFFERENTIAL_STRETCH ? next + DIFFERENTIAL_STRETCH : end;
         struct oracle_request request = {0};
         struct text text;
+        if (!child_check(d->shared, next, stop, source, d)) {
+            next = stop;
+            differential_progress(d, first, next, end);
+            continue;
+        }
         long number = d->shared->current;
         text_init(&text);
         source(d, number, &text, &request);
@@ -147,7 +171,7 @@ static void differential_run(struct differential *d, long first, long count, chi
         differential_report(d, &text, &request);
         text_free(&text);
         d->faults++;
-        first = number + 1;
+        next = number + 1;
     }
 }
 
@@ -196,6 +220,8 @@ static void differential_short(struct differential *d)
 {
     long share = child_is_sanitized() ? 8 : 1, programs;
 
+    d->quiet = true;
+    d->certify = 6;
     differential_add_files(d);
     differential_run(d, 1, 1500 / share, differential_generated);
     programs = d->shared->counts.programs;
@@ -214,6 +240,7 @@ static void differential_reduce(struct differential *d)
         request.text = d->files[i].data ? d->files[i].data : "";
         request.length = d->files[i].length;
         request.must_compile = strstr(request.text, "# seed ") == request.text;
+        request.certify = true;
         d->faults += child_check_one(d->shared, &request) != ORACLE_RIGHT;
         if (d->shared->fault)
             differential_report(d, &d->files[i], &request);
@@ -222,7 +249,8 @@ static void differential_reduce(struct differential *d)
 
 static int differential_usage(void)
 {
-    fprintf(stderr, "usage: differential [generate FIRST COUNT | mutate FIRST COUNT [FILE...] | print SEED | "
+    fprintf(stderr, "usage: differential [[--certify EVERY] generate FIRST COUNT | mutate FIRST COUNT "
+                    "[FILE...] | print SEED | "
                     "mutant NUMBER [FILE...] | "
                     "check FILE... | reduce FILE]\n");
     return 2;
@@ -230,10 +258,18 @@ static int differential_usage(void)
 
 int main(int argc, char **argv)
 {
-    struct differential differential = {.shared = child_share()}, *d = &differential;
-    const char *command = argc > 1 ? argv[1] : "";
-    long first = argc > 2 ? atol(argv[2]) : 0, count = argc > 3 ? atol(argv[3]) : 0;
+    struct differential differential = {.shared = child_share(), .certify = 1}, *d = &differential;
+    const char *command;
+    long first, count;
 
+    if (argc > 2 && strcmp(argv[1], "--certify") == 0) {
+        d->certify = atol(argv[2]) > 0 ? atol(argv[2]) : 1;
+        argv += 2;
+        argc -= 2;
+    }
+    command = argc > 1 ? argv[1] : "";
+    first = argc > 2 ? atol(argv[2]) : 0;
+    count = argc > 3 ? atol(argv[3]) : 0;
     if (!d->shared)
         return 1;
     if (argc == 1) {

@@ -86,6 +86,8 @@ void generate_literal(struct generator *g, akg_dtype dtype)
         text_string(g->out, PICK(g, wholes));
 }
 
+static void generate_number_access(struct generator *g, const struct generate_tensor *tensor, int depth);
+
 /* ---- indices ------------------------------------------------------------------------------- */
 
 /* Any integer at all. */
@@ -95,7 +97,7 @@ static void generate_integer(struct generator *g, int depth)
     akg_dtype dtype = generate_chance(g, 70) ? AKG_INT32 : AKG_INT64;
 
     if (generate_chance(g, 40) && generate_tensor(g, dtype, false))
-        generate_access(g, generate_tensor(g, dtype, false), depth + 2);
+        generate_number_access(g, generate_tensor(g, dtype, false), depth + 2);
     else if (generate_chance(g, 30) && generate_scalar(g, dtype, false))
         text_string(g->out, generate_scalar(g, dtype, false)->name);
     else if (variable)
@@ -190,8 +192,47 @@ void generate_index(struct generator *g, int extent, int depth)
     }
 }
 
+/* The grid whose variable is all indices of the tensor, or NULL. */
+static const struct generate_grid *generate_matching_grid(struct generator *g,
+                                                          const struct generate_tensor *tensor)
+{
+    for (int i = g->grid_count - 1; i >= 0; i--) {
+        bool same = g->grids[i].rank == tensor->rank;
+        for (int axis = 0; axis < tensor->rank && same; axis++)
+            same = g->grids[i].axes[axis] == tensor->axes[axis];
+        if (same)
+            return &g->grids[i];
+    }
+    return NULL;
+}
+
+/* All indices by a grid's variable. */
+static bool generate_grid_indices(struct generator *g, const struct generate_tensor *tensor)
+{
+    const struct generate_grid *grid = generate_matching_grid(g, tensor);
+
+    if (!grid || generate_chance(g, 25))
+        return false;
+    if (grid->rank > 0 && generate_chance(g, 10))
+        text_format(g->out, "%s[%s[:-1] + (%s[-1],)]", tensor->name, grid->name, grid->name);
+    else
+        text_format(g->out, generate_chance(g, 10) ? "%s[*%s]" : "%s[%s]", tensor->name, grid->name);
+    return true;
+}
+
+/* For places where only a number can stand: `v = s` would make v another name of the tensor. */
+static void generate_number_access(struct generator *g, const struct generate_tensor *tensor, int depth)
+{
+    if (tensor->rank == 0 && generate_chance(g, 50))
+        text_string(g->out, tensor->name);
+    else
+        generate_access(g, tensor, depth);
+}
+
 void generate_access(struct generator *g, const struct generate_tensor *tensor, int depth)
 {
+    if (generate_grid_indices(g, tensor))
+        return;
     text_format(g->out, "%s[", tensor->name);
     for (int i = 0; i < tensor->rank; i++) {
         text_string(g->out, i ? ", " : "");
@@ -229,7 +270,14 @@ static void generate_static_condition(struct generator *g)
         text_format(g->out, "%s %s %d", size, generate_comparison(g), generate_below(g, 4));
         return;
     }
-    switch (generate_below(g, 5)) {
+    switch (generate_below(g, 7)) {
+    case 5:
+        text_format(g->out, "%s %s (0, %d, %s)", variable->name, generate_chance(g, 70) ? "in" : "not in",
+                    1 + generate_below(g, 4), size);
+        break;
+    case 6:
+        text_format(g->out, "likely(%s %s %s)", variable->name, generate_comparison(g), size);
+        break;
     case 0:
         text_format(g->out, "0 <= %s - %d < %s", variable->name, generate_below(g, 3), size);
         break;
@@ -317,8 +365,10 @@ static void generate_cast(struct generator *g, akg_dtype dtype, int depth)
     else
         generate_expression(
             g, depth > 3 ? generate_tensor(g, AKG_DTYPE_COUNT, false)->dtype : generate_dtype(g), depth + 1);
-    if (named)
-        text_format(g->out, ", \"%s\"", akg_dtype_name(dtype));
+    if (named) {
+        text_string(g->out, ", ");
+        generate_dtype_text(g, dtype);
+    }
     text_char(g->out, ')');
 }
 
@@ -339,7 +389,7 @@ static void generate_leaf(struct generator *g, akg_dtype dtype, int depth)
     } else {
         text_format(g->out, "%s(", akg_dtype_name(dtype));
         if (depth < 5 && generate_tensor(g, AKG_DTYPE_COUNT, false))
-            generate_access(g, generate_tensor(g, AKG_DTYPE_COUNT, false), depth + 1);
+            generate_number_access(g, generate_tensor(g, AKG_DTYPE_COUNT, false), depth + 1);
         else
             generate_literal(g, dtype);
         text_char(g->out, ')');
@@ -387,13 +437,14 @@ static void generate_call(struct generator *g, const char *name, akg_dtype dtype
 
 static bool generate_helper_call(struct generator *g, akg_dtype dtype, int depth)
 {
-    const struct generate_helper *helper;
+    struct generate_helper *helper;
 
     if (g->helper_count == 0)
         return false;
     helper = &g->helpers[generate_below(g, g->helper_count)];
     if (helper->floating && !dtype_is_float(dtype))
         return false;
+    helper->used = true;
     generate_call(g, helper->name, dtype, helper->count, depth);
     return true;
 }
@@ -413,7 +464,7 @@ static void generate_integral(struct generator *g, akg_dtype dtype, int depth)
 {
     static const char *const infix[] = {" + ", " - ", " * ", " & ", " | ", " ^ ", " << ", " >> "};
     static const char *const division[] = {" // ", " % "};
-    static const char *const calls[] = {"abs", "sign", "popcount", "-", "~"};
+    static const char *const calls[] = {"abs", "sign", "popcount", "-", "~", "+"};
 
     switch (generate_below(g, 8)) {
     case 0:
@@ -463,13 +514,18 @@ static void generate_floating(struct generator *g, akg_dtype dtype, int depth)
         generate_call(g, PICK(g, calls), dtype, 1, depth);
         break;
     case 2:
-        generate_pair(g, dtype, generate_chance(g, 50) ? "min(" : "max(", ", ", ")", depth);
+        generate_pair(g, dtype, generate_chance(g, 50) ? "min(" : "max(", ", ",
+                      generate_chance(g, 15) ? ", 2)" : ")", depth);
         break;
     case 3:
         if (generate_chance(g, 50))
             generate_call(g, "fma", dtype, 3, depth);
         else
-            generate_call(g, generate_chance(g, 50) ? "atan2" : "pow", dtype, 2, depth);
+            generate_call(g,
+                          generate_chance(g, 50)   ? "atan2"
+                          : generate_chance(g, 50) ? "pow"
+                                                   : "power",
+                          dtype, 2, depth);
         break;
     default:
         generate_pair(g, dtype, "(", PICK(g, infix), ")", depth);

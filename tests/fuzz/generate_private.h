@@ -1,6 +1,7 @@
 /*
- * generate_private.h: the state of the generator. generate.c makes functions and calls, generate_statement.c
- * blocks, generate_expression.c what stands in them.
+ * generate_private.h: the state of the generator. generate.c makes the program, generate_signature.c the
+ * parameters of its kernel and the calls, generate_function.c what the kernel calls, generate_statement.c and
+ * generate_whole.c blocks, generate_expression.c what stands in them.
  *
  * Right by construction: an expression is made for a dtype, and what it is made of has that dtype or none
  * (literals, loop variables, attributes). A literal always meets something typed, so that it is never folded
@@ -20,7 +21,10 @@ enum {
     GENERATE_TENSORS = 24,
     GENERATE_VARIABLES = 48,
     GENERATE_RANK = 3,
-    GENERATE_HELPERS = 3
+    GENERATE_HELPERS = 3,
+    GENERATE_CALLEES = 2,
+    GENERATE_GRIDS = 4,
+    GENERATE_PARAMETERS = 12
 };
 
 /* A number that axes of several tensors share, and the text that stands for it in the kernel. */
@@ -57,6 +61,42 @@ struct generate_helper {
     char name[16];
     int count;     /* of parameters, all of one dtype */
     bool floating; /* takes floats only */
+    bool used;
+    size_t start, end; /* its text */
+};
+
+/* A kernel that is called with one tensor. */
+enum generate_callee {
+    GENERATE_FRESH,
+    GENERATE_TWO,
+    GENERATE_ROWS,
+    GENERATE_IN_PLACE,
+    GENERATE_CALLEE_KINDS
+};
+
+/* for p in grid(shape): p stands for all the indices of a tensor with those axes. */
+struct generate_grid {
+    char name[12];
+    int rank;
+    int axes[GENERATE_RANK];
+};
+
+enum generate_parameter_kind {
+    GENERATE_TENSOR,
+    GENERATE_OPTIONAL, /* a tensor or None */
+    GENERATE_VARIADIC, /* at least one tensor, or (`least` 0) none */
+    GENERATE_NUMBER,   /* `dtype` INT64, FLOAT64 or BOOL */
+    GENERATE_MODE,     /* a string: one, two or three */
+    GENERATE_PAIR      /* a tuple of two ints */
+};
+
+/* What a parameter is, for the calls, and for blocks that look at it. */
+struct generate_parameter {
+    enum generate_parameter_kind kind;
+    char name[12];
+    struct generate_tensor tensor;
+    akg_dtype dtype;
+    int least;
 };
 
 struct generator {
@@ -69,6 +109,12 @@ struct generator {
     int variable_count;
     struct generate_helper helpers[GENERATE_HELPERS];
     int helper_count;
+    enum generate_callee callees[GENERATE_CALLEES];
+    int callee_count;
+    struct generate_grid grids[GENERATE_GRIDS];
+    int grid_count;
+    struct generate_parameter parameters[GENERATE_PARAMETERS];
+    int parameter_count;
     int names;     /* taken */
     int budget;    /* statements that may still be made */
     int loops;     /* around the statement */
@@ -109,5 +155,33 @@ void generate_access(struct generator *g, const struct generate_tensor *tensor, 
 akg_dtype generate_dtype(struct generator *g);
 
 void generate_block(struct generator *g, int indent, int count);
+void generate_line(struct generator *g, int indent);
+/* "+=" and the like. */
+const char *generate_update(struct generator *g, akg_dtype dtype);
+
+/* generate_whole.c: tensors, tuples and parameters as a whole. Those that give a bool made nothing when it is
+ * false. */
+void generate_allocation(struct generator *g, int indent);
+bool generate_slice(struct generator *g, int indent);
+bool generate_kernel_call(struct generator *g, int indent);
+bool generate_tuple(struct generator *g, int indent);
+bool generate_optional(struct generator *g, int indent);
+bool generate_variadic(struct generator *g, int indent);
+bool generate_mode(struct generator *g, int indent);
+
+/* generate_function.c: what stands before the kernel. */
+void generate_constants(struct generator *g);
+void generate_helper(struct generator *g);
+/* Those that nothing calls go: of their parameters nothing is known. */
+void generate_drop_helpers(struct generator *g);
+void generate_callee(struct generator *g);
+
+/* generate_signature.c: the parameters, between the parentheses; then, in the body, names for the extents and
+ * uses that show the ranks; and a line that calls the kernel. */
+void generate_parameters(struct generator *g, int outputs);
+void generate_prologue(struct generator *g);
+void generate_call_line(struct generator *g);
+/* "dtype" or dtype, or that of a tensor that has it. */
+void generate_dtype_text(struct generator *g, akg_dtype dtype);
 
 #endif

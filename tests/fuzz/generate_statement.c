@@ -1,33 +1,34 @@
 /*
- * generate_statement.c: random blocks: stores, scalars, branches, loops, temporaries, slices, asserts.
+ * generate_statement.c: random blocks: stores, scalars, branches, loops, asserts.
  */
 #include "generate_private.h"
 
 /* Names declared in a block go with it. */
 struct generate_scope {
-    int variables, tensors, loops;
+    int variables, tensors, grids, loops;
     bool leavable;
 };
 
 static struct generate_scope generate_enter(struct generator *g)
 {
-    return (struct generate_scope){g->variable_count, g->tensor_count, g->loops, g->leavable};
+    return (struct generate_scope){g->variable_count, g->tensor_count, g->grid_count, g->loops, g->leavable};
 }
 
 static void generate_leave(struct generator *g, struct generate_scope scope)
 {
     g->variable_count = scope.variables;
     g->tensor_count = scope.tensors;
+    g->grid_count = scope.grids;
     g->loops = scope.loops;
     g->leavable = scope.leavable;
 }
 
-static void generate_line(struct generator *g, int indent)
+void generate_line(struct generator *g, int indent)
 {
     text_repeat(g->out, ' ', 4 * indent);
 }
 
-static const char *generate_update(struct generator *g, akg_dtype dtype)
+const char *generate_update(struct generator *g, akg_dtype dtype)
 {
     static const char *const floating[] = {"+=", "-=", "*=", "+=", "/=", "//=", "**="};
     static const char *const integral[] = {"+=", "-=", "*=", "&=", "|=", "^=", "<<=", ">>="};
@@ -51,7 +52,7 @@ static void generate_store(struct generator *g, int indent)
         text_string(g->out, " = ");
         generate_operand(g, tensor->dtype, 0);
     }
-    text_char(g->out, '\n');
+    text_string(g->out, generate_chance(g, 4) ? "; pass\n" : "\n");
 }
 
 static void generate_declaration(struct generator *g, int indent)
@@ -82,7 +83,7 @@ static void generate_declaration(struct generator *g, int indent)
         return;
     }
     snprintf(name, sizeof name, "v%d", g->names % 1000000);
-    text_format(g->out, "%s = ", name);
+    text_format(g->out, generate_chance(g, 20) ? "%s: %s = " : "%s = ", name, akg_dtype_name(dtype));
     generate_expression(g, dtype, 0);
     generate_declare(g, "v", GENERATE_SCALAR, dtype, -1);
     text_char(g->out, '\n');
@@ -125,6 +126,13 @@ static void generate_if(struct generator *g, int indent)
     }
 }
 
+static void generate_with(struct generator *g, int indent)
+{
+    generate_line(g, indent);
+    text_string(g->out, "with attr(\"pragma\", 1):\n");
+    generate_block(g, indent + 1, 1 + generate_below(g, 2));
+}
+
 /* ---- loops --------------------------------------------------------------------------------- */
 
 static void generate_loop_body(struct generator *g, int indent, bool leavable)
@@ -144,7 +152,7 @@ static void generate_range(struct generator *g, int extent, const char **hint)
     bool triangular = outer && outer->kind == GENERATE_LOOP && outer->extent == extent;
 
     *hint = PICK(g, hints);
-    switch (generate_below(g, triangular ? 11 : 7)) {
+    switch (generate_below(g, triangular ? 11 : 8)) {
     case 0:
         text_format(g->out, "range(%s - 1, -1, -1)", size);
         break;
@@ -154,18 +162,18 @@ static void generate_range(struct generator *g, int extent, const char **hint)
     case 2:
         text_format(g->out, "range(0, %s, %d)", size, 2 + generate_below(g, 2));
         break;
+    case 4:
+        text_format(g->out, "reversed(range(%d, %s))", generate_below(g, 2), size);
+        break;
     case 3:
         text_format(g->out, "range(%s - 1, %d, -%d)", size, generate_below(g, 2) - 1,
                     1 + generate_below(g, 2));
-        break;
-    case 7:
-        text_format(g->out, "range(%s)", outer->name);
         break;
     case 8:
         text_format(g->out, "range(%s + %d, %s)", outer->name, generate_below(g, 2), size);
         break;
     case 9:
-        text_format(g->out, "range(%s + 1)", outer->name);
+        text_format(g->out, "range(%s%s)", outer->name, generate_chance(g, 50) ? " + 1" : "");
         break;
     case 10:
         text_format(g->out, "range(%s, -1, -1)", outer->name);
@@ -173,6 +181,29 @@ static void generate_range(struct generator *g, int extent, const char **hint)
     default:
         text_format(g->out, "%s(%s)", *hint, size);
     }
+}
+
+/* for p in grid(SHAPE): whose items are loop variables. */
+static bool generate_grid(struct generator *g, int indent)
+{
+    const struct generate_tensor *tensor = generate_tensor(g, AKG_DTYPE_COUNT, false);
+    struct generate_grid *grid = &g->grids[g->grid_count];
+
+    if (g->grid_count == GENERATE_GRIDS)
+        return false;
+    g->grid_count++;
+    *grid = (struct generate_grid){.rank = tensor->rank};
+    snprintf(grid->name, sizeof grid->name, "g%d", g->names++ % 1000);
+    text_format(g->out, "for %s in grid(%s.shape):\n", grid->name, tensor->name);
+    for (int axis = 0; axis < grid->rank; axis++) {
+        struct generate_variable *item =
+            generate_declare(g, "", GENERATE_LOOP, AKG_DTYPE_COUNT, tensor->axes[axis]);
+        grid->axes[axis] = tensor->axes[axis];
+        snprintf(item->name, sizeof item->name, "%.5s[%c]", grid->name, '0' + axis);
+    }
+    g->loops += grid->rank - 1;
+    generate_loop_body(g, indent, false);
+    return true;
 }
 
 static void generate_for(struct generator *g, int indent)
@@ -183,7 +214,11 @@ static void generate_for(struct generator *g, int indent)
     const char *hint;
 
     generate_line(g, indent);
-    if (generate_chance(g, 12) && g->names < 900000) {
+    if (generate_chance(g, 12) && generate_grid(g, indent)) {
+        generate_leave(g, scope);
+        return;
+    }
+    if (generate_chance(g, 12)) {
         struct generate_variable *a = generate_declare(g, "i", GENERATE_LOOP, AKG_DTYPE_COUNT, extent);
         struct generate_variable *b = generate_declare(g, "j", GENERATE_LOOP, AKG_DTYPE_COUNT, second);
         text_format(g->out, "for %s, %s in grid((%s, %s)):\n", a->name, b->name, g->extents[extent].text,
@@ -234,87 +269,6 @@ static void generate_while(struct generator *g, int indent)
     }
 }
 
-/* ---- tensors as a whole ------------------------------------------------------------------------ */
-
-static void generate_allocation(struct generator *g, int indent)
-{
-    struct generate_tensor *tensor = &g->tensors[g->tensor_count];
-
-    generate_line(g, indent);
-    if (g->tensor_count == GENERATE_TENSORS) {
-        text_string(g->out, "pass\n");
-        return;
-    }
-    *tensor = (struct generate_tensor){
-        .dtype = generate_dtype(g), .rank = 1 + generate_below(g, 2), .writable = true};
-    snprintf(tensor->name, sizeof tensor->name, "t%d", g->names++ % 1000000);
-    text_format(g->out, "%s = allocate((", tensor->name);
-    for (int i = 0; i < tensor->rank; i++) {
-        tensor->axes[i] = generate_below(g, GENERATE_EXTENTS);
-        text_format(g->out, "%s,%s", g->extents[tensor->axes[i]].text, i + 1 < tensor->rank ? " " : "");
-    }
-    text_format(g->out, "), %s)\n", akg_dtype_name(tensor->dtype));
-    g->tensor_count++;
-}
-
-static void generate_slice_access(struct generator *g, const struct generate_tensor *tensor,
-                                  const char *slice)
-{
-    text_format(g->out, "%s[", tensor->name);
-    for (int i = 0; i + 1 < tensor->rank; i++) {
-        generate_index(g, tensor->axes[i], 1);
-        text_string(g->out, ", ");
-    }
-    text_format(g->out, "%s]", slice);
-}
-
-/* The last axis of one tensor from the last axis of another, or of itself. */
-static bool generate_slice(struct generator *g, int indent)
-{
-    const struct generate_tensor *to = generate_tensor(g, AKG_DTYPE_COUNT, true), *from;
-    char slice[64];
-    const char *size;
-
-    if (!to || to->rank == 0)
-        return false;
-    from = generate_tensor(g, to->dtype, false);
-    if (from->rank == 0 || from->axes[from->rank - 1] != to->axes[to->rank - 1])
-        from = to;
-    size = g->extents[to->axes[to->rank - 1]].text;
-    switch (generate_below(g, 6)) {
-    case 0:
-        snprintf(slice, sizeof slice, ":");
-        break;
-    case 1:
-        snprintf(slice, sizeof slice, "0:%s", size);
-        break;
-    case 2:
-        snprintf(slice, sizeof slice, "1:%s", size);
-        break;
-    case 3:
-        snprintf(slice, sizeof slice, "0:%s:2", size);
-        break;
-    case 4:
-        snprintf(slice, sizeof slice, ":-1");
-        break;
-    default:
-        snprintf(slice, sizeof slice, "%s - 1:%s", size, size);
-    }
-    generate_line(g, indent);
-    generate_slice_access(g, to, slice);
-    if (generate_chance(g, 25))
-        text_format(g->out, " %s ", generate_update(g, to->dtype));
-    else
-        text_string(g->out, " = ");
-    generate_slice_access(g, from, slice);
-    if (to->dtype != AKG_BOOL && generate_chance(g, 40)) {
-        text_string(g->out, " + ");
-        generate_operand(g, to->dtype, 3);
-    }
-    text_char(g->out, '\n');
-    return true;
-}
-
 /* ---- the rest ------------------------------------------------------------------------------------ */
 
 /* About an extent, known when the call is checked, or about data (false for NaN). Never about constants
@@ -337,16 +291,31 @@ static void generate_assertion(struct generator *g, int indent)
     text_string(g->out, ", \"the data\"\n");
 }
 
+/* What a parameter has that is no tensor of every call. */
+static bool generate_parameter_block(struct generator *g, int indent)
+{
+    switch (generate_below(g, 3)) {
+    case 0:
+        return generate_optional(g, indent);
+    case 1:
+        return generate_variadic(g, indent);
+    default:
+        return generate_mode(g, indent);
+    }
+}
+
 static void generate_statement(struct generator *g, int indent)
 {
     bool small = indent > 4 || g->budget <= 0;
     int choice = generate_below(g, 100);
 
     g->budget--;
-    if (choice < 18 && !small)
+    if (choice < (indent == 1 ? 40 : 18) && !small)
         generate_for(g, indent);
-    else if (choice < 28 && indent < 6)
+    else if (choice < 27 && indent < 6)
         generate_if(g, indent);
+    else if (choice < 28 && !small)
+        generate_with(g, indent);
     else if (choice < 32 && !small)
         generate_while(g, indent);
     else if (choice < 44)
@@ -359,6 +328,12 @@ static void generate_statement(struct generator *g, int indent)
         return;
     else if (choice < 64)
         generate_assertion(g, indent);
+    else if (choice < 67 && generate_kernel_call(g, indent))
+        return;
+    else if (choice < 69 && generate_tuple(g, indent))
+        return;
+    else if (choice < 75 && indent < 6 && generate_parameter_block(g, indent))
+        return;
     else
         generate_store(g, indent);
 }

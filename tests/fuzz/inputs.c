@@ -5,6 +5,7 @@
 #include "inputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,60 @@ static bool inputs_read_tensor(akg_argument *argument, const char *word, struct 
     return argument->as.tensor != NULL;
 }
 
+/* DTYPE[...]+DTYPE[...]: what a variadic parameter gets. */
+static bool inputs_read_tensors(struct inputs *arguments, akg_argument *argument, char *word,
+                                struct random *random)
+{
+    int first = arguments->tensor_count;
+
+    *argument = (akg_argument){.kind = AKG_ARGUMENT_TENSORS, .as.tensors.items = &arguments->tensors[first]};
+    for (char *one = strtok(word, "+"); one; one = strtok(NULL, "+")) {
+        akg_argument item;
+        if (arguments->tensor_count == INPUTS_MOST || !inputs_read_tensor(&item, one, random))
+            return false;
+        arguments->tensors[arguments->tensor_count++] = item.as.tensor;
+        argument->as.tensors.count++;
+    }
+    return true;
+}
+
+static bool inputs_read_word(struct inputs *arguments, akg_argument *argument, char *word,
+                             struct random *random)
+{
+    long twin;
+    char *end;
+
+    if (strncmp(word, "tensors=", 8) == 0)
+        return inputs_read_tensors(arguments, argument, word + 8, random);
+    if (word[0] == '@') {
+        twin = strtol(word + 1, &end, 10);
+        if (twin < 0 || twin >= arguments->count || arguments->items[twin].kind != AKG_ARGUMENT_TENSOR)
+            return false;
+        *argument = arguments->items[twin];
+        akg_tensor_retain(argument->as.tensor);
+        return true;
+    }
+    if (strncmp(word, "int=", 4) == 0) {
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_INT, .as.integer = atoll(word + 4)};
+    } else if (strncmp(word, "real=", 5) == 0) {
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_FLOAT, .as.real = atof(word + 5)};
+    } else if (strncmp(word, "bool=", 5) == 0) {
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_BOOL, .as.boolean = word[5] == '1'};
+    } else if (strncmp(word, "text=", 5) == 0) {
+        snprintf(arguments->text, sizeof arguments->text, "%.15s", word + 5);
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_STRING, .as.string = arguments->text};
+    } else if (strncmp(word, "ints=", 5) == 0) {
+        arguments->integers[0] = strtoll(word + 5, &end, 10);
+        arguments->integers[1] = *end == ',' ? strtoll(end + 1, NULL, 10) : 0;
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_INTS, .as.ints = {arguments->integers, 2}};
+    } else if (strcmp(word, "none") == 0) {
+        *argument = (akg_argument){.kind = AKG_ARGUMENT_NONE};
+    } else {
+        return inputs_read_tensor(argument, word, random);
+    }
+    return true;
+}
+
 bool inputs_read(struct inputs *arguments, const char *text, uint64_t seed)
 {
     struct random random = random_seeded(seed, 2);
@@ -120,15 +175,7 @@ bool inputs_read(struct inputs *arguments, const char *text, uint64_t seed)
         memcpy(word, text, length);
         word[length] = 0;
         text += length;
-        if (strncmp(word, "int=", 4) == 0)
-            *argument = (akg_argument){.kind = AKG_ARGUMENT_INT, .as.integer = atoll(word + 4)};
-        else if (strncmp(word, "real=", 5) == 0)
-            *argument = (akg_argument){.kind = AKG_ARGUMENT_FLOAT, .as.real = atof(word + 5)};
-        else if (strncmp(word, "bool=", 5) == 0)
-            *argument = (akg_argument){.kind = AKG_ARGUMENT_BOOL, .as.boolean = word[5] == '1'};
-        else if (strcmp(word, "none") == 0)
-            *argument = (akg_argument){.kind = AKG_ARGUMENT_NONE};
-        else if (!inputs_read_tensor(argument, word, &random))
+        if (!inputs_read_word(arguments, argument, word, &random))
             break;
         arguments->count++;
     }
@@ -198,19 +245,44 @@ static akg_tensor *inputs_copy_tensor(akg_tensor *from)
     return to;
 }
 
+static bool inputs_copy_item(const struct inputs *from, struct inputs *to, int number)
+{
+    akg_argument *item = &to->items[number];
+
+    if (item->kind == AKG_ARGUMENT_TENSOR) {
+        item->as.tensor = NULL;
+        for (int twin = 0; twin < number; twin++)
+            if (from->items[twin].kind == AKG_ARGUMENT_TENSOR &&
+                from->items[twin].as.tensor == from->items[number].as.tensor)
+                akg_tensor_retain(item->as.tensor = to->items[twin].as.tensor);
+        if (!item->as.tensor)
+            item->as.tensor = inputs_copy_tensor(from->items[number].as.tensor);
+        return item->as.tensor != NULL;
+    }
+    if (item->kind == AKG_ARGUMENT_TENSORS) /* they lie in the same place of the copy */
+        item->as.tensors.items = &to->tensors[from->items[number].as.tensors.items - from->tensors];
+    else if (item->kind == AKG_ARGUMENT_STRING)
+        item->as.string = to->text;
+    else if (item->kind == AKG_ARGUMENT_INTS)
+        item->as.ints.items = to->integers;
+    return true;
+}
+
 bool inputs_copy(const struct inputs *from, struct inputs *to)
 {
+    bool good = true;
+
     *to = *from;
-    for (int i = 0; i < from->count; i++)
-        if (from->items[i].kind == AKG_ARGUMENT_TENSOR) {
-            to->items[i].as.tensor = inputs_copy_tensor(from->items[i].as.tensor);
-            if (!to->items[i].as.tensor) {
-                to->count = i;
-                inputs_free(to);
-                return false;
-            }
-        }
-    return true;
+    to->count = to->tensor_count = 0;
+    for (; to->tensor_count < from->tensor_count && good; to->tensor_count += good) {
+        to->tensors[to->tensor_count] = inputs_copy_tensor(from->tensors[to->tensor_count]);
+        good = to->tensors[to->tensor_count] != NULL;
+    }
+    for (; to->count < from->count && good; to->count += good)
+        good = inputs_copy_item(from, to, to->count);
+    if (!good)
+        inputs_free(to);
+    return good;
 }
 
 void inputs_free(struct inputs *arguments)
@@ -218,5 +290,7 @@ void inputs_free(struct inputs *arguments)
     for (int i = 0; i < arguments->count; i++)
         if (arguments->items[i].kind == AKG_ARGUMENT_TENSOR)
             akg_tensor_release(arguments->items[i].as.tensor);
-    arguments->count = 0;
+    for (int i = 0; i < arguments->tensor_count; i++)
+        akg_tensor_release(arguments->tensors[i]);
+    arguments->count = arguments->tensor_count = 0;
 }

@@ -13,6 +13,10 @@ enum { INPUTS_MOST = 16 };
 struct inputs {
     akg_argument items[INPUTS_MOST];
     int count;
+    akg_tensor *tensors[INPUTS_MOST]; /* of the variadic one */
+    int tensor_count;
+    char text[16];       /* of the one that is a string */
+    int64_t integers[2]; /* of the one that is a tuple */
 };
 
 /* Reads DTYPE[...] and the like up to the end of the line. False when it is not that. */

@@ -6,31 +6,40 @@
  * optimising passes have changed, in random order; an access that is said to be proved, or to follow from the
  * preconditions, never fails; a call that the bounds preconditions refuse would have failed; no element is
  * read before it is written unless it is cleared (fresh memory is filled with two patterns, which must not
- * show).
+ * show); every claim of the certificates (tests/unit/certify.h) holds, and their witnesses are some.
  */
 #ifndef TESTS_FUZZ_ORACLE_H
 #define TESTS_FUZZ_ORACLE_H
 
 #include "../../base/text.h"
 
+/* clang-format off */
+#define ORACLE_FAULT_TABLE(X)                                                                                \
+    X(RIGHT, "right")                                                                                        \
+    X(REFUSED, "refused")               /* a program that should compile does not, or cannot be called */    \
+    X(INTERNAL, "internal")             /* AKG_ERROR_INTERNAL */                                             \
+    X(NO_PLACE, "no-place")             /* an error without a line, or none at all */                        \
+    X(STATUS, "backends-status")        /* the backends differ in status or messages, */                     \
+    X(RESULT, "backends-result")        /* in results, */                                                    \
+    X(TRAP, "backends-trap")            /* in where they stop, */                                            \
+    X(PARTIAL, "backends-partial")      /* in what was written before */                                     \
+    X(PROVED, "proved-fails")           /* a proved access failed */                                         \
+    X(PRECONDITION, "precondition-fails") /* an access failed whose precondition had held */                 \
+    X(DIVISION, "division-fails")       /* a division that is not checked had divisor zero */                \
+    X(INEXACT, "inexact-precondition")  /* a bounds precondition refused a call that would have succeeded */ \
+    X(CERTIFICATE, "certificate")       /* a claim of a certificate does not hold */                         \
+    X(UNINITIALISED, "uninitialised")   /* the pattern of fresh memory shows */                              \
+    X(PASSES, "passes")                 /* optimising passes, in random order, change what the kernel does */ \
+    X(LEAK, "leak")                     /* told by child.c: memory that nobody frees, */                     \
+    X(CRASH, "crash")                   /* a signal, a sanitizer's report, */                                \
+    X(HANG, "hang")                     /* or too long */
+/* clang-format on */
+
 enum oracle_fault {
-    ORACLE_RIGHT,
-    ORACLE_REFUSED,       /* a program that should compile does not, or cannot be called */
-    ORACLE_INTERNAL,      /* AKG_ERROR_INTERNAL */
-    ORACLE_NO_PLACE,      /* an error without a line, or none at all */
-    ORACLE_STATUS,        /* the backends differ in status or messages, */
-    ORACLE_RESULT,        /* in results, */
-    ORACLE_TRAP,          /* in where they stop, */
-    ORACLE_PARTIAL,       /* in what was written before */
-    ORACLE_PROVED,        /* a proved access failed */
-    ORACLE_PRECONDITION,  /* an access failed whose precondition had held */
-    ORACLE_DIVISION,      /* a division that is not checked had divisor zero */
-    ORACLE_INEXACT,       /* a bounds precondition refused a call that would have succeeded */
-    ORACLE_UNINITIALISED, /* the pattern of fresh memory shows */
-    ORACLE_PASSES,        /* optimising passes, in random order, change what the kernel does */
-    ORACLE_CRASH,         /* told by child.c: a signal, a sanitizer's report, */
-    ORACLE_HANG,          /* or too long */
-    ORACLE_FAULTS
+#define X(id, name) ORACLE_##id,
+    ORACLE_FAULT_TABLE(X)
+#undef X
+        ORACLE_FAULTS
 };
 
 /* What was seen on the way: shows whether the programs are worth running. */
@@ -43,6 +52,7 @@ struct oracle_request {
     size_t length;
     bool must_compile; /* it came from the generator as it is */
     bool only_compile;
+    bool certify; /* put the certificates to the test too, which takes several times as long as the rest */
     /* set around what may take long with good reason (a run), for who watches the clock */
     volatile int *running;
     struct oracle_counts *counts;

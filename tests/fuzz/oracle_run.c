@@ -43,6 +43,12 @@ static bool oracle_take_arguments(struct oracle_run *run, const struct akg_kerne
     for (int i = 0; i < function->parameter_count; i++) {
         const akg_argument *argument = oracle_argument(run, i);
         const struct ir_parameter *parameter;
+        if (argument && argument->kind == AKG_ARGUMENT_TENSORS) {
+            for (size_t k = 0; k < argument->as.tensors.count; k++, row++)
+                if (row < kernel->parameters.count)
+                    run->tensors[kernel->parameters.items[row].buffer->index] = argument->as.tensors.items[k];
+            continue;
+        }
         if (!argument && function->parameters[i].variadic)
             continue;
         if (row == kernel->parameters.count)
@@ -144,14 +150,19 @@ const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, b
     return NULL;
 }
 
-void oracle_run_execute(struct oracle_run *run)
+struct jit_frame oracle_run_frame(struct oracle_run *run)
 {
-    struct jit_frame frame = {run->data, run->dims, run->strides, run->scalars, &run->trap};
-
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
         run->data[i] = akg_tensor_data(run->tensors[i]);
         run->strides[i] = akg_tensor_strides(run->tensors[i]);
     }
+    return (struct jit_frame){run->data, run->dims, run->strides, run->scalars, &run->trap};
+}
+
+void oracle_run_execute(struct oracle_run *run)
+{
+    struct jit_frame frame = oracle_run_frame(run);
+
     run->stopped = run->instance->code.entry ? run->instance->code.entry(&frame) != 0
                                              : interpreter_run(run->instance->kernel, &frame) != 0;
 }

@@ -31,6 +31,8 @@ void oracle_run_free(struct oracle_run *run);
 /* The first precondition that does not hold, or NULL. False in *shapes where an annotation is not met. */
 const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, bool *shapes);
 
+/* What interpreter_run takes. */
+struct jit_frame oracle_run_frame(struct oracle_run *run);
 /* By the interpreter or, where the instance has it, by its code. */
 void oracle_run_execute(struct oracle_run *run);
 

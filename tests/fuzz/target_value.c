@@ -7,19 +7,7 @@
 #include <string.h>
 
 #include "../../tools/value.h"
-
-/* A generator of tensors may ask for all memory there is. */
-static bool value_is_small(const char *text)
-{
-    int digits = 0;
-
-    for (; *text; text++) {
-        digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
-        if (digits > 3 || strchr("eExX", *text))
-            return false;
-    }
-    return true;
-}
+#include "small.h"
 
 int target_value(const uint8_t *data, size_t size)
 {
@@ -34,7 +22,7 @@ int target_value(const uint8_t *data, size_t size)
             akg_parameter parameter = {"x", (akg_parameter_kind)kind, true, (akg_dtype)dtype, kind ? -1 : 2};
             struct value value = {0};
             struct problem problem = {0};
-            if (!strchr(text, '(') || value_is_small(text))
+            if (small_values(text))
                 value_parse(text, &parameter, 1, &value, &problem);
             value_free(&value);
             problem_free(&problem);

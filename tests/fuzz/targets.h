@@ -18,6 +18,14 @@ int target_frontend(const uint8_t *data, size_t size);
 int target_ir(const uint8_t *data, size_t size);
 /* A .npy file, or an .npz file if it begins like one. */
 int target_npy(const uint8_t *data, size_t size);
+/* An .npz archive whose members are pieces of the bytes. */
+int target_npz(const uint8_t *data, size_t size);
+/* A kernel made of the bytes (decode.h), analysed, compiled and run. */
+int target_backend(const uint8_t *data, size_t size);
+/* Repairs (check --fix) and the canonical form (fmt) of a program. */
+int target_rewrite(const uint8_t *data, size_t size);
+/* akgrun's words, one a line. */
+int target_command(const uint8_t *data, size_t size);
 /* A VALUE of the command line, for each kind of parameter. */
 int target_value(const uint8_t *data, size_t size);
 

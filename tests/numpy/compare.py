@@ -2,7 +2,7 @@
 
 Most kernels are those of tests/kernels, each with a formula of numpy's; those without one are compared with themselves,
 run by Python (as_python.py). Then come kernels made of random expressions. Tensors go in as .npy
-files, in C or in Fortran order, and come back from --out; both backends must give the same bits. The seed is fixed
+files, in C or in Fortran order, and come back from --out; both backends, --strict, must give the same bits. The seed is fixed
 (COMPARE_SEED changes it), so a failure can be repeated.
 """
 import os
@@ -35,7 +35,7 @@ def report(good, name, *details):
 def call(folder, program, kernel, arguments, backend):
     """The outputs by name, or the text of what went wrong."""
     out = os.path.join(folder, backend)
-    command = ["akgrun", "run", program, kernel, "--backend", backend, "--out", out]
+    command = ["akgrun", "run", program, kernel, "--backend", backend, "--strict", "--out", out]
     for number, (name, value) in enumerate(arguments):
         if isinstance(value, np.ndarray):
             path = os.path.join(folder, f"{number}.npy")

@@ -237,7 +237,7 @@ static void see_access(void *context, const struct ir_access *access, const int6
 
     see_index(run, access, index);
     see_use(run, access, index, store);
-    if (is_tracked(access->buffer))
+    if (is_tracked(access->buffer) && !run->refused) /* nothing is claimed of a call that is refused */
         (store ? see_store : see_load)(run, access, index);
 }
 

@@ -5,6 +5,7 @@
 
 #include "../../jit/interpreter.h"
 #include "../../jit/scalar.h"
+#include "../../jit/vector_plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ void pair_init(struct jit_pair *pair)
         exit(5);
     }
     diagnostics_set_escape(pair->diagnostics, &pair->escape);
+    pair->vectors = (struct vector_options){.target = x86_cpu_target(), .strict = true};
 }
 
 void pair_free(struct jit_pair *pair)
@@ -50,24 +52,46 @@ bool pair_read(struct jit_pair *pair, const char *text)
     return pair->kernel != NULL;
 }
 
+/* The C around the vector loops, and all of it as machine code. */
+static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, bool trust_indices,
+                         struct text *complaint)
+{
+    struct emit_c_options options = {.entry = "akg_kernel", .trust_indices = trust_indices, .plan = plan};
+    struct backend_symbol symbols[PAIR_LOOPS + 1] = {{NULL, NULL}};
+    if (!emit_c(&pair->text, pair->kernel, &options, complaint) || pair->text.failed)
+        return false;
+    for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
+        symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
+    pair->vector_loops = plan->loops.count;
+    if (backend_tcc_compile(pair->text.data, "akg_kernel", symbols, &pair->code, pair->diagnostics) == AKG_OK)
+        return true;
+    print_diagnostics(pair);
+    return false;
+}
+
 bool pair_compile(struct jit_pair *pair, bool trust_indices)
 {
-    struct emit_c_options options = {.entry = "akg_kernel", .trust_indices = trust_indices};
+    struct vector_options vectors = pair->vectors;
+    struct vector_plan plan;
     struct text complaint;
     text_init(&complaint);
     bool good = ir_verify(pair->kernel, &complaint);
+    vectors.trust_indices = trust_indices;
     if (good) {
         sites_number(pair->kernel, &pair->sites);
-        good = emit_c(&pair->text, pair->kernel, &options, &complaint) && !pair->text.failed;
+        good = vector_plan_make(&plan, pair->kernel, &vectors);
+        if (good) {
+            good = compile_with(pair, &plan, trust_indices, &complaint);
+            if (good) {
+                pair->code.vectors = plan.pages;
+                plan.pages.memory = NULL;
+            }
+            vector_plan_free(&plan);
+        }
     }
     if (!good)
-        fprintf(stderr, "%s\n", complaint.data ? complaint.data : "out of memory");
+        fprintf(stderr, "%s\n", complaint.data ? complaint.data : "it cannot be compiled");
     text_free(&complaint);
-    if (!good)
-        return false;
-    good = backend_tcc_compile(pair->text.data, "akg_kernel", &pair->code, pair->diagnostics) == AKG_OK;
-    if (!good)
-        print_diagnostics(pair);
     return good;
 }
 
@@ -124,7 +148,7 @@ void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_valu
         dtype_store(dtype, pair->bytes[side][buffer] + PAIR_GUARD + place * dtype_table[dtype].size, value);
 }
 
-static int run_side(struct jit_pair *pair, int side)
+int pair_run_side(struct jit_pair *pair, int side)
 {
     void *data[PAIR_BUFFERS];
     const int64_t *strides[PAIR_BUFFERS];
@@ -168,7 +192,7 @@ static bool same_buffer(const struct jit_pair *pair, int k)
 
 bool pair_run(struct jit_pair *pair, int *status)
 {
-    int results[2] = {run_side(pair, 0), run_side(pair, 1)};
+    int results[2] = {pair_run_side(pair, 0), pair_run_side(pair, 1)};
     const struct jit_trap *a = &pair->traps[0], *b = &pair->traps[1];
     *status = results[1];
     if (results[0] != results[1] || memcmp(a, b, sizeof *a) != 0) {

@@ -11,8 +11,9 @@
 #include "../../jit/backend_tcc.h"
 #include "../../jit/emit_c.h"
 #include "../../jit/sites.h"
+#include "../../jit/vector.h"
 
-enum { PAIR_BUFFERS = 32, PAIR_DIMS = 8, PAIR_GUARD = 64 };
+enum { PAIR_BUFFERS = 64, PAIR_DIMS = 8, PAIR_GUARD = 64, PAIR_LOOPS = 200 };
 
 struct jit_pair {
     struct arena arena;
@@ -20,7 +21,9 @@ struct jit_pair {
     akg_diagnostics *diagnostics;
     struct ir_kernel *kernel;
     struct jit_sites sites;
-    struct text text; /* the emitted C */
+    struct text text;              /* the emitted C */
+    struct vector_options vectors; /* strict, for the best target, until changed */
+    int vector_loops;              /* that became vector code */
     struct backend_code code;
     int64_t dims[PAIR_DIMS];
     union jit_scalar scalars[PAIR_DIMS];
@@ -45,6 +48,8 @@ bool pair_allocate(struct jit_pair *pair);
 void *pair_data(const struct jit_pair *pair, int side, int buffer);
 /* Both sides get the same element, at a place in memory order. */
 void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_value value);
+/* Runs one side: what the kernel returned. */
+int pair_run_side(struct jit_pair *pair, int side);
 /* Runs both. True when status, trap and all that inputs and outputs hold agree; else says what differs.
  * *status is what the kernel returned. */
 bool pair_run(struct jit_pair *pair, int *status);

@@ -59,14 +59,14 @@ static void test_pages(void)
     akg_diagnostics *diagnostics = diagnostics_new();
     struct backend_code code;
     char permissions[8] = "";
-    CHECK_INT(backend_tcc_compile(simple, "akg_kernel", &code, diagnostics), AKG_OK);
+    CHECK_INT(backend_tcc_compile(simple, "akg_kernel", NULL, &code, diagnostics), AKG_OK);
     CHECK_INT(run(&code), 42);
     CHECK(permissions_of((void *)code.entry, permissions));
     CHECK_STRING(permissions, "r-xp");
     CHECK(!any_writable_code());
-    void *memory = code.memory;
+    void *memory = code.pages.memory;
     backend_tcc_free(&code);
-    CHECK(code.memory == NULL && !permissions_of(memory, permissions));
+    CHECK(code.pages.memory == NULL && !permissions_of(memory, permissions));
     backend_tcc_free(&code); /* again does nothing */
     akg_diagnostics_free(diagnostics);
 }
@@ -75,8 +75,8 @@ static void expect_error(const char *source, const char *piece)
 {
     akg_diagnostics *diagnostics = diagnostics_new();
     struct backend_code code;
-    CHECK_INT(backend_tcc_compile(source, "akg_kernel", &code, diagnostics), AKG_ERROR_INTERNAL);
-    CHECK(code.memory == NULL);
+    CHECK_INT(backend_tcc_compile(source, "akg_kernel", NULL, &code, diagnostics), AKG_ERROR_INTERNAL);
+    CHECK(code.pages.memory == NULL);
     CHECK_INT(akg_diagnostics_error_count(diagnostics), 1);
     const akg_diagnostic *message = akg_diagnostics_at(diagnostics, 0);
     if (!CHECK(message && strstr(message->message, piece)))
@@ -152,7 +152,7 @@ static void test_layout(void)
     pair_init(&pair);
     CHECK(pair_read(&pair, text) && pair_compile(&pair, false));
     text_string(&pair.text, probe);
-    if (CHECK(backend_tcc_compile(pair.text.data, "probe", &code, pair.diagnostics) == AKG_OK))
+    if (CHECK(backend_tcc_compile(pair.text.data, "probe", NULL, &code, pair.diagnostics) == AKG_OK))
         code.entry(&frame);
     for (int k = 0; k < 13; k++)
         CHECK_INT(out[k], expected[k]);
@@ -173,7 +173,7 @@ static void test_locale(void)
             break;
     char before[40], after[40];
     snprintf(before, sizeof before, "%.1f", 0.5);
-    CHECK_INT(backend_tcc_compile(source, "akg_kernel", &code, diagnostics), AKG_OK);
+    CHECK_INT(backend_tcc_compile(source, "akg_kernel", NULL, &code, diagnostics), AKG_OK);
     CHECK_INT(run(&code), 11);
     snprintf(after, sizeof after, "%.1f", 0.5);
     CHECK_STRING(after, before);
@@ -203,8 +203,8 @@ static void test_many(void)
         struct backend_code code;
         if (k == 100)
             before = resident_pages();
-        good += backend_tcc_compile(k % 3 ? simple : "int akg_kernel(", "akg_kernel", &code, diagnostics) ==
-                AKG_OK;
+        good += backend_tcc_compile(k % 3 ? simple : "int akg_kernel(", "akg_kernel", NULL, &code,
+                                    diagnostics) == AKG_OK;
         backend_tcc_free(&code);
     }
     CHECK_INT(good, 733);
@@ -223,7 +223,7 @@ static void *compile_in_thread(void *argument)
                  "float expf(float a); int akg_kernel(const void *frame) { (void)frame; return %d + "
                  "(int)expf(0.0f); }",
                  number * 1000 + k);
-        if (backend_tcc_compile(source, "akg_kernel", &code, diagnostics) == AKG_OK)
+        if (backend_tcc_compile(source, "akg_kernel", NULL, &code, diagnostics) == AKG_OK)
             right += run(&code) == number * 1000 + k + 1;
         backend_tcc_free(&code);
     }
@@ -258,7 +258,7 @@ static void test_memory(void)
         akg_diagnostics *diagnostics = diagnostics_new();
         struct backend_code code;
         memory_fail_after(after);
-        akg_status status = backend_tcc_compile(text.data, "akg_kernel", &code, diagnostics);
+        akg_status status = backend_tcc_compile(text.data, "akg_kernel", NULL, &code, diagnostics);
         bool struck = memory_fail_remaining() < 0;
         memory_fail_after(-1);
         CHECK(status == (struck ? AKG_ERROR_MEMORY : AKG_OK));

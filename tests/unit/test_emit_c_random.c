@@ -425,6 +425,8 @@ static bool random_agrees(uint64_t seed, bool compiled, int *stopped)
     pair_init(&pair);
     pair.dims[0] = ELEMENTS;
     pair.scalars[0].i = -3;
+    if (compiled) /* all of it must be C */
+        pair.vectors.target = X86_TARGET_NONE;
     bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, false) && pair_allocate(&pair);
     if (good) {
         fill(&g, &pair);

@@ -87,6 +87,10 @@ int main(void)
                  "2\n    elif x.shape [0]is None : pass\n    return(x)\n",
                  "def f(x):\n    '''Doc\n       string.'''\n    if not (x[0] > 0 and x[1] != ~2): x[0] = 1; "
                  "x[1] = 2\n    elif x.shape[0] is None: pass\n    return (x)\n");
+    /* a form feed begins the line anew, for layout.c too */
+    check_format("def f(x):\n    \f  x[0] = 1\n    \f  return x\n",
+                 "def f(x):\n    x[0] = 1\n    return x\n");
+    check_format("\n\fimport a\n", "import a\n");
     CHECK(emit("def f(:\n", AKG_STAGE_CANONICAL) == NULL);
     return check_done();
 }

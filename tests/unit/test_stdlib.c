@@ -49,6 +49,7 @@ static size_t module_count;
 static akg_module *module_of(const struct standard_file *file)
 {
     jit_source source = {.name = file->name, .text = file->text, .length = file->length};
+    jit_options options = {.strict = true}; /* so that results can be compared to the bit */
     akg_diagnostics *diagnostics;
     char *text = NULL;
 
@@ -56,7 +57,8 @@ static akg_module *module_of(const struct standard_file *file)
         if (modules[i].file == file)
             return modules[i].module;
     modules[module_count].file = file;
-    if (jit_compile(&source, NULL, &modules[module_count].module, &diagnostics) != AKG_OK || diagnostics) {
+    if (jit_compile(&source, &options, &modules[module_count].module, &diagnostics) != AKG_OK ||
+        diagnostics) {
         akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text);
         fprintf(stderr, "%s", text ? text : "no message\n");
         akg_free(text);

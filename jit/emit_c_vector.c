@@ -1,0 +1,280 @@
+/*
+ * emit_c_vector.c: the C that calls a vector loop.
+ *
+ * Consumes a loop of the vector plan; produces an array of slots filled with addresses, scalars and what is
+ * accumulated, the call, and assignments of what comes back. Where the loop suits only some strides, which
+ * are known when it runs, the C loop stands behind it for the others.
+ */
+#include "emit_c_private.h"
+#include "vector_plan.h"
+
+#include <stdlib.h>
+
+/* Bytes between lanes are counted in 32 bits. */
+enum { LARGEST_STEP = 1 << 24 };
+
+struct vector_emission {
+    struct emitter *emitter;
+    const struct ir_stmt *stmt;
+    const struct vector_loop *loop;
+    const char *slots, *first, *high, *variable;
+    LIST(const struct ir_symbol *) lets; /* declared in the current block */
+};
+
+static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
+{
+    return arena_format(&emission->emitter->arena, "%s[%d].%s", emission->slots, slot, member);
+}
+
+static const char *member_of(akg_dtype dtype)
+{
+    if (!dtype_is_float(dtype))
+        return "i";
+    return dtype == AKG_FLOAT64 ? "d" : "f";
+}
+
+/* ---- scalars of the body that indices use --------------------------------------------------------- */
+
+static void emit_let(struct vector_emission *emission, const struct ir_symbol *symbol);
+
+static void emit_lets(struct vector_emission *emission, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_SYMBOL && vector_is_declared(emission->stmt, expr->symbol)) {
+        emit_let(emission, expr->symbol);
+    } else if (expr->kind == IR_OPERATION) {
+        for (int k = 0; k < expr->count; k++)
+            emit_lets(emission, expr->operands[k]);
+    } else if (expr->kind == IR_LOAD) {
+        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+            emit_lets(emission, expr->access.indices[axis]);
+    }
+}
+
+static void emit_let(struct vector_emission *emission, const struct ir_symbol *symbol)
+{
+    struct emitter *emitter = emission->emitter;
+    struct emit_symbol *entry = &emitter->symbols[symbol->slot];
+    for (int k = 0; k < emission->lets.count; k++)
+        if (emission->lets.items[k] == symbol)
+            return;
+    emit_lets(emission, symbol->value);
+    struct emit_value value = emit_index(emitter, symbol->value);
+    entry->bits = value.bits;
+    entry->nonnegative = value.nonnegative;
+    emit_line(emitter, "const %s %s = %s;", emit_type(symbol->dtype), entry->name, value.text);
+    list_push(&emitter->arena, &emission->lets, symbol);
+}
+
+/* "x[i]" with what its indices use declared before. */
+static const char *element(struct vector_emission *emission, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        emit_lets(emission, access->indices[axis]);
+    return emit_access(emission->emitter, access).text;
+}
+
+/* ---- before the call ------------------------------------------------------------------------ */
+
+static void emit_count(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    int64_t step = emission->stmt->step;
+    const char *distance = step > 0
+                               ? arena_format(&emitter->arena, "%s - %s", emission->high, emission->first)
+                               : arena_format(&emitter->arena, "%s - %s", emission->first, emission->high);
+    long long size = step > 0 ? step : -step;
+    if (size == 1)
+        emit_line(emitter, "%s = %s;", format_slot(emission, 0, "i"), distance);
+    else
+        emit_line(emitter, "%s = (%s - 1) / %lld + 1;", format_slot(emission, 0, "i"), distance, size);
+}
+
+static void emit_address(struct vector_emission *emission, int slot, int stream)
+{
+    struct emitter *emitter = emission->emitter;
+    emit_line(emitter, "%s = &%s;", format_slot(emission, slot, "p"),
+              element(emission, emission->loop->streams.items[stream].access));
+}
+
+/* From the address in the slot before to that of the second iteration. */
+static void emit_step(struct vector_emission *emission, int slot, int stream)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_access *access = emission->loop->streams.items[stream].access;
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
+              (long long)emission->stmt->step);
+    struct vector_emission inner = *emission;
+    inner.lets.items = NULL;
+    inner.lets.count = inner.lets.capacity = 0;
+    const char *text = element(&inner, access);
+    emit_line(emitter, "%s = &%s - (const %s *)%s;", format_slot(emission, slot, "i"), text,
+              dtype_table[access->buffer->dtype].c_storage, format_slot(emission, slot - 1, "p"));
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
+{
+    struct emitter *emitter = emission->emitter;
+    struct ir_expr expr = {.dtype = row->dtype};
+    if (row->symbol) {
+        expr.kind = IR_SYMBOL;
+        expr.symbol = row->symbol;
+    } else {
+        expr.kind = IR_LOAD;
+        expr.access = *row->access;
+        element(emission, row->access);
+    }
+    return emit_expression(emitter, &expr);
+}
+
+static void emit_argument(struct vector_emission *emission, int slot)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_argument *argument = &emission->loop->arguments.items[slot];
+    const struct vector_accumulator *row;
+    switch (argument->kind) {
+    case VECTOR_ARGUMENT_COUNT:
+        emit_count(emission);
+        break;
+    case VECTOR_ARGUMENT_ADDRESS:
+        emit_address(emission, slot, argument->stream);
+        break;
+    case VECTOR_ARGUMENT_STEP:
+        emit_step(emission, slot, argument->stream);
+        break;
+    case VECTOR_ARGUMENT_VALUE:
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(argument->value->dtype)),
+                  emit_shallow(emitter, argument->value).text);
+        break;
+    case VECTOR_ARGUMENT_FIRST:
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), emission->first);
+        break;
+    case VECTOR_ARGUMENT_ACCUMULATOR:
+        row = &emission->loop->accumulators.items[argument->accumulator];
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(row->dtype)),
+                  accumulated(emission, row).text);
+        break;
+    }
+}
+
+/* ---- behind it ---------------------------------------------------------------------------------- */
+
+static void emit_result(struct vector_emission *emission, const struct vector_accumulator *row)
+{
+    struct emitter *emitter = emission->emitter;
+    akg_dtype dtype = row->dtype;
+    const char *text = format_slot(emission, row->slot, member_of(dtype));
+    struct emit_value value = emit_made(0, text, EMIT_PRIMARY);
+    if (dtype_is_half(dtype))
+        value = emit_cast(emitter, dtype, AKG_FLOAT32, value);
+    else if (!dtype_is_float(dtype))
+        value = emit_made(1, arena_format(&emitter->arena, "(%s)%s", dtype_table[dtype].c_storage, text),
+                          EMIT_UNARY);
+    if (row->symbol) {
+        struct emit_symbol *entry = &emitter->symbols[row->symbol->slot];
+        entry->assignments++;
+        emit_line(emitter, "%s = %s;", entry->name, value.text);
+    } else {
+        emit_line(emitter, "%s = %s;", element(emission, row->access), emit_stored(emitter, dtype, value));
+    }
+}
+
+/* ---- what is known when it runs -------------------------------------------------------------------- */
+
+/* " && x_stride1_ == 1" for each stream that was taken to lie so. */
+static const char *stride_tests(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *tests = "";
+    for (int k = 0; k < emission->loop->streams.count; k++) {
+        const struct vector_stream *stream = &emission->loop->streams.items[k];
+        const struct ir_buffer *buffer = stream->access->buffer;
+        if (stream->assumed)
+            tests = arena_format(&emitter->arena, "%s && %s_stride%d_ == 1", tests,
+                                 emitter->buffers[buffer->index], buffer->rank - 1);
+    }
+    return tests;
+}
+
+static const char *step_tests(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *tests = NULL;
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
+        if (emission->loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
+            continue;
+        const char *step = format_slot(emission, slot, "i");
+        tests = arena_format(&emitter->arena, "%s%s%s > -%d && %s < %d", tests ? tests : "",
+                             tests ? " && " : "", step, LARGEST_STEP, step, LARGEST_STEP);
+    }
+    return tests;
+}
+
+/* ---- all --------------------------------------------------------------------------------------------- */
+
+static void emit_call_of(struct vector_emission *emission, int number, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *tests = step_tests(emission);
+    if (tests) {
+        emit_line(emitter, "if (%s) {", tests);
+        emitter->indent++;
+    }
+    emit_line(emitter, "akg_vector_%d(%s);", number, emission->slots);
+    for (int k = 0; k < emission->loop->accumulators.count; k++)
+        emit_result(emission, &emission->loop->accumulators.items[k]);
+    if (done)
+        emit_line(emitter, "%s = 1;", done);
+    if (tests) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
+
+/* The block of the call; the loop variable in it is that of the first iteration. */
+static void emit_block_of(struct vector_emission *emission, int number, const char *strides, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    emit_line(emitter, "if (%s %s %s%s) {", emission->first, emission->stmt->step > 0 ? "<" : ">",
+              emission->high, strides);
+    emitter->indent++;
+    emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
+    emit_line(emitter, "const long long %s = %s;", emission->variable, emission->first);
+    emit_line(emitter, "(void)%s;", emission->variable);
+    if (emitter->loop_count < JIT_TRAP_LOOPS)
+        emitter->loops[emitter->loop_count] = emission->stmt->symbol;
+    emitter->loop_count++;
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
+        emit_argument(emission, slot);
+    emit_call_of(emission, number, done);
+    emitter->loop_count--;
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                                  struct emit_value high, const char **done)
+{
+    int number = vector_plan_find(emitter->options->plan, stmt);
+    if (number < 0)
+        return EMIT_VECTOR_NONE;
+    struct emit_symbol *entry = &emitter->symbols[stmt->symbol->slot];
+    struct vector_emission emission = {.emitter = emitter,
+                                       .stmt = stmt,
+                                       .loop = emitter->options->plan->loops.items[number],
+                                       .first = arena_format(&emitter->arena, "%s_first_", entry->name),
+                                       .slots = arena_format(&emitter->arena, "%s_slots_", entry->name),
+                                       .high = emit_operand(emitter, high, EMIT_SHIFT),
+                                       .variable = entry->name};
+    const char *strides = stride_tests(&emission);
+    bool always = !*strides && !step_tests(&emission);
+    *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
+    emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
+    if (*done)
+        emit_line(emitter, "int %s = 0;", *done);
+    emit_block_of(&emission, number, strides, *done);
+    return always ? EMIT_VECTOR_ALWAYS : EMIT_VECTOR_SOMETIMES;
+}

@@ -1,0 +1,133 @@
+/*
+ * vector.h: innermost loops as straight-line code over vectors, and as machine code.
+ *
+ * vector_build.c turns a loop of the IR into a struct vector_loop: values in the order of their computation,
+ * each of them for all lanes at once, and what the caller must hand in: addresses, invariant scalars, the
+ * start of what is accumulated. vector_x86*.c makes machine code of it. The C around it (emit_c_vector.c)
+ * fills an array of slots, calls, and takes the accumulated values back.
+ *
+ * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
+ * and products of floats are accumulated in a fixed number of partial results, a product that is only added
+ * to something is not rounded (fma), and functions such as exp come from SLEEF, which errs by 1 unit in the
+ * last place. None of it depends on which vector instructions there are, so their results are the same.
+ */
+#ifndef JIT_VECTOR_H
+#define JIT_VECTOR_H
+
+#include "../ir/ir.h"
+#include "dependence.h"
+#include "x86_cpu.h"
+
+/* How a value is kept in lanes. Integers narrower than 32 bits are kept extended, halves as float. */
+enum vector_type { VECTOR_F32, VECTOR_F64, VECTOR_I32, VECTOR_I64, VECTOR_MASK };
+
+enum vector_type vector_type_of(akg_dtype dtype);
+static inline bool vector_type_is_wide(enum vector_type type)
+{
+    return type == VECTOR_F64 || type == VECTOR_I64;
+}
+
+enum vector_kind {
+    VECTOR_CONSTANT, /* bits */
+    VECTOR_SCALAR,   /* slot: the same in all iterations */
+    VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
+    VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
+    VECTOR_STORE,
+    VECTOR_OPERATION, /* of the IR, on operands of dtype `from` */
+    VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
+    VECTOR_ACCUMULATE /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
+                       */
+};
+
+struct vector_value {
+    enum vector_kind kind;
+    enum vector_type type;
+    akg_dtype dtype, from;
+    enum operation operation;
+    int operands[3]; /* values; -1 where there is none */
+    int mask;        /* LOAD, STORE, ACCUMULATE: the condition, -1: always */
+    int slot;
+    int stream, offset; /* LOAD, STORE: which, and iterations ahead */
+    int epoch;          /* LOAD: stores to the buffer before it */
+    uint64_t bits;
+    int line;
+};
+
+enum vector_step {
+    VECTOR_UNIT, /* from one iteration to the next one element on */
+    VECTOR_CONSTANT_STEP,
+    VECTOR_RUN_TIME_STEP /* in the slot behind the address */
+};
+
+/* Accesses of one buffer that go along together. */
+struct vector_stream {
+    const struct ir_access *access; /* the first one */
+    akg_dtype dtype;
+    enum vector_step step_kind;
+    int64_t step;  /* CONSTANT_STEP, in elements */
+    int slot;      /* of the address in the first iteration */
+    int low, high; /* the least and the largest offset */
+    bool assumed;  /* UNIT only if the stride of the tensor is 1, which the caller tests */
+    bool is_stored, is_loaded, is_masked;
+};
+
+struct vector_accumulator {
+    struct ir_symbol *symbol; /* NULL: the element of `access` */
+    const struct ir_access *access;
+    enum operation operation;
+    akg_dtype dtype;
+    enum vector_type type;
+    int slot; /* handed in, taken back */
+};
+
+enum vector_argument_kind {
+    VECTOR_ARGUMENT_COUNT,   /* iterations, more than 0; always slot 0 */
+    VECTOR_ARGUMENT_ADDRESS, /* of the access in the first iteration */
+    VECTOR_ARGUMENT_STEP,    /* elements to the next iteration, of the stream before */
+    VECTOR_ARGUMENT_VALUE,
+    VECTOR_ARGUMENT_FIRST,      /* the loop variable */
+    VECTOR_ARGUMENT_ACCUMULATOR /* in and out */
+};
+
+struct vector_argument {
+    enum vector_argument_kind kind;
+    int stream, accumulator;
+    const struct ir_expr *value;
+};
+
+struct vector_loop {
+    const struct ir_stmt *stmt;
+    LIST(struct vector_value) values;
+    LIST(struct vector_stream) streams;
+    LIST(struct vector_accumulator) accumulators;
+    LIST(struct vector_argument) arguments; /* one per slot */
+    bool wide;                              /* some lane has 64 bits */
+    bool calls;                             /* a function of values is called */
+    const void *code;
+};
+
+enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24 }; /* of one loop; larger ones are left to C */
+
+struct vector_options {
+    enum x86_target target;
+    bool strict;        /* bitwise what the interpreter computes */
+    bool trust_indices; /* indices that were to be tested are not */
+};
+
+/* The loop as values, or NULL where it is not one of those. Everything goes into the arena. */
+struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
+                                 const struct dependence_loop *verdict, const struct dependences *dependences,
+                                 const struct vector_options *options);
+/* Whether the scalar is declared in the loop's body. */
+bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
+/* Iterations between two that are accumulated into the same partial result: the same for every target. */
+int vector_partials(const struct vector_loop *loop);
+
+/* ---- vector_math.c ---- */
+
+/* Whether an operation on floats is a call of a function. */
+bool vector_is_call(enum operation operation);
+/* The function of SLEEF for vectors of so many bits, or NULL. Floats: 256 and 512 bits. */
+const void *vector_function(enum operation operation, bool wide, int bits);
+
+#endif

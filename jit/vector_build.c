@@ -1,0 +1,502 @@
+/*
+ * vector_build.c: a loop of the IR as values over vectors.
+ *
+ * Consumes an innermost loop of an analysed kernel and the verdict of the dependence analysis; produces the
+ * values of its body in order, conditions turned into masks. It gives up, and the loop stays C, on whatever
+ * it does not know: a place that may stop the kernel in some iteration, a loop or jump inside, a scalar
+ * carried from one iteration to the next other than by accumulation. Expressions are in vector_expression.c,
+ * accesses in vector_stream.c.
+ */
+#include "vector_build.h"
+
+#include <string.h>
+
+enum vector_type vector_type_of(akg_dtype dtype)
+{
+    if (dtype == AKG_BOOL)
+        return VECTOR_MASK;
+    if (dtype_is_float(dtype))
+        return dtype == AKG_FLOAT64 ? VECTOR_F64 : VECTOR_F32;
+    return dtype_table[dtype].size == 8 ? VECTOR_I64 : VECTOR_I32;
+}
+
+int vector_refuse(struct vector_builder *builder)
+{
+    builder->refused = true;
+    return 0;
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static bool has_effect(enum vector_kind kind)
+{
+    return kind == VECTOR_STORE || kind == VECTOR_ACCUMULATE;
+}
+
+/* The same as an earlier one? `line` is for people only. */
+static bool same_value(const struct vector_value *a, const struct vector_value *b)
+{
+    return a->kind == b->kind && a->type == b->type && a->dtype == b->dtype && a->from == b->from &&
+           a->operation == b->operation && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
+           a->mask == b->mask && a->slot == b->slot && a->stream == b->stream && a->offset == b->offset &&
+           a->epoch == b->epoch && a->bits == b->bits;
+}
+
+int vector_add(struct vector_builder *builder, struct vector_value value)
+{
+    struct vector_loop *loop = builder->loop;
+    value.line = builder->line;
+    if (!has_effect(value.kind))
+        for (int k = 0; k < loop->values.count; k++)
+            if (same_value(&loop->values.items[k], &value))
+                return k;
+    if (loop->values.count >= VECTOR_VALUES)
+        return vector_refuse(builder);
+    loop->wide |= vector_type_is_wide(value.type);
+    list_push(builder->arena, &loop->values, value);
+    return loop->values.count - 1;
+}
+
+struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype)
+{
+    return (struct vector_value){.kind = kind,
+                                 .type = vector_type_of(dtype),
+                                 .dtype = dtype,
+                                 .from = dtype,
+                                 .operation = OPERATION_COUNT,
+                                 .operands = {-1, -1, -1},
+                                 .mask = -1,
+                                 .slot = -1,
+                                 .stream = -1};
+}
+
+int vector_constant(struct vector_builder *builder, akg_dtype dtype, union dtype_value number)
+{
+    struct vector_value value = vector_blank(VECTOR_CONSTANT, dtype);
+    value.bits = (uint64_t)number.i;
+    if (value.type == VECTOR_F32 || value.type == VECTOR_I32)
+        value.bits &= UINT32_MAX;
+    return vector_add(builder, value);
+}
+
+int vector_operation(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
+                     akg_dtype from, int a, int b, int c)
+{
+    struct vector_value value = vector_blank(VECTOR_OPERATION, dtype);
+    value.operation = operation;
+    value.from = from;
+    value.operands[0] = a;
+    value.operands[1] = b;
+    value.operands[2] = c;
+    return vector_add(builder, value);
+}
+
+int vector_argument_new(struct vector_builder *builder, struct vector_argument argument)
+{
+    list_push(builder->arena, &builder->loop->arguments, argument);
+    return builder->loop->arguments.count - 1;
+}
+
+/* ---- scalars of the body -------------------------------------------------------------------- */
+
+int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbol)
+{
+    for (int k = builder->scalars.count - 1; k >= 0; k--)
+        if (builder->scalars.items[k].symbol == symbol)
+            return &builder->scalars.items[k].value;
+    return NULL;
+}
+
+static void declare(struct vector_builder *builder, const struct ir_symbol *symbol, int value)
+{
+    struct vector_scalar scalar = {symbol, value};
+    int *known = vector_scalar(builder, symbol);
+    if (known)
+        *known = value; /* in the other branch, or unrolled */
+    else
+        list_push(builder->arena, &builder->scalars, scalar);
+}
+
+/* ---- accumulators ---------------------------------------------------------------------------- */
+
+static bool is_target(const struct ir_stmt *stmt, const struct ir_expr *expr)
+{
+    if (stmt->kind == IR_ASSIGN)
+        return expr->kind == IR_SYMBOL && expr->symbol == stmt->symbol;
+    if (expr->kind != IR_LOAD || expr->access.buffer != stmt->access.buffer)
+        return false;
+    for (int k = 0; k < expr->access.buffer->rank; k++)
+        if (!ir_expr_equal(expr->access.indices[k], stmt->access.indices[k]))
+            return false;
+    return true;
+}
+
+struct mentions {
+    const struct ir_stmt *stmt;
+    int count;
+};
+
+/* Of the symbol, or of the whole buffer. */
+static bool count_mention(struct ir_expr *expr, void *context)
+{
+    struct mentions *mentions = context;
+    bool symbol = mentions->stmt->kind == IR_ASSIGN;
+    mentions->count += symbol ? expr->kind == IR_SYMBOL && expr->symbol == mentions->stmt->symbol
+                              : expr->kind == IR_LOAD && expr->access.buffer == mentions->stmt->access.buffer;
+    return true;
+}
+
+static void count_in_block(struct ir_stmt *first, struct mentions *mentions)
+{
+    for (struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        ir_stmt_expressions(stmt, count_mention, mentions);
+        if (stmt != mentions->stmt && stmt->kind == IR_STORE && mentions->stmt->kind == IR_STORE &&
+            stmt->access.buffer == mentions->stmt->access.buffer)
+            mentions->count += 2;
+        if (stmt != mentions->stmt && stmt->kind == IR_ASSIGN && mentions->stmt->kind == IR_ASSIGN &&
+            stmt->symbol == mentions->stmt->symbol)
+            mentions->count += 2;
+        count_in_block(stmt->body, mentions);
+        count_in_block(stmt->otherwise, mentions);
+    }
+}
+
+static bool reorders(enum operation operation, akg_dtype dtype)
+{
+    switch (operation) {
+    case OP_ADD:
+    case OP_MUL:
+        return true;
+    case OP_MIN:
+    case OP_MAX:
+        return !dtype_is_half(dtype);
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        return dtype != AKG_BOOL;
+    default:
+        return false;
+    }
+}
+
+/* The accumulator's number, made at its first use. */
+static int accumulator_of(struct vector_builder *builder, const struct ir_stmt *stmt,
+                          enum operation operation)
+{
+    struct vector_loop *loop = builder->loop;
+    bool symbol = stmt->kind == IR_ASSIGN;
+    akg_dtype dtype = symbol ? stmt->symbol->dtype : stmt->access.buffer->dtype;
+    struct vector_accumulator row = {.symbol = symbol ? stmt->symbol : NULL,
+                                     .access = symbol ? NULL : &stmt->access,
+                                     .operation = operation,
+                                     .dtype = dtype,
+                                     .type = vector_type_of(dtype)};
+    struct vector_argument argument = {VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL};
+    row.slot = vector_argument_new(builder, argument);
+    loop->wide |= vector_type_is_wide(row.type);
+    list_push(builder->arena, &loop->accumulators, row);
+    return loop->accumulators.count - 1;
+}
+
+static void accumulate(struct vector_builder *builder, const struct ir_stmt *stmt, enum operation operation,
+                       int operand)
+{
+    akg_dtype dtype = stmt->kind == IR_ASSIGN ? stmt->symbol->dtype : stmt->access.buffer->dtype;
+    struct vector_value value = vector_blank(VECTOR_ACCUMULATE, dtype);
+    value.operation = operation;
+    value.operands[0] = operand;
+    value.mask = builder->mask;
+    value.slot = accumulator_of(builder, stmt, operation);
+    vector_add(builder, value);
+}
+
+/* What a chain such as acc + a - b adds, as one value: a - b. */
+static int rest_of_chain(struct vector_builder *builder, const struct ir_stmt *stmt,
+                         const struct ir_expr *expr, enum operation operation)
+{
+    const struct ir_expr *left = expr->operands[0], *right = expr->operands[1];
+    bool negative = expr->operation == OP_SUB;
+    if (!negative && is_target(stmt, right))
+        return vector_expression(builder, left);
+    int last = vector_expression(builder, right);
+    if (is_target(stmt, left))
+        return negative ? vector_operation(builder, OP_NEG, expr->dtype, expr->dtype, last, -1, -1) : last;
+    int first = rest_of_chain(builder, stmt, left, operation);
+    return builder->refused
+               ? 0
+               : vector_operation(builder, expr->operation, expr->dtype, expr->dtype, first, last, -1);
+}
+
+/* x + y of which x is the target, at the left end of a chain or at the right of its end. */
+static bool is_chain(const struct ir_stmt *stmt, const struct ir_expr *expr, enum operation operation)
+{
+    while (expr->kind == IR_OPERATION &&
+           (expr->operation == operation || (operation == OP_ADD && expr->operation == OP_SUB))) {
+        if (is_target(stmt, expr->operands[0]) ||
+            (expr->operation == operation && is_target(stmt, expr->operands[1])))
+            return true;
+        expr = expr->operands[0];
+    }
+    return false;
+}
+
+/* False when the statement accumulates nothing, or something that may not be. */
+static bool build_accumulation(struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+    struct mentions mentions = {stmt, 0};
+    akg_dtype dtype = value->dtype;
+    if (value->kind != IR_OPERATION)
+        return false;
+    enum operation operation =
+        value->operation == OP_SUB || value->operation == OP_FMA ? OP_ADD : value->operation;
+    bool fused = value->operation == OP_FMA && is_target(stmt, value->operands[2]);
+    bool floating = dtype_is_float(dtype);
+    if (!reorders(operation, dtype) || (!fused && !is_chain(stmt, value, operation)))
+        return false;
+    if (builder->options->strict && floating && (operation == OP_ADD || operation == OP_MUL))
+        return false;
+    count_in_block(builder->stmt->body, &mentions);
+    if (mentions.count != 1)
+        return false;
+    if (fused) {
+        int a = vector_expression(builder, value->operands[0]);
+        int b = vector_expression(builder, value->operands[1]);
+        accumulate(builder, stmt, OP_ADD, vector_operation(builder, OP_MUL, dtype, dtype, a, b, -1));
+    } else {
+        accumulate(builder, stmt, operation, rest_of_chain(builder, stmt, value, operation));
+    }
+    return true;
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+static void build_block(struct vector_builder *builder, const struct ir_stmt *first);
+
+static int both(struct vector_builder *builder, int mask, int condition)
+{
+    return mask < 0 ? condition : vector_operation(builder, OP_AND, AKG_BOOL, AKG_BOOL, mask, condition, -1);
+}
+
+/* Scalars that were assigned under the condition become choices. */
+static void merge(struct vector_builder *builder, int condition, const int *then, int count)
+{
+    for (int k = 0; k < count; k++) {
+        struct vector_scalar *scalar = &builder->scalars.items[k];
+        akg_dtype dtype = scalar->symbol->dtype;
+        if (scalar->value != then[k])
+            scalar->value =
+                vector_operation(builder, OP_SELECT, dtype, dtype, condition, then[k], scalar->value);
+    }
+    builder->scalars.count = count;
+}
+
+static int *copy_scalars(struct vector_builder *builder, int count)
+{
+    int *copy = arena_array(builder->arena, int, count);
+    for (int k = 0; k < count; k++)
+        copy[k] = builder->scalars.items[k].value;
+    return copy;
+}
+
+static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    int condition = vector_expression(builder, stmt->value), mask = builder->mask;
+    if (builder->refused)
+        return;
+    int count = builder->scalars.count;
+    int *before = copy_scalars(builder, count);
+    builder->mask = both(builder, mask, condition);
+    build_block(builder, stmt->body);
+    int *then = copy_scalars(builder, count);
+    for (int k = 0; k < count; k++)
+        builder->scalars.items[k].value = before[k];
+    builder->scalars.count = count;
+    if (stmt->otherwise && !builder->refused) {
+        int otherwise = vector_operation(builder, OP_NOT, AKG_BOOL, AKG_BOOL, condition, -1, -1);
+        builder->mask = both(builder, mask, otherwise);
+        build_block(builder, stmt->otherwise);
+    }
+    builder->mask = mask;
+    if (!builder->refused)
+        merge(builder, condition, then, count);
+}
+
+static void build_statement(struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    if (stmt->span.line)
+        builder->line = stmt->span.line;
+    switch (stmt->kind) {
+    case IR_LET:
+    case IR_VARIABLE:
+        declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
+        break;
+    case IR_ASSIGN:
+        if (vector_scalar(builder, stmt->symbol))
+            declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
+        else if (!build_accumulation(builder, stmt))
+            vector_refuse(builder);
+        break;
+    case IR_STORE:
+        if (!vector_is_moving(builder, &stmt->access)) {
+            if (builder->mask >= 0 || !build_accumulation(builder, stmt))
+                vector_refuse(builder);
+        } else {
+            vector_store(builder, &stmt->access, stmt->value);
+        }
+        break;
+    case IR_IF:
+        build_if(builder, stmt);
+        break;
+    default:
+        vector_refuse(builder);
+    }
+}
+
+static void build_block(struct vector_builder *builder, const struct ir_stmt *first)
+{
+    if (++builder->depth > 20)
+        vector_refuse(builder);
+    for (const struct ir_stmt *stmt = first; stmt && !builder->refused; stmt = stmt->next)
+        build_statement(builder, stmt);
+    builder->depth--;
+}
+
+/* ---- fused products -------------------------------------------------------------------------- */
+
+static bool is_product(const struct vector_loop *loop, const int *uses, int number, akg_dtype dtype)
+{
+    if (number < 0)
+        return false;
+    const struct vector_value *value = &loop->values.items[number];
+    return value->kind == VECTOR_OPERATION && value->operation == OP_MUL && value->dtype == dtype &&
+           uses[number] == 1;
+}
+
+static void take_product(struct vector_loop *loop, struct vector_value *value, int product, int rest)
+{
+    const struct vector_value *factors = &loop->values.items[product];
+    value->operands[0] = factors->operands[0];
+    value->operands[1] = factors->operands[1];
+    value->operands[2] = rest;
+}
+
+/* A product that is used once, to be added to something, is not rounded. It stays where it is, unused. */
+static void fuse(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    int *uses = arena_array(builder->arena, int, loop->values.count);
+    for (int k = 0; k < loop->values.count; k++)
+        for (int operand = 0; operand < 3; operand++)
+            if (loop->values.items[k].operands[operand] >= 0)
+                uses[loop->values.items[k].operands[operand]]++;
+    for (int k = 0; k < loop->values.count; k++) {
+        struct vector_value *value = &loop->values.items[k];
+        int a = value->operands[0], b = value->operands[1];
+        bool sum = value->operation == OP_ADD || value->operation == OP_SUB;
+        if ((value->dtype != AKG_FLOAT32 && value->dtype != AKG_FLOAT64) || !sum)
+            continue;
+        if (value->kind == VECTOR_ACCUMULATE && is_product(loop, uses, a, value->dtype)) {
+            take_product(loop, value, a, -1);
+            value->operation = OP_FMA;
+        } else if (value->kind != VECTOR_OPERATION) {
+            continue;
+        } else if (is_product(loop, uses, a, value->dtype)) {
+            value->kind = VECTOR_FUSED;
+            take_product(loop, value, a, b);
+        } else if (is_product(loop, uses, b, value->dtype)) {
+            value->kind = VECTOR_FUSED;
+            value->operation = value->operation == OP_SUB ? OP_NEG : OP_ADD;
+            take_product(loop, value, b, a);
+        }
+    }
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Values that nothing uses go away; the rest is renumbered. */
+static void sweep(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    int *number = arena_array(builder->arena, int, loop->values.count), count = 0;
+    for (int k = loop->values.count - 1; k >= 0; k--) {
+        struct vector_value *value = &loop->values.items[k];
+        if (!number[k] && !has_effect(value->kind))
+            continue;
+        number[k] = 1;
+        for (int operand = 0; operand < 3; operand++)
+            if (value->operands[operand] >= 0)
+                number[value->operands[operand]] = 1;
+        if (value->mask >= 0)
+            number[value->mask] = 1;
+    }
+    loop->wide = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        struct vector_value value = loop->values.items[k];
+        if (!number[k])
+            continue;
+        for (int operand = 0; operand < 3; operand++)
+            if (value.operands[operand] >= 0)
+                value.operands[operand] = number[value.operands[operand]];
+        if (value.mask >= 0)
+            value.mask = number[value.mask];
+        loop->wide |= vector_type_is_wide(value.type);
+        loop->calls |=
+            value.kind == VECTOR_OPERATION && dtype_is_float(value.from) && vector_is_call(value.operation);
+        number[k] = count;
+        loop->values.items[count++] = value;
+    }
+    loop->values.count = count;
+}
+
+/* What elements accumulate is the same element in all iterations. */
+static bool reductions_stay(const struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    const struct dependences *dependences = builder->dependences;
+    if (verdict->reduction < 0)
+        return true;
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *item = &dependences->items.items[k];
+        const struct dependence_access *source = &dependences->accesses.items[item->source];
+        if (item->reduction && dependences->loops.items[source->loop].stmt == builder->stmt &&
+            vector_is_moving(builder, source->access))
+            return false;
+    }
+    return true;
+}
+
+static bool verdict_allows(const struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    if (!verdict || verdict->leaves || verdict->incomplete)
+        return false;
+    if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES)
+        return false;
+    return reductions_stay(builder, verdict);
+}
+
+struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
+                                 const struct dependence_loop *verdict, const struct dependences *dependences,
+                                 const struct vector_options *options)
+{
+    struct vector_builder builder = {
+        .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
+    if (!verdict_allows(&builder, verdict))
+        return NULL;
+    builder.loop = arena_new(arena, struct vector_loop);
+    builder.loop->stmt = stmt;
+    vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL});
+    build_block(&builder, stmt->body);
+    if (builder.refused)
+        return NULL;
+    if (!options->strict)
+        fuse(&builder);
+    sweep(&builder);
+    return builder.loop->values.count ? builder.loop : NULL;
+}
+
+int vector_partials(const struct vector_loop *loop)
+{
+    int lanes = loop->wide ? 8 : 16;
+    int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
+    return loop->calls ? lanes : lanes * most;
+}

@@ -1,0 +1,55 @@
+/*
+ * vector_build.h: what the files that turn loops into vector values share.
+ */
+#ifndef JIT_VECTOR_BUILD_H
+#define JIT_VECTOR_BUILD_H
+
+#include "vector.h"
+
+struct vector_scalar {
+    const struct ir_symbol *symbol; /* declared in the body */
+    int value;
+};
+
+struct vector_builder {
+    struct arena *arena;
+    const struct ir_stmt *stmt; /* the loop */
+    const struct vector_options *options;
+    const struct dependences *dependences;
+    struct vector_loop *loop;
+    LIST(struct vector_scalar) scalars;
+    int mask; /* the condition of what is being built, -1: none */
+    int line, depth;
+    int stores; /* so far */
+    bool refused;
+};
+
+/* Marks the loop as one that stays C. Values made after that mean nothing. */
+int vector_refuse(struct vector_builder *builder);
+/* A value, or the earlier one that is the same. */
+int vector_add(struct vector_builder *builder, struct vector_value value);
+struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype);
+int vector_constant(struct vector_builder *builder, akg_dtype dtype, union dtype_value number);
+int vector_operation(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
+                     akg_dtype from, int a, int b, int c);
+int vector_argument_new(struct vector_builder *builder, struct vector_argument argument);
+/* The value that a scalar of the body has now; NULL: it is declared outside. */
+int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbol);
+
+/* ---- vector_expression.c ---- */
+
+int vector_expression(struct vector_builder *builder, const struct ir_expr *expr);
+/* The same in every iteration, and computed before the first one to the same effect. */
+bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr);
+
+/* ---- vector_stream.c ---- */
+
+/* Whether the address changes with the loop. */
+bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access);
+int vector_load(struct vector_builder *builder, const struct ir_expr *load);
+void vector_store(struct vector_builder *builder, const struct ir_access *access,
+                  const struct ir_expr *value);
+/* Stores in the loop into that buffer. */
+bool vector_stores_into(const struct vector_builder *builder, const struct ir_buffer *buffer);
+
+#endif

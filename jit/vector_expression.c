@@ -1,0 +1,274 @@
+/*
+ * vector_expression.c: expressions of a loop as vector values.
+ *
+ * Consumes expressions of the body; produces values. What is the same in all iterations is handed in as a
+ * scalar, computed by C before the loop. Operands that are evaluated only sometimes are evaluated always:
+ * nothing in them may stop the kernel, and their loads are masked by the condition.
+ */
+#include "scalar.h"
+#include "vector_build.h"
+
+/* ---- what does not change -------------------------------------------------------------------- */
+
+static bool assigns(const struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_ASSIGN && stmt->symbol == symbol) || assigns(stmt->body, symbol) ||
+            assigns(stmt->otherwise, symbol))
+            return true;
+    return false;
+}
+
+static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol) ||
+            declares(stmt->body, symbol) || declares(stmt->otherwise, symbol))
+            return true;
+    return false;
+}
+
+bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol)
+{
+    return declares(stmt->body, symbol);
+}
+
+static bool symbol_is_invariant(const struct vector_builder *builder, const struct ir_symbol *symbol)
+{
+    switch (symbol->kind) {
+    case IR_SYMBOL_DIM:
+    case IR_SYMBOL_ATTRIBUTE:
+        return true;
+    case IR_SYMBOL_LOOP:
+        return symbol != builder->stmt->symbol;
+    case IR_SYMBOL_LET:
+        return !declares(builder->stmt->body, symbol);
+    case IR_SYMBOL_VARIABLE:
+        return !declares(builder->stmt->body, symbol) && !assigns(builder->stmt->body, symbol);
+    }
+    return false;
+}
+
+/* A test that is made before the loop comes to the same as one in its first iteration when nothing can happen
+ * before it there. */
+static bool may_be_tested_first(const struct vector_builder *builder)
+{
+    return builder->mask < 0 && builder->stores == 0;
+}
+
+bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    switch (expr->kind) {
+    case IR_INTEGER:
+    case IR_REAL:
+        return true;
+    case IR_SYMBOL:
+        return symbol_is_invariant(builder, expr->symbol);
+    case IR_LOAD:
+        if (builder->mask >= 0 || vector_stores_into(builder, expr->access.buffer))
+            return false;
+        for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
+            bool tested = expr->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
+            if ((tested && !may_be_tested_first(builder)) ||
+                !vector_is_invariant(builder, expr->access.indices[axis]))
+                return false;
+        }
+        return true;
+    case IR_OPERATION:
+        if (expr->checked && !may_be_tested_first(builder))
+            return false;
+        for (int k = 0; k < expr->count; k++)
+            if (!vector_is_invariant(builder, expr->operands[k]))
+                return false;
+        return true;
+    }
+    return false;
+}
+
+static int invariant(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    struct vector_loop *loop = builder->loop;
+    if (expr->kind == IR_INTEGER || expr->kind == IR_REAL)
+        return vector_constant(builder, expr->dtype, scalar_constant(expr));
+    struct vector_value value = vector_blank(VECTOR_SCALAR, expr->dtype);
+    for (int k = 0; k < loop->arguments.count && value.slot < 0; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
+            ir_expr_equal(loop->arguments.items[k].value, expr))
+            value.slot = k;
+    if (value.slot < 0)
+        value.slot =
+            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr});
+    return vector_add(builder, value);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static int real_constant(struct vector_builder *builder, akg_dtype dtype, double number)
+{
+    return vector_constant(builder, dtype, dtype_from_double(dtype, number));
+}
+
+static int apply(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    return vector_operation(builder, operation, dtype, dtype, a, b, -1);
+}
+
+/* 1 / (1 + exp(-x)) for what is not negative, exp(x) / (1 + exp(x)) else; halves in float. */
+static int sigmoid(struct vector_builder *builder, akg_dtype dtype, int x)
+{
+    akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
+    int one = real_constant(builder, real, 1), zero = real_constant(builder, real, 0);
+    int size = apply(builder, OP_NEG, real, apply(builder, OP_ABS, real, x, -1), -1);
+    int power = apply(builder, OP_EXP, real, size, -1);
+    int positive = vector_operation(builder, OP_GE, AKG_BOOL, real, x, zero, -1);
+    int above = vector_operation(builder, OP_SELECT, real, real, positive, one, power);
+    int result = apply(builder, OP_TRUEDIV, real, above, apply(builder, OP_ADD, real, one, power));
+    return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
+}
+
+static bool is_power_of_two(const struct vector_value *value)
+{
+    return value->kind == VECTOR_CONSTANT && value->bits && !(value->bits & (value->bits - 1)) &&
+           value->bits < (uint64_t)1 << (dtype_table[value->dtype].size * 8 - 1);
+}
+
+/* Quotients by a power of two are shifts, which floor as the language does. */
+static int divide(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    if (builder->refused || !is_power_of_two(&builder->loop->values.items[b]))
+        return vector_refuse(builder);
+    uint64_t divisor = builder->loop->values.items[b].bits;
+    union dtype_value number = {.i = (int64_t)divisor - 1};
+    if (operation == OP_FLOORDIV)
+        number.i = __builtin_ctzll(divisor);
+    return apply(builder, operation == OP_FLOORDIV ? OP_SHR : OP_BITAND, dtype, a,
+                 vector_constant(builder, dtype, number));
+}
+
+/* Which operations there are on lanes of that dtype, besides calls. */
+static bool has_lanes(enum operation operation, akg_dtype dtype)
+{
+    bool real = dtype_is_float(dtype);
+    switch (operation) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE:
+    case OP_CAST:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_ABS:
+    case OP_SIGN:
+        return true;
+    case OP_NOT:
+        return true;
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+    case OP_BITNOT:
+    case OP_SHL:
+    case OP_SHR:
+        return !real;
+    default:
+        return real && !vector_is_call(operation);
+    }
+}
+
+static int operation_value(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    akg_dtype dtype = expr->dtype, from = expr->operands[0]->dtype;
+    enum operation operation = expr->operation;
+    int operands[3] = {-1, -1, -1};
+    for (int k = 0; k < expr->count; k++)
+        operands[k] = vector_expression(builder, expr->operands[k]);
+    if (builder->refused || expr->checked)
+        return vector_refuse(builder);
+    if (!dtype_is_float(from) && (operation == OP_FLOORDIV || operation == OP_MOD))
+        return divide(builder, operation, dtype, operands[0], operands[1]);
+    if (operation == OP_SIGMOID && !builder->options->strict)
+        return sigmoid(builder, dtype, operands[0]);
+    if (!has_lanes(operation, from) && !(dtype_is_float(from) && vector_is_call(operation)))
+        return vector_refuse(builder);
+    return vector_operation(builder, operation, dtype, from, operands[0], operands[1], operands[2]);
+}
+
+/* An operand under one more condition. */
+static int guarded(struct vector_builder *builder, const struct ir_expr *expr, int condition)
+{
+    int mask = builder->mask;
+    builder->mask = mask < 0 ? condition : apply(builder, OP_AND, AKG_BOOL, mask, condition);
+    int value = vector_expression(builder, expr);
+    builder->mask = mask;
+    return value;
+}
+
+static int lazy_value(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    int condition = vector_expression(builder, expr->operands[0]);
+    int inverse = apply(builder, OP_NOT, AKG_BOOL, condition, -1);
+    switch (expr->operation) {
+    case OP_AND:
+        return apply(builder, OP_AND, AKG_BOOL, condition, guarded(builder, expr->operands[1], condition));
+    case OP_OR:
+        return apply(builder, OP_OR, AKG_BOOL, condition, guarded(builder, expr->operands[1], inverse));
+    default: {
+        int a = guarded(builder, expr->operands[1], condition);
+        int b = guarded(builder, expr->operands[2], inverse);
+        return vector_operation(builder, OP_SELECT, expr->dtype, expr->dtype, condition, a, b);
+    }
+    }
+}
+
+static int symbol_value(struct vector_builder *builder, const struct ir_symbol *symbol)
+{
+    const int *scalar = vector_scalar(builder, symbol);
+    struct vector_loop *loop = builder->loop;
+    if (scalar)
+        return *scalar;
+    if (symbol != builder->stmt->symbol)
+        return vector_refuse(builder);
+    struct vector_value value = vector_blank(VECTOR_INDEX, AKG_INT64);
+    value.bits = (uint64_t)builder->stmt->step;
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
+            value.slot = k;
+    if (value.slot < 0)
+        value.slot =
+            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL});
+    return vector_add(builder, value);
+}
+
+int vector_expression(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    enum { DEEPEST = 200 };
+    int value;
+    if (builder->refused || builder->depth > DEEPEST)
+        return vector_refuse(builder);
+    if (vector_is_invariant(builder, expr))
+        return invariant(builder, expr);
+    builder->depth++;
+    switch (expr->kind) {
+    case IR_SYMBOL:
+        value = symbol_value(builder, expr->symbol);
+        break;
+    case IR_LOAD:
+        value = vector_load(builder, expr);
+        break;
+    case IR_OPERATION:
+        value = expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT
+                    ? lazy_value(builder, expr)
+                    : operation_value(builder, expr);
+        break;
+    default:
+        value = vector_refuse(builder);
+        break;
+    }
+    builder->depth--;
+    return value;
+}

@@ -1,0 +1,50 @@
+/*
+ * vector_math.c: the functions of vectors that loops call.
+ *
+ * SLEEF's, of the kind that is off by at most 1 unit in the last place (1.5 for erfc) and gives the same bits
+ * with AVX2 and AVX-512 ("finz"). The library is opened when a loop first needs it. Operations without a row,
+ * and all of them where it is not installed, are computed lane by lane, by the function that the interpreter
+ * calls.
+ */
+#include "vector.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+bool vector_is_call(enum operation operation)
+{
+    static const bool calls[OPERATION_COUNT] = {
+        [OP_FLOORDIV] = true, [OP_MOD] = true,   [OP_POW] = true,    [OP_EXP] = true,  [OP_EXP2] = true,
+        [OP_EXPM1] = true,    [OP_LOG] = true,   [OP_LOG1P] = true,  [OP_LOG2] = true, [OP_LOG10] = true,
+        [OP_SIN] = true,      [OP_COS] = true,   [OP_TAN] = true,    [OP_ASIN] = true, [OP_ACOS] = true,
+        [OP_ATAN] = true,     [OP_ATAN2] = true, [OP_SINH] = true,   [OP_COSH] = true, [OP_TANH] = true,
+        [OP_ERF] = true,      [OP_ERFC] = true,  [OP_SIGMOID] = true};
+    return calls[operation];
+}
+
+struct function_row {
+    const char *name, *accuracy;
+};
+
+static const struct function_row rows[OPERATION_COUNT] = {
+    [OP_POW] = {"pow", "u10"},     [OP_EXP] = {"exp", "u10"},     [OP_EXP2] = {"exp2", "u10"},
+    [OP_EXPM1] = {"expm1", "u10"}, [OP_LOG] = {"log", "u10"},     [OP_LOG1P] = {"log1p", "u10"},
+    [OP_LOG2] = {"log2", "u10"},   [OP_LOG10] = {"log10", "u10"}, [OP_SIN] = {"sin", "u10"},
+    [OP_COS] = {"cos", "u10"},     [OP_TAN] = {"tan", "u10"},     [OP_ASIN] = {"asin", "u10"},
+    [OP_ACOS] = {"acos", "u10"},   [OP_ATAN] = {"atan", "u10"},   [OP_ATAN2] = {"atan2", "u10"},
+    [OP_SINH] = {"sinh", "u10"},   [OP_COSH] = {"cosh", "u10"},   [OP_TANH] = {"tanh", "u10"},
+    [OP_ERF] = {"erf", "u10"},     [OP_ERFC] = {"erfc", "u15"}};
+
+const void *vector_function(enum operation operation, bool wide, int bits)
+{
+    const struct function_row *row = &rows[operation];
+    void *library = row->name ? dlopen("libsleef.so.3", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    char name[64];
+    if (!library)
+        return NULL;
+    snprintf(name, sizeof name, "Sleef_finz_%s%c%d_%s%s", row->name, wide ? 'd' : 'f',
+             bits / (wide ? 64 : 32), row->accuracy, bits == 512 ? "avx512f" : "avx2");
+    const void *function = dlsym(library, name);
+    dlclose(library); /* it stays (RTLD_NODELETE): code that calls it may live as long as the process */
+    return function;
+}

@@ -1,0 +1,179 @@
+/*
+ * vector_plan.c: see vector_plan.h.
+ *
+ * Consumes an analysed kernel; asks vector_build.c for each innermost loop, and vector_x86.c for what that
+ * gives. What either refuses stays C.
+ */
+#include "vector_plan.h"
+#include "vector_x86.h"
+
+#include <string.h>
+
+struct planning {
+    struct vector_plan *plan;
+    struct ir_kernel *kernel;
+    const struct vector_options *options;
+    const struct dependences *dependences;
+    LIST(struct vector_listing) listings; /* one per loop */
+};
+
+static bool is_innermost(const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || !is_innermost(stmt->body) ||
+            !is_innermost(stmt->otherwise))
+            return false;
+    return true;
+}
+
+static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct arena *arena = &planning->plan->arena;
+    struct vector_listing listing;
+    if (!planning->dependences)
+        planning->dependences = dependence_analyse(planning->kernel);
+    struct vector_loop *loop =
+        vector_build(arena, stmt, dependence_loop_is_parallel(planning->dependences, stmt),
+                     planning->dependences, planning->options);
+    if (!loop || !vector_x86(arena, loop, planning->options, &listing))
+        return;
+    const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);
+    list_push(arena, &planning->plan->loops, loop);
+    list_push(arena, &planning->plan->names, name);
+    list_push(arena, &planning->listings, listing);
+}
+
+static void plan_block(struct planning *planning, const struct ir_stmt *first, int depth)
+{
+    enum { DEEPEST = 200 };
+    if (depth > DEEPEST)
+        return;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && is_innermost(stmt->body)) {
+            plan_loop(planning, stmt);
+            continue;
+        }
+        plan_block(planning, stmt->body, depth + 1);
+        plan_block(planning, stmt->otherwise, depth + 1);
+    }
+}
+
+/* All loops into pages, each function from an address that suits it. */
+static bool place_code(struct planning *planning)
+{
+    struct vector_plan *plan = planning->plan;
+    struct x86_code code;
+    int *starts = arena_array(&plan->arena, int, plan->loops.count);
+    if (!plan->loops.count)
+        return true;
+    x86_code_init(&code, &plan->arena);
+    for (int k = 0; k < plan->loops.count; k++) {
+        while (code.bytes.count % 64)
+            list_push(&plan->arena, &code.bytes, 0xcc);
+        starts[k] = code.bytes.count;
+        vector_x86_encode(&code, &planning->listings.items[k]);
+    }
+    x86_finish(&code);
+    if (!code_pages_map(&plan->pages, (size_t)code.bytes.count))
+        return false;
+    memcpy(plan->pages.memory, code.bytes.items, (size_t)code.bytes.count);
+    for (int k = 0; k < plan->loops.count; k++)
+        plan->loops.items[k]->code = (const char *)plan->pages.memory + starts[k];
+    return code_pages_seal(&plan->pages);
+}
+
+/* Runs `step` with the kernel's arena and the plan's escaping here. */
+static bool guarded(struct planning *planning, bool (*step)(struct planning *planning))
+{
+    jmp_buf escape, *outer = planning->kernel->arena->escape;
+    volatile bool good = false;
+    memset(planning->plan, 0, sizeof *planning->plan);
+    arena_init(&planning->plan->arena, &escape);
+    if (setjmp(escape) == 0) {
+        planning->kernel->arena->escape = &escape;
+        good = step(planning);
+    }
+    planning->kernel->arena->escape = outer;
+    planning->plan->arena.escape = NULL;
+    if (!good)
+        vector_plan_free(planning->plan);
+    return good;
+}
+
+static bool make(struct planning *planning)
+{
+    if (planning->options->target != X86_TARGET_NONE)
+        plan_block(planning, planning->kernel->body, 0);
+    return place_code(planning);
+}
+
+bool vector_plan_make(struct vector_plan *plan, struct ir_kernel *kernel,
+                      const struct vector_options *options)
+{
+    struct planning planning = {.plan = plan, .kernel = kernel, .options = options};
+    return guarded(&planning, make);
+}
+
+void vector_plan_free(struct vector_plan *plan)
+{
+    code_pages_free(&plan->pages);
+    arena_free(&plan->arena);
+}
+
+int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)
+{
+    for (int k = 0; plan && k < plan->loops.count; k++)
+        if (plan->loops.items[k]->stmt == stmt)
+            return k;
+    return -1;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void print_listing(struct text *out, const struct vector_listing *listing)
+{
+    int line = 0;
+    for (int k = 0; k < listing->count; k++) {
+        const struct x86_instruction *instruction = &listing->items[k];
+        if (instruction->form == X86_NO_FORM) {
+            text_format(out, ".L%d:\n", instruction->label);
+            continue;
+        }
+        size_t start = out->length;
+        text_string(out, "    ");
+        x86_print(out, instruction);
+        if (instruction->line && instruction->line != line) {
+            size_t width = out->length - start;
+            text_repeat(out, ' ', width < 60 ? (int)(60 - width) : 1);
+            text_format(out, "# line %d", instruction->line);
+        }
+        line = instruction->line;
+        text_char(out, '\n');
+    }
+}
+
+static bool plan_only(struct planning *planning)
+{
+    if (planning->options->target != X86_TARGET_NONE)
+        plan_block(planning, planning->kernel->body, 0);
+    return true;
+}
+
+bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct vector_options *options)
+{
+    struct vector_plan plan;
+    struct planning planning = {.plan = &plan, .kernel = kernel, .options = options};
+    if (!guarded(&planning, plan_only))
+        return false;
+    text_format(out, "# %s, target %s: %d vector loop%s\n", kernel->name, x86_target_name(options->target),
+                plan.loops.count, plan.loops.count == 1 ? "" : "s");
+    for (int k = 0; k < plan.loops.count; k++) {
+        const struct vector_loop *loop = plan.loops.items[k];
+        text_format(out, "\nakg_vector_%d: # line %d, %d lanes of %d bits\n", k, loop->stmt->span.line,
+                    (options->target == X86_TARGET_AVX512 ? 512 : 256) / (loop->wide ? 64 : 32),
+                    loop->wide ? 64 : 32);
+        print_listing(out, &planning.listings.items[k]);
+    }
+    vector_plan_free(&plan);
+    return true;
+}

@@ -1,0 +1,37 @@
+/*
+ * vector_plan.h: which loops of a kernel are machine code of our own, and that code.
+ */
+#ifndef JIT_VECTOR_PLAN_H
+#define JIT_VECTOR_PLAN_H
+
+#include "code_pages.h"
+#include "vector.h"
+
+struct vector_plan {
+    struct arena arena;
+    LIST(struct vector_loop *) loops;
+    LIST(const char *) names; /* akg_vector_0, ... */
+    struct code_pages pages;  /* NULL when there is none */
+};
+
+/* Makes code for what innermost loops can be had as vectors, none where the options' target is none. Writes
+ * nothing into the kernel but what the dependence analysis keeps there. False when memory or pages run out:
+ * then there is nothing to free. */
+bool vector_plan_make(struct vector_plan *plan, struct ir_kernel *kernel,
+                      const struct vector_options *options);
+/* The pages are left where they were taken (set to none). */
+void vector_plan_free(struct vector_plan *plan);
+
+static inline const char *vector_loop_name(const struct vector_plan *plan, int number)
+{
+    return plan->names.items[number];
+}
+
+/* The number of the loop, or -1. */
+int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt);
+
+/* The instructions of all loops as text, each with the line of the source it belongs to. False when memory
+ * runs out. */
+bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct vector_options *options);
+
+#endif

@@ -1,0 +1,260 @@
+/*
+ * vector_stream.c: the accesses of a loop as streams.
+ *
+ * Consumes loads and stores whose indices are linear in the loop variable; produces streams: an address, the
+ * distance to the element of the next iteration, and the accesses that go along at a fixed distance (of a
+ * stencil, say).
+ */
+#include "vector_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- indices that are linear in the loop variable ---------------------------------------------- */
+
+struct slope {
+    bool linear;
+    bool constant; /* it is `value`; else it is not known before the loop is reached */
+    int64_t value;
+};
+
+static const struct slope nonlinear = {false, false, 0};
+
+static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr);
+
+static struct slope slope_of_product(const struct vector_builder *builder, const struct ir_expr *expr,
+                                     struct slope a, struct slope b)
+{
+    const struct ir_expr *factor = expr->operands[1];
+    struct slope slope = a;
+    int64_t product;
+    if (!a.constant || a.value) {
+        if (!b.constant || b.value)
+            return nonlinear;
+    } else {
+        slope = b;
+        factor = expr->operands[0];
+    }
+    if (!vector_is_invariant(builder, factor))
+        return nonlinear;
+    if (slope.constant && slope.value == 0)
+        return slope;
+    slope.constant = slope.constant && factor->kind == IR_INTEGER &&
+                     !__builtin_mul_overflow(slope.value, factor->integer, &product);
+    if (slope.constant)
+        slope.value = product;
+    return slope;
+}
+
+static struct slope slope_of_operation(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    struct slope a = slope_of(builder, expr->operands[0]);
+    struct slope b = expr->count > 1 ? slope_of(builder, expr->operands[1]) : (struct slope){true, true, 0};
+    if (!a.linear || !b.linear)
+        return nonlinear;
+    switch (expr->operation) {
+    case OP_ADD:
+        a.constant = a.constant && b.constant && !__builtin_add_overflow(a.value, b.value, &a.value);
+        return a;
+    case OP_SUB:
+        a.constant = a.constant && b.constant && !__builtin_sub_overflow(a.value, b.value, &a.value);
+        return a;
+    case OP_NEG:
+        a.constant = a.constant && !__builtin_sub_overflow(0, a.value, &a.value);
+        return a;
+    case OP_MUL:
+        return slope_of_product(builder, expr, a, b);
+    default:
+        return nonlinear;
+    }
+}
+
+/* What the expression grows by from one value of the loop variable to the next. */
+static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    if (expr->dtype != AKG_INT64)
+        return vector_is_invariant(builder, expr) ? (struct slope){true, true, 0} : nonlinear;
+    if (expr->kind == IR_SYMBOL && expr->symbol == builder->stmt->symbol)
+        return (struct slope){true, true, 1};
+    if (vector_is_invariant(builder, expr))
+        return (struct slope){true, true, 0};
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return slope_of(builder, expr->symbol->value);
+    return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr) : nonlinear;
+}
+
+bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct slope slope = slope_of(builder, access->indices[axis]);
+        if (!slope.linear || !slope.constant || slope.value)
+            return true;
+    }
+    return false;
+}
+
+static bool stores_into(const struct ir_stmt *first, const struct ir_buffer *buffer)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_STORE && stmt->access.buffer == buffer) || stores_into(stmt->body, buffer) ||
+            stores_into(stmt->otherwise, buffer))
+            return true;
+    return false;
+}
+
+bool vector_stores_into(const struct vector_builder *builder, const struct ir_buffer *buffer)
+{
+    return stores_into(builder->stmt->body, buffer);
+}
+
+/* ---- accesses that go along together ------------------------------------------------------------ */
+
+/* The expression without the constant that is added to it; NULL: it is that constant. */
+static const struct ir_expr *without_constant(const struct ir_expr *expr, int64_t *constant)
+{
+    *constant = 0;
+    if (expr->kind == IR_INTEGER) {
+        *constant = expr->integer;
+        return NULL;
+    }
+    if (expr->kind == IR_OPERATION && (expr->operation == OP_ADD || expr->operation == OP_SUB) &&
+        expr->operands[1]->kind == IR_INTEGER && llabs(expr->operands[1]->integer) < 1000) {
+        *constant = expr->operation == OP_ADD ? expr->operands[1]->integer : -expr->operands[1]->integer;
+        return expr->operands[0];
+    }
+    return expr;
+}
+
+/* Whether the last index of the access is that of the stream's but for a constant, and the others the same.
+ */
+static bool goes_along(const struct vector_stream *stream, const struct ir_access *access, int *offset)
+{
+    enum { FARTHEST = 32 };
+    const struct ir_access *first = stream->access;
+    int last = access->buffer->rank - 1;
+    int64_t a, b;
+    if (first->buffer != access->buffer)
+        return false;
+    for (int axis = 0; axis < last; axis++)
+        if (!ir_expr_equal(first->indices[axis], access->indices[axis]))
+            return false;
+    const struct ir_expr *left = without_constant(first->indices[last], &a);
+    const struct ir_expr *right = without_constant(access->indices[last], &b);
+    if (!left || !right || !ir_expr_equal(left, right) || (a != b && stream->step_kind != VECTOR_UNIT))
+        return false;
+    *offset = (int)(b - a);
+    return *offset >= -FARTHEST && *offset <= FARTHEST;
+}
+
+/* The step of a new stream; false where the access is none. */
+static bool find_step(struct vector_builder *builder, const struct ir_access *access,
+                      struct vector_stream *stream)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    bool run_time = false;
+    int64_t last = 0;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        struct slope slope = slope_of(builder, access->indices[axis]);
+        if (!slope.linear)
+            return false;
+        if (axis == buffer->rank - 1 && slope.constant)
+            last = slope.value;
+        else
+            run_time |= !slope.constant || slope.value;
+    }
+    if (__builtin_mul_overflow(last, builder->stmt->step, &stream->step) || llabs(stream->step) > 1000000)
+        return false;
+    if (run_time || (!buffer->contiguous && stream->step != 1))
+        stream->step_kind = VECTOR_RUN_TIME_STEP;
+    else
+        stream->step_kind = stream->step == 1 ? VECTOR_UNIT : VECTOR_CONSTANT_STEP;
+    stream->assumed = stream->step_kind == VECTOR_UNIT && !buffer->contiguous;
+    return true;
+}
+
+/* What is tested in each iteration stays C. */
+static bool is_tested(const struct vector_builder *builder, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices)
+            continue;
+        if (builder->mask >= 0 || builder->stores || !vector_is_invariant(builder, access->indices[axis]))
+            return true;
+    }
+    return false;
+}
+
+/* The number of the access's stream; refuses where there is none. */
+static int stream_of(struct vector_builder *builder, const struct ir_access *access, int *offset)
+{
+    struct vector_loop *loop = builder->loop;
+    struct vector_stream stream = {.access = access, .dtype = access->buffer->dtype};
+    *offset = 0;
+    if (access->buffer->rank == 0 || is_tested(builder, access) || !find_step(builder, access, &stream))
+        return vector_refuse(builder);
+    for (int k = 0; k < loop->streams.count; k++)
+        if (goes_along(&loop->streams.items[k], access, offset))
+            return k;
+    if (loop->streams.count >= VECTOR_STREAMS)
+        return vector_refuse(builder);
+    int number = loop->streams.count;
+    stream.slot =
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL});
+    if (stream.step_kind == VECTOR_RUN_TIME_STEP)
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STEP, number, -1, NULL});
+    *offset = 0;
+    list_push(builder->arena, &loop->streams, stream);
+    return number;
+}
+
+static struct vector_stream *note_use(struct vector_builder *builder, int number, int offset)
+{
+    struct vector_stream *stream = &builder->loop->streams.items[number];
+    stream->low = offset < stream->low ? offset : stream->low;
+    stream->high = offset > stream->high ? offset : stream->high;
+    stream->is_masked |= builder->mask >= 0;
+    return stream;
+}
+
+/* Stores into the buffer so far. */
+static int epoch_of(const struct vector_builder *builder, const struct ir_buffer *buffer)
+{
+    const struct vector_loop *loop = builder->loop;
+    int count = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        count += loop->values.items[k].kind == VECTOR_STORE &&
+                 loop->streams.items[loop->values.items[k].stream].access->buffer == buffer;
+    return count;
+}
+
+int vector_load(struct vector_builder *builder, const struct ir_expr *load)
+{
+    struct vector_value value = vector_blank(VECTOR_LOAD, load->dtype);
+    value.stream = stream_of(builder, &load->access, &value.offset);
+    if (builder->refused)
+        return 0;
+    value.epoch = epoch_of(builder, load->access.buffer);
+    /* what is loaded anyway need not be loaded again under a condition */
+    for (int k = 0; k < builder->loop->values.count; k++) {
+        const struct vector_value *other = &builder->loop->values.items[k];
+        if (other->kind == VECTOR_LOAD && other->stream == value.stream && other->offset == value.offset &&
+            other->epoch == value.epoch && other->mask < 0)
+            return k;
+    }
+    value.mask = builder->mask;
+    note_use(builder, value.stream, value.offset)->is_loaded = true;
+    return vector_add(builder, value);
+}
+
+void vector_store(struct vector_builder *builder, const struct ir_access *access, const struct ir_expr *expr)
+{
+    struct vector_value value = vector_blank(VECTOR_STORE, access->buffer->dtype);
+    value.stream = stream_of(builder, access, &value.offset);
+    value.operands[0] = vector_expression(builder, expr);
+    if (builder->refused)
+        return;
+    value.mask = builder->mask;
+    note_use(builder, value.stream, value.offset)->is_stored = true;
+    vector_add(builder, value);
+    builder->stores++;
+}

@@ -1,0 +1,181 @@
+/*
+ * vector_x86.h: what the files that turn vector values into x86-64 instructions share.
+ *
+ * Instructions are first written with virtual registers, section by section, a section being a straight line
+ * (one vector's worth of iterations, say); then each section gets its registers. Virtual registers live
+ * within a section, but for those that are kept: they hold their value from the setup to the end, in a
+ * register where there is room, else in the frame.
+ */
+#ifndef JIT_VECTOR_X86_H
+#define JIT_VECTOR_X86_H
+
+#include "vector.h"
+#include "x86_encode.h"
+
+enum { MACHINE_VIRTUAL = 1000, MACHINE_VECTORS = 32, MACHINE_MASKS = 8, MACHINE_PARTIALS = 8 };
+
+struct machine_register {
+    bool is_mask;
+    bool kept;
+    int bits;   /* of a vector */
+    int pinned; /* the register that a kept one has throughout; -1: none */
+    int home;   /* its place in the frame; -1: none yet */
+    int at;     /* the register it is in now; -1 */
+    bool clean; /* its home holds the value */
+    int last;   /* where it is last used in the section */
+};
+
+enum machine_kind {
+    MACHINE_INSTRUCTION,
+    MACHINE_CALL, /* of a function of vectors */
+    MACHINE_LANES /* of a function of numbers, lane by lane */
+};
+
+struct machine_item {
+    enum machine_kind kind;
+    struct x86_instruction instruction;
+    const void *function;
+    int result, arguments[3], count; /* virtual registers */
+    int lanes;
+    bool wide;
+};
+
+typedef LIST(struct machine_item) machine_section;
+
+/* A kept register and how the setup makes it. */
+enum kept_kind {
+    KEPT_CONSTANT, /* bits in every lane */
+    KEPT_SCALAR,   /* what slot `number` holds, in every lane */
+    KEPT_STEPS,    /* 0, 1, 2, ... times `bits`, 64 bits wide */
+    KEPT_LANES,    /* 0, 1, 2, ... as 32 or 64 bits */
+    KEPT_INDICES,  /* of a stream with a step: distances in bytes, 32 bits wide */
+    KEPT_PARTIAL,  /* partial result `bits` of accumulator `number` */
+    KEPT_TAIL      /* which lanes of the last vector there are */
+};
+
+struct machine_kept {
+    enum kept_kind kind;
+    enum vector_type type;
+    int number;
+    uint64_t bits;
+    int virtual_register;
+};
+
+struct machine {
+    struct arena *arena;
+    const struct vector_loop *loop;
+    const struct vector_options *options;
+    int lanes; /* iterations at once */
+    int steps; /* vectors in one round of the main loop */
+    LIST(struct machine_register) registers;
+    LIST(struct machine_kept) kept;
+    machine_section *section;          /* where instructions go */
+    LIST(struct x86_instruction) body; /* with registers of the machine, in their order */
+    int pointers[VECTOR_STREAMS];      /* the general register with the address; -1: it stays in its slot */
+    int slots, count, index;           /* general registers: the slots, iterations left, elements gone by */
+    int frame;                         /* bytes of it used */
+    int labels, line;
+    int ahead; /* elements from the index to the vector that the section is of */
+    int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
+    bool refused;
+};
+
+static inline bool machine_is_avx512(const struct machine *machine)
+{
+    return machine->options->target == X86_TARGET_AVX512;
+}
+
+static inline int machine_vector_bits(const struct machine *machine)
+{
+    return machine_is_avx512(machine) ? 512 : 256;
+}
+
+/* Of a value of that type; masks of AVX2 are vectors with the width of the widest lanes. */
+int machine_bits(const struct machine *machine, enum vector_type type);
+
+/* ---- vector_x86_build.c: instructions with virtual registers ---- */
+
+int machine_new_vector(struct machine *machine, int bits);
+int machine_new_mask(struct machine *machine);
+int machine_refuse(struct machine *machine);
+/* Appends it. */
+void machine_add(struct machine *machine, struct x86_instruction instruction);
+/* The common shapes; each gives the register of its result. */
+int machine_rm(struct machine *machine, enum x86_form form, int bits, int a);
+int machine_rvm(struct machine *machine, enum x86_form form, int bits, int a, int b);
+int machine_rmi(struct machine *machine, enum x86_form form, int bits, int a, int immediate);
+int machine_rvmi(struct machine *machine, enum x86_form form, int bits, int a, int b, int immediate);
+/* a * b + c and its like. */
+int machine_fused(struct machine *machine, enum x86_form form, int bits, int a, int b, int c);
+int machine_copy(struct machine *machine, int bits, int a);
+/* dst of the section's own = copy, then an operation into it. */
+void machine_into(struct machine *machine, enum x86_form form, int bits, int target, int a, int b, int mask);
+int machine_shift(struct machine *machine, enum x86_form form, enum x86_form wide_form, int bits, int a,
+                  int count);
+int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type type, int number,
+                 uint64_t bits);
+int machine_constant(struct machine *machine, enum vector_type type, uint64_t bits);
+int machine_float(struct machine *machine, enum vector_type type, double number);
+struct x86_memory machine_slot(const struct machine *machine, int slot);
+
+/* Masks: registers of their own, or vectors whose lanes are all ones or zeros. */
+int machine_and(struct machine *machine, int a, int b);
+int machine_or(struct machine *machine, int a, int b);
+int machine_xor(struct machine *machine, int a, int b);
+int machine_and_not(struct machine *machine, int a, int b); /* b and not a */
+int machine_not(struct machine *machine, int a);
+int machine_select(struct machine *machine, enum vector_type type, int condition, int a, int b);
+/* A comparison of floats by a predicate of vcmpps. */
+int machine_compare_floats(struct machine *machine, enum vector_type type, int a, int b, int predicate);
+int machine_compare(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b);
+/* A mask of AVX2 as vectors of 32-bit lanes, and back. */
+int machine_mask_for(struct machine *machine, enum vector_type type, int mask);
+int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
+
+/* ---- vector_x86_convert.c ---- */
+
+int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a);
+/* Integers in 32-bit lanes as their dtype extends them; halves rounded. */
+int machine_normal(struct machine *machine, akg_dtype dtype, int a);
+
+/* ---- vector_x86_operation.c ---- */
+
+int machine_operation(struct machine *machine, const struct vector_value *value, const int *operands);
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b);
+/* An accumulator's operation on vectors of `bits`. */
+void machine_accumulate(struct machine *machine, const struct vector_value *value, int accumulator,
+                        const int *operands, int mask);
+int machine_combine(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
+                    int b);
+
+/* ---- vector_x86_memory.c ---- */
+
+/* `mask` 0: all lanes. */
+int machine_load(struct machine *machine, const struct vector_value *value, int mask);
+void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask);
+/* Moves the streams on that do not go by the index: after each vector. */
+void machine_advance(struct machine *machine);
+
+/* ---- vector_x86_allocate.c ---- */
+
+/* Gives the section registers and appends it to `out`. */
+void machine_allocate(struct machine *machine, machine_section *section);
+/* Vector registers that live at once in the section, kept ones aside. */
+int machine_pressure(struct machine *machine, const machine_section *section);
+int machine_frame(struct machine *machine, int size);
+
+/* ---- vector_x86.c ---- */
+
+struct vector_listing {
+    const struct x86_instruction *items; /* X86_FORM_COUNT: a label */
+    int count;
+};
+
+/* The instructions of the loop as a function void(union slot *), or false where the target lacks something.
+ */
+bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
+                struct vector_listing *listing);
+/* Appends their bytes. */
+void vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
+
+#endif

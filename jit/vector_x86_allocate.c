@@ -1,0 +1,448 @@
+/*
+ * vector_x86_allocate.c: registers for a section.
+ *
+ * Consumes a straight line of instructions with virtual registers; appends it with the machine's. Goes along
+ * the line once: an operand is brought into a register, a register whose value is not needed any more is
+ * free, and where none is free the value that is needed last goes to its home in the frame. A copy of what is
+ * not needed any more costs nothing. What is kept and has no register of its own lives in its home.
+ */
+#include "vector_x86.h"
+
+/* ---- operands ------------------------------------------------------------------------- */
+
+enum { OPERANDS = 6 };
+
+/* The fields that hold virtual registers, and which of them the instruction writes. */
+struct fields {
+    int *fields[OPERANDS];
+    int count;
+    int *written; /* one of them, or NULL */
+    bool is_read; /* what is written is read before */
+};
+
+static void add_field(struct fields *fields, int *field)
+{
+    if (*field >= MACHINE_VIRTUAL)
+        fields->fields[fields->count++] = field;
+}
+
+static struct fields fields_of(struct x86_instruction *instruction)
+{
+    struct fields fields = {.count = 0};
+    if (x86_is_general(instruction->form))
+        return fields;
+    const struct x86_row *row = &x86_rows[instruction->form];
+    bool vsib = row->shape == X86_GATHER || row->shape == X86_SCATTER || row->shape == X86_GATHER_V;
+    if (row->reg != X86_N)
+        add_field(&fields, &instruction->reg);
+    if (row->vvvv != X86_N && row->shape != X86_GATHER && row->shape != X86_SCATTER)
+        add_field(&fields, &instruction->vvvv);
+    if (!instruction->has_memory)
+        add_field(&fields, &instruction->rm);
+    if (row->shape == X86_RVMR)
+        add_field(&fields, &instruction->fourth);
+    if (vsib)
+        add_field(&fields, &instruction->memory.index);
+    add_field(&fields, &instruction->mask);
+    if (row->role != X86_R) {
+        bool in_rm = row->shape == X86_MR || row->shape == X86_MRI;
+        int *target = row->shape == X86_VMI ? &instruction->vvvv
+                      : in_rm               ? &instruction->rm
+                                            : &instruction->reg;
+        if (*target >= MACHINE_VIRTUAL && !(in_rm && instruction->has_memory))
+            fields.written = target;
+    }
+    bool merges = instruction->mask && !instruction->zeroing && row->reg != X86_K &&
+                  instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD;
+    fields.is_read = row->role == X86_RW || merges;
+    return fields;
+}
+
+static struct machine_register *register_of(struct machine *machine, int number)
+{
+    return &machine->registers.items[number - MACHINE_VIRTUAL];
+}
+
+/* ---- lives ------------------------------------------------------------------------------ */
+
+static void note_use(struct machine *machine, int number, int position)
+{
+    register_of(machine, number)->last = position;
+}
+
+static void find_last_uses(struct machine *machine, const machine_section *section)
+{
+    for (int k = 0; k < section->count; k++) {
+        struct machine_item *item = &section->items[k];
+        if (item->kind == MACHINE_INSTRUCTION) {
+            struct fields fields = fields_of(&item->instruction);
+            for (int field = 0; field < fields.count; field++)
+                note_use(machine, *fields.fields[field], k);
+        } else {
+            for (int argument = 0; argument < item->count; argument++)
+                note_use(machine, item->arguments[argument], k);
+            note_use(machine, item->result, k);
+        }
+    }
+}
+
+int machine_pressure(struct machine *machine, const machine_section *section)
+{
+    int live = 0, most = 0;
+    find_last_uses(machine, section);
+    for (int k = 0; k < section->count; k++) {
+        if (section->items[k].kind != MACHINE_INSTRUCTION)
+            return MACHINE_VECTORS; /* nothing lives through a call */
+        struct fields fields = fields_of(&section->items[k].instruction);
+        struct machine_register *target = fields.written ? register_of(machine, *fields.written) : NULL;
+        if (target && !target->kept && !target->is_mask && target->at < 0) {
+            target->at = 0; /* seen */
+            live++;
+        }
+        most = live > most ? live : most;
+        for (int field = 0; field < fields.count; field++) {
+            struct machine_register *entry = register_of(machine, *fields.fields[field]);
+            if (!entry->kept && !entry->is_mask && entry->last == k && entry->at == 0) {
+                entry->at = -1;
+                live--;
+            }
+        }
+    }
+    for (int k = 0; k < machine->registers.count; k++)
+        machine->registers.items[k].at = -1;
+    return most;
+}
+
+/* ---- the frame ---------------------------------------------------------------------------- */
+
+int machine_frame(struct machine *machine, int size)
+{
+    int place = machine->frame;
+    machine->frame += (size + 63) / 64 * 64;
+    return place;
+}
+
+static void append(struct machine *machine, struct x86_instruction instruction)
+{
+    if (!instruction.line)
+        instruction.line = machine->line;
+    list_push(machine->arena, &machine->body, instruction);
+}
+
+static struct x86_memory home_of(struct machine *machine, struct machine_register *entry)
+{
+    if (entry->home < 0)
+        entry->home = machine_frame(machine, entry->is_mask ? 8 : entry->bits / 8);
+    return (struct x86_memory){X86_RSP, X86_NONE, 1, entry->home};
+}
+
+/* A mask goes through rax. */
+static void store_home(struct machine *machine, struct machine_register *entry)
+{
+    struct x86_memory home = home_of(machine, entry);
+    if (entry->is_mask) {
+        append(machine, (struct x86_instruction){.form = X86_KMOVW_FROM, .reg = X86_RAX, .rm = entry->at});
+        append(machine, (struct x86_instruction){
+                            .form = X86_MOV_DWORD_STORE, .reg = X86_RAX, .has_memory = true, .memory = home});
+    } else {
+        append(machine, (struct x86_instruction){.form = X86_VMOVUPS_STORE,
+                                                 .bits = entry->bits,
+                                                 .reg = entry->at,
+                                                 .has_memory = true,
+                                                 .memory = home});
+    }
+    entry->clean = true;
+}
+
+static void load_home(struct machine *machine, struct machine_register *entry)
+{
+    struct x86_memory home = home_of(machine, entry);
+    if (entry->is_mask) {
+        append(machine, (struct x86_instruction){
+                            .form = X86_MOV_DWORD, .reg = X86_RAX, .has_memory = true, .memory = home});
+        append(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = entry->at, .rm = X86_RAX});
+    } else {
+        append(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
+                                                 .bits = entry->bits,
+                                                 .reg = entry->at,
+                                                 .has_memory = true,
+                                                 .memory = home});
+    }
+    entry->clean = true;
+}
+
+/* ---- registers ------------------------------------------------------------------------------ */
+
+static int *occupants(struct machine *machine, const struct machine_register *entry)
+{
+    return entry->is_mask ? machine->mask_in : machine->vector_in;
+}
+
+static void leave(struct machine *machine, struct machine_register *entry)
+{
+    if (entry->at < 0 || entry->at == entry->pinned)
+        return;
+    occupants(machine, entry)[entry->at] = -1;
+    entry->at = -1;
+}
+
+/* Where the value is next used, from a position on. */
+static int next_use(const machine_section *section, int number, int from)
+{
+    for (int k = from; k < section->count; k++) {
+        struct machine_item *item = &section->items[k];
+        if (item->kind == MACHINE_INSTRUCTION) {
+            struct fields fields = fields_of(&item->instruction);
+            for (int field = 0; field < fields.count; field++)
+                if (*fields.fields[field] == number)
+                    return k;
+        } else {
+            for (int argument = 0; argument < item->count; argument++)
+                if (item->arguments[argument] == number)
+                    return k;
+        }
+    }
+    return section->count + 1;
+}
+
+static bool is_locked(const int *locked, int count, int number)
+{
+    for (int k = 0; k < count; k++)
+        if (locked[k] == number)
+            return true;
+    return false;
+}
+
+/* Frees the register whose value is needed last. */
+static int evict(struct machine *machine, const machine_section *section, int position, const int *in,
+                 int first, int end, const int *locked, int locked_count)
+{
+    int best = -1, farthest = -1;
+    for (int k = first; k < end; k++) {
+        if (in[k] < 0 || is_locked(locked, locked_count, in[k]) || register_of(machine, in[k])->pinned >= 0)
+            continue;
+        int next = next_use(section, in[k], position);
+        if (next > farthest) {
+            farthest = next;
+            best = k;
+        }
+    }
+    if (best < 0) {
+        machine_refuse(machine);
+        return first;
+    }
+    struct machine_register *victim = register_of(machine, in[best]);
+    if (!victim->clean && farthest <= section->count)
+        store_home(machine, victim);
+    leave(machine, victim);
+    return best;
+}
+
+/* A free register for the value, others making room. */
+static void settle(struct machine *machine, const machine_section *section, int position, int number,
+                   const int *locked, int locked_count)
+{
+    struct machine_register *entry = register_of(machine, number);
+    int *in = occupants(machine, entry);
+    int first = entry->is_mask ? 1 : 0;
+    int end = entry->is_mask ? MACHINE_MASKS : machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
+    int place = -1;
+    for (int k = first; k < end && place < 0; k++)
+        if (in[k] < 0)
+            place = k;
+    if (place < 0)
+        place = evict(machine, section, position, in, first, end, locked, locked_count);
+    in[place] = number;
+    entry->at = place;
+}
+
+static void bring(struct machine *machine, const machine_section *section, int position, int number,
+                  const int *locked, int locked_count)
+{
+    struct machine_register *entry = register_of(machine, number);
+    if (entry->at >= 0)
+        return;
+    settle(machine, section, position, number, locked, locked_count);
+    if (!machine->refused)
+        load_home(machine, entry);
+}
+
+static void drop_if_last(struct machine *machine, int number, int position)
+{
+    struct machine_register *entry = register_of(machine, number);
+    if (!entry->kept && entry->last <= position)
+        leave(machine, entry);
+}
+
+/* ---- instructions ----------------------------------------------------------------------------- */
+
+static bool is_copy(const struct x86_instruction *instruction)
+{
+    return (instruction->form == X86_VMOVAPS || instruction->form == X86_KMOVW) && !instruction->mask &&
+           instruction->rm >= MACHINE_VIRTUAL && instruction->reg >= MACHINE_VIRTUAL;
+}
+
+/* A copy of a value that ends here: only the name changes. */
+static bool rename_copy(struct machine *machine, const struct x86_instruction *instruction, int position)
+{
+    struct machine_register *from = register_of(machine, instruction->rm);
+    struct machine_register *to = register_of(machine, instruction->reg);
+    if (from->kept || to->kept || from->last > position || from->at < 0 || to->at >= 0)
+        return false;
+    to->at = from->at;
+    to->clean = false;
+    occupants(machine, to)[to->at] = instruction->reg;
+    from->at = -1;
+    return true;
+}
+
+/* The value now in the register is another one than the home's. */
+static void written(struct machine *machine, int number)
+{
+    struct machine_register *entry = register_of(machine, number);
+    entry->clean = false;
+    if (entry->kept && entry->pinned < 0)
+        store_home(machine, entry);
+}
+
+static void place_instruction(struct machine *machine, const machine_section *section, int position)
+{
+    struct x86_instruction instruction = section->items[position].instruction;
+    struct fields fields = fields_of(&instruction);
+    int numbers[OPERANDS], target = fields.written ? *fields.written : -1, count = 0;
+    machine->line = instruction.line;
+    if (is_copy(&instruction) && rename_copy(machine, &instruction, position))
+        return;
+    for (int k = 0; k < fields.count; k++)
+        if (fields.fields[k] != fields.written || fields.is_read)
+            numbers[count++] = *fields.fields[k];
+    for (int k = 0; k < count; k++)
+        bring(machine, section, position, numbers[k], numbers, count);
+    struct {
+        int *field;
+        int at;
+    } places[OPERANDS];
+    for (int k = 0; k < fields.count; k++)
+        places[k].field = fields.fields[k], places[k].at = register_of(machine, *fields.fields[k])->at;
+    for (int k = 0; k < count; k++)
+        if (numbers[k] != target)
+            drop_if_last(machine, numbers[k], position);
+    if (target >= 0 && register_of(machine, target)->at < 0)
+        settle(machine, section, position + 1, target, numbers, count);
+    for (int k = 0; k < fields.count; k++)
+        *places[k].field =
+            places[k].field == fields.written ? register_of(machine, target)->at : places[k].at;
+    append(machine, instruction);
+    if (target >= 0) {
+        written(machine, target);
+        drop_if_last(machine, target, position);
+    }
+}
+
+/* ---- calls ------------------------------------------------------------------------------------- */
+
+/* All registers are the function's: what is needed later goes home. */
+static void empty_registers(struct machine *machine, const machine_section *section, int position)
+{
+    for (int side = 0; side < 2; side++) {
+        int *in = side ? machine->mask_in : machine->vector_in;
+        for (int k = 0; k < (side ? MACHINE_MASKS : MACHINE_VECTORS); k++) {
+            if (in[k] < 0)
+                continue;
+            struct machine_register *entry = register_of(machine, in[k]);
+            if (!entry->clean && next_use(section, in[k], position) <= section->count)
+                store_home(machine, entry);
+            leave(machine, entry);
+        }
+    }
+}
+
+static void append_call(struct machine *machine, const void *function)
+{
+    append(machine, (struct x86_instruction){
+                        .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = (int64_t)(intptr_t)function});
+    append(machine, (struct x86_instruction){.form = X86_CALL, .rm = X86_RAX});
+}
+
+static void append_load(struct machine *machine, enum x86_form form, int bits, int reg, int place)
+{
+    append(machine, (struct x86_instruction){.form = form,
+                                             .bits = bits,
+                                             .reg = reg,
+                                             .has_memory = true,
+                                             .memory = {X86_RSP, X86_NONE, 1, place}});
+}
+
+static void place_call(struct machine *machine, const machine_section *section, int position)
+{
+    const struct machine_item *item = &section->items[position];
+    machine->line = item->instruction.line;
+    empty_registers(machine, section, position);
+    for (int k = 0; k < item->count; k++) {
+        struct machine_register *entry = register_of(machine, item->arguments[k]);
+        append_load(machine, X86_VMOVUPS_LOAD, entry->bits, k, entry->home);
+    }
+    append_call(machine, item->function);
+    register_of(machine, item->result)->at = 0;
+    machine->vector_in[0] = item->result;
+    written(machine, item->result);
+    drop_if_last(machine, item->result, position);
+}
+
+/* The homes of the arguments are arrays of their lanes. */
+static void place_lanes(struct machine *machine, const machine_section *section, int position)
+{
+    const struct machine_item *item = &section->items[position];
+    struct machine_register *result = register_of(machine, item->result);
+    int size = item->wide ? 8 : 4, place;
+    machine->line = item->instruction.line;
+    empty_registers(machine, section, position);
+    home_of(machine, result);
+    place = result->home;
+    append(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
+    for (int lane = 0; lane < item->lanes; lane++) {
+        for (int k = 0; k < item->count; k++)
+            append_load(machine, item->wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, k,
+                        register_of(machine, item->arguments[k])->home + lane * size);
+        append_call(machine, item->function);
+        append_load(machine, item->wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, 0, place + lane * size);
+    }
+    result->clean = true;
+}
+
+/* ---- the section --------------------------------------------------------------------------------- */
+
+static void begin(struct machine *machine)
+{
+    for (int k = 0; k < MACHINE_VECTORS; k++)
+        machine->vector_in[k] = -1;
+    for (int k = 0; k < MACHINE_MASKS; k++)
+        machine->mask_in[k] = -1;
+    for (int k = 0; k < machine->registers.count; k++) {
+        struct machine_register *entry = &machine->registers.items[k];
+        entry->at = entry->kept ? entry->pinned : -1;
+        entry->clean = entry->kept && entry->pinned < 0;
+        if (entry->at >= 0)
+            occupants(machine, entry)[entry->at] = k + MACHINE_VIRTUAL;
+    }
+}
+
+void machine_allocate(struct machine *machine, machine_section *section)
+{
+    find_last_uses(machine, section);
+    begin(machine);
+    for (int k = 0; k < section->count && !machine->refused; k++) {
+        switch (section->items[k].kind) {
+        case MACHINE_INSTRUCTION:
+            place_instruction(machine, section, k);
+            break;
+        case MACHINE_CALL:
+            place_call(machine, section, k);
+            break;
+        case MACHINE_LANES:
+            place_lanes(machine, section, k);
+            break;
+        }
+    }
+    machine->line = 0;
+}

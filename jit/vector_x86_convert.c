@@ -1,0 +1,211 @@
+/*
+ * vector_x86_convert.c: casts between dtypes in lanes.
+ *
+ * Consumes and produces virtual registers, as dtype_cast does in base/dtype.c: integers wrap, floats become
+ * integers cut and saturated with nan giving 0, what becomes a half is rounded once. Refuses what would take
+ * a rounding more, or what AVX2 has no instruction for.
+ */
+#include "vector_x86.h"
+
+/* ---- halves, narrow integers ------------------------------------------------------------- */
+
+static int round_to_half(struct machine *machine, int a)
+{
+    int bits = machine_bits(machine, VECTOR_F32),
+        narrow = machine_new_vector(machine, bits / 2 < 128 ? 128 : bits / 2);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VCVTPS2PH, .bits = bits, .reg = a, .rm = narrow});
+    return machine_rm(machine, X86_VCVTPH2PS, bits, narrow);
+}
+
+/* To nearest even: half of a unit less a bit is added, and one more where the last bit kept is odd. */
+static int round_to_bfloat(struct machine *machine, int a)
+{
+    int bits = machine_bits(machine, VECTOR_F32);
+    int odd = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, a, 16);
+    odd = machine_rvm(machine, X86_VANDPS, bits, odd, machine_constant(machine, VECTOR_I32, 1));
+    int sum = machine_rvm(machine, X86_VPADDD, bits, a, machine_constant(machine, VECTOR_I32, 0x7fff));
+    sum = machine_rvm(machine, X86_VPADDD, bits, sum, odd);
+    int quiet = machine_rvm(machine, X86_VORPS, bits, a, machine_constant(machine, VECTOR_I32, 0x400000));
+    int number = machine_compare(machine, OP_EQ, AKG_FLOAT32, a, a);
+    sum = machine_select(machine, VECTOR_F32, number, sum, quiet);
+    return machine_rvm(machine, X86_VANDPS, bits, sum, machine_constant(machine, VECTOR_I32, 0xffff0000));
+}
+
+int machine_normal(struct machine *machine, akg_dtype dtype, int a)
+{
+    int bits = machine_bits(machine, VECTOR_I32), size = dtype_table[dtype].size;
+    if (dtype == AKG_FLOAT16)
+        return round_to_half(machine, a);
+    if (dtype == AKG_BFLOAT16)
+        return round_to_bfloat(machine, a);
+    if (!dtype_is_integer(dtype) || size >= 4)
+        return a;
+    if (!dtype_is_signed(dtype))
+        return machine_rvm(machine, X86_VANDPS, bits, a,
+                           machine_constant(machine, VECTOR_I32, size == 1 ? 0xff : 0xffff));
+    a = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, a, 32 - 8 * size);
+    return machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, a, 32 - 8 * size);
+}
+
+/* ---- truth ----------------------------------------------------------------------------------- */
+
+static int from_bool(struct machine *machine, akg_dtype to, int mask)
+{
+    enum vector_type type = vector_type_of(to);
+    int one = dtype_is_float(to) ? machine_float(machine, type, 1) : machine_constant(machine, type, 1);
+    return machine_select(machine, type, mask, one, machine_constant(machine, type, 0));
+}
+
+/* ---- between integers ------------------------------------------------------------------------ */
+
+/* The low halves of four 64-bit lanes. */
+static int narrow_avx2(struct machine *machine, int a)
+{
+    int high = machine_new_vector(machine, 128);
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_VEXTRACTF128, .bits = 256, .reg = a, .rm = high, .immediate = 1});
+    return machine_rvmi(machine, X86_VSHUFPS, 128, a, high, 0x88);
+}
+
+static int between_integers(struct machine *machine, akg_dtype to, akg_dtype from, int a)
+{
+    bool wide_to = vector_type_of(to) == VECTOR_I64, wide_from = vector_type_of(from) == VECTOR_I64;
+    int wide = machine_bits(machine, VECTOR_I64);
+    if (wide_to && wide_from)
+        return a;
+    if (wide_to)
+        return machine_rm(machine, dtype_is_signed(from) ? X86_VPMOVSXDQ : X86_VPMOVZXDQ, wide, a);
+    if (wide_from && machine_is_avx512(machine)) {
+        int low = machine_new_vector(machine, wide / 2);
+        machine_add(machine,
+                    (struct x86_instruction){.form = X86_VPMOVQD, .bits = wide, .reg = a, .rm = low});
+        a = low;
+    } else if (wide_from) {
+        a = narrow_avx2(machine, a);
+    }
+    return machine_normal(machine, to, a);
+}
+
+/* ---- integers to floats ---------------------------------------------------------------------- */
+
+static int to_single(struct machine *machine, akg_dtype from, int a)
+{
+    bool wide = vector_type_of(from) == VECTOR_I64, natural = from == AKG_UINT32 || from == AKG_UINT64;
+    int bits = machine_bits(machine, wide ? VECTOR_I64 : VECTOR_I32);
+    if (!machine_is_avx512(machine))
+        return wide || natural ? machine_refuse(machine) : machine_rm(machine, X86_VCVTDQ2PS, bits, a);
+    return machine_rm(machine,
+                      wide      ? natural ? X86_VCVTUQQ2PS : X86_VCVTQQ2PS
+                      : natural ? X86_VCVTUDQ2PS
+                                : X86_VCVTDQ2PS,
+                      bits, a);
+}
+
+static int to_double(struct machine *machine, akg_dtype from, int a)
+{
+    bool wide = vector_type_of(from) == VECTOR_I64, natural = from == AKG_UINT32 || from == AKG_UINT64;
+    int bits = machine_bits(machine, VECTOR_F64);
+    if (!machine_is_avx512(machine))
+        return wide || natural ? machine_refuse(machine) : machine_rm(machine, X86_VCVTDQ2PD, bits, a);
+    return machine_rm(machine,
+                      wide      ? natural ? X86_VCVTUQQ2PD : X86_VCVTQQ2PD
+                      : natural ? X86_VCVTUDQ2PD
+                                : X86_VCVTDQ2PD,
+                      bits, a);
+}
+
+static int from_integer(struct machine *machine, akg_dtype to, akg_dtype from, int a)
+{
+    if (to == AKG_FLOAT64)
+        return to_double(machine, from, a);
+    if (to == AKG_FLOAT32)
+        return to_single(machine, from, a);
+    /* float holds these exactly, so that the half is rounded once */
+    if (dtype_table[from].size > 2)
+        return machine_refuse(machine);
+    return machine_normal(machine, to, to_single(machine, from, a));
+}
+
+/* ---- floats to integers ------------------------------------------------------------------------ */
+
+/* The instructions give the least integer for whatever does not fit, nan too. */
+static int to_signed(struct machine *machine, enum vector_type to, akg_dtype from, int a)
+{
+    enum vector_type type = vector_type_of(from);
+    bool wide = to == VECTOR_I64, wide_from = type == VECTOR_F64;
+    int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
+    if (wide && !machine_is_avx512(machine))
+        return machine_refuse(machine);
+    int cut = machine_rm(machine,
+                         wide        ? wide_from ? X86_VCVTTPD2QQ : X86_VCVTTPS2QQ
+                         : wide_from ? X86_VCVTTPD2DQ
+                                     : X86_VCVTTPS2DQ,
+                         bits, a);
+    int limit = machine_float(machine, type, wide ? 0x1p63 : 0x1p31);
+    int large = machine_compare(machine, OP_GE, from, a, limit);
+    cut =
+        machine_select(machine, to, large, machine_constant(machine, to, wide ? INT64_MAX : INT32_MAX), cut);
+    int number = machine_compare(machine, OP_EQ, from, a, a);
+    return machine_select(machine, to, number, cut, machine_constant(machine, to, 0));
+}
+
+/* They give the largest integer for what does not fit; vmaxps gives 0 for nan and what is below. */
+static int to_unsigned(struct machine *machine, enum vector_type to, akg_dtype from, int a)
+{
+    enum vector_type type = vector_type_of(from);
+    bool wide = to == VECTOR_I64, wide_from = type == VECTOR_F64;
+    if (!machine_is_avx512(machine))
+        return machine_refuse(machine);
+    int real_bits = machine_bits(machine, type);
+    int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
+    a = machine_rvm(machine, wide_from ? X86_VMAXPD : X86_VMAXPS, real_bits, a,
+                    machine_constant(machine, type, 0));
+    return machine_rm(machine,
+                      wide        ? wide_from ? X86_VCVTTPD2UQQ : X86_VCVTTPS2UQQ
+                      : wide_from ? X86_VCVTTPD2UDQ
+                                  : X86_VCVTTPS2UDQ,
+                      bits, a);
+}
+
+static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int a)
+{
+    enum vector_type type = vector_type_of(to);
+    int size = dtype_table[to].size, bits = machine_bits(machine, VECTOR_I32);
+    if (to == AKG_UINT32 || to == AKG_UINT64)
+        return to_unsigned(machine, type, from, a);
+    int value = to_signed(machine, type, from, a);
+    if (size >= 4)
+        return value;
+    int width = size * 8 - dtype_is_signed(to);
+    int32_t most = (int32_t)(1u << width) - 1, least = dtype_is_signed(to) ? -most - 1 : 0;
+    value =
+        machine_rvm(machine, X86_VPMINSD, bits, value, machine_constant(machine, VECTOR_I32, (uint32_t)most));
+    return machine_rvm(machine, X86_VPMAXSD, bits, value,
+                       machine_constant(machine, VECTOR_I32, (uint32_t)least));
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
+
+static int between_reals(struct machine *machine, akg_dtype to, akg_dtype from, int a)
+{
+    int wide = machine_bits(machine, VECTOR_F64);
+    if (to == AKG_FLOAT64)
+        return machine_rm(machine, X86_VCVTPS2PD, wide, a);
+    if (from == AKG_FLOAT64)
+        return to == AKG_FLOAT32 ? machine_rm(machine, X86_VCVTPD2PS, wide, a) : machine_refuse(machine);
+    return machine_normal(machine, to, a);
+}
+
+int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a)
+{
+    if (to == from)
+        return a;
+    if (from == AKG_BOOL)
+        return from_bool(machine, to, a);
+    if (to == AKG_BOOL)
+        return machine_compare(machine, OP_NE, from, a, machine_constant(machine, vector_type_of(from), 0));
+    if (dtype_is_float(from))
+        return dtype_is_float(to) ? between_reals(machine, to, from, a) : from_real(machine, to, from, a);
+    return dtype_is_float(to) ? from_integer(machine, to, from, a) : between_integers(machine, to, from, a);
+}

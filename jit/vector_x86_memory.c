@@ -1,0 +1,217 @@
+/*
+ * vector_x86_memory.c: loads and stores of streams.
+ *
+ * Consumes streams whose addresses are in general registers or slots; appends instructions that turn elements
+ * in memory into lanes and back. Lanes that the mask leaves out are neither read nor written.
+ */
+#include "vector_x86.h"
+
+enum { SCRATCH = X86_R10 }; /* rax carries masks to and from the frame */
+
+static const struct vector_stream *stream_of(const struct machine *machine, const struct vector_value *value)
+{
+    return &machine->loop->streams.items[value->stream];
+}
+
+/* ---- addresses -------------------------------------------------------------------------- */
+
+static int base_of(struct machine *machine, int stream)
+{
+    if (machine->pointers[stream] >= 0)
+        return machine->pointers[stream];
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_MOV,
+                             .reg = SCRATCH,
+                             .has_memory = true,
+                             .memory = machine_slot(machine, machine->loop->streams.items[stream].slot)});
+    return SCRATCH;
+}
+
+/* An instruction on the elements of a vector that lie one after the other. */
+static struct x86_instruction at_unit(struct machine *machine, const struct vector_value *value,
+                                      enum x86_form form, int bits, int reg, int mask)
+{
+    int size = dtype_table[value->dtype].size;
+    struct x86_memory memory = {base_of(machine, value->stream), machine->index, size,
+                                (value->offset + machine->ahead) * size};
+    return (struct x86_instruction){
+        .form = form, .bits = bits, .reg = reg, .mask = mask, .has_memory = true, .memory = memory};
+}
+
+static int all_lanes(struct machine *machine, int mask)
+{
+    return mask ? mask : machine_constant(machine, VECTOR_MASK, 1);
+}
+
+/* Gathers and scatters, whose mask is gone afterwards. */
+static void at_step(struct machine *machine, const struct vector_value *value, enum x86_form narrow,
+                    enum x86_form wide, int reg, int mask)
+{
+    bool is_wide = vector_type_is_wide(value->type);
+    const struct vector_stream *stream = stream_of(machine, value);
+    if (!machine_is_avx512(machine) || dtype_table[stream->dtype].size < 4) {
+        machine_refuse(machine);
+        return;
+    }
+    int lanes = machine_rm(machine, X86_KMOVW, 128, all_lanes(machine, mask));
+    int indices = machine_keep(machine, KEPT_INDICES, VECTOR_I32, value->stream, 0);
+    machine_add(machine,
+                (struct x86_instruction){.form = is_wide ? wide : narrow,
+                                         .bits = machine_bits(machine, value->type),
+                                         .reg = reg,
+                                         .mask = lanes,
+                                         .has_memory = true,
+                                         .memory = {base_of(machine, value->stream), indices, 1, 0}});
+}
+
+/* ---- loads ---------------------------------------------------------------------------------- */
+
+static enum x86_form load_form(akg_dtype dtype)
+{
+    switch (dtype) {
+    case AKG_BOOL:
+    case AKG_UINT8:
+        return X86_VPMOVZXBD;
+    case AKG_INT8:
+        return X86_VPMOVSXBD;
+    case AKG_INT16:
+        return X86_VPMOVSXWD;
+    case AKG_UINT16:
+    case AKG_BFLOAT16:
+        return X86_VPMOVZXWD;
+    case AKG_FLOAT16:
+        return X86_VCVTPH2PS;
+    default:
+        return dtype_table[dtype].size == 8 ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD;
+    }
+}
+
+/* What was loaded into 32-bit lanes, as the dtype is kept. */
+static int as_kept(struct machine *machine, akg_dtype dtype, int raw)
+{
+    if (dtype == AKG_BFLOAT16)
+        return machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, machine_bits(machine, VECTOR_I32),
+                             raw, 16);
+    if (dtype == AKG_BOOL)
+        return machine_compare(machine, OP_NE, AKG_INT32, raw, machine_constant(machine, VECTOR_I32, 0));
+    return raw;
+}
+
+static int load_masked_avx2(struct machine *machine, const struct vector_value *value, int mask)
+{
+    bool wide = vector_type_is_wide(value->type);
+    int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
+    if (dtype_table[value->dtype].size < 4)
+        return machine_refuse(machine);
+    struct x86_instruction load =
+        at_unit(machine, value, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, bits, result, 0);
+    load.vvvv = machine_mask_for(machine, value->type, mask);
+    machine_add(machine, load);
+    return result;
+}
+
+int machine_load(struct machine *machine, const struct vector_value *value, int mask)
+{
+    enum vector_type type = value->type == VECTOR_MASK ? VECTOR_I32 : value->type;
+    int bits = machine_bits(machine, type), result;
+    if (stream_of(machine, value)->step_kind != VECTOR_UNIT) {
+        result = machine_copy(machine, bits, machine_constant(machine, type, 0));
+        at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
+        return result;
+    }
+    if (mask && !machine_is_avx512(machine))
+        return load_masked_avx2(machine, value, mask);
+    result = machine_new_vector(machine, bits);
+    struct x86_instruction load = at_unit(machine, value, load_form(value->dtype), bits, result, mask);
+    load.zeroing = mask != 0;
+    machine_add(machine, load);
+    return as_kept(machine, value->dtype, result);
+}
+
+/* ---- stores --------------------------------------------------------------------------------- */
+
+static enum x86_form store_form(akg_dtype dtype)
+{
+    switch (dtype_table[dtype].size) {
+    case 1:
+        return X86_VPMOVDB;
+    case 2:
+        return dtype == AKG_FLOAT16 ? X86_VCVTPS2PH : X86_VPMOVDW;
+    case 4:
+        return X86_VMOVUPS_STORE;
+    default:
+        return X86_VMOVUPD_STORE;
+    }
+}
+
+static void store_masked_avx2(struct machine *machine, const struct vector_value *value, int operand,
+                              int mask)
+{
+    bool wide = vector_type_is_wide(value->type);
+    int narrowed = machine_mask_for(machine, value->type, mask);
+    struct x86_instruction store = at_unit(machine, value, wide ? X86_VMASKMOVPD_STORE : X86_VMASKMOVPS_STORE,
+                                           machine_bits(machine, value->type), operand, 0);
+    store.vvvv = narrowed;
+    machine_add(machine, store);
+}
+
+void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
+{
+    akg_dtype dtype = value->dtype;
+    int bits = machine_bits(machine, value->type == VECTOR_MASK ? VECTOR_I32 : value->type);
+    if (stream_of(machine, value)->step_kind != VECTOR_UNIT) {
+        at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
+        return;
+    }
+    if (dtype_table[dtype].size < 4 && !machine_is_avx512(machine)) {
+        machine_refuse(machine);
+        return;
+    }
+    if (dtype == AKG_BOOL)
+        operand = machine_cast(machine, AKG_INT32, AKG_BOOL, operand);
+    else if (dtype == AKG_BFLOAT16)
+        operand = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
+    if (mask && !machine_is_avx512(machine))
+        store_masked_avx2(machine, value, operand, mask);
+    else
+        machine_add(machine, at_unit(machine, value, store_form(dtype), bits, operand, mask));
+}
+
+/* ---- moving on ------------------------------------------------------------------------------- */
+
+static void general(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
+{
+    machine_add(machine,
+                (struct x86_instruction){.form = form, .reg = reg, .has_memory = true, .memory = memory});
+}
+
+static void add_constant(struct machine *machine, int reg, int64_t number)
+{
+    machine_add(machine, (struct x86_instruction){.form = X86_ADD_BY, .rm = reg, .immediate = number});
+}
+
+static void advance_stream(struct machine *machine, int number)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[number];
+    int reg = machine->pointers[number] >= 0 ? machine->pointers[number] : base_of(machine, number);
+    if (stream->step_kind == VECTOR_CONSTANT_STEP)
+        add_constant(machine, reg, stream->step * dtype_table[stream->dtype].size * machine->lanes);
+    else
+        general(machine, X86_ADD, reg, machine_slot(machine, stream->slot + 1));
+    if (machine->pointers[number] < 0)
+        general(machine, X86_MOV_STORE, reg, machine_slot(machine, stream->slot));
+}
+
+void machine_advance(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].step_kind != VECTOR_UNIT)
+            advance_stream(machine, k);
+    for (int slot = 0; slot < loop->arguments.count; slot++)
+        if (loop->arguments.items[slot].kind == VECTOR_ARGUMENT_FIRST) {
+            general(machine, X86_MOV, SCRATCH, machine_slot(machine, slot));
+            add_constant(machine, SCRATCH, loop->stmt->step * machine->lanes);
+            general(machine, X86_MOV_STORE, SCRATCH, machine_slot(machine, slot));
+        }
+}

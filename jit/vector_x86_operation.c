@@ -1,0 +1,422 @@
+/*
+ * vector_x86_operation.c: the operations of the IR on vectors.
+ *
+ * Consumes values whose operands are in virtual registers; appends instructions that compute in each lane
+ * what jit/scalar.c computes. Refuses what the target has no short way for.
+ */
+#include "scalar_library.h"
+#include "vector_x86.h"
+
+/* ---- forms by type --------------------------------------------------------------------- */
+
+struct forms {
+    enum x86_form f32, f64, i32, i64;
+};
+
+static enum x86_form form_of(const struct forms *forms, enum vector_type type)
+{
+    switch (type) {
+    case VECTOR_F32:
+        return forms->f32;
+    case VECTOR_F64:
+        return forms->f64;
+    case VECTOR_I32:
+        return forms->i32;
+    case VECTOR_I64:
+        return forms->i64;
+    default:
+        return X86_NO_FORM;
+    }
+}
+
+static int pair(struct machine *machine, struct forms forms, enum vector_type type, int bits, int a, int b)
+{
+    enum x86_form form = form_of(&forms, type);
+    if (form == X86_NO_FORM || (x86_rows[form].prefix == X86_EVEX && !machine_is_avx512(machine)))
+        return machine_refuse(machine);
+    return machine_rvm(machine, form, bits, a, b);
+}
+
+static const struct forms add_forms = {X86_VADDPS, X86_VADDPD, X86_VPADDD, X86_VPADDQ};
+static const struct forms subtract_forms = {X86_VSUBPS, X86_VSUBPD, X86_VPSUBD, X86_VPSUBQ};
+static const struct forms multiply_forms = {X86_VMULPS, X86_VMULPD, X86_VPMULLD, X86_VPMULLQ};
+static const struct forms divide_forms = {X86_VDIVPS, X86_VDIVPD, X86_NO_FORM, X86_NO_FORM};
+static const struct forms and_forms = {X86_VANDPS, X86_VANDPD, X86_VANDPS, X86_VANDPD};
+static const struct forms or_forms = {X86_VORPS, X86_VORPD, X86_VORPS, X86_VORPD};
+static const struct forms xor_forms = {X86_VXORPS, X86_VXORPD, X86_VXORPS, X86_VXORPD};
+
+/* ---- least and greatest ------------------------------------------------------------------ */
+
+enum { UNORDERED = 3 };
+
+/* nan where either is, and -0 is less than 0. vminps gives its second operand where they do not compare, so
+ * that both orders or-ed have the nan and the sign. */
+static int extreme_of_floats(struct machine *machine, enum operation operation, enum vector_type type,
+                             int bits, int a, int b)
+{
+    bool wide = type == VECTOR_F64;
+    if (operation == OP_MIN) {
+        enum x86_form form = wide ? X86_VMINPD : X86_VMINPS;
+        int first = machine_rvm(machine, form, bits, a, b);
+        return machine_rvm(machine, X86_VORPS, bits, first, machine_rvm(machine, form, bits, b, a));
+    }
+    /* for the greatest the signs must be and-ed, which spoils nan: negated, it is the least */
+    int sign = machine_constant(machine, type, wide ? (uint64_t)1 << 63 : (uint64_t)1 << 31);
+    if (!machine_is_avx512(machine)) {
+        int x = machine_rvm(machine, X86_VXORPS, bits, a, sign),
+            y = machine_rvm(machine, X86_VXORPS, bits, b, sign);
+        return machine_rvm(machine, X86_VXORPS, bits, extreme_of_floats(machine, OP_MIN, type, bits, x, y),
+                           sign);
+    }
+    enum { GREATEST_WITH_SIGN = 5 };
+    int result = machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, a, b, GREATEST_WITH_SIGN);
+    int nan = machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, a, b, UNORDERED);
+    machine_into(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, a, b, nan);
+    return result;
+}
+
+static int extreme_of_integers(struct machine *machine, enum operation operation, akg_dtype dtype, int bits,
+                               int a, int b)
+{
+    bool least = operation == OP_MIN, is_signed = dtype_is_signed(dtype);
+    struct forms forms = {X86_NO_FORM, X86_NO_FORM,
+                          least       ? is_signed ? X86_VPMINSD : X86_VPMINUD
+                          : is_signed ? X86_VPMAXSD
+                                      : X86_VPMAXUD,
+                          least       ? is_signed ? X86_VPMINSQ : X86_VPMINUQ
+                          : is_signed ? X86_VPMAXSQ
+                                      : X86_VPMAXUQ};
+    return pair(machine, forms, vector_type_of(dtype), bits, a, b);
+}
+
+static int extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b)
+{
+    if (dtype_is_float(dtype))
+        return extreme_of_floats(machine, operation, vector_type_of(dtype), bits, a, b);
+    return extreme_of_integers(machine, operation, dtype, bits, a, b);
+}
+
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    return extreme(machine, operation, dtype, machine_bits(machine, vector_type_of(dtype)), a, b);
+}
+
+int machine_combine(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
+                    int b)
+{
+    enum vector_type type = vector_type_of(dtype);
+    switch (operation) {
+    case OP_MUL:
+        return pair(machine, multiply_forms, type, bits, a, b);
+    case OP_MIN:
+    case OP_MAX:
+        return extreme(machine, operation, dtype, bits, a, b);
+    case OP_BITAND:
+        return pair(machine, and_forms, type, bits, a, b);
+    case OP_BITOR:
+        return pair(machine, or_forms, type, bits, a, b);
+    case OP_BITXOR:
+        return pair(machine, xor_forms, type, bits, a, b);
+    default:
+        return pair(machine, add_forms, type, bits, a, b);
+    }
+}
+
+/* Into the accumulator, where the mask (0: there is none) allows. */
+void machine_accumulate(struct machine *machine, const struct vector_value *value, int accumulator,
+                        const int *operands, int mask)
+{
+    enum vector_type type = value->type;
+    int bits = machine_bits(machine, type);
+    bool wide = vector_type_is_wide(type), direct = machine_is_avx512(machine) || !mask;
+    enum x86_form fused = wide ? X86_VFMADD231PD : X86_VFMADD231PS;
+    if (value->operation == OP_FMA && direct) {
+        machine_into(machine, fused, bits, accumulator, operands[0], operands[1], mask);
+        return;
+    }
+    if (value->operation == OP_ADD && direct) {
+        machine_into(machine, form_of(&add_forms, type), bits, accumulator, accumulator, operands[0], mask);
+        return;
+    }
+    int sum = value->operation == OP_FMA
+                  ? machine_fused(machine, fused, bits, operands[0], operands[1], accumulator)
+                  : machine_combine(machine, value->operation, value->dtype, bits, accumulator, operands[0]);
+    if (direct)
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VMOVAPD : X86_VMOVAPS,
+                                                      .bits = bits,
+                                                      .reg = accumulator,
+                                                      .rm = sum,
+                                                      .mask = mask});
+    else
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBLENDVPD : X86_VBLENDVPS,
+                                                      .bits = bits,
+                                                      .reg = accumulator,
+                                                      .vvvv = accumulator,
+                                                      .rm = sum,
+                                                      .fourth = machine_mask_for(machine, type, mask)});
+}
+
+/* ---- signs, magnitudes -------------------------------------------------------------------- */
+
+static uint64_t sign_bit(enum vector_type type)
+{
+    return vector_type_is_wide(type) ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
+}
+
+static int negate(struct machine *machine, akg_dtype dtype, int a)
+{
+    enum vector_type type = vector_type_of(dtype);
+    int bits = machine_bits(machine, type);
+    if (dtype_is_float(dtype))
+        return machine_rvm(machine, X86_VXORPS, bits, a, machine_constant(machine, type, sign_bit(type)));
+    return machine_normal(machine, dtype,
+                          pair(machine, subtract_forms, type, bits, machine_constant(machine, type, 0), a));
+}
+
+static int magnitude(struct machine *machine, akg_dtype dtype, int a)
+{
+    enum vector_type type = vector_type_of(dtype);
+    int bits = machine_bits(machine, type);
+    if (dtype_is_float(dtype)) {
+        uint64_t rest = type == VECTOR_F64 ? ~sign_bit(type) : ~sign_bit(type) & UINT32_MAX;
+        return machine_rvm(machine, X86_VANDPS, bits, a, machine_constant(machine, type, rest));
+    }
+    if (!dtype_is_signed(dtype))
+        return a;
+    if (type == VECTOR_I64 && !machine_is_avx512(machine))
+        return machine_refuse(machine);
+    return machine_normal(machine, dtype,
+                          machine_rm(machine, type == VECTOR_I64 ? X86_VPABSQ : X86_VPABSD, bits, a));
+}
+
+/* -1, 0 or 1; nan stays. */
+static int sign_of(struct machine *machine, akg_dtype dtype, int a)
+{
+    enum vector_type type = vector_type_of(dtype);
+    int zero = machine_constant(machine, type, 0), one, minus_one, result;
+    if (dtype_is_float(dtype)) {
+        one = machine_float(machine, type, 1);
+        minus_one = machine_float(machine, type, -1);
+        int ordered = machine_compare(machine, OP_EQ, dtype, a, a);
+        result = machine_select(machine, type, ordered, zero, a);
+    } else {
+        one = machine_constant(machine, type, 1);
+        minus_one = machine_constant(machine, type, type == VECTOR_I64 ? UINT64_MAX : UINT32_MAX);
+        result = zero;
+    }
+    result = machine_select(machine, type, machine_compare(machine, OP_GT, dtype, a, zero), one, result);
+    if (dtype_is_float(dtype) || dtype_is_signed(dtype))
+        result =
+            machine_select(machine, type, machine_compare(machine, OP_LT, dtype, a, zero), minus_one, result);
+    return result;
+}
+
+/* ---- rounding, classes --------------------------------------------------------------------- */
+
+static int rounded(struct machine *machine, enum vector_type type, int a, int mode)
+{
+    bool wide = type == VECTOR_F64;
+    enum x86_form form = machine_is_avx512(machine) ? wide ? X86_VRNDSCALEPD : X86_VRNDSCALEPS
+                         : wide                     ? X86_VROUNDPD
+                                                    : X86_VROUNDPS;
+    enum { NO_EXCEPTION = 8 };
+    return machine_rmi(machine, form, machine_bits(machine, type), a, mode | NO_EXCEPTION);
+}
+
+static int classify(struct machine *machine, enum operation operation, akg_dtype dtype, int a)
+{
+    enum vector_type type = vector_type_of(dtype);
+    if (operation == OP_ISNAN)
+        return machine_compare_floats(machine, type, a, a, UNORDERED);
+    int infinity = machine_float(machine, type, __builtin_inf());
+    return machine_compare(machine, operation == OP_ISINF ? OP_EQ : OP_LT, dtype,
+                           magnitude(machine, dtype, a), infinity);
+}
+
+/* ---- shifts and bits ------------------------------------------------------------------------- */
+
+static int shift(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    enum vector_type type = vector_type_of(dtype);
+    int bits = machine_bits(machine, type), width = dtype_table[dtype].size * 8;
+    int count =
+        machine_rvm(machine, X86_VANDPS, bits, b, machine_constant(machine, type, (uint64_t)width - 1));
+    bool arithmetic = operation == OP_SHR && dtype_is_signed(dtype);
+    struct forms left = {X86_NO_FORM, X86_NO_FORM, X86_VPSLLVD, X86_VPSLLVQ};
+    struct forms right = {X86_NO_FORM, X86_NO_FORM, X86_VPSRLVD, X86_VPSRLVQ};
+    struct forms right_signed = {X86_NO_FORM, X86_NO_FORM, X86_VPSRAVD, X86_VPSRAVQ};
+    int result = pair(machine,
+                      arithmetic            ? right_signed
+                      : operation == OP_SHR ? right
+                                            : left,
+                      type, bits, a, count);
+    return operation == OP_SHR ? result : machine_normal(machine, dtype, result);
+}
+
+static int bitwise(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    enum vector_type type = vector_type_of(dtype);
+    if (type == VECTOR_MASK)
+        return operation == OP_BITAND  ? machine_and(machine, a, b)
+               : operation == OP_BITOR ? machine_or(machine, a, b)
+                                       : machine_xor(machine, a, b);
+    return machine_combine(machine, operation, dtype, machine_bits(machine, type), a, b);
+}
+
+static int complement(struct machine *machine, akg_dtype dtype, int a)
+{
+    enum vector_type type = vector_type_of(dtype);
+    if (type == VECTOR_MASK)
+        return machine_not(machine, a);
+    int ones = machine_constant(machine, type, type == VECTOR_I64 ? UINT64_MAX : UINT32_MAX);
+    return machine_normal(machine, dtype,
+                          machine_rvm(machine, X86_VXORPS, machine_bits(machine, type), a, ones));
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+static const void *number_function(enum operation operation, bool wide)
+{
+    /* the members share their place */
+    if (wide)
+        return (const void *)(uintptr_t)scalar_functions64[operation].f1;
+    return (const void *)(uintptr_t)scalar_functions32[operation].f1;
+}
+
+static int call(struct machine *machine, enum operation operation, enum vector_type type, const int *operands)
+{
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type);
+    struct machine_item item = {.count = operation_table[operation].arity,
+                                .lanes = machine->lanes,
+                                .wide = wide,
+                                .instruction = {.line = machine->line}};
+    item.function =
+        machine->options->strict ? NULL : vector_function(operation, wide, bits == 512 ? 512 : 256);
+    item.kind = item.function ? MACHINE_CALL : MACHINE_LANES;
+    if (!item.function)
+        item.function = number_function(operation, wide);
+    for (int k = 0; k < item.count; k++)
+        item.arguments[k] = operands[k];
+    item.result = machine_new_vector(machine, bits);
+    list_push(machine->arena, machine->section, item);
+    return item.result;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
+
+/* A float computed in float, as the half that the IR has there. */
+static int to_half(struct machine *machine, akg_dtype dtype, int a)
+{
+    return dtype_is_half(dtype) ? machine_normal(machine, dtype, a) : a;
+}
+
+static int arithmetic(struct machine *machine, const struct vector_value *value, const struct forms *forms,
+                      const int *operands)
+{
+    int result =
+        pair(machine, *forms, value->type, machine_bits(machine, value->type), operands[0], operands[1]);
+    return machine_normal(machine, value->dtype, result);
+}
+
+static int square_root(struct machine *machine, const struct vector_value *value, int a)
+{
+    bool wide = value->type == VECTOR_F64;
+    int bits = machine_bits(machine, value->type);
+    int root = machine_rm(machine, wide ? X86_VSQRTPD : X86_VSQRTPS, bits, a);
+    if (value->operation == OP_RSQRT)
+        root = pair(machine, divide_forms, value->type, bits, machine_float(machine, value->type, 1), root);
+    return to_half(machine, value->dtype, root);
+}
+
+static int fused(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    bool wide = value->type == VECTOR_F64;
+    enum x86_form form = value->operation == OP_SUB   ? wide ? X86_VFMSUB231PD : X86_VFMSUB231PS
+                         : value->operation == OP_NEG ? wide ? X86_VFNMADD231PD : X86_VFNMADD231PS
+                         : wide                       ? X86_VFMADD231PD
+                                                      : X86_VFMADD231PS;
+    return to_half(machine, value->dtype,
+                   machine_fused(machine, form, machine_bits(machine, value->type), operands[0], operands[1],
+                                 operands[2]));
+}
+
+static int real_operation(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    switch (value->operation) {
+    case OP_TRUEDIV:
+        return arithmetic(machine, value, &divide_forms, operands);
+    case OP_SQRT:
+    case OP_RSQRT:
+        return square_root(machine, value, operands[0]);
+    case OP_FMA:
+        return fused(machine, value, operands);
+    case OP_ROUND:
+        return rounded(machine, value->type, operands[0], 0);
+    case OP_FLOOR:
+        return rounded(machine, value->type, operands[0], 1);
+    case OP_CEIL:
+        return rounded(machine, value->type, operands[0], 2);
+    case OP_TRUNC:
+        return rounded(machine, value->type, operands[0], 3);
+    case OP_ISNAN:
+    case OP_ISINF:
+    case OP_ISFINITE:
+        return classify(machine, value->operation, value->from, operands[0]);
+    default:
+        return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));
+    }
+}
+
+int machine_operation(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    akg_dtype dtype = value->dtype, from = value->from;
+    int a = operands[0], b = operands[1];
+    if (value->kind == VECTOR_FUSED)
+        return fused(machine, value, operands);
+    switch (value->operation) {
+    case OP_ADD:
+        return arithmetic(machine, value, &add_forms, operands);
+    case OP_SUB:
+        return arithmetic(machine, value, &subtract_forms, operands);
+    case OP_MUL:
+        return arithmetic(machine, value, &multiply_forms, operands);
+    case OP_NEG:
+        return negate(machine, dtype, a);
+    case OP_ABS:
+        return magnitude(machine, dtype, a);
+    case OP_SIGN:
+        return sign_of(machine, dtype, a);
+    case OP_MIN:
+    case OP_MAX:
+        return machine_extreme(machine, value->operation, dtype, a, b);
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE:
+        return machine_compare(machine, value->operation, from, a, b);
+    case OP_AND:
+        return machine_and(machine, a, b);
+    case OP_OR:
+        return machine_or(machine, a, b);
+    case OP_NOT:
+        return machine_not(machine, a);
+    case OP_SELECT:
+        return machine_select(machine, value->type, a, b, operands[2]);
+    case OP_CAST:
+        return machine_cast(machine, dtype, from, a);
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        return bitwise(machine, value->operation, dtype, a, b);
+    case OP_BITNOT:
+        return complement(machine, dtype, a);
+    case OP_SHL:
+    case OP_SHR:
+        return shift(machine, value->operation, dtype, a, b);
+    default:
+        return real_operation(machine, value, operands);
+    }
+}

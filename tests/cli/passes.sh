@@ -1,0 +1,92 @@
+#!/bin/sh
+# emit --stage optimised and --dump-ir: what the optimising passes make of whole programs.
+. "$(dirname "$0")/functions"
+
+cat >passes.akg <<'PROGRAM'
+def square_grad(x, dout):
+    dx = output_tensor(x.shape, x.dtype)
+    for i0 in range(x.shape[0]):
+        dx[i0] = 2.0 * x[i0]
+    for i0 in range(x.shape[0]):
+        dx[i0] = dx[i0] * dout[i0]
+    return dx
+
+
+def chain(x: T[M, N], z: T[K, L]):
+    assert M == K and N == L
+    t = allocate(x.shape, x.dtype)
+    u = allocate(z.shape, x.dtype)
+    y = output_tensor(x.shape, x.dtype)
+    for i, j in grid(t.shape):
+        t[i, j] = x[i, j] * 2
+    for at in grid(u.shape):
+        u[at] = t[at] + z[at]
+    for i in range(M):
+        for j in range(N):
+            y[i, j] = u[i, j] * t[i, j]
+    return y
+
+
+def columns(x):
+    s = output_tensor((x.shape[1],), x.dtype)
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            s[j] += x[i, j]
+    return s
+
+
+def softmax(x):
+    e = allocate(x.shape, x.dtype)
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            e[i, j] = exp(x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += e[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = e[i, j] / total
+    return y
+PROGRAM
+
+# count NUMBER PATTERN: so many lines of standard output have it
+count() {
+    assert "$2: $1 times" [ "$(grep -c -e "$2" stdout)" = "$1" ]
+}
+
+expect 0 'two loops become one' emit passes.akg square_grad --stage optimised
+count 1 'for '
+count 1 'dx\['
+expect 0 'before the passes there are two' emit passes.akg square_grad --stage ir
+count 2 'for '
+expect 0 'C is made of what the passes leave' emit passes.akg square_grad --stage c
+count 1 'for ('
+
+expect 0 'nests over extents that are equal become one, without memory' emit passes.akg chain --stage optimised
+count 2 'for '
+count 2 'temporary .* unused'
+count 0 'allocate'
+expect 0 'its result' run passes.akg chain 'x=[[1,2],[3,4]]' 'z=[[1,1],[1,1]]'
+stdout_is 'y float32[2, 2] = [[6, 20], [42, 72]]'
+
+expect 0 'columns are summed along the rows' emit passes.akg columns --stage optimised
+assert 'the rows are outside' [ "$(grep 'for ' stdout | head -n 1 | grep -c 'for i ')" = 1 ]
+expect 0 'its result' run passes.akg columns 'x=[[1,2],[3,4]]'
+stdout_is 's float32[2] = [4, 6]'
+
+expect 0 'the sum goes along with what it is of' emit passes.akg softmax --stage optimised
+count 3 'for '
+count 1 'reduces sum total'
+
+expect 0 'one pass' emit passes.akg square_grad --dump-ir=fuse
+count 1 '^-- fuse (.* us): '
+count 1 '^-- '
+expect 0 'a pass that changed nothing' emit passes.akg square_grad --dump-ir=interchange
+stdout_empty
+expect 0 'all passes, for a call' emit passes.akg square_grad 'x=[1]' 'dout=[1]' --dump-ir=all
+stdout_has '-- fuse ('
+stdout_has '-- forward ('
+stdout_has '-- overwrite ('
+expect 0 'JSON' emit passes.akg square_grad --dump-ir all --json
+stdout_has '"stage": "passes"'
+finish

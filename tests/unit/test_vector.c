@@ -1,0 +1,392 @@
+/*
+ * test_vector.c: random loops as vector code, against the interpreter, to the bit (strict).
+ *
+ * Each loop mixes a few dtypes, loads with offsets and steps, conditions, choices, casts and accumulations;
+ * trip counts go from 0 to 70. Each kernel runs for every target of this processor. Most loops must have
+ * become vector code, or the test would prove nothing.
+ *
+ * Arguments: first seed and number of kernels (default 1 and 300).
+ */
+#include "check.h"
+#include "jit_pair.h"
+
+#include <stdlib.h>
+
+enum { LOOPS = 3, LONGEST = 70, MARGIN = 4 };
+
+struct generator {
+    struct text text;
+    uint64_t state;
+    akg_dtype dtypes[3]; /* of the loop, besides bool */
+    int dtype_count, loop, names, lets[AKG_DTYPE_COUNT];
+    int let_names[AKG_DTYPE_COUNT][8];
+    bool calls;
+};
+
+static unsigned draw(struct generator *g, unsigned count)
+{
+    g->state = g->state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(g->state >> 33) % count;
+}
+
+static void put(struct generator *g, const char *string)
+{
+    text_string(&g->text, string);
+}
+
+static akg_dtype some_dtype(struct generator *g)
+{
+    return g->dtypes[draw(g, (unsigned)g->dtype_count)];
+}
+
+static int64_t interesting(struct generator *g, akg_dtype dtype)
+{
+    static const int64_t values[] = {0,  1,  2,   3,         5,         7,         8,        -1,
+                                     -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    return dtype_wrap(dtype, values[draw(g, sizeof values / sizeof *values)]);
+}
+
+static void constant(struct generator *g, akg_dtype dtype)
+{
+    static const double reals[] = {0.0, -0.0, 1.0, -1.5, 2.5, 0.1, 100.0, 1e10, -3.7};
+    if (dtype == AKG_BOOL) {
+        put(g, draw(g, 2) ? "true" : "false");
+    } else if (dtype_is_float(dtype)) {
+        unsigned kind = draw(g, 12);
+        double number = kind == 9    ? __builtin_inf()
+                        : kind == 10 ? -__builtin_inf()
+                        : kind == 11 ? __builtin_nan("")
+                                     : reals[kind];
+        text_double(&g->text, dtype_to_double(dtype, dtype_from_double(dtype, number)));
+        text_format(&g->text, ":%s", akg_dtype_name(dtype));
+    } else if (dtype == AKG_UINT64) {
+        text_format(&g->text, "%llu:uint64", (unsigned long long)interesting(g, dtype));
+    } else {
+        text_format(&g->text, "%lld:%s", (long long)interesting(g, dtype), akg_dtype_name(dtype));
+    }
+}
+
+static void load(struct generator *g, akg_dtype dtype)
+{
+    const char *name = akg_dtype_name(dtype);
+    unsigned kind = draw(g, 16);
+    if (kind == 0)
+        text_format(&g->text, "in_%s[%u]", name, draw(g, 8));
+    else if (kind == 1)
+        text_format(&g->text, "in_%s[(i%d * 2)]", name, g->loop);
+    else if (kind == 2)
+        text_format(&g->text, "in_%s[((N + 3) - i%d)]", name, g->loop);
+    else if (kind == 3)
+        text_format(&g->text, "st_%s[i%d]", name, g->loop);
+    else if (kind == 4)
+        text_format(&g->text, "table_%s[i%d, %u]", name, g->loop, draw(g, 3));
+    else if (kind < 9)
+        text_format(&g->text, "in_%s[(i%d %c %u)]", name, g->loop, draw(g, 2) ? '+' : '-',
+                    draw(g, MARGIN) + 1);
+    else
+        text_format(&g->text, "in_%s[i%d]", name, g->loop);
+}
+
+static void leaf(struct generator *g, akg_dtype dtype)
+{
+    unsigned kind = draw(g, 8);
+    if (dtype == AKG_INT64 && kind == 0)
+        text_format(&g->text, draw(g, 2) ? "i%d" : "n", g->loop);
+    else if (kind < 2)
+        constant(g, dtype);
+    else if (kind < 4 && g->lets[dtype])
+        text_format(&g->text, "s%d", g->let_names[dtype][draw(g, (unsigned)g->lets[dtype])]);
+    else
+        load(g, dtype);
+}
+
+static void expression(struct generator *g, akg_dtype dtype, int depth);
+
+static void apply(struct generator *g, const char *name, int count, akg_dtype dtype, int depth)
+{
+    text_format(&g->text, "%s(", name);
+    for (int k = 0; k < count; k++) {
+        put(g, k ? ", " : "");
+        expression(g, dtype, depth - 1);
+    }
+    put(g, ")");
+}
+
+static void infix(struct generator *g, const char *name, akg_dtype dtype, int depth)
+{
+    put(g, "(");
+    expression(g, dtype, depth - 1);
+    text_format(&g->text, " %s ", name);
+    expression(g, dtype, depth - 1);
+    put(g, ")");
+}
+
+static void truth(struct generator *g, int depth)
+{
+    static const char *const words[] = {"<",  "<=", ">", ">=", "==", "!=", "and",
+                                        "or", "&",  "|", "^",  "==", "!="};
+    static const char *const classes[] = {"isnan", "isinf", "isfinite"};
+    unsigned kind = draw(g, 16);
+    akg_dtype dtype = some_dtype(g);
+    if (kind < 13)
+        infix(g, words[kind], kind < 6 ? dtype : AKG_BOOL, depth);
+    else if (kind == 13 && dtype_is_float(dtype))
+        apply(g, classes[draw(g, 3)], 1, dtype, depth);
+    else
+        apply(g, kind == 14 ? "~" : "not", 1, AKG_BOOL, depth);
+}
+
+static void real(struct generator *g, akg_dtype dtype, int depth)
+{
+    static const char *const infixes[] = {"+", "-", "*", "/"};
+    static const char *const words[] = {"neg",  "abs",   "sign",  "sqrt", "rsqrt", "floor",
+                                        "ceil", "trunc", "round", "min",  "max",   "fma"};
+    static const char *const calls[] = {"exp", "log", "tanh", "sigmoid", "erf", "atan2"};
+    unsigned kind = draw(g, 12);
+    if (g->calls && draw(g, 6) == 0) {
+        unsigned call = draw(g, 6);
+        apply(g, calls[call], call == 5 ? 2 : 1, dtype, depth);
+    } else if (draw(g, 2)) {
+        infix(g, infixes[draw(g, 4)], dtype, depth);
+    } else {
+        apply(g, words[kind], kind < 9 ? 1 : kind < 11 ? 2 : 3, dtype, depth);
+    }
+}
+
+static void whole(struct generator *g, akg_dtype dtype, int depth)
+{
+    static const char *const infixes[] = {"+", "-", "*", "&", "|", "^", "<<", ">>"};
+    static const char *const words[] = {"neg", "abs", "sign", "~", "min", "max"};
+    unsigned kind = draw(g, 6);
+    if (draw(g, 10) == 0) {
+        put(g, "(");
+        expression(g, dtype, depth - 1);
+        text_format(&g->text, " %s %d:%s)", draw(g, 2) ? "//" : "%", 1 << draw(g, 6), akg_dtype_name(dtype));
+    } else if (draw(g, 3)) {
+        infix(g, infixes[draw(g, 8)], dtype, depth);
+    } else {
+        apply(g, words[kind], kind < 4 ? 1 : 2, dtype, depth);
+    }
+}
+
+static void expression(struct generator *g, akg_dtype dtype, int depth)
+{
+    unsigned kind = draw(g, 10);
+    if (depth <= 0 || kind == 0) {
+        leaf(g, dtype);
+    } else if (kind == 1) {
+        put(g, "select(");
+        expression(g, AKG_BOOL, depth - 1);
+        put(g, ", ");
+        expression(g, dtype, depth - 1);
+        put(g, ", ");
+        expression(g, dtype, depth - 1);
+        put(g, ")");
+    } else if (kind < 4) {
+        akg_dtype from = draw(g, 5) ? some_dtype(g) : AKG_BOOL;
+        if (from == dtype)
+            leaf(g, dtype);
+        else
+            apply(g, akg_dtype_name(dtype), 1, from, depth);
+    } else if (dtype == AKG_BOOL) {
+        truth(g, depth);
+    } else if (dtype_is_float(dtype)) {
+        real(g, dtype, depth);
+    } else {
+        whole(g, dtype, depth);
+    }
+}
+
+static void statement(struct generator *g, int depth)
+{
+    akg_dtype dtype = draw(g, 6) ? some_dtype(g) : AKG_BOOL;
+    unsigned kind = draw(g, 8);
+    if (kind == 0 && depth > 0) {
+        put(g, "if ");
+        expression(g, AKG_BOOL, 2);
+        put(g, " {\n");
+        statement(g, depth - 1);
+        put(g, "}");
+        if (draw(g, 2)) {
+            put(g, " else {\n");
+            statement(g, depth - 1);
+            put(g, "}");
+        }
+        put(g, "\n");
+    } else if (kind < 3 && g->lets[dtype] < 8 && depth == 2) {
+        text_format(&g->text, "let s%d: %s = ", ++g->names, akg_dtype_name(dtype));
+        expression(g, dtype, 3);
+        put(g, "\n");
+        g->let_names[dtype][g->lets[dtype]++] = g->names;
+    } else {
+        text_format(&g->text, "out_%s[i%d] = ", akg_dtype_name(dtype), g->loop);
+        expression(g, dtype, 1 + (int)draw(g, 3));
+        text_format(&g->text, " @%d:1\n", ++g->names);
+    }
+}
+
+/* What may be reordered without a change: integers, and the least and greatest of floats. */
+static void accumulation(struct generator *g, akg_dtype dtype, int number)
+{
+    static const char *const words[] = {"+", "*", "&", "|", "^"};
+    const char *name = akg_dtype_name(dtype);
+    if (draw(g, 4) == 0 && !dtype_is_float(dtype)) {
+        put(g, "if ");
+        expression(g, AKG_BOOL, 2);
+        text_format(&g->text, " {\nacc%d = (acc%d + ", number, number);
+        text_format(&g->text, "1:%s)\n}\n", name);
+    } else if (dtype_is_float(dtype) || draw(g, 3) == 0) {
+        text_format(&g->text, "acc%d = %s(acc%d, ", number, draw(g, 2) ? "min" : "max", number);
+        expression(g, dtype, 2);
+        put(g, ")\n");
+    } else {
+        text_format(&g->text, "acc%d = (acc%d %s ", number, number, words[draw(g, 5)]);
+        expression(g, dtype, 2);
+        put(g, ")\n");
+    }
+}
+
+static void loop(struct generator *g)
+{
+    static const akg_dtype families[][3] = {
+        {AKG_FLOAT32, AKG_INT32, AKG_FLOAT32},  {AKG_FLOAT64, AKG_INT64, AKG_FLOAT64},
+        {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32},  {AKG_INT8, AKG_INT16, AKG_INT32},
+        {AKG_UINT8, AKG_UINT16, AKG_FLOAT32},   {AKG_FLOAT16, AKG_FLOAT32, AKG_INT8},
+        {AKG_BFLOAT16, AKG_FLOAT32, AKG_INT16}, {AKG_UINT32, AKG_INT32, AKG_FLOAT32},
+        {AKG_UINT64, AKG_INT64, AKG_UINT32}};
+    bool accumulates = draw(g, 3) == 0;
+    g->loop = ++g->names;
+    g->calls = draw(g, 4) == 0;
+    g->dtype_count = 3;
+    memset(g->lets, 0, sizeof g->lets);
+    memcpy(g->dtypes, families[draw(g, 9)], sizeof g->dtypes);
+    if (draw(g, 8) == 0)
+        for (int k = 0; k < 3; k++)
+            g->dtypes[k] = (akg_dtype)(1 + draw(g, AKG_DTYPE_COUNT - 1));
+    int number = ++g->names;
+    akg_dtype dtype = some_dtype(g);
+    if (accumulates)
+        text_format(&g->text, "var acc%d: %s = 3%s:%s\n", number, akg_dtype_name(dtype),
+                    dtype_is_float(dtype) ? ".0" : "", akg_dtype_name(dtype));
+    if (draw(g, 6) == 0)
+        text_format(&g->text, "for i%d = (N + 3) to 3 step -1 {\n", g->loop);
+    else if (draw(g, 6) == 0)
+        text_format(&g->text, "for i%d = 4 to (N + 4) step 3 {\n", g->loop);
+    else
+        text_format(&g->text, "for i%d = 4 to (N + 4) step 1 {\n", g->loop);
+    for (unsigned k = draw(g, 3) + 1; k; k--)
+        statement(g, 2);
+    if (accumulates)
+        accumulation(g, dtype, number);
+    put(g, "}\n");
+    if (accumulates)
+        text_format(&g->text, "out_%s[0] = acc%d\n", akg_dtype_name(dtype), number);
+}
+
+static void kernel_text(struct generator *g)
+{
+    put(g, "kernel k {\n attribute n: int64\n input shape: bool[N]\n");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++) {
+        const char *name = akg_dtype_name((akg_dtype)dtype);
+        if (dtype % 3 != (int)(g->state % 3))
+            text_format(&g->text, " input st_%s: %s[160] strided\n", name, name);
+        else
+            text_format(&g->text, " input st_%s: %s[160]\n", name, name);
+    }
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++) {
+        const char *name = akg_dtype_name((akg_dtype)dtype);
+        text_format(&g->text,
+                    " input in_%s: %s[160]\n input table_%s: %s[80, 3]\n output out_%s: %s[80] clear\n", name,
+                    name, name, name, name, name);
+    }
+    text_format(&g->text, " parameters n, shape");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        text_format(&g->text, ", st_%s, in_%s, table_%s", akg_dtype_name((akg_dtype)dtype),
+                    akg_dtype_name((akg_dtype)dtype), akg_dtype_name((akg_dtype)dtype));
+    put(g, "\n results ");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        text_format(&g->text, "%sout_%s", dtype ? ", " : "", akg_dtype_name((akg_dtype)dtype));
+    put(g, "\n body {\n");
+    for (int k = 0; k < LOOPS; k++)
+        loop(g);
+    put(g, " }\n}\n");
+}
+
+static void fill(struct generator *g, struct jit_pair *pair)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
+        int64_t count = (int64_t)pair->sizes[k] / dtype_table[buffer->dtype].size;
+        if (buffer->role != IR_INPUT)
+            continue;
+        for (int64_t at = 0; at < count; at++) {
+            union dtype_value value = {.i = interesting(g, buffer->dtype)};
+            if (dtype_is_float(buffer->dtype))
+                value = dtype_from_double(buffer->dtype, draw(g, 3) ? (int)draw(g, 2000) / 64.0 - 15
+                                                                    : (double)interesting(g, AKG_INT64));
+            if (dtype_is_float(buffer->dtype) && draw(g, 30) == 0)
+                value = dtype_from_double(buffer->dtype, draw(g, 2) ? __builtin_nan("") : -__builtin_inf());
+            pair_set(pair, k, at, value);
+        }
+    }
+}
+
+/* Tensors that come with strides have, every other time, the ones that vector code counts on. */
+static void straighten(struct jit_pair *pair)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++)
+        if (!pair->kernel->buffers.items[k]->contiguous) {
+            pair->strides[k][0] = 1;
+            pair->firsts[k] = 0;
+        }
+}
+
+static bool agrees(uint64_t seed, enum x86_target target, int *loops)
+{
+    struct generator g = {.state = seed * 77777};
+    struct jit_pair pair;
+    int status;
+    text_init(&g.text);
+    for (int k = 0; k < 5; k++)
+        draw(&g, 2);
+    kernel_text(&g);
+    pair_init(&pair);
+    pair.vectors.target = target;
+    bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, true);
+    *loops += pair.vector_loops;
+    for (int round = 0; good && round < 4; round++) {
+        pair.dims[0] = round ? draw(&g, LONGEST + 1) : 64 + draw(&g, 5);
+        pair.scalars[0].i = (int64_t)draw(&g, 100) - 50;
+        good = pair_allocate(&pair);
+        if (round % 2)
+            straighten(&pair);
+        fill(&g, &pair);
+        good = good && pair_run(&pair, &status);
+    }
+    if (!good)
+        fprintf(stderr, "%s\n%s\nseed %llu, target %s\n", g.text.data, pair.text.data ? pair.text.data : "",
+                (unsigned long long)seed, x86_target_name(target));
+    pair_free(&pair);
+    text_free(&g.text);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    int count = argc > 2 ? atoi(argv[2]) : 300;
+    for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
+        int loops = 0;
+        if (target > (int)x86_cpu_target()) {
+            printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
+            continue;
+        }
+        for (int k = 0; k < count; k++)
+            if (!CHECK(agrees(first + (uint64_t)k, (enum x86_target)target, &loops)))
+                break;
+        printf("%s: %d of %d loops are vector code\n", x86_target_name((enum x86_target)target), loops,
+               count * LOOPS);
+        CHECK(loops * (target == X86_TARGET_AVX512 ? 3 : 15) >= count * LOOPS);
+    }
+    return check_done();
+}
