@@ -113,7 +113,7 @@ struct autograd_edge {
 
 struct autograd_output {
     akg_tensor *gradient; /* during a pass: the sum so far. Of a leaf between passes: its gradient. */
-    const int64_t *dims; /* NULL: the call left this output out */
+    const int64_t *dims;  /* NULL: the call left this output out */
     akg_dtype dtype;
     int rank;
     bool wanted; /* during a pass: the gradient is to be kept for the caller */

@@ -44,7 +44,7 @@ struct akg_gradient_node {
     const char *name;
     void (*build)(akg_gradient *gradient, akg_gradient_node *node);
     enum node_state state;
-    akg_operator *operator;
+    akg_operator *callee;
     struct node_input *inputs, **inputs_end;
     struct node_argument *arguments; /* attributes, and counts of outputs */
     size_t argument_count, input_count, result_count;
@@ -246,7 +246,7 @@ void akg_gradient_node_operator(akg_gradient_node *node, const char *name)
     if (!node)
         return;
     if (!name ||
-        akg_registry_find(node->gradient->call->operator->registry, name, &node->operator, NULL) != AKG_OK)
+        akg_registry_find(node->gradient->call->callee->registry, name, &node->callee, NULL) != AKG_OK)
         gradient_wrong(node->gradient, "there is no operator '%s'", name);
 }
 
@@ -305,12 +305,12 @@ void akg_gradient_node_output(akg_gradient_node *node, const char *name, size_t 
 /* How many tensors an output of the node's operator holds. */
 static size_t node_output_count(const akg_gradient_node *node, size_t output)
 {
-    const char *name = akg_operator_output_name(node->operator, output);
+    const char *name = akg_operator_output_name(node->callee, output);
 
-    for (const struct node_argument *at = node->arguments; node->operator->native && at; at = at->next)
+    for (const struct node_argument *at = node->arguments; node->callee->native && at; at = at->next)
         if (strcmp(at->argument.name, name) == 0)
             return (size_t)at->argument.as.integer;
-    return native_output_least(node->operator, output);
+    return native_output_least(node->callee, output);
 }
 
 /* The number of a tensor among all results, or SIZE_MAX. */
@@ -318,9 +318,9 @@ static size_t node_result(const akg_gradient_node *node, const char *name, size_
 {
     size_t first = 0;
 
-    for (size_t i = 0; i < akg_operator_output_count(node->operator); i++) {
+    for (size_t i = 0; i < akg_operator_output_count(node->callee); i++) {
         size_t count = node_output_count(node, i);
-        if (strcmp(akg_operator_output_name(node->operator, i), name) == 0)
+        if (strcmp(akg_operator_output_name(node->callee, i), name) == 0)
             return index < count ? first + index : SIZE_MAX;
         first += count;
     }
@@ -340,9 +340,9 @@ static bool node_build(akg_gradient_node *node)
     node->build(gradient, node);
     if (gradient->wrong || gradient->out_of_memory)
         return false;
-    if (!node->operator)
+    if (!node->callee)
         return gradient_wrong(gradient, "'%s' names no operator", node->name);
-    for (size_t i = 0; i < akg_operator_output_count(node->operator); i++)
+    for (size_t i = 0; i < akg_operator_output_count(node->callee); i++)
         node->result_count += node_output_count(node, i);
     node->state = NODE_BUILT;
     node->number = gradient->graph->node_count++;
@@ -388,8 +388,7 @@ void akg_gradient_bind(akg_gradient *gradient, const char *input, size_t index,
         gradient->graph->bound[tensor] = value(gradient, input, index);
 }
 
-/* ---- building
- * ------------------------------------------------------------------------------------------------ */
+/* ---- building ---------------------------------------------------- */
 
 /* Marks the nodes that lead to `value`, which are numbered before it. */
 static void graph_mark(const struct gradient_graph *graph, bool *marked)
@@ -460,13 +459,12 @@ akg_status gradient_graph_build(struct gradient_call *call, const struct operato
     if (gradient.out_of_memory || graph_number(&gradient) != AKG_OK)
         return AKG_ERROR_MEMORY;
     if (gradient.wrong)
-        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRADIENT_GRAPH, call->operator->name,
+        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRADIENT_GRAPH, call->callee->name,
                               gradient.wrong, NULL, NULL);
     return graph_find_reads(call, reads);
 }
 
-/* ---- running
- * -------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------- */
 
 struct graph_run {
     const struct gradient_call *call;
@@ -500,7 +498,7 @@ static bool node_takes_list(const akg_gradient_node *node, const char *name)
 {
     akg_parameter parameter;
 
-    for (size_t i = 0; akg_operator_parameter(node->operator, i, &parameter); i++)
+    for (size_t i = 0; akg_operator_parameter(node->callee, i, &parameter); i++)
         if (strcmp(parameter.name, name) == 0)
             return parameter.kind == AKG_PARAMETER_VARIADIC;
     return false;
@@ -552,7 +550,7 @@ static akg_status run_call(struct graph_run *run, const akg_gradient_node *node,
     for (const struct node_argument *at = node->arguments; at; at = at->next)
         arguments[count++] = at->argument;
     if (status == AKG_OK)
-        status = akg_call(run->step->tape, node->operator, arguments, count, results, run->diagnostics);
+        status = akg_call(run->step->tape, node->callee, arguments, count, results, run->diagnostics);
     return status;
 }
 

@@ -196,7 +196,7 @@ akg_status akg_invocation_refuse(akg_invocation *invocation, const char *reason)
         return AKG_ERROR_USAGE;
     if (!invocation->refused)
         diagnostic_add(invocation_list(invocation), MSG_OPERATOR_REFUSED, (struct span){0},
-                       invocation->operator->name, reason ? reason : "no reason is given");
+                       invocation->callee->name, reason ? reason : "no reason is given");
     invocation->refused = true;
     return AKG_ERROR_CALL;
 }

@@ -13,7 +13,7 @@
 
 struct akg_operation {
     akg_registry *registry;
-    akg_operator *operator;
+    akg_operator *callee;
     struct arena arena;
     LIST(akg_argument) arguments; /* all by name */
     const akg_operator_info *info;
@@ -26,7 +26,7 @@ struct akg_operation {
 akg_status akg_operation_create(akg_registry *registry, const char *name, akg_operation **operation,
                                 akg_diagnostics **diagnostics)
 {
-    akg_operator *operator;
+    akg_operator *callee;
     akg_operation *made;
     akg_status status;
 
@@ -35,7 +35,7 @@ akg_status akg_operation_create(akg_registry *registry, const char *name, akg_op
     if (!operation)
         return AKG_ERROR_USAGE;
     *operation = NULL;
-    status = akg_registry_find(registry, name, &operator, diagnostics);
+    status = akg_registry_find(registry, name, &callee, diagnostics);
     if (status != AKG_OK)
         return status;
     made = memory_zeroed(1, sizeof *made);
@@ -43,7 +43,7 @@ akg_status akg_operation_create(akg_registry *registry, const char *name, akg_op
         return AKG_ERROR_MEMORY;
     arena_init(&made->arena, NULL);
     made->registry = akg_registry_retain(registry);
-    made->operator= operator;
+    made->callee = callee;
     *operation = made;
     return AKG_OK;
 }
@@ -133,11 +133,11 @@ static akg_status operation_add(akg_operation *operation, const akg_argument *va
 }
 
 /* Whether a kernel would take one tensor there, not a list of one. */
-static bool operation_takes_one(const akg_operator *operator, const char * name)
+static bool operation_takes_one(const akg_operator *callee, const char *name)
 {
     akg_parameter parameter;
 
-    for (size_t i = 0; akg_operator_parameter(operator, i, &parameter); i++)
+    for (size_t i = 0; akg_operator_parameter(callee, i, &parameter); i++)
         if (strcmp(parameter.name, name) == 0)
             return parameter.kind == AKG_PARAMETER_TENSOR;
     return false;
@@ -148,11 +148,11 @@ akg_status akg_operation_input(akg_operation *operation, const char *name, akg_t
 {
     akg_argument value = {.name = name, .kind = AKG_ARGUMENT_TENSORS, .as.tensors = {tensors, count}};
 
-    if (operation && name && tensors && count == 1 && operation_takes_one(operation->operator, name)) {
+    if (operation && name && tensors && count == 1 && operation_takes_one(operation->callee, name)) {
         value.kind = AKG_ARGUMENT_TENSOR;
         value.as.tensor = tensors[0];
     }
-    if (operation && name && count == 0 && operation_takes_one(operation->operator, name))
+    if (operation && name && count == 0 && operation_takes_one(operation->callee, name))
         value.kind = AKG_ARGUMENT_NONE;
     return operation_add(operation, &value);
 }
@@ -197,23 +197,23 @@ akg_status akg_operation_device(akg_operation *operation, const char *device)
 /* How many tensors the outputs hold: what was said of each, else what it holds at least. */
 static size_t operation_count_outputs(const akg_operation *operation)
 {
-    const akg_operator *operator= operation->operator;
+    const akg_operator *callee = operation->callee;
     size_t total = 0;
 
-    for (size_t i = 0; i < akg_operator_output_count(operator); i++) {
-        size_t count = native_output_least(operator, i);
+    for (size_t i = 0; i < akg_operator_output_count(callee); i++) {
+        size_t count = native_output_least(callee, i);
         for (int k = 0; k < operation->arguments.count; k++)
-            if (strcmp(operation->arguments.items[k].name, akg_operator_output_name(operator, i)) == 0)
+            if (strcmp(operation->arguments.items[k].name, akg_operator_output_name(callee, i)) == 0)
                 count = (size_t)operation->arguments.items[k].as.integer;
         total += count;
     }
     return total;
 }
 
-static bool operation_is_output(const akg_operator *operator, const char * name)
+static bool operation_is_output(const akg_operator *callee, const char *name)
 {
-    for (size_t i = 0; i < akg_operator_output_count(operator); i++)
-        if (strcmp(akg_operator_output_name(operator, i), name) == 0)
+    for (size_t i = 0; i < akg_operator_output_count(callee); i++)
+        if (strcmp(akg_operator_output_name(callee, i), name) == 0)
             return true;
     return false;
 }
@@ -232,12 +232,12 @@ static akg_status operation_place(const akg_operation *operation, struct operato
  * left out. False when one says otherwise. */
 static bool operation_collect(const akg_operation *operation, akg_argument *arguments, size_t *count)
 {
-    bool fixed = akg_operator_kernel(operation->operator) != NULL;
+    bool fixed = akg_operator_kernel(operation->callee) != NULL;
 
     *count = 0;
     for (int i = 0; i < operation->arguments.count; i++) {
         const akg_argument *argument = &operation->arguments.items[i];
-        if (!fixed || !operation_is_output(operation->operator, argument->name))
+        if (!fixed || !operation_is_output(operation->callee, argument->name))
             arguments[(*count)++] = *argument;
         else if (argument->as.integer != 1)
             return false;
@@ -256,11 +256,11 @@ static akg_status operation_call(akg_operation *operation, const struct operator
     if (arguments && operation->outputs) {
         operation->output_count = outputs;
         if (!operation_collect(operation, arguments, &count))
-            status = failure_report(diagnostics, AKG_ERROR_CALL, MSG_OPERAND_COUNT, operation->operator->name,
+            status = failure_report(diagnostics, AKG_ERROR_CALL, MSG_OPERAND_COUNT, operation->callee->name,
                                     "1 tensor for each output", "another number", NULL);
         else
             status =
-                operator_call(operation->operator, place, arguments, count, operation->outputs, diagnostics);
+                operator_call(operation->callee, place, arguments, count, operation->outputs, diagnostics);
     }
     memory_free(arguments);
     return status;
@@ -314,6 +314,6 @@ akg_status akg_operation_sole_output(const akg_operation *operation, akg_tensor 
         return AKG_OK;
     }
     snprintf(count, sizeof count, "%zu", operation->output_count);
-    return failure_report(diagnostics, AKG_ERROR_USAGE, MSG_SOLE_OUTPUT, operation->operator->name, count,
-                          NULL, "help: akg_operation_output_at gives each of them");
+    return failure_report(diagnostics, AKG_ERROR_USAGE, MSG_SOLE_OUTPUT, operation->callee->name, count, NULL,
+                          "help: akg_operation_output_at gives each of them");
 }

@@ -55,24 +55,24 @@ const char *akg_operator_output_name(const akg_operator *callee, size_t index)
 }
 
 /* A call whose gradient is not the business of its kind: runs it unrecorded, then records it. */
-static akg_status operator_call_recorded(akg_operator *operator, const struct operator_place * place,
+static akg_status operator_call_recorded(akg_operator *callee, const struct operator_place *place,
                                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                                          akg_diagnostics **diagnostics)
 {
     struct operator_place unrecorded = {.device = place->device, .info = place->info};
-    size_t output_count = gradient_output_count(operator, arguments, count);
+    size_t output_count = gradient_output_count(callee, arguments, count);
     akg_tensor **made = memory_zeroed(output_count, sizeof(akg_tensor *));
     akg_status status = made ? AKG_OK : AKG_ERROR_MEMORY;
 
     for (size_t i = 0; status == AKG_OK && i < output_count; i++) {
         made[i] = outputs[i];
         if (made[i])
-            status = autograd_check_write(place->tape, made[i], operator->name, diagnostics);
+            status = autograd_check_write(place->tape, made[i], callee->name, diagnostics);
     }
     if (status == AKG_OK)
-        status = operator->kind->call(operator, & unrecorded, arguments, count, made, diagnostics);
+        status = callee->kind->call(callee, &unrecorded, arguments, count, made, diagnostics);
     if (status == AKG_OK)
-        status = gradient_record(operator, place->tape, arguments, count, made, diagnostics);
+        status = gradient_record(callee, place->tape, arguments, count, made, diagnostics);
     for (size_t i = 0; made && i < output_count; i++) {
         if (status == AKG_OK)
             outputs[i] = made[i];
@@ -83,20 +83,20 @@ static akg_status operator_call_recorded(akg_operator *operator, const struct op
     return status;
 }
 
-akg_status operator_call(akg_operator *operator, const struct operator_place * place,
+akg_status operator_call(akg_operator *callee, const struct operator_place *place,
                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                          akg_diagnostics **diagnostics)
 {
     if (place->device.kind != DEVICE_CPU) {
         char name[32];
         snprintf(name, sizeof name, "%s:%d", device_name(place->device.kind), place->device.index);
-        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, operator->name, NULL,
+        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, callee->name, NULL,
                               "note: this library runs on the CPU; call it on device 'cpu'");
     }
-    if ((operator->native || atomic_load(&operator->gradient)) &&
+    if ((callee->native || atomic_load(&callee->gradient)) &&
         gradient_is_needed(place->tape, arguments, count))
-        return operator_call_recorded(operator, place, arguments, count, outputs, diagnostics);
-    return operator->kind->call(operator, place, arguments, count, outputs, diagnostics);
+        return operator_call_recorded(callee, place, arguments, count, outputs, diagnostics);
+    return callee->kind->call(callee, place, arguments, count, outputs, diagnostics);
 }
 
 akg_status akg_call(akg_tape *tape, akg_operator *callee, const akg_argument *arguments,

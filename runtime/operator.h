@@ -29,16 +29,16 @@ struct operator_place {
 /* What calling and asking mean for one kind of operator: kernels of a module (operator_module.c), operators
  * written in C (operator_native.c). */
 struct operator_kind {
-    akg_status (*call)(akg_operator *operator, const struct operator_place * place,
+    akg_status (*call)(akg_operator *callee, const struct operator_place *place,
                        const akg_argument *arguments, size_t count, akg_tensor **outputs,
                        akg_diagnostics **diagnostics);
-    size_t (*parameter_count)(const akg_operator *operator);
-    bool (*parameter)(const akg_operator *operator, size_t index, akg_parameter *parameter);
+    size_t (*parameter_count)(const akg_operator *callee);
+    bool (*parameter)(const akg_operator *callee, size_t index, akg_parameter *parameter);
     /* The default of an attribute; false where it has none. May allocate, and escape. */
-    bool (*initial)(const akg_operator *operator, size_t index, struct arena *arena, akg_argument *value);
-    size_t (*output_count)(const akg_operator *operator);
-    const char *(*output_name)(const akg_operator *operator, size_t index);
-    void (*release)(akg_operator *operator);
+    bool (*initial)(const akg_operator *callee, size_t index, struct arena *arena, akg_argument *value);
+    size_t (*output_count)(const akg_operator *callee);
+    const char *(*output_name)(const akg_operator *callee, size_t index);
+    void (*release)(akg_operator *callee);
 };
 
 struct operator_info;
@@ -70,7 +70,7 @@ struct registration {
         struct operator_info *info;
         const struct operator_gradient *gradient;
     } gain;
-    akg_operator operator;
+    akg_operator callee;
 };
 
 /* What was made so far of what is to be committed together. */
@@ -130,7 +130,7 @@ void registry_give_scratch(akg_registry *registry, void *scratch);
 akg_status operator_of_module(struct registration_batch *batch, akg_module *module, bool is_standard);
 
 /* akg_call, of which this is the part behind the checks of its arguments. */
-akg_status operator_call(akg_operator *operator, const struct operator_place * place,
+akg_status operator_call(akg_operator *callee, const struct operator_place *place,
                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                          akg_diagnostics **diagnostics);
 

@@ -20,7 +20,7 @@ static bool bind_refuse_name(akg_invocation *invocation, const char *name)
     int count = native->input_count + native->attribute_count + native->output_count;
     const char **names = arena_array(&invocation->arena, const char *, count), *nearest;
     struct diagnostic_entry *entry = diagnostic_add(invocation_list(invocation), MSG_CALL_UNKNOWN,
-                                                    (struct span){0}, invocation->operator->name, name);
+                                                    (struct span){0}, invocation->callee->name, name);
 
     count = 0;
     for (int i = 0; i < native->input_count; i++)
@@ -57,7 +57,7 @@ static bool bind_refuse_too_many(akg_invocation *invocation, size_t count)
     snprintf(takes, sizeof takes, "%d",
              invocation->native->input_count + invocation->native->attribute_count);
     diagnostic_add(invocation_list(invocation), MSG_CALL_TOO_MANY, (struct span){0}, given,
-                   invocation->operator->name, takes);
+                   invocation->callee->name, takes);
     return false;
 }
 

@@ -171,47 +171,46 @@ static struct native_kernel *define_kernel(struct define *define, const akg_kern
     return NULL;
 }
 
-static bool define_refuse_kernel(const akg_operator *operator, const struct native_kernel * kernel,
+static bool define_refuse_kernel(const akg_operator *callee, const struct native_kernel *kernel,
                                  akg_diagnostics *list)
 {
-    diagnostic_add(list, MSG_KERNEL_TWICE, (struct span){0}, operator->name, kernel->about.name);
+    diagnostic_add(list, MSG_KERNEL_TWICE, (struct span){0}, callee->name, kernel->about.name);
     return false;
 }
 
-bool native_kernels_differ(const akg_operator *operator, const struct native_kernel * first,
+bool native_kernels_differ(const akg_operator *callee, const struct native_kernel *first,
                            const struct native_kernel *second, akg_diagnostics *list)
 {
-    return strcmp(first->about.name, second->about.name) != 0 || define_refuse_kernel(operator, second, list);
+    return strcmp(first->about.name, second->about.name) != 0 || define_refuse_kernel(callee, second, list);
 }
 
-bool native_kernel_is_free(const akg_operator *operator, const struct native_kernel * kernel,
+bool native_kernel_is_free(const akg_operator *callee, const struct native_kernel *kernel,
                            akg_diagnostics *list)
 {
-    const struct native_kernel *at = atomic_load(&operator->native->kernels);
+    const struct native_kernel *at = atomic_load(&callee->native->kernels);
 
     for (; at; at = atomic_load(&at->next))
-        if (!native_kernels_differ(operator, at, kernel, list))
+        if (!native_kernels_differ(callee, at, kernel, list))
             return false;
     return true;
 }
 
-void native_append_kernel(akg_operator *operator, struct native_kernel * kernel)
+void native_append_kernel(akg_operator *callee, struct native_kernel *kernel)
 {
-    _Atomic(struct native_kernel *) *end = &operator->native->kernels;
+    _Atomic(struct native_kernel *) *end = &callee->native->kernels;
 
     while (atomic_load(end))
         end = &atomic_load(end)->next;
     atomic_store(end, kernel);
 }
 
-static bool define_kernels(struct define *define, akg_operator *operator,
-                           const akg_operator_definition * from)
+static bool define_kernels(struct define *define, akg_operator *callee, const akg_operator_definition *from)
 {
     for (size_t i = 0; i < from->kernel_count; i++) {
         struct native_kernel *kernel = define_kernel(define, &from->kernels[i]);
-        if (!kernel || !native_kernel_is_free(operator, kernel, registration_list(define->batch)))
+        if (!kernel || !native_kernel_is_free(callee, kernel, registration_list(define->batch)))
             return false;
-        native_append_kernel(operator, kernel);
+        native_append_kernel(callee, kernel);
     }
     return true;
 }
@@ -219,7 +218,7 @@ static bool define_kernels(struct define *define, akg_operator *operator,
 /* ---- registering ----------------------------------------------------------------------------------------
  */
 
-static bool define_all(struct define *define, akg_operator *operator, const akg_operator_definition * from)
+static bool define_all(struct define *define, akg_operator *callee, const akg_operator_definition *from)
 {
     struct native *native = define->native;
 
@@ -228,21 +227,21 @@ static bool define_all(struct define *define, akg_operator *operator, const akg_
            define_attributes(define, from->attributes, from->attribute_count) &&
            define_operands(define, "output", from->outputs, from->output_count, &native->outputs,
                            &native->output_count) &&
-           define_like(define, from) && define_kernels(define, operator, from);
+           define_like(define, from) && define_kernels(define, callee, from);
 }
 
 static akg_status define_fill(struct registration_batch *batch, struct registration *registration,
                               const void *source)
 {
     const akg_operator_definition *from = source;
-    akg_operator *operator= & registration->operator;
+    akg_operator *callee = &registration->callee;
     struct define define = {.batch = batch, .arena = &registration->arena};
 
     define.name = define_copy(&define, from->name);
-    define.native = operator->native = arena_new(define.arena, struct native);
-    operator->kind = & native_kind;
-    operator->name = define.name;
-    operator->documentation = from->documentation ? define_copy(&define, from->documentation) : "";
+    define.native = callee->native = arena_new(define.arena, struct native);
+    callee->kind = &native_kind;
+    callee->name = define.name;
+    callee->documentation = from->documentation ? define_copy(&define, from->documentation) : "";
     define.native->check = from->check;
     define.native->infer = from->infer;
     define.native->data = from->data;
@@ -250,7 +249,7 @@ static akg_status define_fill(struct registration_batch *batch, struct registrat
         define_refuse(&define, "its name must be letters, digits and '_', at most 100%s%s", "", "");
         return AKG_ERROR_USAGE;
     }
-    return define_all(&define, operator, from) ? AKG_OK : AKG_ERROR_USAGE;
+    return define_all(&define, callee, from) ? AKG_OK : AKG_ERROR_USAGE;
 }
 
 static bool definition_is_there(const akg_operator_definition *definition)
@@ -276,7 +275,7 @@ akg_status akg_registry_add_operator(akg_registry *registry, const akg_operator_
     registration_begin(&batch);
     registration = registration_new(&batch, REGISTER_OPERATOR);
     if (registration) {
-        registration->operator.origin = registry->origin;
+        registration->callee.origin = registry->origin;
         status = registration_fill(&batch, registration, define_fill, definition);
     }
     return registration_end(&batch, registry, status, diagnostics);

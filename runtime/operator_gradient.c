@@ -16,39 +16,39 @@
 
 /* ---- registering ---------------------------------------------------------------------------------- */
 
-bool gradient_refuse_second(const akg_operator *operator, akg_diagnostics * list)
+bool gradient_refuse_second(const akg_operator *callee, akg_diagnostics *list)
 {
-    diagnostic_add(list, MSG_GRADIENT_TWICE, (struct span){0}, operator->name);
+    diagnostic_add(list, MSG_GRADIENT_TWICE, (struct span){0}, callee->name);
     return false;
 }
 
 /* Parameters that are no attributes. */
-static size_t gradient_input_count(const akg_operator *operator)
+static size_t gradient_input_count(const akg_operator *callee)
 {
     akg_parameter parameter;
     size_t count = 0;
 
-    for (size_t i = 0; akg_operator_parameter(operator, i, &parameter); i++)
+    for (size_t i = 0; akg_operator_parameter(callee, i, &parameter); i++)
         count += parameter.kind != AKG_PARAMETER_ATTRIBUTE;
     return count;
 }
 
-static bool bprop_arity_fits(const akg_operator *operator, const akg_bprop * bprop, akg_diagnostics *list)
+static bool bprop_arity_fits(const akg_operator *callee, const akg_bprop *bprop, akg_diagnostics *list)
 {
-    size_t inputs = gradient_input_count(operator);
+    size_t inputs = gradient_input_count(callee);
     char takes[24], needs[64];
 
     if (bprop->parameter_count != inputs + 2) {
         snprintf(takes, sizeof takes, "%zu", bprop->parameter_count);
         snprintf(needs, sizeof needs, "%zu", inputs + 2);
-        diagnostic_note(diagnostic_add(list, MSG_BPROP_ARITY, (struct span){0}, operator->name, takes, needs),
+        diagnostic_note(diagnostic_add(list, MSG_BPROP_ARITY, (struct span){0}, callee->name, takes, needs),
                         "note: the inputs in order, then the outputs, then their gradients");
         return false;
     }
     if (bprop->result_count == inputs)
         return true;
     snprintf(needs, sizeof needs, "%zu gradients, one for each input, not %zu", inputs, bprop->result_count);
-    diagnostic_add(list, MSG_BPROP_RESULT, (struct span){0}, operator->name, needs);
+    diagnostic_add(list, MSG_BPROP_RESULT, (struct span){0}, callee->name, needs);
     return false;
 }
 
@@ -130,7 +130,7 @@ static void take_attribute(struct gradient_call *call, size_t index, const char 
 
     if (argument)
         value = attribute_copy(&call->arena, argument);
-    else if (!call->operator->kind->initial(call->operator, index, &call->arena, &value))
+    else if (!call->callee->kind->initial(call->callee, index, &call->arena, &value))
         return;
     value.name = arena_copy(&call->arena, name, strlen(name));
     call->attributes[call->attribute_count++] = value;
@@ -139,12 +139,12 @@ static void take_attribute(struct gradient_call *call, size_t index, const char 
 /* Inputs and attributes; then tensors can be counted. */
 static void take_parameters(struct gradient_call *call, const akg_argument *arguments, size_t count)
 {
-    size_t parameters = akg_operator_parameter_count(call->operator);
+    size_t parameters = akg_operator_parameter_count(call->callee);
     akg_parameter parameter;
 
     call->inputs = arena_array(&call->arena, struct gradient_operand, parameters + 1);
     call->attributes = arena_array(&call->arena, akg_argument, parameters + 1);
-    for (size_t i = 0; akg_operator_parameter(call->operator, i, &parameter); i++) {
+    for (size_t i = 0; akg_operator_parameter(call->callee, i, &parameter); i++) {
         const akg_argument *argument = argument_of(arguments, count, i, parameter.name);
         if (parameter.kind == AKG_PARAMETER_ATTRIBUTE) {
             take_attribute(call, i, parameter.name, argument);
@@ -157,36 +157,36 @@ static void take_parameters(struct gradient_call *call, const akg_argument *argu
 }
 
 /* How many tensors an output holds in a call that may be wrong yet. */
-static size_t output_tensor_count(const akg_operator *operator, size_t index, const akg_argument *arguments,
+static size_t output_tensor_count(const akg_operator *callee, size_t index, const akg_argument *arguments,
                                   size_t count)
 {
-    const akg_argument *argument = operator->native ? argument_of(arguments, count, SIZE_MAX,
-                                                                  akg_operator_output_name(operator, index))
-                                                    : NULL;
+    const akg_argument *argument =
+        callee->native ? argument_of(arguments, count, SIZE_MAX, akg_operator_output_name(callee, index))
+                       : NULL;
 
     if (!argument || argument->kind != AKG_ARGUMENT_INT || argument->as.integer < 0 ||
         argument->as.integer > CALL_MAX_ITEMS)
-        return native_output_least(operator, index);
+        return native_output_least(callee, index);
     return (size_t)argument->as.integer;
 }
 
-size_t gradient_output_count(const akg_operator *operator, const akg_argument * arguments, size_t count)
+size_t gradient_output_count(const akg_operator *callee, const akg_argument *arguments, size_t count)
 {
     size_t total = 0;
 
-    for (size_t i = 0; i < akg_operator_output_count(operator); i++)
-        total += output_tensor_count(operator, i, arguments, count);
+    for (size_t i = 0; i < akg_operator_output_count(callee); i++)
+        total += output_tensor_count(callee, i, arguments, count);
     return total;
 }
 
 static void take_outputs(struct gradient_call *call, const akg_argument *arguments, size_t count)
 {
-    size_t outputs = akg_operator_output_count(call->operator);
+    size_t outputs = akg_operator_output_count(call->callee);
 
     call->outputs = arena_array(&call->arena, struct gradient_operand, outputs + 1);
     for (size_t i = 0; i < outputs; i++) {
-        const char *name = akg_operator_output_name(call->operator, i);
-        size_t tensors = output_tensor_count(call->operator, i, arguments, count);
+        const char *name = akg_operator_output_name(call->callee, i);
+        size_t tensors = output_tensor_count(call->callee, i, arguments, count);
         call->outputs[call->output_operands++] = (struct gradient_operand){name, call->output_count, tensors};
         call->output_count += tensors;
     }
@@ -199,7 +199,7 @@ static void take_tensors(struct gradient_call *call, const akg_argument *argumen
     akg_parameter parameter;
 
     to = call->tensors = arena_array(&call->arena, akg_tensor *, call->input_count + call->output_count + 1);
-    for (size_t i = 0; akg_operator_parameter(call->operator, i, &parameter); i++) {
+    for (size_t i = 0; akg_operator_parameter(call->callee, i, &parameter); i++) {
         const akg_argument *argument = argument_of(arguments, count, i, parameter.name);
         if (parameter.kind == AKG_PARAMETER_ATTRIBUTE || !argument)
             continue;
@@ -234,22 +234,22 @@ static bool take_call(struct gradient_call *call, const akg_argument *arguments,
 static void call_release(void *state)
 {
     struct gradient_call *call = state;
-    akg_registry *registry = call->operator->registry;
+    akg_registry *registry = call->callee->registry;
 
     arena_free(&call->arena);
     memory_free(call);
     akg_registry_release(registry);
 }
 
-static struct gradient_call *call_create(akg_operator *operator)
+static struct gradient_call *call_create(akg_operator *callee)
 {
     struct gradient_call *call = memory_zeroed(1, sizeof *call);
 
     if (!call)
         return NULL;
     arena_init(&call->arena, NULL);
-    call->operator= operator;
-    akg_registry_retain(operator->registry);
+    call->callee = callee;
+    akg_registry_retain(callee->registry);
     return call;
 }
 
@@ -261,9 +261,9 @@ static akg_status bprop_call(const struct gradient_call *call, const struct auto
                              akg_tensor **tensors, akg_tensor **input_gradients,
                              akg_diagnostics **diagnostics)
 {
-    const akg_bprop *bprop = &atomic_load(&call->operator->gradient)->bprop;
+    const akg_bprop *bprop = &atomic_load(&call->callee->gradient)->bprop;
     akg_bprop_call given = {.tape = step->tape,
-                            .callee = call->operator,
+                            .callee = call->callee,
                             .inputs = tensors,
                             .outputs = tensors + call->input_count,
                             .output_gradients = step->output_gradients,
@@ -307,8 +307,7 @@ static akg_status graph_backward(const struct autograd_step *step, akg_tensor **
 static const struct autograd_operation bprop_operation = {bprop_backward, call_release};
 static const struct autograd_operation graph_operation = {graph_backward, call_release};
 
-/* ---- recording
- * --------------------------------------------------------------------------------------------- */
+/* ---- recording --------------------------------------------------- */
 
 /* The tensors that are to be saved, in `saved`, and which is which. */
 static size_t call_number_saved(struct gradient_call *call, const bool *reads, akg_tensor **saved)
@@ -330,7 +329,7 @@ static akg_status call_record(struct gradient_call *call, akg_tape *tape,
                               akg_diagnostics **diagnostics)
 {
     struct autograd_record record = {.operation = gradient->build ? &graph_operation : &bprop_operation,
-                                     .name = call->operator->name,
+                                     .name = call->callee->name,
                                      .state = call,
                                      .inputs = call->tensors,
                                      .input_count = call->input_count,
@@ -359,7 +358,7 @@ static akg_status gradient_record_call(struct gradient_call *call, akg_tape *tap
     akg_status status = AKG_ERROR_MEMORY;
 
     if (!gradient)
-        return autograd_record_refusal(tape, call->operator->name, call->tensors, call->input_count,
+        return autograd_record_refusal(tape, call->callee->name, call->tensors, call->input_count,
                                        call->tensors + call->input_count, call->output_count);
     saved = memory_zeroed(count, sizeof(akg_tensor *));
     reads = memory_zeroed(count, sizeof(bool));
@@ -370,11 +369,11 @@ static akg_status gradient_record_call(struct gradient_call *call, akg_tape *tap
     return status;
 }
 
-akg_status gradient_record(akg_operator *operator, akg_tape * tape, const akg_argument *arguments,
-                           size_t count, akg_tensor *const *outputs, akg_diagnostics **diagnostics)
+akg_status gradient_record(akg_operator *callee, akg_tape *tape, const akg_argument *arguments, size_t count,
+                           akg_tensor *const *outputs, akg_diagnostics **diagnostics)
 {
-    const struct operator_gradient *gradient = atomic_load(&operator->gradient);
-    struct gradient_call *call = call_create(operator);
+    const struct operator_gradient *gradient = atomic_load(&callee->gradient);
+    struct gradient_call *call = call_create(callee);
     akg_status status = AKG_ERROR_MEMORY;
 
     if (call && take_call(call, arguments, count, outputs))

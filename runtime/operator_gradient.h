@@ -16,17 +16,17 @@ struct operator_gradient {
 };
 
 /* For commits: says that the operator has a gradient already; false. */
-bool gradient_refuse_second(const akg_operator *operator, akg_diagnostics * list);
+bool gradient_refuse_second(const akg_operator *callee, akg_diagnostics *list);
 
 /* Whether the tape must be told of a call with these arguments. */
 bool gradient_is_needed(const akg_tape *tape, const akg_argument *arguments, size_t count);
 
 /* How many tensors the outputs of a call hold. */
-size_t gradient_output_count(const akg_operator *operator, const akg_argument * arguments, size_t count);
+size_t gradient_output_count(const akg_operator *callee, const akg_argument *arguments, size_t count);
 
 /* Records a call that was made, with the operator's gradient, or as one without. */
-akg_status gradient_record(akg_operator *operator, akg_tape * tape, const akg_argument *arguments,
-                           size_t count, akg_tensor *const *outputs, akg_diagnostics **diagnostics);
+akg_status gradient_record(akg_operator *callee, akg_tape *tape, const akg_argument *arguments, size_t count,
+                           akg_tensor *const *outputs, akg_diagnostics **diagnostics);
 
 /* ---- a recorded call ------------------------------------------------------------------------ */
 
@@ -40,7 +40,7 @@ struct gradient_graph;
 
 struct gradient_call {
     struct arena arena;
-    akg_operator *operator; /* whose registry is retained */
+    akg_operator *callee; /* whose registry is retained */
     struct gradient_operand *inputs, *outputs;
     size_t input_operands, output_operands;
     akg_argument *attributes; /* with names, defaults included */

@@ -13,15 +13,15 @@
 
 /* ---- does it speak of the operator? --------------------------------------------------------- */
 
-static bool info_refuse(const akg_operator *operator, const akg_operator_info * info, akg_diagnostics *list,
+static bool info_refuse(const akg_operator *callee, const akg_operator_info *info, akg_diagnostics *list,
                         const char *why)
 {
-    diagnostic_add(list, MSG_INFO_MISMATCH, (struct span){0}, info->target, operator->name, why);
+    diagnostic_add(list, MSG_INFO_MISMATCH, (struct span){0}, info->target, callee->name, why);
     return false;
 }
 
 /* One list of names (of "inputs") against those of the operator. */
-static bool info_names_match(const akg_operator *operator, const akg_operator_info * info, const char *what,
+static bool info_names_match(const akg_operator *callee, const akg_operator_info *info, const char *what,
                              const char *const *given, size_t given_count, const char *const *names,
                              size_t count, akg_diagnostics *list)
 {
@@ -29,63 +29,63 @@ static bool info_names_match(const akg_operator *operator, const akg_operator_in
 
     if (given_count != count) {
         snprintf(why, sizeof why, "it has %zu %s, the operator has %zu", given_count, what, count);
-        return info_refuse(operator, info, list, why);
+        return info_refuse(callee, info, list, why);
     }
     for (size_t i = 0; i < count; i++) {
         if (given[i] && strcmp(given[i], names[i]) == 0)
             continue;
         snprintf(why, sizeof why, "number %zu of its %s is '%.60s', that of the operator is '%.60s'", i + 1,
                  what, given[i] ? given[i] : "", names[i]);
-        return info_refuse(operator, info, list, why);
+        return info_refuse(callee, info, list, why);
     }
     return true;
 }
 
 /* The names of the operator's inputs or of its attributes. */
-static size_t info_collect(const akg_operator *operator, bool attributes, const char **names)
+static size_t info_collect(const akg_operator *callee, bool attributes, const char **names)
 {
     akg_parameter parameter;
     size_t count = 0;
 
-    for (size_t i = 0; akg_operator_parameter(operator, i, &parameter); i++)
+    for (size_t i = 0; akg_operator_parameter(callee, i, &parameter); i++)
         if ((parameter.kind == AKG_PARAMETER_ATTRIBUTE) == attributes)
             names[count++] = parameter.name;
     return count;
 }
 
-static bool info_operands_match(const akg_operator *operator, const akg_operator_info * info,
-                                const char **names, akg_diagnostics *list)
+static bool info_operands_match(const akg_operator *callee, const akg_operator_info *info, const char **names,
+                                akg_diagnostics *list)
 {
-    size_t count = info_collect(operator, false, names);
+    size_t count = info_collect(callee, false, names);
 
-    if (!info_names_match(operator, info, "inputs", info->inputs, info->input_count, names, count, list))
+    if (!info_names_match(callee, info, "inputs", info->inputs, info->input_count, names, count, list))
         return false;
-    count = info_collect(operator, true, names);
-    if (!info_names_match(operator, info, "attributes", info->attributes, info->attribute_count, names, count,
+    count = info_collect(callee, true, names);
+    if (!info_names_match(callee, info, "attributes", info->attributes, info->attribute_count, names, count,
                           list))
         return false;
-    count = akg_operator_output_count(operator);
+    count = akg_operator_output_count(callee);
     for (size_t i = 0; i < count; i++)
-        names[i] = akg_operator_output_name(operator, i);
-    return info_names_match(operator, info, "outputs", info->outputs, info->output_count, names, count, list);
+        names[i] = akg_operator_output_name(callee, i);
+    return info_names_match(callee, info, "outputs", info->outputs, info->output_count, names, count, list);
 }
 
-static bool info_combinations_are_valid(const akg_operator *operator, const akg_operator_info * info,
+static bool info_combinations_are_valid(const akg_operator *callee, const akg_operator_info *info,
                                         akg_diagnostics *list)
 {
     size_t row = info->input_count + info->output_count;
     char why[120];
 
     if (info->combination_count == 0)
-        return info_refuse(operator, info, list, "it has no combination of dtypes");
+        return info_refuse(callee, info, list, "it has no combination of dtypes");
     for (size_t i = 0; i < info->combination_count * row; i++) {
         const akg_dtype_format *item = &info->combinations[i];
         if ((unsigned)item->dtype > AKG_DTYPE_COUNT)
-            return info_refuse(operator, info, list, "one of its dtypes does not exist");
+            return info_refuse(callee, info, list, "one of its dtypes does not exist");
         if (format_is_known(item->format))
             continue;
         snprintf(why, sizeof why, "'%.60s' is no format", item->format);
-        return info_refuse(operator, info, list, why);
+        return info_refuse(callee, info, list, why);
     }
     return true;
 }
@@ -97,10 +97,10 @@ static bool info_is_there(const akg_operator_info *info)
 }
 
 /* Whether the information is right for the operator; messages, or an *out_of_memory. */
-static bool info_is_valid(const akg_operator *operator, const akg_operator_info * info, akg_diagnostics *list,
+static bool info_is_valid(const akg_operator *callee, const akg_operator_info *info, akg_diagnostics *list,
                           bool *out_of_memory)
 {
-    size_t most = akg_operator_parameter_count(operator) + akg_operator_output_count(operator);
+    size_t most = akg_operator_parameter_count(callee) + akg_operator_output_count(callee);
     const char **names = memory_zeroed(most, sizeof(const char *));
     bool valid;
 
@@ -108,10 +108,10 @@ static bool info_is_valid(const akg_operator *operator, const akg_operator_info 
     if (!names)
         return false;
     if (device_of_target(info->target) == DEVICE_KIND_COUNT)
-        valid = info_refuse(operator, info, list, "there are the targets CPU, GPU and Ascend");
+        valid = info_refuse(callee, info, list, "there are the targets CPU, GPU and Ascend");
     else
-        valid = info_operands_match(operator, info, names, list) &&
-                info_combinations_are_valid(operator, info, list);
+        valid =
+            info_operands_match(callee, info, names, list) && info_combinations_are_valid(callee, info, list);
     memory_free(names);
     return valid;
 }
@@ -167,41 +167,41 @@ akg_status akg_registry_add_info(akg_registry *registry, const char *name, const
     return registration_add_to(registry, name, REGISTER_INFO, info_fill, info, diagnostics);
 }
 
-bool info_targets_differ(const akg_operator *operator, const struct operator_info * first,
+bool info_targets_differ(const akg_operator *callee, const struct operator_info *first,
                          const struct operator_info *second, akg_diagnostics *list)
 {
     struct diagnostic_entry *entry;
 
     if (first->device != second->device)
         return true;
-    entry = diagnostic_add(list, MSG_INFO_TWICE, (struct span){0}, operator->name, second->about.target);
+    entry = diagnostic_add(list, MSG_INFO_TWICE, (struct span){0}, callee->name, second->about.target);
     diagnostic_note(entry,
                     "note: the first has %zu combinations of dtypes; an operation can be given another",
                     first->about.combination_count);
     return false;
 }
 
-bool info_is_free(const akg_operator *operator, const struct operator_info * info, akg_diagnostics *list)
+bool info_is_free(const akg_operator *callee, const struct operator_info *info, akg_diagnostics *list)
 {
-    const struct operator_info *at = atomic_load(&operator->infos);
+    const struct operator_info *at = atomic_load(&callee->infos);
 
     for (; at; at = atomic_load(&at->next))
-        if (!info_targets_differ(operator, at, info, list))
+        if (!info_targets_differ(callee, at, info, list))
             return false;
     return true;
 }
 
-void info_append(akg_operator *operator, struct operator_info * info)
+void info_append(akg_operator *callee, struct operator_info *info)
 {
-    atomic_store(&info->next, atomic_load(&operator->infos));
-    atomic_store(&operator->infos, info);
+    atomic_store(&info->next, atomic_load(&callee->infos));
+    atomic_store(&callee->infos, info);
 }
 
 /* ---- holding a call against it ----------------------------------------------------------------------- */
 
 bool info_is_silent(const struct info_call *call)
 {
-    return !call->given && !atomic_load(&call->operator->infos);
+    return !call->given && !atomic_load(&call->callee->infos);
 }
 
 /* What stands in the way of a combination: "x is float64, not float32"; false when nothing does. */
@@ -261,7 +261,7 @@ static void info_explain(const struct info_call *call, const akg_operator_info *
 /* The information for the call's device: that given with the call, else that registered, else NULL. */
 static const akg_operator_info *info_of(const struct info_call *call)
 {
-    const struct operator_info *at = atomic_load(&call->operator->infos);
+    const struct operator_info *at = atomic_load(&call->callee->infos);
 
     if (call->given && device_of_target(call->given->target) == call->device)
         return call->given;
@@ -272,9 +272,9 @@ static const akg_operator_info *info_of(const struct info_call *call)
 
 static akg_status info_refuse_target(const struct info_call *call, akg_diagnostics *list)
 {
-    const struct operator_info *at = atomic_load(&call->operator->infos);
+    const struct operator_info *at = atomic_load(&call->callee->infos);
     struct diagnostic_entry *entry = diagnostic_add(list, MSG_INFO_NO_MATCH, (struct span){0},
-                                                    call->operator->name, device_target(call->device));
+                                                    call->callee->name, device_target(call->device));
 
     for (; at; at = atomic_load(&at->next))
         diagnostic_note(entry, "note: it has information for %s", at->about.target);
@@ -289,7 +289,7 @@ akg_status info_check(const struct info_call *call, akg_diagnostics *list)
     bool out_of_memory;
     char why[200];
 
-    if (call->given && !info_is_valid(call->operator, call->given, list, &out_of_memory))
+    if (call->given && !info_is_valid(call->callee, call->given, list, &out_of_memory))
         return out_of_memory ? AKG_ERROR_MEMORY : AKG_ERROR_USAGE;
     info = info_of(call);
     if (!info)
@@ -298,8 +298,7 @@ akg_status info_check(const struct info_call *call, akg_diagnostics *list)
         if (!info_obstacle(call, info, info->combinations + i * (info->input_count + info->output_count), why,
                            sizeof why))
             return AKG_OK;
-    info_explain(
-        call, info,
-        diagnostic_add(list, MSG_INFO_NO_MATCH, (struct span){0}, call->operator->name, info->target));
+    info_explain(call, info,
+                 diagnostic_add(list, MSG_INFO_NO_MATCH, (struct span){0}, call->callee->name, info->target));
     return AKG_ERROR_CALL;
 }

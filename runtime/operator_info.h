@@ -13,14 +13,14 @@ struct operator_info {
 };
 
 /* For commits. */
-bool info_targets_differ(const akg_operator *operator, const struct operator_info * first,
+bool info_targets_differ(const akg_operator *callee, const struct operator_info *first,
                          const struct operator_info *second, akg_diagnostics *list);
-bool info_is_free(const akg_operator *operator, const struct operator_info * info, akg_diagnostics *list);
-void info_append(akg_operator *operator, struct operator_info * info);
+bool info_is_free(const akg_operator *callee, const struct operator_info *info, akg_diagnostics *list);
+void info_append(akg_operator *callee, struct operator_info *info);
 
 /* A call that is to be held against it. */
 struct info_call {
-    const akg_operator *operator;
+    const akg_operator *callee;
     enum device_kind device;
     const akg_operator_info *given; /* with the call; NULL: what is registered counts */
     /* Tensor `index` of an operand, inputs and outputs numbered in one row; false past the last. The tensor

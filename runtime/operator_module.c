@@ -52,10 +52,10 @@ static bool module_describe(const void *context, int operand, size_t index, akg_
     return true;
 }
 
-static akg_status module_check_info(const akg_operator *operator, const struct operator_place * place,
+static akg_status module_check_info(const akg_operator *callee, const struct operator_place *place,
                                     const struct module_arguments *arguments, akg_diagnostics **diagnostics)
 {
-    struct info_call call = {.operator= operator,
+    struct info_call call = {.callee = callee,
                              .device = place->device.kind,
                              .given = place->info,
                              .describe = module_describe,
@@ -68,33 +68,32 @@ static akg_status module_check_info(const akg_operator *operator, const struct o
     return operator_finish(list, list ? info_check(&call, list) : AKG_ERROR_MEMORY, diagnostics);
 }
 
-static akg_status module_call(akg_operator *operator, const struct operator_place * place,
+static akg_status module_call(akg_operator *callee, const struct operator_place *place,
                               const akg_argument *arguments, size_t count, akg_tensor **outputs,
                               akg_diagnostics **diagnostics)
 {
-    struct module_arguments given = {operator->kernel, arguments, count};
-    akg_status status = module_check_info(operator, place, &given, diagnostics);
+    struct module_arguments given = {callee->kernel, arguments, count};
+    akg_status status = module_check_info(callee, place, &given, diagnostics);
 
     if (status != AKG_OK)
         return status;
-    return kernel_gradient_call(operator->kernel, operator->registry, place->tape, arguments, count, outputs,
+    return kernel_gradient_call(callee->kernel, callee->registry, place->tape, arguments, count, outputs,
                                 diagnostics);
 }
 
-static size_t module_parameter_count(const akg_operator *operator)
+static size_t module_parameter_count(const akg_operator *callee)
 {
-    return akg_kernel_parameter_count(operator->kernel);
+    return akg_kernel_parameter_count(callee->kernel);
 }
 
-static bool module_parameter(const akg_operator *operator, size_t index, akg_parameter *parameter)
+static bool module_parameter(const akg_operator *callee, size_t index, akg_parameter *parameter)
 {
-    return akg_kernel_parameter(operator->kernel, index, parameter);
+    return akg_kernel_parameter(callee->kernel, index, parameter);
 }
 
-static bool module_initial(const akg_operator *operator, size_t index, struct arena *arena,
-                           akg_argument *value)
+static bool module_initial(const akg_operator *callee, size_t index, struct arena *arena, akg_argument *value)
 {
-    const struct ast_expr *initial = operator->kernel->function->parameters[index].initial;
+    const struct ast_expr *initial = callee->kernel->function->parameters[index].initial;
     struct dsl_argument constant;
 
     if (!initial || !elaborate_constant(arena, initial, &constant))
@@ -130,19 +129,19 @@ static bool module_initial(const akg_operator *operator, size_t index, struct ar
     return true;
 }
 
-static size_t module_output_count(const akg_operator *operator)
+static size_t module_output_count(const akg_operator *callee)
 {
-    return akg_kernel_output_count(operator->kernel);
+    return akg_kernel_output_count(callee->kernel);
 }
 
-static const char *module_output_name(const akg_operator *operator, size_t index)
+static const char *module_output_name(const akg_operator *callee, size_t index)
 {
-    return akg_kernel_output_name(operator->kernel, index);
+    return akg_kernel_output_name(callee->kernel, index);
 }
 
-static void module_release(akg_operator *operator)
+static void module_release(akg_operator *callee)
 {
-    akg_module_release(operator->module);
+    akg_module_release(callee->module);
 }
 
 static const struct operator_kind module_kind = {
@@ -168,16 +167,16 @@ static akg_status module_fill(struct registration_batch *batch, struct registrat
                               const void *source)
 {
     akg_kernel *kernel = (akg_kernel *)source;
-    akg_operator *operator= & registration->operator;
+    akg_operator *callee = &registration->callee;
 
     (void)batch;
-    operator->kind = & module_kind;
-    operator->module = akg_module_retain(kernel->module);
-    operator->kernel = kernel;
-    operator->bprop = module_bprop(kernel->module, kernel->function);
-    operator->name = kernel->function->name;
-    operator->documentation = kernel->function->documentation;
-    operator->origin =
+    callee->kind = &module_kind;
+    callee->module = akg_module_retain(kernel->module);
+    callee->kernel = kernel;
+    callee->bprop = module_bprop(kernel->module, kernel->function);
+    callee->name = kernel->function->name;
+    callee->documentation = kernel->function->documentation;
+    callee->origin =
         arena_format(&registration->arena, "%s:%d", kernel->module->source.name, kernel->function->span.line);
     return AKG_OK;
 }
@@ -192,7 +191,7 @@ akg_status operator_of_module(struct registration_batch *batch, akg_module *modu
         registration = registration_new(batch, REGISTER_OPERATOR);
         if (!registration)
             return AKG_ERROR_MEMORY;
-        registration->operator.is_standard = is_standard;
+        registration->callee.is_standard = is_standard;
         status = registration_fill(batch, registration, module_fill, &module->kernels[i]);
         if (status != AKG_OK)
             return status;

@@ -22,7 +22,7 @@ static akg_status native_failed(akg_invocation *invocation, akg_status status, c
     if (status == AKG_OK || status == AKG_ERROR_MEMORY || invocation->refused)
         return status;
     diagnostic_add(invocation_list(invocation), MSG_OPERATOR_FAILED, (struct span){0}, function,
-                   invocation->operator->name, akg_status_text(status));
+                   invocation->callee->name, akg_status_text(status));
     return AKG_ERROR_CALL;
 }
 
@@ -37,7 +37,7 @@ static akg_status native_infer(akg_invocation *invocation)
         for (size_t i = 0; status == AKG_OK && i < invocation->output_tensor_count; i++)
             if (!invocation->is_described[i]) {
                 diagnostic_add(invocation_list(invocation), MSG_OPERATOR_INFER, (struct span){0},
-                               invocation->operator->name);
+                               invocation->callee->name);
                 return AKG_ERROR_CALL;
             }
         return status;
@@ -126,7 +126,7 @@ static bool native_is_empty(const akg_invocation *invocation)
 
 static akg_status native_compute(akg_invocation *invocation, const akg_kernel_definition *kernel)
 {
-    akg_registry *registry = invocation->operator->registry;
+    akg_registry *registry = invocation->callee->registry;
     size_t size = kernel->scratch_size ? kernel->scratch_size(invocation) : 0;
     akg_status status;
 
@@ -178,7 +178,7 @@ static bool native_describe(const void *context, int operand, size_t index, akg_
 
 static akg_status native_check_info(akg_invocation *invocation)
 {
-    struct info_call call = {.operator= invocation->operator,
+    struct info_call call = {.callee = invocation->callee,
                              .device = invocation->device.kind,
                              .given = invocation->info,
                              .describe = native_describe,
@@ -215,12 +215,12 @@ static void native_hand_out(akg_invocation *invocation, akg_tensor **outputs)
         }
 }
 
-static akg_status native_call(akg_operator *operator, const struct operator_place * place,
+static akg_status native_call(akg_operator *callee, const struct operator_place *place,
                               const akg_argument *arguments, size_t count, akg_tensor **outputs,
                               akg_diagnostics **diagnostics)
 {
     akg_invocation invocation = {
-        .operator= operator, .native = operator->native, .device = place->device, .info = place->info};
+        .callee = callee, .native = callee->native, .device = place->device, .info = place->info};
     const struct native_kernel *kernel = NULL;
     akg_status status;
 
@@ -244,14 +244,14 @@ static akg_status native_call(akg_operator *operator, const struct operator_plac
 
 /* ---- questions --------------------------------------------------------------------------------- */
 
-static size_t native_parameter_count(const akg_operator *operator)
+static size_t native_parameter_count(const akg_operator *callee)
 {
-    return (size_t) operator->native->input_count +(size_t) operator->native->attribute_count;
+    return (size_t)callee->native->input_count + (size_t)callee->native->attribute_count;
 }
 
-static bool native_parameter(const akg_operator *operator, size_t index, akg_parameter *parameter)
+static bool native_parameter(const akg_operator *callee, size_t index, akg_parameter *parameter)
 {
-    const struct native *native = operator->native;
+    const struct native *native = callee->native;
     size_t inputs = (size_t)native->input_count;
 
     *parameter = (akg_parameter){.dtype = AKG_DTYPE_COUNT, .rank = -1};
@@ -271,37 +271,36 @@ static bool native_parameter(const akg_operator *operator, size_t index, akg_par
     return true;
 }
 
-static bool native_initial(const akg_operator *operator, size_t index, struct arena *arena,
-                           akg_argument *value)
+static bool native_initial(const akg_operator *callee, size_t index, struct arena *arena, akg_argument *value)
 {
     const akg_argument *initial =
-    operator->native->attributes[index - (size_t) operator->native->input_count].initial;
+        callee->native->attributes[index - (size_t)callee->native->input_count].initial;
 
     if (initial)
         *value = attribute_copy(arena, initial);
     return initial != NULL;
 }
 
-static size_t native_output_count(const akg_operator *operator)
+static size_t native_output_count(const akg_operator *callee)
 {
-    return (size_t) operator->native->output_count;
+    return (size_t)callee->native->output_count;
 }
 
-static const char *native_output_name(const akg_operator *operator, size_t index)
+static const char *native_output_name(const akg_operator *callee, size_t index)
 {
-    return index < native_output_count(operator) ? operator->native->outputs[index].name : NULL;
+    return index < native_output_count(callee) ? callee->native->outputs[index].name : NULL;
 }
 
-size_t native_output_least(const akg_operator *operator, size_t index)
+size_t native_output_least(const akg_operator *callee, size_t index)
 {
-    const akg_operand *output = operator->native ? &operator->native->outputs[index] : NULL;
+    const akg_operand *output = callee->native ? &callee->native->outputs[index] : NULL;
 
     return !output ? 1 : output->optional ? 0 : output->count;
 }
 
-static void native_release(akg_operator *operator)
+static void native_release(akg_operator *callee)
 {
-    (void)operator; /* everything lies in arenas of registrations */
+    (void)callee; /* everything lies in arenas of registrations */
 }
 
 const struct operator_kind native_kind = {

@@ -32,11 +32,11 @@ extern const struct operator_kind native_kind;
 /* ---- describing (operator_define.c) ------------------------------------------------------- */
 
 /* For commits: whether the name of a kernel is free in its operator; and puts it there. */
-bool native_kernels_differ(const akg_operator *operator, const struct native_kernel * first,
+bool native_kernels_differ(const akg_operator *callee, const struct native_kernel *first,
                            const struct native_kernel *second, akg_diagnostics *list);
-bool native_kernel_is_free(const akg_operator *operator, const struct native_kernel * kernel,
+bool native_kernel_is_free(const akg_operator *callee, const struct native_kernel *kernel,
                            akg_diagnostics *list);
-void native_append_kernel(akg_operator *operator, struct native_kernel * kernel);
+void native_append_kernel(akg_operator *callee, struct native_kernel *kernel);
 
 /* ---- one call ------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ struct operand_use {
 };
 
 struct akg_invocation {
-    akg_operator *operator;
+    akg_operator *callee;
     const struct native *native;
     struct arena arena;
     struct device device;
@@ -81,7 +81,7 @@ bool invocation_describe(const akg_invocation *invocation, int operand, size_t i
                          akg_description *description, const akg_tensor **tensor);
 
 /* How many tensors an output holds when nothing is said of it. */
-size_t native_output_least(const akg_operator *operator, size_t index);
+size_t native_output_least(const akg_operator *callee, size_t index);
 
 /* The one kernel to run, or NULL with messages (operator_select.c). */
 const struct native_kernel *native_select(akg_invocation *invocation);

@@ -18,7 +18,7 @@ static const struct native_kernel *kernel_first(const akg_invocation *invocation
 static void select_explain(akg_invocation *invocation)
 {
     struct diagnostic_entry *entry = diagnostic_add(invocation_list(invocation), MSG_NO_KERNEL,
-                                                    (struct span){0}, invocation->operator->name);
+                                                    (struct span){0}, invocation->callee->name);
     const struct native_kernel *kernel = kernel_first(invocation);
 
     if (!kernel)
@@ -41,7 +41,7 @@ static void select_tie(akg_invocation *invocation, const struct native_kernel *f
 
     snprintf(priority, sizeof priority, "%d", first->about.priority);
     entry = diagnostic_add(invocation_list(invocation), MSG_KERNEL_TIE, (struct span){0}, first->about.name,
-                           second->about.name, invocation->operator->name, priority);
+                           second->about.name, invocation->callee->name, priority);
     diagnostic_note(entry, "note: '%s' runs where %s", first->about.name,
                     first->about.condition ? first->about.condition : "anything holds");
     diagnostic_note(entry, "note: '%s' runs where %s", second->about.name,

@@ -58,8 +58,8 @@ akg_registry *akg_registry_retain(akg_registry *registry)
 
 static void registration_free(struct registration *registration)
 {
-    if (registration->kind == REGISTER_OPERATOR && registration->operator.kind)
-        registration->operator.kind->release(&registration->operator);
+    if (registration->kind == REGISTER_OPERATOR && registration->callee.kind)
+        registration->callee.kind->release(&registration->callee);
     arena_free(&registration->arena);
     memory_free(registration);
 }
@@ -143,7 +143,7 @@ struct registration *registration_new(struct registration_batch *batch, enum reg
     arena_init(&registration->arena, NULL);
     registration->kind = kind;
     if (kind == REGISTER_OPERATOR)
-        registration->target = &registration->operator;
+        registration->target = &registration->callee;
     *batch->last = registration;
     batch->last = &registration->next;
     return registration;
@@ -179,9 +179,9 @@ akg_status registration_fill(struct registration_batch *batch, struct registrati
 static akg_operator *registry_scan(const akg_registry *registry, const char *name, bool is_standard)
 {
     for (size_t i = 0; i < registry->operator_count; i++) {
-        akg_operator *operator= registry->operators[i];
-        if (operator->is_standard == is_standard && strcmp(operator->name, name) == 0)
-            return operator;
+        akg_operator *callee = registry->operators[i];
+        if (callee->is_standard == is_standard && strcmp(callee->name, name) == 0)
+            return callee;
     }
     return NULL;
 }
@@ -189,14 +189,14 @@ static akg_operator *registry_scan(const akg_registry *registry, const char *nam
 /* Looks, while a library is being loaded, at what is there already. */
 static akg_operator *registry_scan_up(akg_registry *registry, const char *name, bool is_standard)
 {
-    akg_operator *operator= registry_scan(registry, name, is_standard);
+    akg_operator *callee = registry_scan(registry, name, is_standard);
 
-    if (operator|| !registry->parent)
-        return operator;
+    if (callee || !registry->parent)
+        return callee;
     pthread_mutex_lock(&registry->parent->lock);
-    operator= registry_scan(registry->parent, name, is_standard);
+    callee = registry_scan(registry->parent, name, is_standard);
     pthread_mutex_unlock(&registry->parent->lock);
-    return operator;
+    return callee;
 }
 
 static bool commit_refuse_operator(const akg_operator *first, const akg_operator *second,
@@ -222,8 +222,8 @@ static bool commit_is_free(akg_registry *registry, const struct registration *ba
     }
     for (; batch != registration; batch = batch->next) {
         if (batch->kind == REGISTER_OPERATOR && registration->kind == REGISTER_OPERATOR &&
-            strcmp(batch->operator.name, target->name) == 0)
-            return commit_refuse_operator(&batch->operator, target, list);
+            strcmp(batch->callee.name, target->name) == 0)
+            return commit_refuse_operator(&batch->callee, target, list);
         if (batch->target != target || batch->kind != registration->kind)
             continue;
         if (registration->kind == REGISTER_KERNEL &&
@@ -404,12 +404,12 @@ akg_status akg_registry_add_module(akg_registry *registry, akg_module *module, a
 
 static akg_operator *registry_look(akg_registry *registry, const char *name, bool is_standard)
 {
-    akg_operator *operator;
+    akg_operator *callee;
 
     pthread_mutex_lock(&registry->lock);
-    operator= registry_scan_up(registry, name, is_standard);
+    callee = registry_scan_up(registry, name, is_standard);
     pthread_mutex_unlock(&registry->lock);
-    return operator;
+    return callee;
 }
 
 /* Compiles a file of the standard library. Another thread may have done so meanwhile: then its operators
@@ -527,12 +527,12 @@ size_t akg_registry_operator_count(akg_registry *registry)
 
 akg_operator *akg_registry_operator_at(akg_registry *registry, size_t index)
 {
-    akg_operator *operator;
+    akg_operator *callee;
 
     if (!registry)
         return NULL;
     pthread_mutex_lock(&registry->lock);
-    operator= index<registry->operator_count ? registry->operators[index] : NULL;
+    callee = index < registry->operator_count ? registry->operators[index] : NULL;
     pthread_mutex_unlock(&registry->lock);
-    return operator;
+    return callee;
 }

@@ -39,15 +39,11 @@ refuse 'option of another subcommand' "'akgrun check' does not take --out" check
 refuse 'stage for run' "'akgrun run' does not take --stage" square.akg 'x=[1]' --stage ir
 refuse 'backend for emit' "'akgrun emit' does not take --backend" emit square.akg --stage ir --backend tcc
 refuse 'emit without a stage' 'emit needs --stage' emit square.akg
-<<<<<<< /tmp/passes/tree/tests/cli/usage.sh
-refuse 'unknown stage' "there is no stage 'asm'" emit square.akg --stage asm
 refuse 'unknown pass' "there is no pass 'inline'" emit square.akg --dump-ir=inline
 refuse 'misspelt pass' "did you mean 'fuse'?" emit square.akg --dump-ir=fues
 refuse 'stage and pass' 'two things' emit square.akg --stage ir --dump-ir=all
-=======
 refuse 'unknown stage' "there is no stage 'machine'" emit square.akg --stage machine
 refuse 'unknown target' "there is no target 'sse'" run square.akg x=[1] --target sse
->>>>>>> tests/cli/usage.sh
 refuse 'misspelt stage' "did you mean 'tokens'?" emit square.akg --stage token
 refuse 'values for a stage without' "the stage 'ast' is the same for all values" emit square.akg 'x=[1]' --stage ast
 refuse 'values for check' 'check takes no values' check square.akg 'x=[1]'

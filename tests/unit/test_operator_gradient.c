@@ -207,8 +207,7 @@ static void test_refusals(void)
     akg_tensor_release(leaf);
 }
 
-/* ---- as a graph
- * ----------------------------------------------------------------------------------------------- */
+/* ---- as a graph -------------------------------------------------- */
 
 static int built;
 
@@ -398,8 +397,7 @@ static void test_lists(void)
     akg_tensor_release(z);
 }
 
-/* ---- graphs that are wrong
- * -------------------------------------------------------------------------------------- */
+/* ---- graphs that are wrong --------------------------------------- */
 
 static void self_node(akg_gradient *gradient, akg_gradient_node *node)
 {
@@ -474,8 +472,7 @@ static void test_wrong_graphs(void)
     akg_tensor_release(x);
 }
 
-/* ---- kernels
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------- */
 
 static akg_status scale_bprop(const akg_bprop_call *given, akg_tensor **gradients, akg_diagnostics **told)
 {

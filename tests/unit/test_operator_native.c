@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static akg_registry *registry;
@@ -561,7 +562,7 @@ static void test_selection(void)
     akg_tensor_release(z);
 }
 
-/* ---- scratch, empty outputs, failures -------------------------------------------------------------------
+/* ---- scratch, empty outputs -------------------------------------------------------------------
  */
 
 static int computed;
@@ -631,6 +632,72 @@ static void test_scratch(void)
     akg_tensor_release(empty);
 }
 
+/* ---- threads ------------------------------------------------------------------------------------------- */
+
+static akg_status threaded_compute(akg_invocation *invocation)
+{
+    int64_t *scratch = akg_invocation_scratch(invocation);
+    const int64_t *from = akg_tensor_data(akg_invocation_input(invocation, "in", 0));
+    int64_t *to = akg_tensor_data(akg_invocation_output(invocation, "out", 0));
+
+    for (int i = 0; i < 16; i++)
+        scratch[i] = from[i] + 1;
+    for (int i = 0; i < 16; i++)
+        to[i] = scratch[i];
+    return AKG_OK;
+}
+
+enum { THREADS = 3, CALLS = 100 };
+
+/* Calls the operator while others do, and while kernels are added to it; gives how often it was right. */
+static void *call_often(void *context)
+{
+    akg_operator *callee = context;
+    intptr_t right = 0;
+
+    for (int i = 0; i < CALLS; i++) {
+        akg_tensor *x = api_vector(AKG_INT64, 16, i, 1), *y = NULL;
+        akg_argument argument = api_tensor(NULL, x);
+        right += akg_call(NULL, callee, &argument, 1, &y, NULL) == AKG_OK && api_element(y, 15) == i + 16;
+        akg_tensor_release(x);
+        akg_tensor_release(y);
+    }
+    return (void *)right;
+}
+
+static void test_threads(void)
+{
+    akg_kernel_definition kernel = {
+        .name = "any", .compute = threaded_compute, .scratch_size = scratch_bytes};
+    akg_operator_definition threaded = {.name = "threaded",
+                                        .inputs = one_in,
+                                        .outputs = one_out,
+                                        .input_count = 1,
+                                        .output_count = 1,
+                                        .kernels = &kernel,
+                                        .kernel_count = 1};
+    pthread_t threads[THREADS];
+    char name[16];
+
+    ACCEPTED(akg_registry_add_operator(registry, &threaded, &diagnostics));
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, call_often, find("threaded")), 0);
+    kernel.condition = "rank(in) == 7";
+    kernel.name = name;
+    for (int i = 0; i < 50; i++) {
+        snprintf(name, sizeof name, "more_%d", i);
+        ACCEPTED(akg_registry_add_kernel(registry, "threaded", &kernel, &diagnostics));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *right = NULL;
+        pthread_join(threads[i], &right);
+        CHECK_INT((intptr_t)right, CALLS);
+    }
+}
+
+/* ---- failures -------------------------------------------------------------------------------------------
+ */
+
 static akg_status fail_without_reason(akg_invocation *invocation)
 {
     (void)invocation;
@@ -672,8 +739,7 @@ static void test_failures(void)
     akg_tensor_release(x);
 }
 
-/* ---- descriptions that are wrong
- * ---------------------------------------------------------------------------- */
+/* ---- descriptions that are wrong --------------------------------- */
 
 static void test_definitions(void)
 {
@@ -727,8 +793,7 @@ static void test_definitions(void)
     ACCEPTED(akg_registry_add_operator(registry, &good, &diagnostics));
 }
 
-/* ---- operator information
- * --------------------------------------------------------------------------------------- */
+/* ---- operator information ---------------------------------------- */
 
 static void test_info(void)
 {
@@ -779,8 +844,7 @@ static void test_info(void)
     akg_tensor_release(base);
 }
 
-/* ---- operations
- * ---------------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------- */
 
 static void test_operation(void)
 {
@@ -867,6 +931,7 @@ int main(void)
     test_conditions();
     test_selection();
     test_scratch();
+    test_threads();
     test_failures();
     test_definitions();
     test_operation();
