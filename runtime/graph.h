@@ -18,10 +18,13 @@ struct graph_call {
     struct span span;                         /* in the text of the function that was planned */
     int first_result, result_count;           /* numbers of its tensors */
     bool in_place;                            /* it writes a tensor that it was handed */
-    bool needed;                              /* scratch of graph_run */
 };
 
 struct graph_plan {
+    atomic_size_t references;
+    struct graph_plan *next; /* graph_cache.c: in its bucket */
+    const unsigned char *key;
+    size_t key_length;
     struct arena arena;
     struct akg_kernel *kernel; /* of the function */
     akg_registry *registry;    /* borrowed: finds the kernels of the standard library */
@@ -32,13 +35,20 @@ struct graph_plan {
 };
 
 /*
- * Plans a call with these arguments, of whose tensors only the descriptions are read. A kernel that is no
- * graph function is one call. AKG_ERROR_CALL with messages when the call is wrong. graph_plan_end is due in
- * any case.
+ * Plans a call with these arguments, of whose tensors only the descriptions are read, and kept. A kernel that is no
+ * graph function is one call. AKG_ERROR_CALL with messages when the call is wrong. The plan never changes once made.
  */
-akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, struct akg_kernel *kernel,
-                            const akg_argument *arguments, size_t count, akg_diagnostics **diagnostics);
-void graph_plan_end(struct graph_plan *plan);
+akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
+                           size_t count, struct graph_plan **plan, akg_diagnostics **diagnostics);
+void graph_plan_release(struct graph_plan *plan);
+
+/* The same, but a plan that was made before for such arguments serves again (graph_cache.c). */
+akg_status graph_plan_find(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
+                           size_t count, struct graph_plan **plan, akg_diagnostics **diagnostics);
+
+/* Plans by what they were made for; belongs to a registry, whose kernels they call. Threads may share it. */
+struct graph_cache *graph_cache_create(void);
+void graph_cache_free(struct graph_cache *cache);
 
 /* Tensors that the function returns, tuples taken apart, None left out. */
 size_t graph_result_count(const struct graph_plan *plan);
@@ -51,7 +61,7 @@ void graph_result_items(const struct graph_plan *plan, int *items, size_t capaci
  * references; it stays NULL for what is not wanted or None. `tape` may be NULL; with one each call is
  * recorded as akg_call does.
  */
-akg_status graph_run(struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
+akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
                      const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);
 
 /* An operand as the argument of a call; `tensors` by number. What it points to lies in `arena`, or is the

@@ -192,7 +192,10 @@ static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, st
                                        .contiguous = tensor->contiguous,
                                        .units_known = true,
                                        .shape = tensor_shape(tensor)};
-    list_push(&plan->arena, &plan->described, akg_tensor_retain(tensor));
+    list_push(&plan->arena, &plan->described, NULL);
+    if (call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor),
+                           &plan->described.items[plan->described.count - 1]) != AKG_OK)
+        longjmp(*plan->arena.escape, 1);
 }
 
 /* Describes the arguments with everything known, and numbers their tensors in the order of elaboration. */
@@ -311,19 +314,24 @@ static bool plan_guarded(struct planning *planning, struct call_binding *binding
     return good;
 }
 
-akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, struct akg_kernel *kernel,
-                            const akg_argument *arguments, size_t count, akg_diagnostics **diagnostics)
+akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
+                           size_t count, struct graph_plan **made, akg_diagnostics **diagnostics)
 {
+    struct graph_plan *plan = memory_zeroed(1, sizeof *plan);
     struct planning planning = {.plan = plan};
     struct call_messages messages = {&kernel->module->source, NULL};
     struct call_binding binding;
     akg_diagnostics *list = call_list(&messages);
+    bool begun = call_begin(&binding, kernel);
 
-    memset(plan, 0, sizeof *plan);
-    arena_init(&plan->arena, NULL);
-    plan->kernel = kernel;
-    plan->registry = registry;
-    if (!call_begin(&binding, kernel) || !list)
+    *made = NULL;
+    if (plan) {
+        atomic_init(&plan->references, 1);
+        arena_init(&plan->arena, NULL);
+        plan->kernel = kernel;
+        plan->registry = registry;
+    }
+    if (!plan || !begun || !list)
         planning.status = AKG_ERROR_MEMORY;
     else if (!call_bind(&binding, arguments, count, list))
         planning.status = AKG_ERROR_CALL;
@@ -331,14 +339,21 @@ akg_status graph_plan_begin(struct graph_plan *plan, akg_registry *registry, str
         plan_guarded(&planning, &binding, list);
     call_end(&binding);
     akg_diagnostics_free(planning.failed);
+    if (planning.status == AKG_OK)
+        *made = plan;
+    else
+        graph_plan_release(plan);
     return operator_finish(list, planning.status, diagnostics);
 }
 
-void graph_plan_end(struct graph_plan *plan)
+void graph_plan_release(struct graph_plan *plan)
 {
+    if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
+        return;
     for (int i = 0; i < plan->described.count; i++)
         akg_tensor_release(plan->described.items[i]);
     arena_free(&plan->arena);
+    memory_free(plan);
 }
 
 size_t graph_result_count(const struct graph_plan *plan)

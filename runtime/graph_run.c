@@ -7,8 +7,9 @@
 #include "kernel_gradient.h"
 
 struct graph_running {
-    struct graph_plan *plan;
+    const struct graph_plan *plan;
     akg_tape *tape;
+    bool *calls;          /* per call: it is needed */
     akg_tensor **tensors; /* per number: a reference, while it is alive */
     int *last_use;        /* per number: the last call that reads it; INT_MAX: it is returned */
     struct arena arena;   /* arguments of calls */
@@ -32,7 +33,7 @@ static void running_need(const struct elaborate_operand *operand, bool *needed, 
 /* Marks the calls that what is wanted hangs on. A call that writes in place is always needed. */
 static void running_mark(struct graph_running *running, const bool *wanted)
 {
-    struct graph_plan *plan = running->plan;
+    const struct graph_plan *plan = running->plan;
     bool *needed = arena_array(&running->arena, bool, plan->described.count + 1);
     size_t count = graph_result_count(plan);
     int *items = arena_array(&running->arena, int, (int)count + 1);
@@ -44,11 +45,11 @@ static void running_mark(struct graph_running *running, const bool *wanted)
             running->last_use[items[i]] = plan->calls.count;
         }
     for (int i = plan->calls.count - 1; i >= 0; i--) {
-        struct graph_call *call = &plan->calls.items[i];
-        call->needed = call->in_place;
+        const struct graph_call *call = &plan->calls.items[i];
+        running->calls[i] = call->in_place;
         for (int k = 0; k < call->result_count; k++)
-            call->needed |= needed[call->first_result + k];
-        for (int k = 0; call->needed && k < call->kernel->function->parameter_count; k++)
+            running->calls[i] |= needed[call->first_result + k];
+        for (int k = 0; running->calls[i] && k < call->kernel->function->parameter_count; k++)
             running_need(&call->operands[k], needed, running->last_use, i);
     }
 }
@@ -84,14 +85,15 @@ static void running_drop(struct graph_running *running, int call)
 
 static akg_status running_calls(struct graph_running *running, const bool *wanted, akg_tensor **outputs)
 {
-    struct graph_plan *plan = running->plan;
+    const struct graph_plan *plan = running->plan;
     size_t count = graph_result_count(plan);
     int *items = arena_array(&running->arena, int, (int)count + 1);
 
+    running->calls = arena_array(&running->arena, bool, plan->calls.count + 1);
     running_mark(running, wanted);
     for (int i = 0; i < plan->calls.count; i++) {
         akg_status status = AKG_OK;
-        if (plan->calls.items[i].needed)
+        if (running->calls[i])
             status = running_call(running, &plan->calls.items[i]);
         if (status != AKG_OK)
             return status;
@@ -107,7 +109,7 @@ static akg_status running_calls(struct graph_running *running, const bool *wante
 /* The arguments' tensors, in the order of the parameters. */
 static bool running_take(struct graph_running *running, const akg_argument *arguments, size_t count)
 {
-    struct graph_plan *plan = running->plan;
+    const struct graph_plan *plan = running->plan;
     struct call_binding binding;
     int next = 0;
     bool good = call_begin(&binding, plan->kernel) && call_bind(&binding, arguments, count, NULL);
@@ -141,7 +143,7 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
     return status;
 }
 
-akg_status graph_run(struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
+akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
                      const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
     struct graph_running running = {.plan = plan, .tape = tape};

@@ -141,7 +141,7 @@ struct bprop_call {
     bool *wanted;         /* per item of the result */
     akg_tensor **results;
     int *input_of; /* per item of the result: the input it is the gradient of, or -1 */
-    struct graph_plan plan;
+    struct graph_plan *plan;
 };
 
 /* One tensor, or a tuple of them where the forward had several. */
@@ -204,8 +204,8 @@ static void bprop_arguments(struct bprop_call *call)
 static void bprop_match_results(struct bprop_call *call, struct arena *arena)
 {
     const struct gradient_state *state = call->state;
-    const struct elaborate_operand *result = &call->plan.result;
-    size_t total = graph_result_count(&call->plan), item = 0;
+    const struct elaborate_operand *result = &call->plan->result;
+    size_t total = graph_result_count(call->plan), item = 0;
     int next = 0;
 
     call->wanted = arena_array(arena, bool, (int)total + 1);
@@ -238,14 +238,13 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     if (status != AKG_OK)
         return status;
     bprop_arguments(call);
-    status = graph_plan_begin(&call->plan, state->registry, state->bprop, call->arguments, call->count,
-                              diagnostics);
+    status = graph_plan_find(state->registry, state->bprop, call->arguments, call->count, &call->plan, diagnostics);
     if (status != AKG_OK)
         return status;
     bprop_match_results(call, arena);
-    status = graph_run(&call->plan, call->step->tape, call->arguments, call->count, call->wanted,
+    status = graph_run(call->plan, call->step->tape, call->arguments, call->count, call->wanted,
                        call->results, diagnostics);
-    for (size_t i = 0; status == AKG_OK && i < graph_result_count(&call->plan); i++)
+    for (size_t i = 0; status == AKG_OK && i < graph_result_count(call->plan); i++)
         if (call->results[i])
             input_gradients[call->input_of[i]] = call->results[i];
     return status;
@@ -277,14 +276,13 @@ static akg_status gradient_backward(const struct autograd_step *step, akg_tensor
     akg_status status = AKG_ERROR_MEMORY;
 
     arena_init(&arena, NULL);
-    arena_init(&call.plan.arena, NULL);
     call.tensors = memory_zeroed(references + state->output_count + 1, sizeof *call.tensors);
     if (call.tensors)
         status = bprop_guarded(&call, &arena, input_gradients, diagnostics);
     for (size_t i = 0; call.tensors && i < references; i++)
         akg_tensor_release(call.tensors[i]);
     memory_free(call.tensors);
-    graph_plan_end(&call.plan);
+    graph_plan_release(call.plan);
     arena_free(&arena);
     return status;
 }
@@ -377,14 +375,14 @@ struct gradient_call {
 /* A graph function, call by call. */
 static akg_status gradient_compose(const struct gradient_call *call)
 {
-    struct graph_plan plan;
-    akg_status status = graph_plan_begin(&plan, call->registry, call->kernel, call->arguments, call->count,
-                                         call->diagnostics);
+    struct graph_plan *plan;
+    akg_status status = graph_plan_find(call->registry, call->kernel, call->arguments, call->count, &plan,
+                                        call->diagnostics);
 
     if (status == AKG_OK)
-        status = graph_run(&plan, call->tape, call->arguments, call->count, NULL, call->outputs,
+        status = graph_run(plan, call->tape, call->arguments, call->count, NULL, call->outputs,
                            call->diagnostics);
-    graph_plan_end(&plan);
+    graph_plan_release(plan);
     return status;
 }
 
