@@ -235,25 +235,15 @@ fuzz-long: $(B)/tests/differential
 bench: $(bench_programs)
 	@for program in $^; do echo "== $$program"; $$program || exit; done
 
-# Lines that the tests execute, file by file. gcc only.
+# Lines that the tests execute, file by file, and the total of dsl/ and the analyses. gcc only; with injected failures, so
+# that the lines behind them count.
 coverage:
-	$(MAKE) CC=gcc COVERAGE=1 coverage-report
+	$(MAKE) CC=gcc COVERAGE=1 FAULTS=1 coverage-report
 
 coverage-report: all $(unit_programs) $(fuzz_programs)
 	@find $(B) -name '*.gcda' -delete
 	@BUILD=$(B) sh tests/run >$(B)/tests.log; tail -n 1 $(B)/tests.log
-	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk ' \
-	    /^File / { file = substr($$0, 7, length($$0) - 7) } \
-	    /^Lines executed:/ && file ~ /^(base|ir|dsl|jit|runtime|tools)\// { \
-	        split($$0, part, /[:% ]+/); lines = $$NF; hit = part[3] * lines / 100; \
-	        if (lines > count[file]) count[file] = lines; \
-	        if (hit > done[file]) done[file] = hit } \
-	    /^Lines executed:/ { file = "" } \
-	    END { for (file in count) { \
-	            printf "%6.1f%% of %5d  %s\n", 100 * done[file] / count[file], count[file], file | "sort -k4"; \
-	            all_count += count[file]; all_done += done[file] } \
-	        close("sort -k4"); \
-	        if (all_count) printf "%6.1f%% of %5d  in all\n", 100 * all_done / all_count, all_count }'
+	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk -f tests/coverage.awk
 
 # ---- installation --------------------------------------------------------------------------
 

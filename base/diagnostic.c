@@ -77,9 +77,12 @@ akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t l
     return list;
 }
 
-void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape)
+jmp_buf *diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape)
 {
-    list->escape = escape;
+    jmp_buf *before = list ? list->escape : NULL;
+    if (list)
+        list->escape = escape;
+    return before;
 }
 
 void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors)

@@ -48,8 +48,9 @@ struct akg_diagnostics;
 /* NULL when out of memory. `file` and `text` are copied; text (of `length` bytes) may be NULL when there is
  * no source to show. */
 akg_diagnostics *diagnostics_create(const char *file, const char *text, size_t length);
-/* Where to jump when a message cannot be stored (see memory.h). */
-void diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape);
+/* Where to jump when a message cannot be stored (see memory.h); returns where it was so far. The list may be
+ * NULL. */
+jmp_buf *diagnostics_set_escape(akg_diagnostics *list, jmp_buf *escape);
 void diagnostics_set_warnings_are_errors(akg_diagnostics *list, bool are_errors);
 /* What becomes of the warnings of that name from now on; false where no warning has it. */
 bool diagnostics_set_warning(akg_diagnostics *list, const char *name, jit_warning_use use);

@@ -62,17 +62,19 @@ enum ast_comparison {
 };
 
 struct ast_expr {
-    enum ast_expr_kind kind;
+    enum ast_expr_kind kind : 8;
+    enum operation operation : 8; /* UNARY (NEG, BITNOT, NOT; ADD for unary plus), BINARY */
+    bool parenthesised : 1;
+    bool is_large : 1;   /* INTEGER: past int64, bits of an uint64 */
+    unsigned depth : 14; /* levels below and including this one, at most DSL_MAX_DEPTH */
+    int builtin;         /* NAME without binding: an enum builtin (builtins.h), set by names.c */
     struct span span;
-    enum operation operation; /* UNARY (NEG, BITNOT, NOT; ADD for unary plus), BINARY */
-    bool parenthesised;
-    int depth; /* levels below and including this one, at most DSL_MAX_DEPTH */
     const char *text;
     struct ast_binding *binding; /* NAME: set by names.c; NULL for builtins */
-    int builtin;                 /* NAME without binding: an enum builtin (builtins.h), set by names.c */
-    int64_t integer;
-    bool is_large; /* INTEGER: past int64, bits of an uint64 */
-    double real;
+    union {
+        int64_t integer; /* INTEGER */
+        double real;     /* REAL */
+    };
     struct ast_expr *a, *b, *condition;
     struct ast_expr **items;
     enum ast_comparison *comparisons;

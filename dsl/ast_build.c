@@ -414,11 +414,10 @@ static int build_escape(char character)
     return found ? to[found - from] : -1;
 }
 
-struct ast_expr *build_string(struct parser *p, struct ast_expr *before, const struct token *token)
+/* Appends what the string literal stands for. */
+static void build_string_decode(struct parser *p, struct build_string *string, const struct token *token)
 {
     const char *from = token->text, *end = token->text + token->length;
-    struct ast_expr *expr = ast_expr_new(p->arena, AST_STRING, token->span);
-    char *bytes = arena_allocate(p->arena, (size_t)token->length + 1), *to = bytes;
     bool raw = false;
     int quotes = 1;
 
@@ -429,30 +428,40 @@ struct ast_expr *build_string(struct parser *p, struct ast_expr *before, const s
     from += quotes;
     end -= end - from >= quotes ? quotes : 0;
     for (; from < end; from++) {
-        if (*from == '\\' && !raw && from + 1 < end) {
+        char byte = *from;
+        if (byte == '\\' && !raw && from + 1 < end) {
             int escaped = build_escape(from[1]);
             if (from[1] == '\n') {
                 from++;
                 continue;
             }
             if (escaped > 0) {
-                *to++ = (char)escaped;
+                byte = (char)escaped;
                 from++;
-                continue;
             }
         }
-        *to++ = *from;
+        list_push(p->arena, &string->bytes, byte);
     }
-    expr->text = bytes;
-    if (!before)
-        return expr;
-    if (before->kind != AST_STRING) {
-        build_syntax_error(p, token->span, "string", NULL, 0);
-        return before;
+}
+
+struct build_string *build_string_add(struct parser *p, struct build_string *string,
+                                      const struct token *token)
+{
+    if (!string) {
+        string = arena_new(p->arena, struct build_string);
+        string->span = token->span;
     }
-    before->text = arena_format(p->arena, "%s%s", before->text, expr->text);
-    before->span = span_join(before->span, expr->span);
-    return before;
+    string->span = span_join(string->span, token->span);
+    build_string_decode(p, string, token);
+    return string;
+}
+
+struct ast_expr *build_string(struct parser *p, struct build_string *string)
+{
+    struct ast_expr *expr = ast_expr_new(p->arena, AST_STRING, string->span);
+    list_push(p->arena, &string->bytes, '\0');
+    expr->text = string->bytes.items;
+    return expr;
 }
 
 struct ast_expr *build_unary(struct parser *p, struct span span, enum operation operation, struct ast_expr *a)

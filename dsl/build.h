@@ -12,6 +12,12 @@ struct build_exprs {
     LIST(enum ast_comparison) comparisons;
 };
 
+/* Literals that stand side by side: one string. */
+struct build_string {
+    struct span span;
+    LIST(char) bytes;
+};
+
 struct build_stmts {
     struct ast_stmt *first, *last;
 };
@@ -53,7 +59,9 @@ struct build_parameters *build_parameters_join(struct parser *p, struct build_pa
 struct ast_expr *build_name(struct parser *p, const struct token *token);
 struct ast_expr *build_integer(struct parser *p, const struct token *token);
 struct ast_expr *build_real(struct parser *p, const struct token *token);
-struct ast_expr *build_string(struct parser *p, struct ast_expr *before, const struct token *token);
+struct build_string *build_string_add(struct parser *p, struct build_string *string,
+                                      const struct token *token);
+struct ast_expr *build_string(struct parser *p, struct build_string *string);
 struct ast_expr *build_unary(struct parser *p, struct span span, enum operation operation,
                              struct ast_expr *a);
 struct ast_expr *build_binary(struct parser *p, struct span span, enum operation operation,

@@ -226,7 +226,9 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
     default:
         message = elaborate_error(e, MSG_VALUE_UNUSABLE, call->span,
                                   arena_format(e->arena, "'%s(...)'", call->a->text));
-        if (builtin <= BUILTIN_ENUMERATE)
+        if (builtin == BUILTIN_REVERSED)
+            diagnostic_note(message, "help: it takes a range: for i in reversed(range(n)):");
+        else if (builtin <= BUILTIN_ENUMERATE)
             diagnostic_note(message, "help: loop over it: for i in %s(...):", call->a->text);
         return value_error();
     }
@@ -269,7 +271,10 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     if (callee.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));
-        if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
+        if (expr->a->kind == AST_ATTRIBUTE && expr->count == 0) {
+            diagnostic_note(message, "help: it is no function: write %s", elaborate_source(e, expr->a));
+            diagnostic_fix(message, "%s", elaborate_source(e, expr->a));
+        } else if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
             diagnostic_note(message, "help: elements are read with brackets: %s[%s]",
                             elaborate_source(e, expr->a),
                             expr->count == 1 ? elaborate_source(e, expr->items[0]) : "i");

@@ -639,7 +639,11 @@ static struct value elaborate_tuple(struct elaborator *e, const struct ast_expr 
             elaborate_expr(e, expr->items[i]->kind == AST_STARRED ? expr->items[i]->a : expr->items[i]);
         if (item.kind == VALUE_ERROR)
             return item;
-        if (expr->items[i]->kind == AST_STARRED && item.kind == VALUE_TUPLE) {
+        if (expr->items[i]->kind == AST_STARRED && item.kind != VALUE_TUPLE) {
+            elaborate_error(e, MSG_OPERAND_KIND, expr->items[i]->span, value_text(e, &item), "*");
+            return value_error();
+        }
+        if (expr->items[i]->kind == AST_STARRED) {
             struct value whole = elaborate_join_tuples(e, tuple, item, expr->items[i]->span);
             if (whole.kind == VALUE_ERROR)
                 return whole;

@@ -54,9 +54,13 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
         return value_error();
     }
     message = elaborate_error(e, MSG_UNKNOWN_MEMBER, expr->span, value_text(e, &value), expr->text);
-    foreign = value.kind == VALUE_TENSOR ? foreign_find_member(expr->text) : NULL;
+    foreign =
+        value.kind == VALUE_TENSOR || value.kind == VALUE_TUPLE ? foreign_find_member(expr->text) : NULL;
     nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 4);
-    if (nearest)
+    if (value.kind != VALUE_TENSOR && value.kind != VALUE_TUPLE && builtin_find(expr->text))
+        diagnostic_note(message, "help: it is a function: %s(%s, ...)", expr->text,
+                        elaborate_source(e, expr->a));
+    else if (nearest)
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
     else if (foreign)
         diagnostic_note(message, "help: %s", foreign->help);
@@ -89,6 +93,8 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
     *step = 1;
     if (slice->condition) {
         step_value = elaborate_expr(e, slice->condition);
+        if (step_value.kind == VALUE_ERROR)
+            return false;
         if (!value_constant(&step_value, step) || *step <= 0) {
             struct diagnostic_entry *message =
                 elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "the step of a slice");
@@ -442,18 +448,19 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
 
 bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtype *type)
 {
-    struct value value = elaborate_expr(e, expr);
+    struct value value;
     struct diagnostic_entry *message;
     const char *names[AKG_DTYPE_COUNT], *nearest;
 
+    if (expr->kind == AST_NAME && (expr->builtin == BUILTIN_FLOAT || expr->builtin == BUILTIN_INT)) {
+        *type = expr->builtin == BUILTIN_FLOAT ? AKG_FLOAT32 : AKG_INT32;
+        return true;
+    }
+    value = elaborate_expr(e, expr);
     if (value.kind == VALUE_STRING && akg_dtype_from_name(value.string) != AKG_DTYPE_COUNT)
         value = (struct value){.kind = VALUE_DTYPE, .type = akg_dtype_from_name(value.string)};
     if (value.kind == VALUE_DTYPE) {
         *type = value.type;
-        return true;
-    }
-    if (expr->kind == AST_NAME && (expr->builtin == BUILTIN_FLOAT || expr->builtin == BUILTIN_INT)) {
-        *type = expr->builtin == BUILTIN_FLOAT ? AKG_FLOAT32 : AKG_INT32;
         return true;
     }
     if (value.kind == VALUE_ERROR)

@@ -202,7 +202,9 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
     if (value.kind == VALUE_INT && value.expr->kind != IR_INTEGER && expr_demand_constants(e, value.expr))
         return false;
     if (!value_constant(&value, step)) {
-        if (value.kind != VALUE_ERROR)
+        if (value.kind == VALUE_FLOAT)
+            value_index(e, value, call->items[2]->span); /* says that it is no integer */
+        else if (value.kind != VALUE_ERROR)
             diagnostic_note(elaborate_error(e, MSG_NOT_CONSTANT, call->items[2]->span, "the step of a range"),
                             "help: write a number or an attribute, or count in a while loop");
         return false;
@@ -519,7 +521,8 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
     if (text.kind == VALUE_STRING)
         message = text.string;
     else if (stmt->message && text.kind != VALUE_ERROR)
-        elaborate_error(e, MSG_VALUE_UNUSABLE, stmt->message->span, value_text(e, &text));
+        diagnostic_note(elaborate_error(e, MSG_VALUE_UNUSABLE, stmt->message->span, value_text(e, &text)),
+                        "help: the message of an assert is a string");
     if (!condition)
         return;
     if (condition->kind == IR_INTEGER) {

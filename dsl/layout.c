@@ -34,7 +34,7 @@ struct layout {
 
 static void layout_put(struct layout *layout, int kind, struct span span)
 {
-    struct token token = {kind, span, "", 0, false};
+    struct token token = {.kind = (short)kind, .text = "", .span = span};
     list_push(layout->arena, layout->out, token);
 }
 

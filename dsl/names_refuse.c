@@ -11,13 +11,14 @@
 void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member)
 {
     struct diagnostic_entry *message =
-        diagnostic_add(diagnostics, MSG_MODULE_NAME, member->a->span, member->a->text);
+        diagnostic_add(diagnostics, MSG_MODULE_NAME, member->span, member->a->text);
     const struct foreign_name *foreign = foreign_find(member->text);
     const char *right = builtin_find(member->text) ? member->text : foreign ? foreign->right : NULL;
 
-    if (right)
+    if (right) {
         diagnostic_note(message, "help: write '%s'", right);
-    else if (foreign)
+        diagnostic_fix(message, "%s", right);
+    } else if (foreign)
         diagnostic_note(message, "help: %s", foreign->help);
     else
         diagnostic_note(message,

@@ -32,8 +32,9 @@ static int parser_yylex(PARSER_YYSTYPE *value, struct span *span, struct parser 
             (current) = (struct span){YYRHSLOC(right, 0).end_line, YYRHSLOC(right, 0).end_column,            \
                                       YYRHSLOC(right, 0).end_line, YYRHSLOC(right, 0).end_column};           \
     } while (0)
-/* The parser's stack grows on the compile's arena; its depth is bounded by layout.c. */
-#define YYMAXDEPTH 1000000
+/* The parser's stack grows on the compile's arena. The depth of brackets and blocks is bounded by layout.c; only a
+ * row of unary operators comes to this one. */
+#define YYMAXDEPTH 100000
 #define YYMALLOC(size) arena_allocate(p->arena, (size))
 #define YYFREE(block) ((void)(block))
 }
@@ -42,6 +43,7 @@ static int parser_yylex(PARSER_YYSTYPE *value, struct span *span, struct parser 
     struct token token;
     struct ast_expr *expr;
     struct build_exprs *exprs;
+    struct build_string *string;
     struct ast_stmt *stmt;
     struct build_stmts stmts;
     struct build_parameters *parameters;
@@ -64,6 +66,7 @@ static int parser_yylex(PARSER_YYSTYPE *value, struct span *span, struct parser 
 %type <expr> term factor power primary atom argument subscript slice_part expression_list target_list
 %type <expr> annotation_opt default_opt message_opt target item
 %type <exprs> comparisons arguments argument_list subscripts item_list dict_items dict_item decorators targets
+%type <string> strings
 %type <stmt> statement simple_statement small_statement compound_statement if_rest
 %type <stmts> statements simple_list small_list block
 %type <parameters> parameters parameter_list parameter
@@ -337,11 +340,14 @@ slice_part: %empty                                     { $$ = NULL; }
     | expression
     ;
 
+strings: STRING                                        { $$ = build_string_add(p, NULL, &$1); }
+    | strings STRING                                   { $$ = build_string_add(p, $1, &$2); }
+    ;
+
 atom: NAME                                             { $$ = build_name(p, &$1); }
     | INTEGER                                          { $$ = build_integer(p, &$1); }
     | REAL                                             { $$ = build_real(p, &$1); }
-    | STRING                                           { $$ = build_string(p, NULL, &$1); }
-    | atom STRING                                      { $$ = build_string(p, $1, &$2); }
+    | strings                                          { $$ = build_string(p, $1); }
     | TRUE_WORD                                        { $$ = ast_expr_new(p->arena, AST_TRUE, @$); }
     | FALSE_WORD                                       { $$ = ast_expr_new(p->arena, AST_FALSE, @$); }
     | NONE_WORD                                        { $$ = ast_expr_new(p->arena, AST_NONE, @$); }
@@ -385,5 +391,9 @@ const char *token_kind_name(int kind)
 
 int parser_run(struct parser *p)
 {
-    return parser_yyparse(p);
+    int result = parser_yyparse(p);
+    if (result == 2) /* too deep */
+        diagnostic_add(p->diagnostics, MSG_NESTING, p->tokens->items[p->position].span,
+                       arena_format(p->arena, "%d", DSL_MAX_DEPTH));
+    return result;
 }

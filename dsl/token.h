@@ -15,11 +15,11 @@
 #define DSL_MAX_SOURCE (64 << 20)
 
 struct token {
-    int kind; /* a token number of parser.h */
-    struct span span;
+    short kind;       /* a token number of parser.h */
+    bool open;        /* STRING without an end: what is put behind it becomes part of it */
+    int length;       /* of text */
     const char *text; /* in the source, not ended by a NUL */
-    int length;
-    bool open; /* STRING without an end: what is put behind it becomes part of it */
+    struct span span;
 };
 
 struct token_list {
