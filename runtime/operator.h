@@ -113,6 +113,7 @@ struct akg_registry {
     akg_registry *parent; /* a library is being loaded into that one; NULL otherwise */
     const char *origin;   /* where operators written in C come from */
     _Atomic(struct registry_scratch *) scratch;
+    struct graph_cache *plans; /* of graph functions (graph.h) */
 };
 
 /* A registry whose registrations wait until registry_merge puts them into `parent`; or NULL. */

@@ -12,6 +12,7 @@
 
 #include "../dsl/standard.h"
 #include "failure.h"
+#include "graph.h"
 #include "library.h"
 #include "operator_gradient.h"
 #include "operator_info.h"
@@ -27,8 +28,12 @@ akg_status akg_registry_create(akg_registry **registry)
         return AKG_ERROR_USAGE;
     *registry = NULL;
     made = memory_zeroed(1, sizeof *made);
-    if (!made)
+    if (made)
+        made->plans = graph_cache_create();
+    if (!made || !made->plans) {
+        memory_free(made);
         return AKG_ERROR_MEMORY;
+    }
     atomic_init(&made->references, 1);
     atomic_init(&made->scratch, NULL);
     pthread_mutex_init(&made->lock, NULL);
@@ -80,6 +85,7 @@ void akg_registry_release(akg_registry *registry)
     registrations_free(registry->registrations);
     memory_free(registry->operators);
     memory_free(atomic_load(&registry->scratch));
+    graph_cache_free(registry->plans);
     library_close(registry->handles); /* last: functions of the operators lie there */
     pthread_mutex_destroy(&registry->lock);
     memory_free(registry);
