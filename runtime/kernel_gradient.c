@@ -296,6 +296,7 @@ static void gradient_release(void *context)
 
     for (size_t i = 0; state->described && i < state->input_count + state->output_count; i++)
         akg_tensor_release(state->described[i]);
+    memory_free(state->described);
     akg_module_release(state->module);
     arena_free(&state->arena);
     memory_free(state);

@@ -42,6 +42,18 @@ BREAK(step_zero, p->inner->step = 0)
 BREAK(bound_dtype, p->inner->high = ir_real(kernel, AKG_FLOAT64, 1))
 BREAK(bound_missing, p->inner->low = NULL)
 BREAK(hint, p->inner->hint = 64)
+static void reduce(struct matmul *p, int kind, struct ir_symbol *of, struct ir_symbol *place)
+{
+    struct ir_reduction reduction = {(enum ir_reduction_kind)kind, of, place};
+    list_push(&arena, &p->reduce->reductions, reduction);
+}
+
+BREAK(reduction_kind, reduce(p, 99, p->acc, NULL))
+BREAK(reduction_place, reduce(p, IR_REDUCTION_SUM, p->acc, p->acc))
+BREAK(reduction_let, reduce(p, IR_REDUCTION_MAX, p->x, NULL))
+BREAK(reduction_scope, reduce(p, IR_REDUCTION_SUM, symbol(IR_SYMBOL_VARIABLE, "far", AKG_FLOAT32), NULL))
+BREAK(unused_role, p->c->unused = true)
+BREAK(unused_allocated, p->t->unused = true)
 BREAK(loop_symbol, p->inner->symbol = p->n)
 BREAK(break_outside, p->outer->next = stmt_new(IR_BREAK, 30, NULL))
 BREAK(continue_outside, p->outer->next = stmt_new(IR_CONTINUE, 30, NULL))
@@ -126,6 +138,12 @@ static void test_verifier(void)
         {"a loop's high bound is float64, should be int64", break_bound_dtype},
         {"a loop's low bound is missing", break_bound_missing},
         {"a loop has an unknown hint", break_hint},
+        {"reduction kind 99 does not exist", break_reduction_kind},
+        {"a reduction that chooses nothing has a place", break_reduction_place},
+        {"a reduction is of 'x', which is no variable", break_reduction_let},
+        {"'far' is used before it is declared", break_reduction_scope},
+        {"'c' is marked unused, and is no temporary", break_unused_role},
+        {"'t' is marked unused, and is allocated", break_unused_allocated},
         {"a loop's symbol is no int64 loop variable", break_loop_symbol},
         {"30:5: a break outside a loop", break_break_outside},
         {"30:5: a continue outside a loop", break_continue_outside},

@@ -1,9 +1,9 @@
 /*
  * test_stdlib.c: every operator of the standard library, by the table tests/stdlib/operators.def.
  *
- * Each case is tried with every dtype of its row: by libtcc's code, with strided arguments, and by the
- * interpreter; the first is compared with the reference, the others with the first, bit by bit. Gradients are
- * compared with central differences in float64.
+ * Each case is tried with every dtype of its row: by compiled code, with contiguous and with strided
+ * arguments, and by the interpreter; all three are compared with the reference. Gradients come from a tape,
+ * twice, with the same bits, and are compared with central differences in float64.
  */
 #include "../../dsl/standard.h"
 #include "../stdlib/reference.h"
@@ -38,35 +38,7 @@ static const struct row rows[] = {
 #undef OPERATOR
 };
 
-/* ---- the library's files ------------------------------------------------------------------- */
-
-static struct {
-    const struct standard_file *file;
-    akg_module *module;
-} modules[32];
-static size_t module_count;
-
-static akg_module *module_of(const struct standard_file *file)
-{
-    jit_source source = {.name = file->name, .text = file->text, .length = file->length};
-    jit_options options = {.strict = true}; /* so that results can be compared to the bit */
-    akg_diagnostics *diagnostics;
-    char *text = NULL;
-
-    for (size_t i = 0; i < module_count; i++)
-        if (modules[i].file == file)
-            return modules[i].module;
-    modules[module_count].file = file;
-    if (jit_compile(&source, &options, &modules[module_count].module, &diagnostics) != AKG_OK ||
-        diagnostics) {
-        akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text);
-        fprintf(stderr, "%s", text ? text : "no message\n");
-        akg_free(text);
-    }
-    CHECK(!diagnostics); /* no warning either */
-    akg_diagnostics_free(diagnostics);
-    return modules[module_count++].module;
-}
+static akg_registry *registry;
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
@@ -99,43 +71,57 @@ static akg_tensor *strided_copy(const struct array *array)
     return view;
 }
 
-/* Calls with copies of the trial's tensors, so that what is written in place harms nothing. */
-static akg_status call(akg_kernel *kernel, const struct trial *trial, enum layout layout, jit_backend backend,
-                       akg_tensor **outputs, akg_diagnostics **diagnostics)
-{
-    akg_argument arguments[TRIAL_MAX * 2];
-    akg_tensor *copies[TRIAL_MAX], *variadic[TRIAL_MAX];
-    akg_call_options options = {.backend = backend};
-    size_t variadics = 0;
-    akg_status status;
-
-    memcpy(arguments, trial->arguments.items, trial->arguments.count * sizeof *arguments);
-    for (int i = 0; i < trial->input_count; i++) {
-        const struct array *input = &trial->inputs[i];
-        if (layout == STRIDED)
-            copies[i] = strided_copy(input);
-        else if (akg_tensor_copy(input->tensor, &copies[i]) != AKG_OK)
-            abort();
-        for (size_t k = 0; k < trial->arguments.count; k++) {
-            if (arguments[k].kind == AKG_ARGUMENT_TENSOR && arguments[k].as.tensor == input->tensor)
-                arguments[k].as.tensor = copies[i];
-            if (arguments[k].kind == AKG_ARGUMENT_TENSORS && strcmp(arguments[k].name, input->name) == 0) {
-                variadic[variadics++] = copies[i];
-                arguments[k].as.tensors.items = variadic;
-            }
-        }
-    }
-    memset(outputs, 0, sizeof *outputs * TRIAL_MAX);
-    status = akg_kernel_call(kernel, arguments, trial->arguments.count, &options, outputs, diagnostics);
-    for (int i = 0; i < trial->input_count; i++)
-        akg_tensor_release(copies[i]);
-    return status;
-}
-
 static void release(akg_tensor **tensors)
 {
     for (int i = 0; i < TRIAL_MAX; i++)
         akg_tensor_release(tensors[i]);
+}
+
+/* The arguments of one call, with copies of the trial's tensors, so that what is written in place harms
+ * nothing. */
+struct arguments_copy {
+    akg_argument items[TRIAL_MAX * 2];
+    size_t count;
+    akg_tensor *tensors[TRIAL_MAX], *variadic[TRIAL_MAX];
+};
+
+static void copy_arguments(struct arguments_copy *copy, const struct trial *trial, enum layout layout)
+{
+    size_t variadics = 0;
+
+    memset(copy, 0, sizeof *copy);
+    copy->count = trial->arguments.count;
+    memcpy(copy->items, trial->arguments.items, copy->count * sizeof *copy->items);
+    for (int i = 0; i < trial->input_count; i++) {
+        const struct array *input = &trial->inputs[i];
+        if (layout == STRIDED)
+            copy->tensors[i] = strided_copy(input);
+        else if (akg_tensor_copy(input->tensor, &copy->tensors[i]) != AKG_OK)
+            abort();
+        for (size_t k = 0; k < copy->count; k++) {
+            akg_argument *item = &copy->items[k];
+            if (item->kind == AKG_ARGUMENT_TENSOR && item->as.tensor == input->tensor)
+                item->as.tensor = copy->tensors[i];
+            if (item->kind == AKG_ARGUMENT_TENSORS && strcmp(item->name, input->name) == 0) {
+                copy->variadic[variadics++] = copy->tensors[i];
+                item->as.tensors.items = copy->variadic;
+            }
+        }
+    }
+}
+
+static akg_status call(akg_kernel *kernel, const struct trial *trial, enum layout layout, jit_backend backend,
+                       akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    akg_call_options options = {.backend = backend};
+    struct arguments_copy arguments;
+    akg_status status;
+
+    copy_arguments(&arguments, trial, layout);
+    memset(outputs, 0, sizeof *outputs * TRIAL_MAX);
+    status = akg_kernel_call(kernel, arguments.items, arguments.count, &options, outputs, diagnostics);
+    release(arguments.tensors);
+    return status;
 }
 
 static void say(const struct row *row, const char *text, akg_dtype dtype, const akg_diagnostics *diagnostics)
@@ -188,40 +174,36 @@ static bool is_expected(const akg_tensor *output, const struct array *expected, 
     return true;
 }
 
-static bool agrees(akg_kernel *kernel, const struct trial *trial, enum layout layout, jit_backend backend,
-                   akg_tensor *const *first)
+static bool check_call(const struct row *row, akg_kernel *kernel, const struct trial *trial,
+                       enum layout layout, jit_backend backend)
 {
+    akg_diagnostics *diagnostics;
     akg_tensor *outputs[TRIAL_MAX];
-    bool same = call(kernel, trial, layout, backend, outputs, NULL) == AKG_OK;
+    bool right = CHECK(call(kernel, trial, layout, backend, outputs, &diagnostics) == AKG_OK);
 
-    for (int i = 0; same && i < trial->result_count; i++)
-        same = api_same(first[i], outputs[i]);
+    for (int i = 0; right && i < trial->result_count; i++)
+        right = CHECK(is_expected(outputs[i], &trial->results[i], row->bound));
+    if (diagnostics)
+        say(row, "", trial->dtype, diagnostics);
+    akg_diagnostics_free(diagnostics);
     release(outputs);
-    return same;
+    return right;
 }
 
 static void check_case(const struct row *row, akg_kernel *kernel, const char *text, akg_dtype dtype)
 {
-    akg_tensor *outputs[TRIAL_MAX];
-    akg_diagnostics *diagnostics;
     struct trial trial;
     bool right;
 
     if (!CHECK(trial_read(&trial, kernel, text, dtype)))
         return;
     row->reference(&trial);
-    right = CHECK(call(kernel, &trial, PLAIN, JIT_BACKEND_TCC, outputs, &diagnostics) == AKG_OK);
-    if (right) {
-        CHECK_INT(akg_kernel_output_count(kernel), trial.result_count);
-        for (int i = 0; i < trial.result_count; i++)
-            right &= CHECK(is_expected(outputs[i], &trial.results[i], row->bound));
-        right &= CHECK(agrees(kernel, &trial, STRIDED, JIT_BACKEND_TCC, outputs));
-        right &= CHECK(agrees(kernel, &trial, PLAIN, JIT_BACKEND_INTERPRETER, outputs));
-    }
+    right = CHECK(akg_kernel_output_count(kernel) == (size_t)trial.result_count) &&
+            check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_DEFAULT) &&
+            check_call(row, kernel, &trial, STRIDED, JIT_BACKEND_DEFAULT) &&
+            check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_INTERPRETER);
     if (!right)
-        say(row, text, dtype, diagnostics);
-    akg_diagnostics_free(diagnostics);
-    release(outputs);
+        say(row, text, dtype, NULL);
     trial_free(&trial);
 }
 
@@ -263,80 +245,78 @@ static double difference(akg_kernel *kernel, const struct trial *trial, const st
     return (high - low) / (2 * STEP);
 }
 
-/* The gradient summed to the operand's shape, as the tape does with what was broadcast. */
-static double *reduced(const akg_tensor *gradient, const struct array *input)
-{
-    double *sums = calloc((size_t)input->count + 1, sizeof *sums);
-    int rank = akg_tensor_rank(gradient);
-    const int64_t *shape = akg_tensor_shape(gradient);
-    struct array full = {.rank = rank};
-    int64_t index[AKG_MAX_RANK], own[AKG_MAX_RANK];
-
-    if (!sums || rank < input->rank)
-        abort();
-    if (rank)
-        memcpy(full.shape, shape, sizeof *shape * (size_t)rank);
-    for (int64_t i = 0; i < akg_tensor_element_count(gradient); i++) {
-        array_index(&full, i, index);
-        for (int k = 0; k < input->rank; k++)
-            own[k] = input->shape[k] == 1 ? 0 : index[k + rank - input->rank];
-        sums[array_place(input, own)] += akg_tensor_get(gradient, index);
-    }
-    return sums;
-}
-
 static bool check_gradient(akg_kernel *kernel, const struct trial *trial, const struct array *input,
                            const akg_tensor *gradient, akg_tensor *const *weights)
 {
-    double *actual = reduced(gradient, input), largest = 0, worst = 0;
+    double largest = 0, worst = 0;
+    int64_t index[AKG_MAX_RANK];
 
     for (int64_t i = 0; i < input->count; i++) {
-        double numeric = difference(kernel, trial, input, i, weights);
-        double error = fabs(numeric - actual[i]);
-        largest = fmax(largest, fmax(fabs(numeric), fabs(actual[i])));
+        double numeric = difference(kernel, trial, input, i, weights), actual, error;
+        array_index(input, i, index);
+        actual = akg_tensor_get(gradient, index);
+        error = fabs(numeric - actual);
+        largest = fmax(largest, fmax(fabs(numeric), fabs(actual)));
         worst = isnan(error) ? INFINITY : fmax(worst, error);
     }
-    free(actual);
     if (worst <= GRADIENT_BOUND * fmax(largest, 1e-12))
         return true;
     fprintf(stderr, "    the gradient of %s is off by %g of %g\n", input->name, worst, largest);
     return false;
 }
 
-/* The arguments of the bprop: inputs, outputs, output gradients, and the attributes it names. */
-static size_t bprop_arguments(akg_kernel *bprop, const struct trial *trial, akg_tensor **outputs,
-                              akg_tensor **weights, akg_argument *arguments)
+/* Calls on a tape and goes back: a gradient for each input that is to have one. */
+static akg_status gradients_of(akg_operator *operator, const struct trial * trial, akg_tensor **weights,
+                               akg_tensor **gradients, akg_diagnostics **diagnostics)
 {
-    akg_parameter parameter;
-    size_t count = 0;
+    akg_tensor *outputs[TRIAL_MAX] = {NULL}, *roots[TRIAL_MAX], *root_gradients[TRIAL_MAX];
+    struct arguments_copy arguments;
+    size_t root_count = 0;
+    akg_tape *tape;
+    akg_status status;
 
-    for (size_t i = 0; akg_kernel_parameter(bprop, i, &parameter); i++) {
-        bool given = false;
-        for (size_t k = 0; k < trial->arguments.count && !given; k++)
-            if (trial->arguments.items[k].name &&
-                strcmp(trial->arguments.items[k].name, parameter.name) == 0) {
-                arguments[count++] = trial->arguments.items[k];
-                given = true;
-            }
-        for (int side = 0; side < 2 && !given; side++)
-            if (strcmp(parameter.name, side ? "dout" : "out") == 0) {
-                akg_tensor **tensors = side ? weights : outputs;
-                arguments[count++] = trial->result_count == 1
-                                         ? api_tensor(parameter.name, tensors[0])
-                                         : api_tensors(parameter.name, tensors, (size_t)trial->result_count);
-            }
-    }
-    return count;
+    copy_arguments(&arguments, trial, PLAIN);
+    for (int i = 0; i < trial->input_count; i++)
+        if (trial->inputs[i].differentiable)
+            akg_tensor_set_requires_grad(arguments.tensors[i], true, NULL);
+    if (akg_tape_create(registry, &tape) != AKG_OK)
+        abort();
+    status = akg_call(tape, operator, arguments.items, arguments.count, outputs, diagnostics);
+    for (int i = 0; status == AKG_OK && i < trial->result_count; i++)
+        if (!trial_input(trial, akg_operator_output_name(operator,(size_t) i))) { /* not in place */
+            roots[root_count] = outputs[i];
+            root_gradients[root_count++] = weights[i];
+        }
+    if (status == AKG_OK)
+        status = akg_backward(tape, roots, root_gradients, root_count, false, diagnostics);
+    memset(gradients, 0, sizeof *gradients * TRIAL_MAX);
+    for (int i = 0; i < trial->input_count; i++)
+        if (status == AKG_OK && trial->inputs[i].differentiable)
+            gradients[i] = akg_tensor_retain(akg_tensor_grad(arguments.tensors[i]));
+    release(outputs);
+    release(arguments.tensors);
+    akg_tape_release(tape);
+    return status;
 }
 
-static void check_gradients(const struct row *row, akg_kernel *kernel, akg_kernel *bprop, const char *text)
+/* What each result counts in the loss; what is in place is no result. */
+static void make_weights(akg_operator *operator, const struct trial * trial, akg_tensor **weights)
 {
-    akg_tensor *outputs[TRIAL_MAX], *weights[TRIAL_MAX] = {NULL}, *gradients[TRIAL_MAX] = {NULL};
-    akg_argument arguments[TRIAL_MAX * 2];
+    memset(weights, 0, sizeof *weights * TRIAL_MAX);
+    for (int i = 0; i < trial->result_count; i++) {
+        akg_tensor_create(AKG_FLOAT64, trial->results[i].rank, trial->results[i].shape, &weights[i]);
+        if (!trial_input(trial, akg_operator_output_name(operator,(size_t) i)))
+            akg_tensor_fill_normal(weights[i], 1000 + (uint64_t)i);
+    }
+}
+
+static void check_gradients(const struct row *row, akg_operator *operator, const char * text)
+{
+    akg_tensor *weights[TRIAL_MAX], *gradients[TRIAL_MAX] = {NULL}, *again[TRIAL_MAX] = {NULL};
+    akg_kernel *kernel = akg_operator_kernel(operator);
     akg_diagnostics *diagnostics = NULL;
     struct trial trial;
-    int wanted = 0, number = 0;
-    size_t count;
+    int wanted = 0;
     bool right;
 
     if (!CHECK(trial_read(&trial, kernel, text, AKG_FLOAT64)))
@@ -344,28 +324,20 @@ static void check_gradients(const struct row *row, akg_kernel *kernel, akg_kerne
     row->reference(&trial);
     for (int i = 0; i < trial.input_count; i++)
         wanted += trial.inputs[i].differentiable;
-    right = CHECK(call(kernel, &trial, PLAIN, JIT_BACKEND_TCC, outputs, NULL) == AKG_OK);
-    for (int i = 0; right && i < trial.result_count; i++) {
-        akg_tensor_create(AKG_FLOAT64, trial.results[i].rank, trial.results[i].shape, &weights[i]);
-        if (!trial_input(&trial,
-                         akg_kernel_output_name(kernel, (size_t)i))) /* what is in place is no result */
-            akg_tensor_fill_normal(weights[i], 1000 + (uint64_t)i);
-    }
-    if (right && wanted) {
-        count = bprop_arguments(bprop, &trial, outputs, weights, arguments);
-        right = CHECK(akg_kernel_call(bprop, arguments, count, NULL, gradients, &diagnostics) == AKG_OK);
-    }
+    make_weights(operator, & trial, weights);
+    right = !wanted || CHECK(gradients_of(operator, & trial, weights, gradients, &diagnostics) == AKG_OK);
+    if (right && wanted)
+        right = CHECK(gradients_of(operator, & trial, weights, again, NULL) == AKG_OK);
     for (int i = 0; right && i < trial.input_count; i++)
-        if (trial.inputs[i].differentiable) {
-            akg_tensor *gradient = gradients[number++];
-            right = CHECK(gradient && check_gradient(kernel, &trial, &trial.inputs[i], gradient, weights));
-        }
+        if (trial.inputs[i].differentiable)
+            right = CHECK(gradients[i] && api_same(gradients[i], again[i])) &&
+                    CHECK(check_gradient(kernel, &trial, &trial.inputs[i], gradients[i], weights));
     if (!right)
         say(row, text, AKG_FLOAT64, diagnostics);
     akg_diagnostics_free(diagnostics);
-    release(outputs);
     release(weights);
     release(gradients);
+    release(again);
     trial_free(&trial);
 }
 
@@ -373,45 +345,74 @@ static void check_gradients(const struct row *row, akg_kernel *kernel, akg_kerne
 
 static void check_row(const struct row *row)
 {
-    const struct standard_file *file = standard_find(row->name);
-    akg_module *module = file ? module_of(file) : NULL;
-    akg_kernel *kernel = akg_module_kernel(module, row->name), *bprop;
-    char bprop_name[64], cases[2048], *rest = cases, *text;
+    char name[64], cases[2048], *rest = cases, *text;
+    akg_diagnostics *diagnostics;
+    akg_operator *operator;
+    akg_kernel *kernel;
 
-    snprintf(bprop_name, sizeof bprop_name, "%s_bprop", row->name);
+    snprintf(name, sizeof name, "std:%s", row->name);
     snprintf(cases, sizeof cases, "%s", row->cases);
-    if (!CHECK(kernel != NULL)) {
-        fprintf(stderr, "    %s is not there\n", row->name);
+    if (!CHECK(akg_registry_find(registry, name, &operator, & diagnostics) == AKG_OK)) {
+        say(row, "", AKG_FLOAT64, diagnostics);
+        akg_diagnostics_free(diagnostics);
         return;
     }
-    bprop = akg_module_kernel(module, bprop_name);
-    CHECK_INT(bprop != NULL, row->gradient == GRADIENT);
-    CHECK(akg_kernel_documentation(kernel)[0] != '\0');
+    kernel = akg_operator_kernel(operator);
+    CHECK_INT(akg_operator_has_gradient(operator), row->gradient == GRADIENT);
+    CHECK(akg_operator_documentation(operator)[0] != '\0');
     while ((text = strsep(&rest, ";")) != NULL) {
         for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
             if (row->dtypes & SET(dtype))
                 check_case(row, kernel, text, (akg_dtype)dtype);
-        if (bprop)
-            check_gradients(row, kernel, bprop, text);
+        if (row->gradient != NONE)
+            check_gradients(row, operator, text);
     }
 }
 
-/* Functions of the library that are operators: neither gradients nor helpers. */
-static bool is_operator(const struct standard_operator *row)
+/* What is registered beside the operators: gradients, and what serves one file only. */
+static bool is_private(const char *name)
 {
-    return row->is_public && akg_module_kernel(module_of(row->file), row->name);
+    size_t length = strlen(name);
+    return name[0] == '_' || (length > 6 && strcmp(name + length - 6, "_bprop") == 0);
 }
 
 static void test_every_operator_has_a_row(void)
 {
-    struct standard_operator operator;
+    akg_diagnostics *diagnostics;
+    akg_operator *operator;
 
-    for (size_t i = 0; standard_at(i, &operator); i++) {
-        bool found = !is_operator(&operator);
+    CHECK(akg_registry_add_standard(registry, &diagnostics) == AKG_OK);
+    akg_diagnostics_free(diagnostics);
+    for (size_t i = 0; (operator= akg_registry_operator_at(registry, i)) != NULL; i++) {
+        bool found = is_private(akg_operator_name(operator));
         for (size_t k = 0; k < API_COUNT(rows) && !found; k++)
-            found = strcmp(rows[k].name, operator.name) == 0;
+            found = strcmp(rows[k].name, akg_operator_name(operator)) == 0;
         if (!CHECK(found))
-            fprintf(stderr, "    %s has no row\n", operator.name);
+            fprintf(stderr, "    %s has no row\n", akg_operator_name(operator));
+    }
+}
+
+/* The files compile without a warning. */
+static void test_files(void)
+{
+    const struct standard_file *last = NULL;
+    struct standard_operator operator;
+    akg_diagnostics *diagnostics;
+    akg_module *module;
+    char *text = NULL;
+
+    for (size_t i = 0; standard_at(i, &operator); last = operator.file, i++) {
+        jit_source source = {.text = operator.file->text, .length = operator.file->length };
+        if (operator.file == last)
+            continue;
+        source.name = operator.file->name;
+        CHECK(jit_compile(&source, NULL, &module, &diagnostics) == AKG_OK);
+        if (!CHECK(!diagnostics) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+            fprintf(stderr, "%s", text);
+        akg_free(text);
+        text = NULL;
+        akg_diagnostics_free(diagnostics);
+        akg_module_release(module);
     }
 }
 
@@ -426,6 +427,8 @@ static void test_reference_of_dropout(void)
 /* test_stdlib [NAME...]: these operators only */
 int main(int argc, char **argv)
 {
+    if (!CHECK(akg_registry_create(&registry) == AKG_OK))
+        return check_done();
     for (size_t i = 0; i < API_COUNT(rows); i++) {
         bool chosen = argc == 1;
         for (int k = 1; k < argc; k++)
@@ -435,9 +438,9 @@ int main(int argc, char **argv)
     }
     if (argc == 1) {
         test_reference_of_dropout();
+        test_files();
         test_every_operator_has_a_row();
     }
-    for (size_t i = 0; i < module_count; i++)
-        akg_module_release(modules[i].module);
+    akg_registry_release(registry);
     return check_done();
 }
