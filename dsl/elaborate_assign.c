@@ -376,6 +376,13 @@ static bool elaborate_is_allocation(const struct ast_expr *expr)
            (expr->a->builtin == BUILTIN_OUTPUT_TENSOR || expr->a->builtin == BUILTIN_ALLOCATE);
 }
 
+/* In a graph function a name may go from tensor to tensor: x = relu(x). */
+static bool elaborate_renames_tensor(const struct elaborator *e, const struct slot *slot, const struct value *value)
+{
+    return e->frame->function->is_pure && e->frame->conditions == 0 && !slot->variable &&
+           (value->kind == VALUE_TENSOR || value->kind == VALUE_TUPLE) && slot->value.kind == value->kind;
+}
+
 /* Whether a name may go from one value to the other: numbers and tuples may; a tensor stays what it is. */
 static bool elaborate_is_alike(const struct value *before, const struct value *after)
 {
@@ -401,7 +408,8 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
         return;
     }
     /* what does not depend on the run takes a new meaning from here on */
-    if (declares || (!slot->variable && !binding->varies && elaborate_is_alike(&slot->value, &value))) {
+    if (declares || elaborate_renames_tensor(e, slot, &value) ||
+        (!slot->variable && !binding->varies && elaborate_is_alike(&slot->value, &value))) {
         if (!declares && slot->value.kind == VALUE_SCALAR &&
             !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value,
                                   span))

@@ -346,7 +346,8 @@ static akg_status gradient_record(struct gradient_state *state, akg_tape *tape, 
                                      .outputs = outputs,
                                      .output_count = state->output_count,
                                      .saved_count = total,
-                                     .materialise = true};
+                                     .materialise = true,
+                                     .backward_on_tape = true};
     akg_tensor **saved = memory_zeroed(total + 1, sizeof *saved);
     akg_status status = AKG_ERROR_MEMORY;
 

@@ -1,0 +1,368 @@
+/*
+ * test_graph.c: graph functions on a tape: what is run and what is left out, gradients of gradients, tuples,
+ * missing tensors, attributes, writes in place, messages; and every allocation of a journey failing in turn.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/memory.h"
+#include "api_support.h"
+#include "check.h"
+
+#ifndef AKG_FAULT_INJECTION
+#define memory_fail_after(count) ((void)(count))
+#define memory_fail_remaining() (0L)
+#endif
+
+static const char program[] =
+    "def product(a, b):\n"
+    "    y = output_tensor(a.shape, a.dtype)\n"
+    "    for i in range(a.shape[0]):\n"
+    "        y[i] = a[i] * b[i]\n"
+    "    return y\n"
+    "\n"
+    "@bprop(product)\n"
+    "def product_bprop(a, b, out, dout):\n"
+    "    return (product(dout, b), refused(product(dout, a)))\n"
+    "\n"
+    "def refused(x):\n" /* stops when it is run */
+    "    y = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(x.shape[0]):\n"
+    "        assert x[i] > 1000, 'this must not run'\n"
+    "        y[i] = x[i]\n"
+    "    return y\n"
+    "\n"
+    "def cube(x):\n"
+    "    return x * x * x\n"
+    "\n"
+    "def scaled(x, factor=2.0):\n"
+    "    y = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(x.shape[0]):\n"
+    "        y[i] = x[i] * factor\n"
+    "    return y\n"
+    "\n"
+    "@bprop(scaled)\n"
+    "def scaled_bprop(x, out, dout, factor):\n"
+    "    return (scaled(dout, factor),)\n"
+    "\n"
+    "def biased(x, bias=None):\n"
+    "    y = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(x.shape[0]):\n"
+    "        y[i] = 3 * x[i]\n"
+    "        if bias is not None:\n"
+    "            y[i] += bias[i]\n"
+    "    return y\n"
+    "\n"
+    "@bprop(biased)\n"
+    "def biased_bprop(x, bias, out, dout):\n"
+    "    return (3.0 * dout, dout if bias is not None else None)\n"
+    "\n"
+    "def both(x):\n"
+    "    s = output_tensor(x.shape, x.dtype)\n"
+    "    d = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(x.shape[0]):\n"
+    "        s[i] = x[i] + 1\n"
+    "        d[i] = 5 * x[i]\n"
+    "    return s, d\n"
+    "\n"
+    "@bprop(both)\n"
+    "def both_bprop(x, out, dout):\n"
+    "    return (dout[0] + 5.0 * dout[1],)\n"
+    "\n"
+    "def uses_both(x):\n"
+    "    s, d = both(x)\n"
+    "    return s * d\n"
+    "\n"
+    "def grow(x):\n"
+    "    for i in range(x.shape[0]):\n"
+    "        x[i] = 2 * x[i]\n"
+    "    return x\n"
+    "\n"
+    "def plain(x):\n"
+    "    y = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(x.shape[0]):\n"
+    "        y[i] = x[i] + 1\n"
+    "    return y\n"
+    "\n"
+    "def through_plain(x):\n"
+    "    return plain(x) * 2.0\n"
+    "\n"
+    "def many(x):\n"
+    "    y = x\n"
+    "    for k in const_range(5):\n"
+    "        y = y * 1.5\n"
+    "    return y\n";
+
+struct bench {
+    akg_module *module;
+    akg_registry *registry;
+    akg_tape *tape;
+};
+
+static bool bench_begin(struct bench *bench)
+{
+    bench->module = api_compile(program);
+    return bench->module && akg_registry_create(&bench->registry) == AKG_OK &&
+           akg_registry_add_module(bench->registry, bench->module, NULL) == AKG_OK &&
+           akg_tape_create(bench->registry, &bench->tape) == AKG_OK;
+}
+
+static void bench_end(struct bench *bench)
+{
+    akg_tape_release(bench->tape);
+    akg_registry_release(bench->registry);
+    akg_module_release(bench->module);
+}
+
+static akg_tensor *leaf(int64_t length, double first, double step)
+{
+    akg_tensor *tensor = api_vector(AKG_FLOAT64, length, first, step);
+    akg_tensor_set_requires_grad(tensor, true, NULL);
+    return tensor;
+}
+
+static akg_status call(struct bench *bench, const char *name, const akg_argument *arguments, size_t count,
+                       akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    akg_operator *found;
+    akg_status status = akg_registry_find(bench->registry, name, &found, diagnostics);
+    return status == AKG_OK ? akg_call(bench->tape, found, arguments, count, outputs, diagnostics) : status;
+}
+
+/* The gradient of the sum of the one output of a call. */
+static akg_tensor *gradient_of(struct bench *bench, const char *name, const akg_argument *arguments, size_t count,
+                               akg_tensor *with_respect_to)
+{
+    akg_tensor *y = NULL, *gradient = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    bool good = call(bench, name, arguments, count, &y, &diagnostics) == AKG_OK &&
+                akg_gradients(bench->tape, &y, NULL, 1, &with_respect_to, 1, NULL, &gradient, &diagnostics) == AKG_OK;
+
+    if (!CHECK(good))
+        fprintf(stderr, "    %s: %s\n", name, api_error(diagnostics));
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(y);
+    return gradient;
+}
+
+/* Every element of the gradient, by `expected` of the element's place. */
+static void check_gradient(struct bench *bench, const char *name, const akg_argument *arguments, size_t count,
+                           akg_tensor *with_respect_to, double (*expected)(double place))
+{
+    akg_tensor *gradient = gradient_of(bench, name, arguments, count, with_respect_to);
+
+    CHECK(gradient && akg_tensor_element_count(gradient) == akg_tensor_element_count(with_respect_to));
+    for (int64_t i = 0; gradient && i < akg_tensor_element_count(gradient); i++)
+        CHECK(fabs(api_element(gradient, i) - expected((double)i)) < 1e-12);
+    akg_tensor_release(gradient);
+}
+
+static double of_cube(double i)
+{
+    return 3 * (1 + i) * (1 + i);
+}
+static double of_scaled(double i)
+{
+    (void)i;
+    return 0.25;
+}
+static double three(double i)
+{
+    (void)i;
+    return 3;
+}
+static double one(double i)
+{
+    (void)i;
+    return 1;
+}
+static double of_both(double i)
+{
+    return 5 * (1 + i) + 5 * (2 + i); /* d/dx (x + 1) * 5 x */
+}
+static double of_many(double i)
+{
+    (void)i;
+    return 1.5 * 1.5 * 1.5 * 1.5 * 1.5;
+}
+
+static void test_gradients(struct bench *bench)
+{
+    akg_tensor *x = leaf(4, 1, 1), *bias = leaf(4, 0, 1);
+    akg_argument cube[] = {api_tensor("x", x)}, scaled[] = {api_tensor("x", x), api_real("factor", 0.25)};
+    akg_argument biased[] = {api_tensor("x", x), api_tensor("bias", bias)};
+
+    check_gradient(bench, "cube", cube, 1, x, of_cube);
+    check_gradient(bench, "scaled", scaled, 2, x, of_scaled);
+    check_gradient(bench, "biased", biased, 2, x, three);
+    check_gradient(bench, "biased", biased, 2, bias, one);
+    check_gradient(bench, "biased", biased, 1, x, three);
+    check_gradient(bench, "uses_both", cube, 1, x, of_both);
+    check_gradient(bench, "many", cube, 1, x, of_many);
+    akg_tensor_release(x);
+    akg_tensor_release(bias);
+}
+
+/* The gradient that nobody asked for would stop the pass. */
+static void test_pruning(struct bench *bench)
+{
+    akg_tensor *a = leaf(3, 1, 1), *b = leaf(3, 2, 1), *y = NULL, *gradient = NULL;
+    akg_argument arguments[] = {api_tensor("a", a), api_tensor("b", b)};
+    akg_diagnostics *diagnostics = NULL;
+    const akg_gradient_options keep = {.retain_graph = true};
+
+    CHECK(call(bench, "product", arguments, 2, &y, NULL) == AKG_OK);
+    CHECK(akg_gradients(bench->tape, &y, NULL, 1, &a, 1, &keep, &gradient, NULL) == AKG_OK);
+    CHECK(gradient && api_element(gradient, 2) == 4);
+    akg_tensor_release(gradient);
+    gradient = NULL;
+    CHECK(akg_gradients(bench->tape, &y, NULL, 1, &b, 1, NULL, &gradient, &diagnostics) == AKG_ERROR_CALL);
+    CHECK(!gradient && strcmp(api_error(diagnostics), "call-assert") == 0);
+    CHECK(api_says(diagnostics, "in the call of 'refused'"));
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(y);
+    akg_tensor_release(a);
+    akg_tensor_release(b);
+}
+
+/* x ** 3: 3 x ** 2, 6 x, 6. */
+static void test_higher_orders(struct bench *bench)
+{
+    akg_tensor *x = leaf(2, 2, 1), *value = NULL;
+    akg_argument argument = api_tensor("x", x);
+    const akg_gradient_options create = {.create_graph = true};
+    static const double expected[3][2] = {{12, 27}, {12, 18}, {6, 6}};
+
+    CHECK(call(bench, "cube", &argument, 1, &value, NULL) == AKG_OK);
+    for (int order = 0; order < 3; order++) {
+        akg_tensor *gradient = NULL;
+        akg_diagnostics *diagnostics = NULL;
+        akg_status status = akg_gradients(bench->tape, &value, NULL, 1, &x, 1, &create, &gradient, &diagnostics);
+        if (!CHECK(status == AKG_OK && gradient))
+            fprintf(stderr, "    order %d: %s\n", order + 1, api_error(diagnostics));
+        for (int i = 0; gradient && i < 2; i++)
+            CHECK(api_element(gradient, i) == expected[order][i]);
+        akg_diagnostics_free(diagnostics);
+        akg_tensor_release(value);
+        value = gradient;
+    }
+    akg_tensor_release(value);
+    akg_tensor_release(x);
+}
+
+static void expect_error(struct bench *bench, const char *name, akg_argument argument, akg_status expected,
+                         const char *error)
+{
+    akg_tensor *y = NULL, *gradient = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status = call(bench, name, &argument, 1, &y, &diagnostics);
+
+    if (status == AKG_OK)
+        status = akg_gradients(bench->tape, &y, NULL, 1, &argument.as.tensor, 1, NULL, &gradient, &diagnostics);
+    if (!CHECK(status == expected && strcmp(api_error(diagnostics), error) == 0))
+        fprintf(stderr, "    %s: %d %s\n", name, (int)status, api_error(diagnostics));
+    CHECK(!gradient);
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(y);
+}
+
+static void test_errors(struct bench *bench)
+{
+    akg_tensor *x = leaf(3, 1, 1), *matrix = api_range(AKG_FLOAT64, 2, (int64_t[]){2, 2}, 0, 1);
+
+    akg_tensor_set_requires_grad(matrix, true, NULL);
+    expect_error(bench, "plain", api_tensor("x", x), AKG_ERROR_CALL, "gradient-none");
+    expect_error(bench, "through_plain", api_tensor("x", x), AKG_ERROR_CALL, "gradient-none");
+    expect_error(bench, "grow", api_tensor("x", x), AKG_ERROR_CALL, "gradient-leaf-written");
+    expect_error(bench, "through_plain", api_tensor("x", matrix), AKG_ERROR_CALL, "rank-mismatch");
+    expect_error(bench, "cube", api_tensor("z", x), AKG_ERROR_CALL, "call-unknown");
+    CHECK(api_element(x, 2) == 3);
+    akg_tensor_release(x);
+    akg_tensor_release(matrix);
+}
+
+/* Shapes that keep changing, more of them than plans are kept. */
+static void test_many_shapes(struct bench *bench)
+{
+    for (int64_t length = 1; length <= 2500; length++) {
+        akg_tensor *x = leaf(length, 1, 0), *gradient;
+        akg_argument argument = api_tensor("x", x);
+        gradient = gradient_of(bench, "cube", &argument, 1, x);
+        CHECK(gradient && api_element(gradient, length - 1) == 3);
+        akg_tensor_release(gradient);
+        akg_tensor_release(x);
+    }
+}
+
+/* ---- failures ---------------------------------------------------------------------------------- */
+
+static bool struck;
+
+/* False when the step failed, as it may only for want of memory. */
+static bool step(akg_status status, akg_diagnostics *diagnostics)
+{
+    if (status != AKG_OK && !CHECK(status == AKG_ERROR_MEMORY && memory_fail_remaining() < 0))
+        fprintf(stderr, "    status %d, %s\n", (int)status, api_error(diagnostics));
+    akg_diagnostics_free(diagnostics);
+    return status == AKG_OK;
+}
+
+static void journey(struct bench *bench, long allowed)
+{
+    akg_tensor *x, *y = NULL, *gradient = NULL;
+    akg_tape *tape = NULL;
+    akg_operator *found = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    akg_argument argument;
+
+    x = leaf(3, 1, 1);
+    argument = api_tensor("x", x);
+    memory_fail_after(allowed);
+    if (step(akg_tape_create(bench->registry, &tape), NULL) &&
+        step(akg_registry_find(bench->registry, "uses_both", &found, &diagnostics), diagnostics)) {
+        diagnostics = NULL;
+        if (step(akg_call(tape, found, &argument, 1, &y, &diagnostics), diagnostics)) {
+            diagnostics = NULL;
+            if (step(akg_gradients(tape, &y, NULL, 1, &x, 1, NULL, &gradient, &diagnostics), diagnostics))
+                CHECK(api_element(gradient, 1) == 25);
+        }
+    }
+    struck = memory_fail_remaining() < 0;
+    memory_fail_after(-1);
+    akg_tensor_release(gradient);
+    akg_tensor_release(y);
+    akg_tensor_release(x);
+    akg_tape_release(tape);
+}
+
+static void test_failures(void)
+{
+    struct bench bench = {NULL, NULL, NULL};
+
+    CHECK(bench_begin(&bench));
+    journey(&bench, -1); /* kernels are compiled and the library is read */
+    for (long allowed = 0; allowed < 100000; allowed++) {
+        journey(&bench, allowed);
+        if (!struck)
+            break;
+    }
+    bench_end(&bench);
+}
+
+int main(void)
+{
+    struct bench bench = {NULL, NULL, NULL};
+
+    if (CHECK(bench_begin(&bench))) {
+        test_gradients(&bench);
+        test_pruning(&bench);
+        test_higher_orders(&bench);
+        test_errors(&bench);
+        test_many_shapes(&bench);
+    }
+    bench_end(&bench);
+    test_failures();
+    return check_done();
+}
