@@ -190,6 +190,16 @@ $(B)/fuzz_%: tests/fuzz/entry.c $(fuzz_objects)
 
 $(B)/tests/test_certificate: $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/generate*.c))
 
+# akgrun's main as a function, and its calls of the C library through the test, which names them.
+$(B)/tests/unit/akgrun_main.o: tools/akgrun.c $(B)/settings
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(flags) -Dmain=akgrun_main -MMD -MP -c $< -o $@
+
+$(B)/tests/test_tools_faults: $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects))
+$(B)/tests/test_tools_faults: private link_flags += $(shell sed -n \
+    's/^WRAPPED.[^,]*, \([a-z_]*\),.*/-Wl,--wrap=\1/p' tests/unit/test_tools_faults.c)
+
 # Compares with isl where configure found it, and says that it does not elsewhere.
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
 $(B)/tests/test_dependence_isl: private LIBS += $(ISL)
@@ -278,6 +288,7 @@ formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include
 # What is generated and committed; tests/packaging/messages.sh compares.
 docs:
 	awk -f docs/errors.awk base/messages.def $(error_pages) >docs/errors.md
+	awk -f docs/stdlib.awk tests/stdlib/operators.def $(standard_files) >docs/stdlib.md
 
 format:
 	clang-format -i $(formatted)

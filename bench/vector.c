@@ -75,6 +75,7 @@ static const struct kernel kernels[] = {
      "            y[i, j] = 0.2 * (x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1])\n    "
      "return y\n",
      TWIN
+     "memset(y, 0, n * m * sizeof *y);" /* as the language has it of what is not written */
      "for (long i = 1; i < n - 1; i++) for (long j = 1; j < m - 1; j++)"
      "y[i * m + j] = 0.2f * (x[i * m + j] + x[(i - 1) * m + j] + x[(i + 1) * m + j] + x[i * m + j - 1] + "
      "x[i * m + j + 1]);",
@@ -109,7 +110,8 @@ static twin_function compile_twin(const struct kernel *kernel, const char *folde
     FILE *file = fopen(path, "w");
     if (!file)
         fail("a temporary file");
-    fprintf(file, "#include <math.h>\nvoid f(float **data, long n, long m)\n{\n%s\n}\n", kernel->twin);
+    fprintf(file, "#include <math.h>\n#include <string.h>\nvoid f(float **data, long n, long m)\n{\n%s\n}\n",
+            kernel->twin);
     fclose(file);
     /* linked without -ffast-math, which would make the whole process flush subnormals to zero */
     snprintf(
@@ -156,6 +158,8 @@ static void compile_kernel(const struct kernel *kernel, struct compiled *compile
     compiled->kernel = result.kernel;
     if (!result.kernel)
         fail("pipeline_specialise");
+    if (!pipeline_optimise(result.kernel, NULL, compiled->diagnostics))
+        fail("pipeline_optimise");
     sites_number(result.kernel, &compiled->sites);
     if (pipeline_generate(result.kernel, &vectors, &compiled->code, compiled->diagnostics) != AKG_OK)
         fail("pipeline_generate");

@@ -247,9 +247,11 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
     if (binding && binding->kind == AST_BINDING_FUNCTION) {
         if (!elaborate_arguments(e, expr, &arguments))
             return value_error();
-        if (expr->a->builtin == BUILTIN_CAST && !arguments_have_tensor(&arguments) && expr->count == 2 &&
-            elaborate_dtype(e, expr->items[1], &type)) /* the library's cast is of tensors */
-            return elaborate_cast(e, arguments.items[0].value, expr->items[0], type, expr->span);
+        if (expr->a->builtin == BUILTIN_CAST && !binding->function->is_helper && expr->count == 2 &&
+            !arguments_have_tensor(&arguments)) /* the library's cast is of tensors */
+            return elaborate_dtype(e, expr->items[1], &type)
+                       ? elaborate_cast(e, arguments.items[0].value, expr->items[0], type, expr->span)
+                       : value_error();
         return elaborate_inline(e, binding->function, &arguments);
     }
     if (expr->a->kind == AST_NAME && !binding) {

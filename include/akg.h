@@ -239,8 +239,8 @@ typedef enum jit_backend {
 } jit_backend;
 
 typedef struct jit_source {
-    /* File name, for messages; read from there when text is NULL. "std:softmax" is the file of the standard library
-     * that defines softmax. */
+    /* File name, for messages; read from there when text is NULL. "std:softmax" is the file of the standard
+     * library that defines softmax. */
     const char *name;
     const char *text; /* not necessarily ended by a NUL; may be NULL */
     size_t length;    /* bytes of text */
@@ -267,7 +267,8 @@ typedef struct jit_options {
     /* Compiled code gives bitwise what the interpreter gives. Otherwise, in the loops that become vector
      * instructions, sums and products of floats are accumulated in several partial results, a product that is
      * only added to something is not rounded on its own, and functions such as exp may differ in the last
-     * place; the same on every processor that has vector instructions. */
+     * places. Which loops these are, and so the last places, depends on the processor; on one processor the
+     * result is always the same. */
     bool strict;
     /* The vector instructions to use: "avx512", "avx2" or "none"; NULL: the best of this processor. One that
      * it does not have is AKG_ERROR_USAGE. */

@@ -101,7 +101,7 @@ static bool forget_changed_by(struct ir_stmt *stmt, void *context)
         forget_stored(forwarder, &stmt->access);
     else if (stmt->kind == IR_ALLOCATE)
         forget_buffer(forwarder, stmt->access.buffer);
-    else if (stmt->kind == IR_ASSIGN && stmt->symbol->dtype == AKG_INT64)
+    else if (stmt->kind == IR_ASSIGN)
         forget_assigned(forwarder, stmt->symbol);
     return true;
 }

@@ -74,7 +74,7 @@ static bool forget_inside(struct ir_stmt *stmt, void *context)
 {
     struct overwriter *overwriter = context;
 
-    if (stmt->kind == IR_ASSIGN && stmt->symbol->dtype == AKG_INT64)
+    if (stmt->kind == IR_ASSIGN)
         forget_assigned(overwriter, stmt->symbol);
     if (stmt->kind == IR_ALLOCATE)
         overwriter->buffers[stmt->access.buffer->index].count = 0;

@@ -196,14 +196,24 @@ bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out)
     return affine_of(expr, false, out);
 }
 
+/* It gives the same value at another time. */
+static bool is_settled(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
+}
+
 enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b)
 {
     enum pass_relation relation = PASS_SAME;
 
     for (int k = 0; k < a->buffer->rank; k++) {
         struct pass_affine x, y;
-        if (ir_expr_equal(a->indices[k], b->indices[k]))
+        if (ir_expr_equal(a->indices[k], b->indices[k])) {
+            if (!ir_expr_walk(a->indices[k], is_settled, NULL))
+                relation = PASS_UNKNOWN;
             continue;
+        }
         if (!pass_affine_of(a->indices[k], &x) || !pass_affine_of(b->indices[k], &y) ||
             !pass_affine_add(&x, -1, &y) || x.count)
             relation = PASS_UNKNOWN;

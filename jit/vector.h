@@ -127,6 +127,8 @@ int vector_partials(const struct vector_loop *loop);
 
 /* Whether an operation on floats is a call of a function. */
 bool vector_is_call(enum operation operation);
+/* Whether, unless strict, it is computed in line. */
+bool vector_is_inline(enum operation operation, akg_dtype dtype);
 /* The function of SLEEF for vectors of so many bits, or NULL. Floats: 256 and 512 bits. */
 const void *vector_function(enum operation operation, bool wide, int bits);
 

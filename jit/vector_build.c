@@ -208,6 +208,7 @@ static void accumulate(struct vector_builder *builder, const struct ir_stmt *stm
     value.mask = builder->mask;
     value.slot = accumulator_of(builder, stmt, operation);
     vector_add(builder, value);
+    builder->stores += stmt->kind == IR_STORE;
 }
 
 /* What a chain such as acc + a - b adds, as one value: a - b. */
@@ -414,6 +415,14 @@ static void fuse(struct vector_builder *builder)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+/* Whether the value is a function's that is really called. */
+static bool is_real_call(const struct vector_builder *builder, const struct vector_value *value)
+{
+    if (value->kind != VECTOR_OPERATION || !dtype_is_float(value->from) || !vector_is_call(value->operation))
+        return false;
+    return builder->options->strict || !vector_is_inline(value->operation, value->from);
+}
+
 /* Values that nothing uses go away; the rest is renumbered. */
 static void sweep(struct vector_builder *builder)
 {
@@ -441,8 +450,7 @@ static void sweep(struct vector_builder *builder)
         if (value.mask >= 0)
             value.mask = number[value.mask];
         loop->wide |= vector_type_is_wide(value.type);
-        loop->calls |=
-            value.kind == VECTOR_OPERATION && dtype_is_float(value.from) && vector_is_call(value.operation);
+        loop->calls |= is_real_call(builder, &value);
         number[k] = count;
         loop->values.items[count++] = value;
     }
@@ -474,13 +482,23 @@ static bool verdict_allows(const struct vector_builder *builder, const struct de
     return reductions_stay(builder, verdict);
 }
 
+/* A call costs more than a few iterations in C. */
+static bool is_short(const struct ir_stmt *stmt)
+{
+    enum { SHORTEST = 8 };
+    int64_t distance;
+    return stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
+           !__builtin_sub_overflow(stmt->high->integer, stmt->low->integer, &distance) &&
+           distance / stmt->step < SHORTEST;
+}
+
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options)
 {
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    if (!verdict_allows(&builder, verdict))
+    if (is_short(stmt) || !verdict_allows(&builder, verdict))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;

@@ -133,8 +133,8 @@ int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)
 static void print_listing(struct text *out, const struct vector_listing *listing)
 {
     int line = 0;
-    for (int k = 0; k < listing->count; k++) {
-        const struct x86_instruction *instruction = &listing->items[k];
+    for (int k = 0; k < listing->items.count; k++) {
+        const struct x86_instruction *instruction = &listing->items.items[k];
         if (instruction->form == X86_NO_FORM) {
             text_format(out, ".L%d:\n", instruction->label);
             continue;
@@ -149,6 +149,11 @@ static void print_listing(struct text *out, const struct vector_listing *listing
         }
         line = instruction->line;
         text_char(out, '\n');
+    }
+    for (int k = 0; k < listing->data.count; k++) {
+        const struct vector_datum *datum = &listing->data.items[k];
+        text_format(out, ".L%d: %s 0x%llx\n", datum->label, datum->size == 8 ? ".quad" : ".long",
+                    (unsigned long long)datum->bits);
     }
 }
 

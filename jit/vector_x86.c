@@ -180,6 +180,32 @@ static void spread(struct machine *machine, int target, enum vector_type type)
                                                   .rm = one});
 }
 
+/* Bits out of the data behind the code in all lanes. */
+static void spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits)
+{
+    bool wide = vector_type_is_wide(type);
+    int label = -1;
+    if (type == VECTOR_MASK) {
+        set_general(machine, bits ? UINT64_MAX : 0);
+        spread(machine, target, type);
+        return;
+    }
+    for (int k = 0; k < machine->data.count && label < 0; k++)
+        if (machine->data.items[k].bits == bits && machine->data.items[k].size == (wide ? 8 : 4))
+            label = machine->data.items[k].label;
+    if (label < 0) {
+        struct vector_datum datum = {machine->labels++, wide ? 8 : 4, bits};
+        list_push(machine->arena, &machine->data, datum);
+        label = datum.label;
+    }
+    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
+                                                  .bits = machine_bits(machine, type),
+                                                  .reg = target,
+                                                  .has_memory = true,
+                                                  .memory = {X86_RIP, X86_NONE, 1, 0},
+                                                  .label = label});
+}
+
 static void setup_scalar(struct machine *machine, const struct machine_kept *kept)
 {
     struct x86_memory slot = machine_slot(machine, kept->number);
@@ -284,8 +310,7 @@ static void setup_kept(struct machine *machine, const struct machine_kept *kept)
     const struct vector_accumulator *accumulator;
     switch (kept->kind) {
     case KEPT_CONSTANT:
-        set_general(machine, kept->type == VECTOR_MASK && kept->bits ? UINT64_MAX : kept->bits);
-        spread(machine, kept->virtual_register, kept->type);
+        spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
         break;
     case KEPT_SCALAR:
         setup_scalar(machine, kept);
@@ -301,8 +326,8 @@ static void setup_kept(struct machine *machine, const struct machine_kept *kept)
         break;
     case KEPT_PARTIAL:
         accumulator = &machine->loop->accumulators.items[kept->number];
-        set_general(machine, identity(accumulator->operation, accumulator->dtype));
-        spread(machine, kept->virtual_register, kept->type);
+        spread_constant(machine, kept->virtual_register, kept->type,
+                        identity(accumulator->operation, accumulator->dtype));
         break;
     case KEPT_TAIL:
         break;
@@ -449,33 +474,52 @@ static void build_sections(struct machine *machine, struct sections *sections)
     build_setup(machine, &sections->setup);
 }
 
-static int enter(struct machine *machine)
+/* Whether the function uses that register, which it must preserve. */
+static bool is_used(const struct machine *machine, int general)
 {
-    emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = X86_RBP});
-    emit_move(machine, X86_RBP, X86_RSP);
+    for (int k = 0; k < machine->loop->streams.count; k++)
+        if (machine->pointers[k] == general)
+            return true;
+    return machine->slots == general || machine->count == general || machine->index == general;
+}
+
+/* The frame pointer and a frame only where something lives there, or is called. */
+static void enter(struct machine *machine, bool has_frame)
+{
+    if (has_frame) {
+        emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = X86_RBP});
+        emit_move(machine, X86_RBP, X86_RSP);
+    }
     for (int k = 0; k < PRESERVED; k++)
-        emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = preserved[k]});
-    int frame = machine->body.count;
-    emit_by(machine, X86_SUB_BY, X86_RSP, 0);
-    emit_by(machine, X86_AND_BY, X86_RSP, -64);
+        if (is_used(machine, preserved[k]))
+            emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = preserved[k]});
+    if (has_frame) {
+        emit_by(machine, X86_SUB_BY, X86_RSP, machine->frame);
+        emit_by(machine, X86_AND_BY, X86_RSP, -64);
+    }
     if (machine->slots != X86_RDI)
         emit_move(machine, machine->slots, X86_RDI);
     emit(machine,
          (struct x86_instruction){
              .form = X86_MOV, .reg = machine->count, .has_memory = true, .memory = machine_slot(machine, 0)});
     emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
-    return frame;
 }
 
-static void leave(struct machine *machine)
+static void leave(struct machine *machine, bool has_frame)
 {
-    emit(machine, (struct x86_instruction){.form = X86_LEA,
-                                           .reg = X86_RSP,
-                                           .has_memory = true,
-                                           .memory = {X86_RBP, X86_NONE, 1, -8 * PRESERVED}});
+    int pushed = 0;
+    for (int k = 0; k < PRESERVED; k++)
+        pushed += is_used(machine, preserved[k]);
+    if (has_frame)
+        emit(machine, (struct x86_instruction){.form = X86_LEA,
+                                               .reg = X86_RSP,
+                                               .has_memory = true,
+                                               .memory = {X86_RBP, X86_NONE, 1, -8 * pushed}});
     for (int k = PRESERVED - 1; k >= 0; k--)
-        emit(machine, (struct x86_instruction){.form = X86_POP, .reg = preserved[k]});
-    emit(machine, (struct x86_instruction){.form = X86_POP, .reg = X86_RBP});
+        if (is_used(machine, preserved[k]))
+            emit(machine, (struct x86_instruction){.form = X86_POP, .reg = preserved[k]});
+    if (has_frame)
+        emit(machine, (struct x86_instruction){.form = X86_POP, .reg = X86_RBP});
     emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
     emit(machine, (struct x86_instruction){.form = X86_RET});
 }
@@ -509,6 +553,25 @@ static void place_loops(struct machine *machine, struct sections *sections)
     emit_label(machine, done);
 }
 
+/* What stands before the body and behind it hangs on the frame that the body took. */
+static void assemble(struct machine *machine, struct vector_listing *listing)
+{
+    struct x86_instruction *body = machine->body.items;
+    int count = machine->body.count;
+    bool has_frame = machine->frame > 0 || machine->loop->calls;
+    machine->body.items = NULL;
+    machine->body.count = machine->body.capacity = 0;
+    enter(machine, has_frame);
+    for (int k = 0; k < count; k++)
+        emit(machine, body[k]);
+    leave(machine, has_frame);
+    memset(listing, 0, sizeof *listing);
+    for (int k = 0; k < machine->body.count; k++)
+        list_push(machine->arena, &listing->items, machine->body.items[k]);
+    for (int k = 0; k < machine->data.count; k++)
+        list_push(machine->arena, &listing->data, machine->data.items[k]);
+}
+
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
@@ -523,28 +586,29 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     build_sections(machine, sections);
     if (machine->refused)
         return false;
-    int frame = enter(machine);
     machine_allocate(machine, &sections->setup);
     place_loops(machine, sections);
     machine_allocate(machine, &sections->result);
-    leave(machine);
-    machine->body.items[frame].immediate = machine->frame;
-    listing->items = machine->body.items;
-    listing->count = machine->body.count;
+    assemble(machine, listing);
     return !machine->refused;
 }
 
 void vector_x86_encode(struct x86_code *code, const struct vector_listing *listing)
 {
     int first = code->labels.count;
-    for (int k = 0; k < listing->count; k++) {
-        struct x86_instruction instruction = listing->items[k];
-        while (first + instruction.label >= code->labels.count)
+    for (int k = 0; k < listing->items.count; k++)
+        while (first + listing->items.items[k].label >= code->labels.count)
             x86_new_label(code);
+    for (int k = 0; k < listing->items.count; k++) {
+        struct x86_instruction instruction = listing->items.items[k];
         instruction.label += first;
         if (instruction.form == X86_NO_FORM)
             x86_place_label(code, instruction.label);
         else
             x86_encode(code, &instruction);
+    }
+    for (int k = 0; k < listing->data.count; k++) {
+        const struct vector_datum *datum = &listing->data.items[k];
+        x86_place_data(code, first + datum->label, &datum->bits, (size_t)datum->size);
     }
 }

@@ -61,6 +61,17 @@ struct machine_kept {
     int virtual_register;
 };
 
+/* A constant behind the code. */
+struct vector_datum {
+    int label, size;
+    uint64_t bits;
+};
+
+struct vector_listing {
+    LIST(struct x86_instruction) items; /* X86_NO_FORM: a label */
+    LIST(struct vector_datum) data;
+};
+
 struct machine {
     struct arena *arena;
     const struct vector_loop *loop;
@@ -71,9 +82,10 @@ struct machine {
     LIST(struct machine_kept) kept;
     machine_section *section;          /* where instructions go */
     LIST(struct x86_instruction) body; /* with registers of the machine, in their order */
-    int pointers[VECTOR_STREAMS];      /* the general register with the address; -1: it stays in its slot */
-    int slots, count, index;           /* general registers: the slots, iterations left, elements gone by */
-    int frame;                         /* bytes of it used */
+    LIST(struct vector_datum) data;
+    int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
+    int slots, count, index;      /* general registers: the slots, iterations left, elements gone by */
+    int frame;                    /* bytes of it used */
     int labels, line;
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
@@ -148,6 +160,11 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
 int machine_combine(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
                     int b);
 
+/* ---- vector_x86_math.c ---- */
+
+/* One of the operations that vector_is_inline names. */
+int machine_inline(struct machine *machine, enum operation operation, int x);
+
 /* ---- vector_x86_memory.c ---- */
 
 /* `mask` 0: all lanes. */
@@ -165,11 +182,6 @@ int machine_pressure(struct machine *machine, const machine_section *section);
 int machine_frame(struct machine *machine, int size);
 
 /* ---- vector_x86.c ---- */
-
-struct vector_listing {
-    const struct x86_instruction *items; /* X86_FORM_COUNT: a label */
-    int count;
-};
 
 /* The instructions of the loop as a function void(union slot *), or false where the target lacks something.
  */

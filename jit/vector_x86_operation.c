@@ -364,6 +364,8 @@ static int real_operation(struct machine *machine, const struct vector_value *va
     case OP_ISFINITE:
         return classify(machine, value->operation, value->from, operands[0]);
     default:
+        if (!machine->options->strict && vector_is_inline(value->operation, value->dtype))
+            return to_half(machine, value->dtype, machine_inline(machine, value->operation, operands[0]));
         return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));
     }
 }

@@ -144,7 +144,9 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
         return AKG_ERROR_INTERNAL;
     if (emission->stage == AKG_STAGE_OPTIMISED)
         ir_print(&emission->out, kernel);
-    return emission->stage == AKG_STAGE_C ? emit_kernel_c(emission, kernel) : AKG_OK;
+    return emission->stage == AKG_STAGE_C || emission->stage == AKG_STAGE_ASM
+               ? emit_kernel_c(emission, kernel)
+               : AKG_OK;
 }
 
 static akg_status emit_general(struct emission *emission, struct akg_kernel *kernel)

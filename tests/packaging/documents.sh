@@ -34,6 +34,14 @@ includes()
     ! grep -nE '#include "\.\./' "$1"/*.[chly] | grep -vE "#include \"\.\./($2)/"
 }
 
+# made by make docs
+generated()
+{
+    awk -f docs/stdlib.awk tests/stdlib/operators.def stdlib/*.akg >"$here/stdlib.md"
+    diff -u docs/stdlib.md "$here/stdlib.md" | head -n 20 >"$here/difference"
+    [ ! -s "$here/difference" ] || { cat "$here/difference" && false; }
+}
+
 # Every subcommand and option that --help knows
 man_page()
 {
@@ -50,6 +58,7 @@ man_page()
 
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
+check "docs/stdlib.md is up to date" generated
 check "docs/architecture.md names every source file" names_files
 check "and none that is not there" names_nothing_else
 for page in README.md CONTRIBUTING.md docs/*.md; do

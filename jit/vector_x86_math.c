@@ -1,0 +1,216 @@
+/*
+ * vector_x86_math.c: functions of float32 in line, where a call would cost more than the function.
+ *
+ * Consumes a virtual register; appends some 15 instructions with no branch. Arguments are reduced and
+ * polynomials evaluated in fused steps that are the same for AVX2 and AVX-512, so the bits are, too. Each is
+ * within 2 units in the last place of the true value (a test sweeps them), handles infinities, nan and
+ * subnormals, and is no part of strict results.
+ */
+#include "vector_x86.h"
+
+static int bits_of(const struct machine *machine)
+{
+    return machine_bits(machine, VECTOR_F32);
+}
+
+static int number(struct machine *machine, double value)
+{
+    return machine_float(machine, VECTOR_F32, value);
+}
+
+static int integer(struct machine *machine, uint32_t value)
+{
+    return machine_constant(machine, VECTOR_I32, value);
+}
+
+static int both(struct machine *machine, enum x86_form form, int a, int b)
+{
+    return machine_rvm(machine, form, bits_of(machine), a, b);
+}
+
+/* r * x + c; the register of r is taken over. */
+static int step(struct machine *machine, int r, int x, double c)
+{
+    int result = machine_copy(machine, bits_of(machine), r);
+    machine_into(machine, X86_VFMADD213PS, bits_of(machine), result, x, number(machine, c), 0);
+    return result;
+}
+
+/* c + a * b; that of c is. */
+static int plus_product(struct machine *machine, int c, int a, int b)
+{
+    return machine_fused(machine, X86_VFMADD231PS, bits_of(machine), a, b, c);
+}
+
+static int polynomial(struct machine *machine, int x, const double *coefficients, int count)
+{
+    int r = step(machine, number(machine, coefficients[0]), x, coefficients[1]);
+    for (int k = 2; k < count; k++)
+        r = step(machine, r, x, coefficients[k]);
+    return r;
+}
+
+#define POLYNOMIAL(machine, x, ...)                                                                          \
+    polynomial(machine, x, (const double[]){__VA_ARGS__},                                                    \
+               (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+
+/* ---- exponentials ---------------------------------------------------------------------------- */
+
+/* x between bounds, nan where it is: the second operand is given where they do not compare. */
+static int clamped(struct machine *machine, int x, double low, double high)
+{
+    x = both(machine, X86_VMAXPS, number(machine, low), x);
+    return both(machine, X86_VMINPS, number(machine, high), x);
+}
+
+/* a * 2^n for whole n down to -151: in one step, or in two of which the first is exact. */
+static int scaled(struct machine *machine, int a, int n)
+{
+    int bits = bits_of(machine);
+    if (machine_is_avx512(machine))
+        return both(machine, X86_VSCALEFPS, a, n);
+    int whole = machine_rm(machine, X86_VCVTPS2DQ, bits, n), bias = integer(machine, 127);
+    int half = machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, whole, 1);
+    int rest = both(machine, X86_VPSUBD, whole, half);
+    half = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
+                         both(machine, X86_VPADDD, half, bias), 23);
+    rest = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
+                         both(machine, X86_VPADDD, rest, bias), 23);
+    return both(machine, X86_VMULPS, both(machine, X86_VMULPS, a, half), rest);
+}
+
+/* e^f for |f| up to ln 2 / 2. */
+static int small_exponential(struct machine *machine, int f)
+{
+    return POLYNOMIAL(machine, f, 0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2,
+                      1, 1);
+}
+
+/* Added and taken away again, it rounds to a whole number. */
+static const double rounder = 12582912;
+
+static int exponential(struct machine *machine, int x)
+{
+    x = clamped(machine, x, -104, 89);
+    int shifted = plus_product(machine, number(machine, rounder), x, number(machine, 0x1.715476p+0));
+    int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
+    int f = plus_product(machine, x, n, number(machine, -0x1.62e400p-1));
+    f = plus_product(machine, f, n, number(machine, -0x1.7f7d1cp-20));
+    return scaled(machine, small_exponential(machine, f), n);
+}
+
+static int exponential2(struct machine *machine, int x)
+{
+    x = clamped(machine, x, -151, 129);
+    int shifted = both(machine, X86_VADDPS, x, number(machine, rounder));
+    int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
+    int f = both(machine, X86_VMULPS, both(machine, X86_VSUBPS, x, n), number(machine, 0x1.62e430p-1));
+    return scaled(machine, small_exponential(machine, f), n);
+}
+
+/* ---- tanh, erf: a polynomial around 0, an exponential farther out --------------------------------- */
+
+static int magnitude(struct machine *machine, int x)
+{
+    return both(machine, X86_VANDPS, x, integer(machine, 0x7fffffff));
+}
+
+/* With the sign of x; a has none. */
+static int with_sign(struct machine *machine, int a, int x)
+{
+    int sign = both(machine, X86_VANDPS, x, integer(machine, 0x80000000));
+    return both(machine, X86_VORPS, a, sign);
+}
+
+static int tangent(struct machine *machine, int x)
+{
+    int size = magnitude(machine, x), square = both(machine, X86_VMULPS, x, x);
+    int p = POLYNOMIAL(machine, square, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                       1.33314422036e-1, -3.33332819422e-1);
+    int inner = plus_product(machine, x, both(machine, X86_VMULPS, p, square), x);
+    int power = exponential(machine, both(machine, X86_VADDPS, size, size));
+    int one = number(machine, 1);
+    int outer = both(machine, X86_VDIVPS, number(machine, 2), both(machine, X86_VADDPS, power, one));
+    outer = with_sign(machine, both(machine, X86_VSUBPS, one, outer), x);
+    int is_small = machine_compare(machine, OP_LT, AKG_FLOAT32, size, number(machine, 0.625));
+    return machine_select(machine, VECTOR_F32, is_small, inner, outer);
+}
+
+static int error_function(struct machine *machine, int x)
+{
+    int size = magnitude(machine, x), square = both(machine, X86_VMULPS, x, x);
+    int high = step(machine, number(machine, -0x1.220000p-16), size, 0x1.91cfb2p-12);
+    int low = step(machine, number(machine, -0x1.fd1438p-9), size, 0x1.8d6342p-6);
+    int r = plus_product(machine, low, high, square);
+    r = step(machine, r, size, -0x1.b55cb8p-4);
+    r = step(machine, r, size, -0x1.450aa0p-1);
+    r = step(machine, r, size, -0x1.079d0cp-3);
+    int result = machine_copy(machine, bits_of(machine), r);
+    int opposite = both(machine, X86_VXORPS, size, integer(machine, 0x80000000));
+    machine_into(machine, X86_VFMADD213PS, bits_of(machine), result, size, opposite, 0);
+    int outer = both(machine, X86_VSUBPS, number(machine, 1), exponential(machine, result));
+    outer = with_sign(machine, outer, x);
+    int p = POLYNOMIAL(machine, square, -0x1.38e000p-11, 0x1.471a58p-8, -0x1.b691b2p-6, 0x1.ce1c44p-4,
+                       -0x1.812700p-2, 0x1.06eba8p-3);
+    int inner = plus_product(machine, x, p, x);
+    int is_large = machine_compare(machine, OP_GT, AKG_FLOAT32, size, number(machine, 0.927734375));
+    return machine_select(machine, VECTOR_F32, is_large, outer, inner);
+}
+
+/* ---- the logarithm ------------------------------------------------------------------------------ */
+
+/* x = 2^n * (1 + f) with 1 + f between 2/3 and 4/3. */
+static int reduced(struct machine *machine, int x, int *n)
+{
+    int tiny = machine_compare(machine, OP_LT, AKG_FLOAT32, x, number(machine, 0x1p-126));
+    int lifted = both(machine, X86_VMULPS, x, number(machine, 0x1p23));
+    int zero = number(machine, 0);
+    x = machine_select(machine, VECTOR_F32, tiny, lifted, x);
+    int start = machine_select(machine, VECTOR_F32, tiny, number(machine, -23), zero);
+    int exponent = both(machine, X86_VPSUBD, x, integer(machine, 0x3f2aaaab));
+    exponent = both(machine, X86_VANDPS, exponent, integer(machine, 0xff800000));
+    int mantissa = both(machine, X86_VPSUBD, x, exponent);
+    int whole = machine_rm(machine, X86_VCVTDQ2PS, bits_of(machine), exponent);
+    *n = plus_product(machine, start, whole, number(machine, 0x1p-23));
+    return both(machine, X86_VSUBPS, mantissa, number(machine, 1));
+}
+
+static int logarithm(struct machine *machine, int x)
+{
+    int n, f = reduced(machine, x, &n), s = both(machine, X86_VMULPS, f, f);
+    int r = POLYNOMIAL(machine, s, -0x1.0ae000p-3, -0x1.f198b2p-4, -0x1.55b36cp-3, -0x1.fffe02p-3);
+    int t = POLYNOMIAL(machine, s, 0x1.208000p-3, 0x1.1e5740p-3, 0x1.99d8b2p-3);
+    r = plus_product(machine, r, t, f);
+    r = step(machine, r, f, 0x1.5554fap-2);
+    r = step(machine, r, f, -0.5);
+    r = plus_product(machine, f, r, s);
+    r = plus_product(machine, r, n, number(machine, 0x1.62e430p-1));
+    /* what is no positive number */
+    int infinity = number(machine, __builtin_inf()), zero = number(machine, 0);
+    int is_zero = machine_compare(machine, OP_EQ, AKG_FLOAT32, x, zero);
+    int other = machine_select(machine, VECTOR_F32, is_zero, number(machine, -__builtin_inf()),
+                               number(machine, __builtin_nan("")));
+    int is_infinite = machine_compare(machine, OP_EQ, AKG_FLOAT32, x, infinity);
+    other = machine_select(machine, VECTOR_F32, is_infinite, infinity, other);
+    int below = machine_compare(machine, OP_LT, AKG_FLOAT32, x, infinity);
+    int inside = machine_and(machine, machine_compare(machine, OP_GT, AKG_FLOAT32, x, zero), below);
+    return machine_select(machine, VECTOR_F32, inside, r, other);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+int machine_inline(struct machine *machine, enum operation operation, int x)
+{
+    switch (operation) {
+    case OP_EXP:
+        return exponential(machine, x);
+    case OP_EXP2:
+        return exponential2(machine, x);
+    case OP_TANH:
+        return tangent(machine, x);
+    case OP_ERF:
+        return error_function(machine, x);
+    default:
+        return logarithm(machine, x);
+    }
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# --target, --strict and --stage asm: vector code.
+. "$(dirname "$0")/functions"
+
+cat >vector.akg <<'PROGRAM'
+def axpy(x, y):
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        z[i] = 2.5 * x[i] + y[i]
+    return z
+
+
+def total(x):
+    s = output_tensor((1,), x.dtype)
+    s[0] = 0
+    for i in range(x.shape[0]):
+        s[0] += x[i]
+    return s
+PROGRAM
+
+expect 0 'assembler' emit vector.akg axpy --stage asm
+stdout_has '# axpy, target'
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'akg_vector_0: # line 3'
+    stdout_has '# line 4'
+    ;;
+esac
+
+# All targets give the same bits; the sum in order is another one.
+expect 0 'the best target' run vector.akg total 'x=randn(1000)'
+best=$(cat stdout)
+for target in avx512 avx2; do
+    status=0 what="target $target" ran="run vector.akg total x=randn(1000) --target $target"
+    "$AKGRUN" run vector.akg total 'x=randn(1000)' --target $target >stdout 2>stderr || status=$?
+    if [ $status = 2 ]; then
+        judge 2 "$what"
+        stderr_has "this processor has no $target instructions"
+    else
+        judge 0 "$what"
+        stdout_is "$best"
+    fi
+done
+expect 0 'the interpreter' run vector.akg total 'x=randn(1000)' --backend interp
+ordered=$(cat stdout)
+expect 0 'strict' run vector.akg total 'x=randn(1000)' --strict
+stdout_is "$ordered"
+expect 0 'no target' run vector.akg total 'x=randn(1000)' --target none
+stdout_is "$ordered"
+finish
