@@ -82,10 +82,11 @@ static const struct kernel kernels[] = {
      1, 2},
 };
 
+/* The processor's time, so that what else runs on the machine counts less. */
 static double now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 

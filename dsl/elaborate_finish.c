@@ -2,8 +2,8 @@
  * elaborate_finish.c: type variables -> dtypes, in the whole kernel.
  *
  * After this every dtype field holds a dtype: constants get the form of their dtype
- * (an integer that became a float is a real, rounded), casts to the same dtype are gone, and divisions
- * of floats are unchecked.
+ * (an integer that became a float is a real, rounded), casts to the same dtype are gone, and what cannot divide by
+ * zero (floats; powers of unsigned integers) is unchecked.
  */
 #include "elaborate_private.h"
 
@@ -57,8 +57,8 @@ static void finish_expr(struct elaborator *e, struct ir_expr **place)
             finish_expr(e, &expr->operands[i]);
         if (expr->operation == OP_CAST && expr->operands[0]->dtype == expr->dtype)
             *place = expr->operands[0];
-        else if (dtype_is_float(expr->dtype))
-            expr->checked = false;
+        else if (expr->checked)
+            expr->checked = ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype);
         return;
     }
 }

@@ -904,6 +904,54 @@ AKG_API akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_r
                                       akg_tensor **values, akg_tensor **input_gradients,
                                       akg_tensor **parameter_gradients, akg_diagnostics **diagnostics);
 
+/* ---- checking gradients ----------------------------------------------------- */
+
+typedef struct akg_gradient_check_options {
+    /* How much a gradient may be off, relative to the largest of 1 and the two values that are compared. 0:
+     * 1e-6 where everything can be computed in float64; else the cube root of the coarsest dtype's machine
+     * epsilon. */
+    double tolerance;
+    int64_t limit; /* of each input no more elements than that are tried, chosen by the seed; 0: 1000 */
+    uint64_t seed; /* of the output gradients too */
+    const char *const *names; /* the parameters to differentiate by; NULL: all tensors of floats */
+    size_t name_count;
+} akg_gradient_check_options;
+
+/* What was found of one input. */
+typedef struct akg_gradient_check_row {
+    const char *name; /* the parameter; lives as long as the operator */
+    int64_t item;     /* number among the tensors of a variadic parameter, else -1 */
+    int64_t elements, tried;
+    int64_t wrong; /* of those tried */
+    double error;  /* the largest, relative; infinite where only one of the values is finite */
+    /* The element that is off most, where one was tried: */
+    int rank;
+    int64_t index[AKG_MAX_RANK];
+    double gradient, expected;
+    const char *method; /* "central differences": how `expected` was found */
+} akg_gradient_check_row;
+
+typedef struct akg_gradient_report akg_gradient_report;
+
+/*
+ * Compares the gradient of an operator with what small changes of its inputs do to its outputs. Inputs of
+ * floats are converted to float64, unless their annotation asks for another dtype; what is differentiated is
+ * the sum of all outputs, weighted by random output gradients. An input that is written in place counts as an
+ * output only if it is differentiated by. The arguments are not changed.
+ *
+ * AKG_ERROR_PROGRAM, with a message for each input, when a gradient is wrong: *report is there too then, to be
+ * released by the caller. Else errors as of akg_call and akg_gradients; AKG_ERROR_USAGE also where a name is
+ * that of no tensor of floats among the arguments. At a kink of a function (relu at 0) differences have no
+ * meaning: the message says where one was met.
+ */
+AKG_API akg_status akg_gradient_check(akg_operator *callee, const akg_argument *arguments, size_t count,
+                                      const akg_gradient_check_options *options, akg_gradient_report **report,
+                                      akg_diagnostics **diagnostics);
+/* Row number `index`, in the order of the arguments; false past the end. */
+AKG_API bool akg_gradient_report_at(const akg_gradient_report *report, size_t index,
+                                    akg_gradient_check_row *row);
+AKG_API void akg_gradient_report_release(akg_gradient_report *report);
+
 /* ---- functions and host operators ----------------------------------------- */
 
 /*

@@ -177,6 +177,8 @@ static bool is_never_zero(struct context *context, const struct ir_expr *expr)
 
     if (!dtype_is_integer(expr->dtype) || expr->dtype == AKG_UINT64)
         return false;
+    if (expr->kind == IR_INTEGER) /* also where the facts contradict each other, and prove anything */
+        return expr->integer != 0;
     context_value(context, expr, &form);
     return (linear_shift(&shifted, &form, -1) && prover_prove(&context->prover, &shifted)) ||
            (linear_scale(&shifted, &form, -1) && linear_shift(&shifted, &shifted, -1) &&
@@ -191,7 +193,7 @@ static void visit_division(struct context *context, struct ir_expr *operation)
         operation->checked = !is_never_zero(context, operation->operands[1]);
         return;
     }
-    if (!dtype_is_integer(operation->dtype) || operation->dtype == AKG_UINT64)
+    if (!ir_can_divide_by_zero(OP_POW, operation->dtype))
         return;
     context_value(context, operation->operands[1], &exponent); /* only 0 ** negative stops */
     operation->checked =

@@ -63,8 +63,8 @@ int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct i
 
 enum pass_relation { PASS_UNKNOWN, PASS_SAME, PASS_DISTINCT };
 
-/* Of two accesses to one buffer, with all symbols at their present values. An index that loads what the kernel
- * may write is not the same as any other, not even as itself. */
+/* Of two accesses to one buffer, with all symbols at their present values. An index that loads what the
+ * kernel may write is not the same as any other, not even as itself. */
 enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b);
 
 /* The dependences among what one loop holds, as if it were the whole kernel: scalars from outside are taken

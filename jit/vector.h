@@ -106,7 +106,8 @@ struct vector_loop {
     const void *code;
 };
 
-enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24 }; /* of one loop; larger ones are left to C */
+/* Of one loop; larger ones are left to C. */
+enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24, VECTOR_STATEMENTS = 200 };
 
 struct vector_options {
     enum x86_target target;

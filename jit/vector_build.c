@@ -492,13 +492,23 @@ static bool is_short(const struct ir_stmt *stmt)
            distance / stmt->step < SHORTEST;
 }
 
+/* Statements of a block, counted as far as the limit: scalars are looked up by going through all of them. */
+static int statements(const struct ir_stmt *first, int limit)
+{
+    int count = 0;
+    for (const struct ir_stmt *stmt = first; stmt && count <= limit; stmt = stmt->next)
+        count += 1 + statements(stmt->body, limit - count) + statements(stmt->otherwise, limit - count);
+    return count;
+}
+
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options)
 {
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    if (is_short(stmt) || !verdict_allows(&builder, verdict))
+    if (statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || is_short(stmt) ||
+        !verdict_allows(&builder, verdict))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;

@@ -28,8 +28,11 @@ static bool is_innermost(const struct ir_stmt *first)
 
 static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
 {
+    enum { MOST = 1000 }; /* loops of a kernel: they are found by going through all of them */
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
+    if (planning->plan->loops.count >= MOST)
+        return;
     if (!planning->dependences)
         planning->dependences = dependence_analyse(planning->kernel);
     struct vector_loop *loop =

@@ -42,6 +42,12 @@ static const struct command_row command_table[COMMAND_COUNT] = {
                       "Values are written as for run. The gradient of input x is called dx. A function needs "
                       "a @bprop, or\n"
                       "is a graph function of such.\n"},
+    [COMMAND_GRADCHECK] = {"gradcheck", command_gradcheck,
+                           "gradcheck FILE [KERNEL] NAME=VALUE... [--wrt NAMES] [options]",
+                           "compare the gradients of a function with differences",
+                           "Values are written as for run, and converted to float64. Exit status 1 when a "
+                           "gradient is wrong;\n"
+                           "the message shows the element that is off most, and where it is stored.\n"},
     [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--json]", "list the operators of the standard library",
                      "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
                      "'akgrun run std:NAME' calls one.\n"},
@@ -69,7 +75,7 @@ static void print_overview(FILE *stream)
         fprintf(stream, "       akgrun %s\n", command_table[i].usage);
     fprintf(stream, "\nakgrun compiles and runs the tensor kernels of an .akg file.\n\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(stream, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
+        fprintf(stream, "  %-9s %s\n", command_table[i].name, command_table[i].summary);
     fprintf(stream,
             "\n'akgrun SUBCOMMAND --help' tells more; 'akgrun --version' the version.\n"
             "\n"
@@ -105,7 +111,8 @@ static bool check_is_file(const char *word, struct problem *problem)
     problem_set(problem, AKG_ERROR_USAGE, "'%.100s' is neither a subcommand nor a file", word);
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
-    return problem_help(problem, "the subcommands are run, grad, ops, check, emit, explain and fmt");
+    return problem_help(problem,
+                        "the subcommands are run, grad, gradcheck, ops, check, emit, explain and fmt");
 }
 
 /* Takes the subcommand off the words. */

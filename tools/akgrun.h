@@ -13,6 +13,7 @@
 enum command_id {
     COMMAND_RUN,
     COMMAND_GRAD,
+    COMMAND_GRADCHECK,
     COMMAND_OPS,
     COMMAND_CHECK,
     COMMAND_EMIT,
@@ -28,7 +29,8 @@ struct options {
     const char *wrt; /* --wrt: names with commas, or NULL */
     char **douts;    /* --dout NAME=VALUE, in their order */
     size_t dout_count;
-    bool value; /* --value */
+    double tolerance; /* --tolerance, or 0 */
+    bool value;       /* --value */
     bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict;
     const char *target;    /* --target, or NULL */
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
@@ -56,6 +58,7 @@ void options_free(struct options *options);
 
 bool command_run(const struct options *options, struct problem *problem);
 bool command_grad(const struct options *options, struct problem *problem);
+bool command_gradcheck(const struct options *options, struct problem *problem);
 bool command_ops(const struct options *options, struct problem *problem);
 bool command_check(const struct options *options, struct problem *problem);
 bool command_emit(const struct options *options, struct problem *problem);

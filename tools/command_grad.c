@@ -11,6 +11,7 @@
 #include "program.h"
 #include "report.h"
 #include "value.h"
+#include "wrt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,59 +38,7 @@ struct grad {
     struct output_files files;
 };
 
-static bool is_float(const akg_tensor *tensor)
-{
-    akg_dtype dtype = akg_tensor_dtype(tensor);
-    return dtype == AKG_FLOAT16 || dtype == AKG_BFLOAT16 || dtype == AKG_FLOAT32 || dtype == AKG_FLOAT64;
-}
-
 /* ---- with respect to what ----------------------------------------------------------------------- */
-
-/* Whether `name` is among those of a list "x,y". */
-static bool is_listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (; *list; list += strcspn(list, ","), list += *list == ',')
-        if (strcspn(list, ",") == length && strncmp(list, name, length) == 0)
-            return true;
-    return false;
-}
-
-static bool unknown_input(const struct grad *grad, const char *name, struct problem *problem)
-{
-    struct nearest nearest = {.word = name};
-    struct name_list list = {0};
-    for (size_t i = 0; i < grad->arguments.count; i++)
-        if (grad->arguments.items[i].kind == AKG_ARGUMENT_TENSOR ||
-            grad->arguments.items[i].kind == AKG_ARGUMENT_TENSORS) {
-            nearest_consider(&nearest, grad->arguments.items[i].name);
-            name_list_add(&list, grad->arguments.items[i].name);
-        }
-    problem_set(problem, AKG_ERROR_USAGE, "--wrt: '%.100s' is no tensor of the call", name);
-    if (nearest.best)
-        return problem_help(problem, "did you mean '%.60s'?", nearest.best);
-    return problem_help(problem, "its tensors: %s", list.length ? list.text : "none");
-}
-
-/* Every name of --wrt must be that of a tensor. */
-static bool check_listed(const struct grad *grad, struct problem *problem)
-{
-    char name[100];
-    for (const char *at = grad->options->wrt; at && *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        bool found = false;
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        for (size_t i = 0; i < grad->arguments.count; i++) {
-            const akg_argument *argument = &grad->arguments.items[i];
-            found |= (argument->kind == AKG_ARGUMENT_TENSOR || argument->kind == AKG_ARGUMENT_TENSORS) &&
-                     strcmp(argument->name, name) == 0;
-        }
-        if (!found)
-            return unknown_input(grad, name, problem);
-        at += length;
-    }
-    return true;
-}
 
 static bool want(struct grad *grad, char *name, akg_tensor *tensor, struct problem *problem)
 {
@@ -114,17 +63,17 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
     grad->wanted = calloc(capacity, sizeof *grad->wanted);
     if (!grad->wanted)
         return problem_memory(problem);
-    if (!check_listed(grad, problem))
+    if (!wrt_check(grad->options->wrt, &grad->arguments, problem))
         return false;
     for (size_t i = 0; i < grad->arguments.count; i++) {
         const akg_argument *argument = &grad->arguments.items[i];
-        if (listed && !is_listed(listed, argument->name))
+        if (listed && !wrt_is_listed(listed, argument->name))
             continue;
-        if (argument->kind == AKG_ARGUMENT_TENSOR && (listed || is_float(argument->as.tensor)) &&
+        if (argument->kind == AKG_ARGUMENT_TENSOR && (listed || wrt_is_float(argument->as.tensor)) &&
             !want(grad, string_format("d%s", argument->name), argument->as.tensor, problem))
             return false;
         for (size_t k = 0; argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
-            if ((listed || is_float(argument->as.tensors.items[k])) &&
+            if ((listed || wrt_is_float(argument->as.tensors.items[k])) &&
                 !want(grad, string_format("d%s_%zu", argument->name, k), argument->as.tensors.items[k],
                       problem))
                 return false;

@@ -16,6 +16,7 @@ enum option_id {
     OPTION_OUT,
     OPTION_WRT,
     OPTION_DOUT,
+    OPTION_TOLERANCE,
     OPTION_VALUE,
     OPTION_BACKEND,
     OPTION_SEED,
@@ -62,14 +63,16 @@ struct option_row {
 static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_OUT] = {"--out", APART("DIR"), FOR(RUN) | FOR(GRAD),
                     "write every tensor as DIR/NAME.npy; nothing at all if anything fails"},
-    [OPTION_WRT] = {"--wrt", APART("NAMES"), FOR(GRAD),
+    [OPTION_WRT] = {"--wrt", APART("NAMES"), FOR(GRAD) | FOR(GRADCHECK),
                     "with respect to these inputs, x,y; without it, to all of float dtypes"},
     [OPTION_DOUT] = {"--dout", APART("NAME=VALUE"), FOR(GRAD),
                      "the gradient of an output; ones where it is not given"},
+    [OPTION_TOLERANCE] = {"--tolerance", APART("NUMBER"), FOR(GRADCHECK),
+                          "how much a gradient may be off, relative (default 1e-6)"},
     [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
-    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(EMIT),
+    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT),
                      "seed of randn and rand (default 0)"},
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
     [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
@@ -86,11 +89,12 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_FIX] = {"--fix", NO_VALUE, FOR(CHECK), "put the repairs that messages propose into FILE first"},
     [OPTION_EXPLAIN_PROOF] = {"--explain-proof", NO_VALUE, FOR(CHECK),
                               "tell of every access, buffer and loop what is proved, and why"},
-    [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
+    [OPTION_WERROR] = {"-Werror", VALUE_OPTIONAL, "NAME", FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK),
                        "treat warnings as errors: all, or those of that name"},
-    [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(GRAD) | FOR(CHECK),
+    [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK),
                     "no warnings of that name, such as -Wno-hint-conflict"},
-    [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"), FOR(RUN) | FOR(GRAD) | FOR(CHECK) | FOR(EMIT),
+    [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"),
+                            FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK) | FOR(EMIT),
                             "how messages are printed on standard error: text, json or sarif"},
     [OPTION_JSON] = {"--json", NO_VALUE, FOR_ALL, "print the report, and what went wrong, as JSON"},
     [OPTION_HELP] = {"--help", NO_VALUE, FOR_ALL, "print this page"},
@@ -182,6 +186,17 @@ static bool set_seed(struct options *options, const char *value, struct problem 
     return true;
 }
 
+static bool set_tolerance(struct options *options, const char *value, struct problem *problem)
+{
+    char *end;
+    options->tolerance = strtod(value, &end);
+    if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && options->tolerance > 0 &&
+        options->tolerance < 1)
+        return true;
+    return problem_set(problem, AKG_ERROR_USAGE,
+                       "--tolerance takes a number between 0 and 1, such as 1e-6, not '%.200s'", value);
+}
+
 static bool set_diagnostics(struct options *options, const char *value, struct problem *problem)
 {
     static const struct {
@@ -221,6 +236,8 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_DOUT:
         options->douts[options->dout_count++] = (char *)value;
         return true;
+    case OPTION_TOLERANCE:
+        return set_tolerance(options, value, problem);
     case OPTION_VALUE:
         options->value = true;
         return true;

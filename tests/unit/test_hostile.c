@@ -12,12 +12,19 @@
 #include "../../base/text.h"
 #include "../../include/akg.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__SANITIZE_UNDEFINED__)
+#if defined(__SANITIZE_THREAD__)
+#define THREADED 1
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
 #define SLOWER 10
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer)
+#define THREADED 1
+#elif __has_feature(address_sanitizer)
 #define SLOWER 10
 #endif
+#endif
+#ifdef THREADED
+#define SLOWER 100
 #endif
 #ifndef SLOWER
 #define SLOWER 1
@@ -25,7 +32,16 @@
 
 /* The sanitizers take several times the time and memory: the largest texts are shorter by as much under them.
  */
-enum { SECONDS = 10 * SLOWER };
+enum { SECONDS = 10 * (SLOWER > 10 ? 10 : SLOWER) };
+
+/* How many of something small: no fewer than shows what it should. The thread sanitizer, to which texts are
+ * all alike, gets a part. */
+static int portion(int count, int least)
+{
+    int part = SLOWER > 10 ? count / 20 : count;
+
+    return part > least ? part : least;
+}
 
 static double now(void)
 {
@@ -109,7 +125,7 @@ static const char tail[] = "\n    return y\n";
 
 static void test_nesting(void)
 {
-    const int deep = 10000;
+    const int deep = portion(10000, 1200);
 
     nested("parentheses", head, "(", "x[0]", ")", tail, deep, "nesting");
     nested("open parentheses", head, "(", "x[0]", "", tail, deep, NULL);
@@ -162,20 +178,20 @@ static void test_blocks(void)
 {
     struct text text;
 
-    nested_blocks("loops", "for i%d in range(2):\n", 10000, 1, "nesting");
-    nested_blocks("branches", "if x[%d %% 2] > 0.0:\n", 10000, 1, "nesting");
-    nested_blocks("whiles", "while x[%d %% 2] > 0.0:\n", 3000, 1, "nesting");
-    nested_blocks("withs", "with attr(\"a\", %d):\n", 3000, 1, "nesting");
-    nested_blocks("functions", "def g%d():\n", 3000, 1, NULL);
+    nested_blocks("loops", "for i%d in range(2):\n", portion(10000, 300), 1, "nesting");
+    nested_blocks("branches", "if x[%d %% 2] > 0.0:\n", portion(10000, 300), 1, "nesting");
+    nested_blocks("whiles", "while x[%d %% 2] > 0.0:\n", portion(3000, 300), 1, "nesting");
+    nested_blocks("withs", "with attr(\"a\", %d):\n", portion(3000, 300), 1, "nesting");
+    nested_blocks("functions", "def g%d():\n", portion(3000, 300), 1, NULL);
     nested_blocks("loops in the language", "for i%d in range(2):\n", 60, 1, NULL);
     text_init(&text);
     text_string(&text, "def f(x: float32[N]):\n    if x[0] > 0.0:\n        x[0] = 1.0\n");
-    for (int i = 0; i < 10000; i++)
+    for (int i = portion(10000, 1200); i > 0; i--)
         text_format(&text, "    elif x[0] > %d.0:\n        x[0] = 1.0\n", i);
     text_string(&text, "    else:\n        x[0] = 2.0\n    return x\n");
     compile_text("elif", &text, "nesting");
-    nested("one-line blocks", "def f(x):\n    ", "if x: ", "pass", "", tail, 10000, NULL);
-    nested("else without if", "def f(x):\n", "    else:\n", "", "", tail, 10000, NULL);
+    nested("one-line blocks", "def f(x):\n    ", "if x: ", "pass", "", tail, portion(10000, 300), NULL);
+    nested("else without if", "def f(x):\n", "    else:\n", "", "", tail, portion(10000, 300), NULL);
     nested("dedents", "def f(x):\n                    pass\n", "   \n  pass\n", "", "", "", 3000, NULL);
 }
 
@@ -185,26 +201,27 @@ static void test_size(void)
 
     text_init(&text);
     text_string(&text, "def f(x: float32[N]):\n");
-    repeat(&text, "    x[0] = x[0] + 1.0\n", 100000);
+    repeat(&text, "    x[0] = x[0] + 1.0\n", portion(100000, 0));
     text_string(&text, "    return x\n");
     compile_text("100,000 statements", &text, NULL);
     text_init(&text);
     text_string(&text, "def f(x: float32[N]):\n");
-    for (int i = 0; i < 100000; i++)
+    for (int i = portion(100000, 0); i > 0; i--)
         text_format(&text, "    name_%d = x[0]\n", i);
     text_string(&text, "    return x\n");
     compile_text("100,000 names", &text, NULL);
     text_init(&text);
-    for (int i = 0; i < 10000; i++)
+    for (int i = portion(10000, 0); i > 0; i--)
         text_format(&text, "def f%d(x: float32[N]):\n    return x\n", i);
     compile_text("10,000 functions", &text, NULL);
     text_init(&text);
     text_string(&text, "def f(");
-    for (int i = 0; i < 10000; i++)
+    for (int i = portion(10000, 0); i > 0; i--)
         text_format(&text, "x%d, ", i);
-    text_string(&text, "):\n    return x0\n");
+    text_string(&text, "):\n    return x1\n");
     compile_text("10,000 parameters", &text, NULL);
-    nested("10,000 undefined names", "def f(x):\n", "    z = nowhere\n", "", "", tail, 10000, NULL);
+    nested("10,000 undefined names", "def f(x):\n", "    z = nowhere\n", "", "", tail, portion(10000, 0),
+           NULL);
     nested("a million errors", "", "$ ", "", "", "", 1000000 / SLOWER, NULL);
     nested("a 10 MB line", head, "x[0]+", "x[0]", "", tail, 2000000 / SLOWER, NULL);
     nested("a 10 MB name", head, "name", "", "", tail, 2500000 / SLOWER, NULL);
@@ -214,8 +231,9 @@ static void test_size(void)
            1250000 / SLOWER, NULL);
     nested("10 MB of spaces", head, "          ", "x[0]", "", tail, 1000000 / SLOWER, NULL);
     nested("10 MB of newlines", head, "x[0]\n", "\n\n\n\n\n\n\n\n\n\n", "", tail, 1, NULL);
-    nested("an open bracket and 1 MB of lines", head, "(", "", "\n    x[0] +", tail, 100000, NULL);
-    nested("an open string and lines", head, "\"\"\"", "", "\nline", tail, 100000, NULL);
+    nested("an open bracket and 1 MB of lines", head, "(", "", "\n    x[0] +", tail, portion(100000, 0),
+           NULL);
+    nested("an open string and lines", head, "\"\"\"", "", "\nline", tail, portion(100000, 0), NULL);
 }
 
 static void test_bytes(void)
@@ -301,7 +319,7 @@ static void test_bytes(void)
         compile_bytes("NUL", copy, sizeof right);
         CHECK(outcome[0] != 0);
     }
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < portion(200, 0); round++) {
         for (size_t i = 0; i < sizeof noise; i++) {
             state ^= state << 13, state ^= state >> 7, state ^= state << 17;
             noise[i] = round % 2 ? (char)(state >> 32)

@@ -371,6 +371,76 @@ static bool agrees(uint64_t seed, enum x86_target target, int *loops)
     return good;
 }
 
+/* ---- not strict --------------------------------------------------------------------------------- */
+
+/* acc + x * y over N elements, from 0.5, for one target. */
+static bool dot_of(akg_dtype dtype, enum x86_target target, int64_t count, double *result, double *bound)
+{
+    const char *name = akg_dtype_name(dtype);
+    struct jit_pair pair;
+    struct text text;
+    int status;
+    text_init(&text);
+    text_format(
+        &text,
+        "kernel k {\n input x: %s[N]\n input y: %s[N]\n output s: %s[1] clear\n parameters x, y\n"
+        " results s\n body {\nvar acc: %s = 0.5:%s\nfor i = 0 to N step 1 {\nacc = (acc + (x[i] * y[i]))\n}\n"
+        "s[0] = acc\n }\n}\n",
+        name, name, name, name, name);
+    pair_init(&pair);
+    pair.vectors = (struct vector_options){.target = target};
+    bool good = pair_read(&pair, text.data) && pair_compile(&pair, false) && pair.vector_loops == 1;
+    pair.dims[0] = count;
+    good = good && pair_allocate(&pair);
+    long double exact = 0.5L, magnitude = 0.5L;
+    struct generator g = {.state = (uint64_t)count};
+    for (int64_t k = 0; good && k < count; k++) {
+        union dtype_value x = dtype_from_double(dtype, draw(&g, 2000) / 1000.0 - 1);
+        union dtype_value y = dtype_from_double(dtype, draw(&g, 2000) / 1000.0 - 1);
+        pair_set(&pair, 0, k, x);
+        pair_set(&pair, 1, k, y);
+        long double product = (long double)dtype_to_double(dtype, x) * dtype_to_double(dtype, y);
+        exact += product;
+        magnitude += product < 0 ? -product : product;
+    }
+    if (good) {
+        void *data[] = {pair_data(&pair, 0, 0), pair_data(&pair, 0, 1), pair_data(&pair, 0, 2)};
+        const int64_t *strides[] = {pair.strides[0], pair.strides[1], pair.strides[2]};
+        struct jit_frame frame = {data, pair.dims, strides, pair.scalars, &pair.traps[0]};
+        status = pair.code.entry(&frame);
+        *result = dtype_to_double(dtype, dtype_load(dtype, data[2]));
+        static const double units[AKG_DTYPE_COUNT] = {[AKG_FLOAT16] = 0x1p-10,
+                                                      [AKG_BFLOAT16] = 0x1p-7,
+                                                      [AKG_FLOAT32] = 0x1p-23,
+                                                      [AKG_FLOAT64] = 0x1p-52};
+        /* halves are accumulated in float: what counts is their products' rounding and the last one */
+        double rounds = dtype_is_half(dtype) ? 2 : (double)count + 1;
+        *bound = rounds * units[dtype] * (double)magnitude;
+        double error = *result - (double)exact;
+        good = status == 0 && CHECK(error <= *bound && -error <= *bound);
+    }
+    pair_free(&pair);
+    text_free(&text);
+    return good;
+}
+
+/* Within the bound that docs/architecture.md states, and the same for both targets. */
+static void test_sums(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT16, AKG_BFLOAT16, AKG_FLOAT32, AKG_FLOAT64};
+    for (int k = 0; k < 4; k++)
+        for (int64_t count = 0; count <= 300; count += count < 70 ? 1 : 23) {
+            double best, other, bound;
+            bool half = dtype_is_half(dtypes[k]);
+            if (half && x86_cpu_target() != X86_TARGET_AVX512)
+                continue; /* AVX2 leaves them to C */
+            if (!CHECK(dot_of(dtypes[k], x86_cpu_target(), count, &best, &bound)))
+                return;
+            if (!half && CHECK(dot_of(dtypes[k], X86_TARGET_AVX2, count, &other, &bound)))
+                CHECK(best == other);
+        }
+}
+
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
@@ -388,5 +458,7 @@ int main(int argc, char **argv)
                count * LOOPS);
         CHECK(loops * (target == X86_TARGET_AVX512 ? 3 : 15) >= count * LOOPS);
     }
+    if (x86_cpu_target() != X86_TARGET_NONE)
+        test_sums();
     return check_done();
 }

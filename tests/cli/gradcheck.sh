@@ -1,0 +1,128 @@
+#!/bin/sh
+# gradcheck: right and wrong gradients, what is told of them, and its options. Whether differences are right is
+# test_gradcheck.c's concern.
+. "$(dirname "$0")/functions"
+
+cat >right.akg <<'PROGRAM'
+def scale(x, w, index: int32[N], by=2.0):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(len(x)):
+        y[i] = x[i] * w[index[i]] * by
+    return y
+
+
+def scale_grad_x(w, index, dout, by):
+    dx = output_tensor(dout.shape, dout.dtype)
+    for i in range(len(dout)):
+        dx[i] = w[index[i]] * dout[i] * by
+    return dx
+
+
+def scale_grad_w(x, w, index, dout, by):
+    dw = output_tensor(w.shape, w.dtype)
+    for i in range(len(x)):
+        dw[index[i]] += x[i] * dout[i] * by
+    return dw
+
+
+@bprop(scale)
+def scale_bprop(x, w, index, out, dout, by):
+    dx = scale_grad_x(w, index, dout, by)
+    dw = scale_grad_w(x, w, index, dout, by)
+    return dx, dw, None
+
+
+def twice(x, w, index: int32[N]):
+    return scale(scale(x, w, index), w, index, by=3.0)
+
+
+def join(*xs):
+    y = output_tensor((len(xs),), xs[0].dtype)
+    k = 0
+    for x in xs:
+        y[k] = x[0] * x[0]
+        k += 1
+    return y
+
+
+def plain(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(len(x)):
+        y[i] = x[i]
+    return y
+
+
+def narrow(x: float32[N]):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(len(x)):
+        y[i] = x[i] * x[i]
+    return y
+
+
+@bprop(narrow)
+def narrow_bprop(x, out, dout):
+    return (2.0 * x * dout,)
+PROGRAM
+sed 's/dw\[index\[i\]\] += x\[i\] \* dout\[i\] \* by/dw[index[i]] -= x[i] * dout[i] * by/' right.akg >wrong.akg
+
+set -- 'x=randn(3)' 'w=randn(2)' 'index=[1,0,1]' -Wno-read-before-write
+expect 0 'right gradients' gradcheck right.akg scale "$@"
+stdout_has 'dx ok: largest error '
+stdout_has '(relative) over 3 elements, '
+stdout_has 'dw ok: largest error '
+stderr_empty
+assert 'integers have no line' [ "$(wc -l <stdout)" -eq 2 ]
+expect 0 'an attribute' gradcheck right.akg scale "$@" by=-7
+expect 0 'a graph function' gradcheck right.akg twice "$@"
+stdout_has 'dw ok: '
+expect 0 'by one input' gradcheck right.akg scale "$@" --wrt w
+assert 'one line' [ "$(cut -d: -f1 stdout)" = 'dw ok' ]
+expect 0 'a dtype that the program asks for' gradcheck right.akg narrow 'x=[1,2]'
+stdout_has 'dx ok: '
+expect 0 'an empty tensor' gradcheck right.akg narrow 'x=[]'
+stdout_has 'over 0 elements'
+expect 0 'a part of many elements' gradcheck right.akg narrow 'x=ones(3000)'
+stdout_has 'over 1000 of 3000 elements'
+expect 0 'an operator of the library' gradcheck std:tanh 'x=randn(4)'
+stdout_has 'dx ok: '
+
+expect 1 'a wrong gradient' gradcheck wrong.akg scale "$@"
+stdout_has 'dx ok: '
+stdout_has 'dw WRONG: largest error '
+stderr_has 'wrong.akg:18:9: error: the gradient of '\''scale'\'' is wrong: dw['
+stderr_has 'dw[index[i]] -= x[i] * dout[i] * by'
+stderr_has "note: there 'scale_bprop', the bprop of 'scale', computes it"
+expect 0 'not asked for' gradcheck wrong.akg scale "$@" --wrt x
+stderr_empty
+expect 1 'in a graph function' gradcheck wrong.akg twice "$@" --wrt w
+stderr_has "help: 'twice' is differentiated call by call: check what it calls"
+expect 1 'at a kink' gradcheck std:relu 'x=[-1,0,1]'
+stderr_has 'the function has a kink or a step at this element'
+expect 1 'a tolerance that nothing meets' gradcheck right.akg narrow 'x=[1.1,2.3]' --tolerance 1e-15
+expect 0 'a wide tolerance' gradcheck right.akg narrow 'x=[1.1,2.3]' --tolerance 0.5
+
+expect 1 'a wrong gradient as JSON' gradcheck wrong.akg scale "$@" --json
+json 'a wrong gradient as JSON'
+stdout_has '"input": "w", "ok": false, "elements": 2, "tried": 2, "wrong": 2'
+stdout_has '"name":"gradient-wrong"'
+expect 0 'a right gradient as JSON' gradcheck right.akg scale "$@" --json
+json 'a right gradient as JSON'
+stdout_has '"kernel": "scale", "gradients": [{"input": "x", "ok": true, '
+assert 'seeds' sh -c '"$0" gradcheck right.akg scale "$@" --json --seed 1 >one; "$0" gradcheck right.akg scale "$@" --json --seed 2 >two; ! cmp -s one two' \
+    "$AKGRUN" 'x=[1,2]' 'w=[3]' 'index=[0,0]'
+
+refuse() {
+    wanted=$1 message=$2
+    shift 2
+    expect "$wanted" "refused: $message" "$@"
+    stderr_has "$message"
+    stdout_empty
+}
+refuse 3 "'plain' has no gradient" gradcheck right.akg plain 'x=[1]'
+refuse 2 "'z' is no tensor of the call" gradcheck right.akg scale "$@" --wrt z
+refuse 2 "'index' has no gradient" gradcheck right.akg scale "$@" --wrt index
+refuse 2 'there is nothing to differentiate by' gradcheck right.akg join
+refuse 2 '--tolerance takes a number between 0 and 1' gradcheck right.akg scale "$@" --tolerance 2
+refuse 3 'has 1 elements' gradcheck right.akg scale 'x=[1,2]' 'w=[1]' 'index=[1,1]'
+refuse 2 "'akgrun grad' does not take --tolerance" grad right.akg scale "$@" --tolerance 0.1
+finish
