@@ -377,7 +377,8 @@ static bool elaborate_is_allocation(const struct ast_expr *expr)
 }
 
 /* In a graph function a name may go from tensor to tensor: x = relu(x). */
-static bool elaborate_renames_tensor(const struct elaborator *e, const struct slot *slot, const struct value *value)
+static bool elaborate_renames_tensor(const struct elaborator *e, const struct slot *slot,
+                                     const struct value *value)
 {
     return e->frame->function->is_pure && e->frame->conditions == 0 && !slot->variable &&
            (value->kind == VALUE_TENSOR || value->kind == VALUE_TUPLE) && slot->value.kind == value->kind;

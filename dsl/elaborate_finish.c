@@ -2,8 +2,8 @@
  * elaborate_finish.c: type variables -> dtypes, in the whole kernel.
  *
  * After this every dtype field holds a dtype: constants get the form of their dtype
- * (an integer that became a float is a real, rounded), casts to the same dtype are gone, and what cannot divide by
- * zero (floats; powers of unsigned integers) is unchecked.
+ * (an integer that became a float is a real, rounded), casts to the same dtype are gone, and what cannot
+ * divide by zero (floats; powers of unsigned integers) is unchecked.
  */
 #include "elaborate_private.h"
 

@@ -939,9 +939,9 @@ typedef struct akg_gradient_report akg_gradient_report;
  * the sum of all outputs, weighted by random output gradients. An input that is written in place counts as an
  * output only if it is differentiated by. The arguments are not changed.
  *
- * AKG_ERROR_PROGRAM, with a message for each input, when a gradient is wrong: *report is there too then, to be
- * released by the caller. Else errors as of akg_call and akg_gradients; AKG_ERROR_USAGE also where a name is
- * that of no tensor of floats among the arguments. At a kink of a function (relu at 0) differences have no
+ * AKG_ERROR_PROGRAM, with a message for each input, when a gradient is wrong: *report is there too then, to
+ * be released by the caller. Else errors as of akg_call and akg_gradients; AKG_ERROR_USAGE also where a name
+ * is that of no tensor of floats among the arguments. At a kink of a function (relu at 0) differences have no
  * meaning: the message says where one was met.
  */
 AKG_API akg_status akg_gradient_check(akg_operator *callee, const akg_argument *arguments, size_t count,

@@ -35,8 +35,9 @@ struct graph_plan {
 };
 
 /*
- * Plans a call with these arguments, of whose tensors only the descriptions are read, and kept. A kernel that is no
- * graph function is one call. AKG_ERROR_CALL with messages when the call is wrong. The plan never changes once made.
+ * Plans a call with these arguments, of whose tensors only the descriptions are read, and kept. A kernel that
+ * is no graph function is one call. AKG_ERROR_CALL with messages when the call is wrong. The plan never
+ * changes once made.
  */
 akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
                            size_t count, struct graph_plan **plan, akg_diagnostics **diagnostics);
@@ -61,8 +62,8 @@ void graph_result_items(const struct graph_plan *plan, int *items, size_t capaci
  * references; it stays NULL for what is not wanted or None. `tape` may be NULL; with one each call is
  * recorded as akg_call does.
  */
-akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
-                     const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);
+akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments,
+                     size_t count, const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);
 
 /* An operand as the argument of a call; `tensors` by number. What it points to lies in `arena`, or is the
  * plan's. */

@@ -2,8 +2,9 @@
  * graph_cache.c: plans that were made before.
  *
  * Training calls the same functions on the same shapes again and again, and planning takes longer than many
- * of the calls that are planned. A key holds all that a plan hangs on: function, dtypes, shapes, attributes. When
- * too many have gathered (shapes that keep changing), all are dropped: those in use live on until they are done.
+ * of the calls that are planned. A key holds all that a plan hangs on: function, dtypes, shapes, attributes.
+ * When too many have gathered (shapes that keep changing), all are dropped: those in use live on until they
+ * are done.
  */
 #include <pthread.h>
 #include <string.h>
@@ -118,7 +119,8 @@ static void key_add_argument(struct cache_key *key, const akg_argument *argument
 }
 
 /* False where the call is wrong, or has too many arguments for a key. */
-static bool key_make(struct cache_key *key, struct akg_kernel *kernel, const akg_argument *arguments, size_t count)
+static bool key_make(struct cache_key *key, struct akg_kernel *kernel, const akg_argument *arguments,
+                     size_t count)
 {
     struct call_binding binding;
     bool good = call_begin(&binding, kernel) && call_bind(&binding, arguments, count, NULL);
@@ -173,7 +175,8 @@ static bool cache_label(struct graph_plan *plan, const struct cache_key *key)
     return true;
 }
 
-static void cache_keep(struct graph_cache *cache, struct graph_plan *plan, const struct cache_key *key, size_t bucket)
+static void cache_keep(struct graph_cache *cache, struct graph_plan *plan, const struct cache_key *key,
+                       size_t bucket)
 {
     if (!cache_label(plan, key))
         return;

@@ -143,8 +143,8 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
     return status;
 }
 
-akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments, size_t count,
-                     const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics)
+akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments,
+                     size_t count, const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
     struct graph_running running = {.plan = plan, .tape = tape};
     struct call_messages messages = {&plan->kernel->module->source, NULL};

@@ -238,7 +238,8 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     if (status != AKG_OK)
         return status;
     bprop_arguments(call);
-    status = graph_plan_find(state->registry, state->bprop, call->arguments, call->count, &call->plan, diagnostics);
+    status = graph_plan_find(state->registry, state->bprop, call->arguments, call->count, &call->plan,
+                             diagnostics);
     if (status != AKG_OK)
         return status;
     bprop_match_results(call, arena);
@@ -378,12 +379,12 @@ struct gradient_call {
 static akg_status gradient_compose(const struct gradient_call *call)
 {
     struct graph_plan *plan;
-    akg_status status = graph_plan_find(call->registry, call->kernel, call->arguments, call->count, &plan,
-                                        call->diagnostics);
+    akg_status status =
+        graph_plan_find(call->registry, call->kernel, call->arguments, call->count, &plan, call->diagnostics);
 
     if (status == AKG_OK)
-        status = graph_run(plan, call->tape, call->arguments, call->count, NULL, call->outputs,
-                           call->diagnostics);
+        status =
+            graph_run(plan, call->tape, call->arguments, call->count, NULL, call->outputs, call->diagnostics);
     graph_plan_release(plan);
     return status;
 }

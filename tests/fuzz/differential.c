@@ -223,10 +223,10 @@ static void differential_short(struct differential *d)
     d->quiet = true;
     d->certify = 6;
     differential_add_files(d);
-    differential_run(d, 1, 1500 / share, differential_generated);
+    differential_run(d, 1, 400 / share, differential_generated);
     programs = d->shared->counts.programs;
     differential_summary(d, "generated");
-    differential_run(d, 1, 3000 / share, differential_mutated);
+    differential_run(d, 1, 800 / share, differential_mutated);
     programs += d->shared->counts.programs;
     differential_summary(d, "mutated");
     printf("%ld passed, %d failed\n", programs - d->faults, d->faults);

@@ -30,7 +30,7 @@ int main(void)
 
 #include <stdlib.h>
 
-enum { SYSTEMS = 8000, KERNELS = 400, LOOPS = 4, USES = 6 };
+enum { SYSTEMS = 2000, KERNELS = 200, LOOPS = 4, USES = 6 };
 
 static uint64_t state = 88172645463325252u;
 

@@ -16,84 +16,83 @@
 #define memory_fail_remaining() (0L)
 #endif
 
-static const char program[] =
-    "def product(a, b):\n"
-    "    y = output_tensor(a.shape, a.dtype)\n"
-    "    for i in range(a.shape[0]):\n"
-    "        y[i] = a[i] * b[i]\n"
-    "    return y\n"
-    "\n"
-    "@bprop(product)\n"
-    "def product_bprop(a, b, out, dout):\n"
-    "    return (product(dout, b), refused(product(dout, a)))\n"
-    "\n"
-    "def refused(x):\n" /* stops when it is run */
-    "    y = output_tensor(x.shape, x.dtype)\n"
-    "    for i in range(x.shape[0]):\n"
-    "        assert x[i] > 1000, 'this must not run'\n"
-    "        y[i] = x[i]\n"
-    "    return y\n"
-    "\n"
-    "def cube(x):\n"
-    "    return x * x * x\n"
-    "\n"
-    "def scaled(x, factor=2.0):\n"
-    "    y = output_tensor(x.shape, x.dtype)\n"
-    "    for i in range(x.shape[0]):\n"
-    "        y[i] = x[i] * factor\n"
-    "    return y\n"
-    "\n"
-    "@bprop(scaled)\n"
-    "def scaled_bprop(x, out, dout, factor):\n"
-    "    return (scaled(dout, factor),)\n"
-    "\n"
-    "def biased(x, bias=None):\n"
-    "    y = output_tensor(x.shape, x.dtype)\n"
-    "    for i in range(x.shape[0]):\n"
-    "        y[i] = 3 * x[i]\n"
-    "        if bias is not None:\n"
-    "            y[i] += bias[i]\n"
-    "    return y\n"
-    "\n"
-    "@bprop(biased)\n"
-    "def biased_bprop(x, bias, out, dout):\n"
-    "    return (3.0 * dout, dout if bias is not None else None)\n"
-    "\n"
-    "def both(x):\n"
-    "    s = output_tensor(x.shape, x.dtype)\n"
-    "    d = output_tensor(x.shape, x.dtype)\n"
-    "    for i in range(x.shape[0]):\n"
-    "        s[i] = x[i] + 1\n"
-    "        d[i] = 5 * x[i]\n"
-    "    return s, d\n"
-    "\n"
-    "@bprop(both)\n"
-    "def both_bprop(x, out, dout):\n"
-    "    return (dout[0] + 5.0 * dout[1],)\n"
-    "\n"
-    "def uses_both(x):\n"
-    "    s, d = both(x)\n"
-    "    return s * d\n"
-    "\n"
-    "def grow(x):\n"
-    "    for i in range(x.shape[0]):\n"
-    "        x[i] = 2 * x[i]\n"
-    "    return x\n"
-    "\n"
-    "def plain(x):\n"
-    "    y = output_tensor(x.shape, x.dtype)\n"
-    "    for i in range(x.shape[0]):\n"
-    "        y[i] = x[i] + 1\n"
-    "    return y\n"
-    "\n"
-    "def through_plain(x):\n"
-    "    return plain(x) * 2.0\n"
-    "\n"
-    "def many(x):\n"
-    "    y = x\n"
-    "    for k in const_range(5):\n"
-    "        y = y * 1.5\n"
-    "    return y\n";
+static const char program[] = "def product(a, b):\n"
+                              "    y = output_tensor(a.shape, a.dtype)\n"
+                              "    for i in range(a.shape[0]):\n"
+                              "        y[i] = a[i] * b[i]\n"
+                              "    return y\n"
+                              "\n"
+                              "@bprop(product)\n"
+                              "def product_bprop(a, b, out, dout):\n"
+                              "    return (product(dout, b), refused(product(dout, a)))\n"
+                              "\n"
+                              "def refused(x):\n" /* stops when it is run */
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        assert x[i] > 1000, 'this must not run'\n"
+                              "        y[i] = x[i]\n"
+                              "    return y\n"
+                              "\n"
+                              "def cube(x):\n"
+                              "    return x * x * x\n"
+                              "\n"
+                              "def scaled(x, factor=2.0):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        y[i] = x[i] * factor\n"
+                              "    return y\n"
+                              "\n"
+                              "@bprop(scaled)\n"
+                              "def scaled_bprop(x, out, dout, factor):\n"
+                              "    return (scaled(dout, factor),)\n"
+                              "\n"
+                              "def biased(x, bias=None):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        y[i] = 3 * x[i]\n"
+                              "        if bias is not None:\n"
+                              "            y[i] += bias[i]\n"
+                              "    return y\n"
+                              "\n"
+                              "@bprop(biased)\n"
+                              "def biased_bprop(x, bias, out, dout):\n"
+                              "    return (3.0 * dout, dout if bias is not None else None)\n"
+                              "\n"
+                              "def both(x):\n"
+                              "    s = output_tensor(x.shape, x.dtype)\n"
+                              "    d = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        s[i] = x[i] + 1\n"
+                              "        d[i] = 5 * x[i]\n"
+                              "    return s, d\n"
+                              "\n"
+                              "@bprop(both)\n"
+                              "def both_bprop(x, out, dout):\n"
+                              "    return (dout[0] + 5.0 * dout[1],)\n"
+                              "\n"
+                              "def uses_both(x):\n"
+                              "    s, d = both(x)\n"
+                              "    return s * d\n"
+                              "\n"
+                              "def grow(x):\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        x[i] = 2 * x[i]\n"
+                              "    return x\n"
+                              "\n"
+                              "def plain(x):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        y[i] = x[i] + 1\n"
+                              "    return y\n"
+                              "\n"
+                              "def through_plain(x):\n"
+                              "    return plain(x) * 2.0\n"
+                              "\n"
+                              "def many(x):\n"
+                              "    y = x\n"
+                              "    for k in const_range(5):\n"
+                              "        y = y * 1.5\n"
+                              "    return y\n";
 
 struct bench {
     akg_module *module;
@@ -132,13 +131,14 @@ static akg_status call(struct bench *bench, const char *name, const akg_argument
 }
 
 /* The gradient of the sum of the one output of a call. */
-static akg_tensor *gradient_of(struct bench *bench, const char *name, const akg_argument *arguments, size_t count,
-                               akg_tensor *with_respect_to)
+static akg_tensor *gradient_of(struct bench *bench, const char *name, const akg_argument *arguments,
+                               size_t count, akg_tensor *with_respect_to)
 {
     akg_tensor *y = NULL, *gradient = NULL;
     akg_diagnostics *diagnostics = NULL;
-    bool good = call(bench, name, arguments, count, &y, &diagnostics) == AKG_OK &&
-                akg_gradients(bench->tape, &y, NULL, 1, &with_respect_to, 1, NULL, &gradient, &diagnostics) == AKG_OK;
+    bool good =
+        call(bench, name, arguments, count, &y, &diagnostics) == AKG_OK &&
+        akg_gradients(bench->tape, &y, NULL, 1, &with_respect_to, 1, NULL, &gradient, &diagnostics) == AKG_OK;
 
     if (!CHECK(good))
         fprintf(stderr, "    %s: %s\n", name, api_error(diagnostics));
@@ -239,7 +239,8 @@ static void test_higher_orders(struct bench *bench)
     for (int order = 0; order < 3; order++) {
         akg_tensor *gradient = NULL;
         akg_diagnostics *diagnostics = NULL;
-        akg_status status = akg_gradients(bench->tape, &value, NULL, 1, &x, 1, &create, &gradient, &diagnostics);
+        akg_status status =
+            akg_gradients(bench->tape, &value, NULL, 1, &x, 1, &create, &gradient, &diagnostics);
         if (!CHECK(status == AKG_OK && gradient))
             fprintf(stderr, "    order %d: %s\n", order + 1, api_error(diagnostics));
         for (int i = 0; gradient && i < 2; i++)
@@ -260,7 +261,8 @@ static void expect_error(struct bench *bench, const char *name, akg_argument arg
     akg_status status = call(bench, name, &argument, 1, &y, &diagnostics);
 
     if (status == AKG_OK)
-        status = akg_gradients(bench->tape, &y, NULL, 1, &argument.as.tensor, 1, NULL, &gradient, &diagnostics);
+        status =
+            akg_gradients(bench->tape, &y, NULL, 1, &argument.as.tensor, 1, NULL, &gradient, &diagnostics);
     if (!CHECK(status == expected && strcmp(api_error(diagnostics), error) == 0))
         fprintf(stderr, "    %s: %d %s\n", name, (int)status, api_error(diagnostics));
     CHECK(!gradient);
