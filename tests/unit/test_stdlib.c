@@ -3,7 +3,8 @@
  *
  * Each case is tried with every dtype of its row: by compiled code, with contiguous and with strided
  * arguments, and by the interpreter; all three are compared with the reference. Gradients come from a tape,
- * twice, with the same bits, and are compared with central differences in float64.
+ * twice, with the same bits, and are compared with central differences in float64: by loops written here, and
+ * by akg_gradient_check.
  */
 #include "../../dsl/standard.h"
 #include "../stdlib/reference.h"
@@ -341,6 +342,29 @@ static void check_gradients(const struct row *row, akg_operator *operator, const
     trial_free(&trial);
 }
 
+/* The same by the library's own check: it agrees, on operators made of others too. */
+static void check_by_library(const struct row *row, akg_operator *operator, const char * text)
+{
+    const char *names[TRIAL_MAX];
+    akg_gradient_check_options options = {.seed = 1, .names = names};
+    akg_gradient_report *report = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    struct trial trial;
+
+    if (!CHECK(trial_read(&trial, akg_operator_kernel(operator), text, AKG_FLOAT64)))
+        return;
+    for (int i = 0; i < trial.input_count; i++)
+        if (trial.inputs[i].differentiable)
+            names[options.name_count++] = trial.inputs[i].name;
+    if (options.name_count &&
+        !CHECK(akg_gradient_check(operator, trial.arguments.items, trial.arguments.count, &options, &report,
+                                  &diagnostics) == AKG_OK))
+        say(row, text, AKG_FLOAT64, diagnostics);
+    akg_diagnostics_free(diagnostics);
+    akg_gradient_report_release(report);
+    trial_free(&trial);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
 static void check_row(const struct row *row)
@@ -364,8 +388,10 @@ static void check_row(const struct row *row)
         for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
             if (row->dtypes & SET(dtype))
                 check_case(row, kernel, text, (akg_dtype)dtype);
-        if (row->gradient != NONE)
+        if (row->gradient != NONE) {
             check_gradients(row, operator, text);
+            check_by_library(row, operator, text);
+        }
     }
 }
 
