@@ -908,11 +908,12 @@ AKG_API akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_r
 
 typedef struct akg_gradient_check_options {
     /* How much a gradient may be off, relative to the largest of 1 and the two values that are compared. 0:
-     * 1e-6 where everything can be computed in float64; else the cube root of the coarsest dtype's machine
-     * epsilon. */
+     * where everything can be computed in float64, 1e-6 for central differences and 1e-10 for the complex
+     * step; else the cube root of the coarsest dtype's machine epsilon. */
     double tolerance;
-    int64_t limit; /* of each input no more elements than that are tried, chosen by the seed; 0: 1000 */
-    uint64_t seed; /* of the output gradients too */
+    bool differences; /* no complex step */
+    int64_t limit;    /* of each input no more elements than that are tried, chosen by the seed; 0: 1000 */
+    uint64_t seed;    /* of the output gradients too */
     const char *const *names; /* the parameters to differentiate by; NULL: all tensors of floats */
     size_t name_count;
 } akg_gradient_check_options;
@@ -928,16 +929,18 @@ typedef struct akg_gradient_check_row {
     int rank;
     int64_t index[AKG_MAX_RANK];
     double gradient, expected;
-    const char *method; /* "central differences": how `expected` was found */
+    const char *method; /* how `expected` was found: "complex step", "central differences" */
 } akg_gradient_check_row;
 
 typedef struct akg_gradient_report akg_gradient_report;
 
 /*
- * Compares the gradient of an operator with what small changes of its inputs do to its outputs. Inputs of
- * floats are converted to float64, unless their annotation asks for another dtype; what is differentiated is
- * the sum of all outputs, weighted by random output gradients. An input that is written in place counts as an
- * output only if it is differentiated by. The arguments are not changed.
+ * Compares the gradient of an operator with what small changes of its inputs do to its outputs: by
+ * interpreting its kernel in complex numbers, where all of its operations have a meaning on these and that
+ * does not take long, else by central differences. Inputs of floats are converted to float64, unless their
+ * annotation asks for another dtype; what is differentiated is the sum of all outputs, weighted by random
+ * output gradients. An input that is written in place counts as an output only if it is differentiated by.
+ * The arguments are not changed.
  *
  * AKG_ERROR_PROGRAM, with a message for each input, when a gradient is wrong: *report is there too then, to
  * be released by the caller. Else errors as of akg_call and akg_gradients; AKG_ERROR_USAGE also where a name

@@ -2,9 +2,9 @@
  * interpreter.c: executes a kernel's tree as it stands.
  *
  * Consumes a verified kernel with numbered sites and a frame whose memory fits the kernel's shapes. Assumes
- * expressions of bounded depth (it recurses) and ranks up to AKG_MAX_RANK. State of a run lives in struct run
- * alone: scalars in an array indexed by symbol->slot, buffers in one indexed by buffer->index. A trap is
- * `false` on the way out of expressions and FLOW_TRAP out of statements.
+ * expressions of bounded depth (it recurses) and ranks up to AKG_MAX_RANK. State of a run lives in struct
+ * interpreter_run alone: scalars in an array indexed by symbol->slot, buffers in one indexed by
+ * buffer->index. A trap is `false` on the way out of expressions and FLOW_TRAP out of statements.
  */
 #include "interpreter.h"
 #include "scalar.h"
@@ -17,7 +17,7 @@ struct run_buffer {
     int64_t *extents;
 };
 
-struct run {
+struct interpreter_run {
     const struct ir_kernel *kernel;
     const struct jit_frame *frame;
     union dtype_value *slots;
@@ -29,7 +29,7 @@ struct run {
 
 /* ---- traps ------------------------------------------------------------------ */
 
-static bool trap(const struct run *run, int site)
+static bool trap(const struct interpreter_run *run, int site)
 {
     struct jit_trap *trap = run->frame->trap;
     int kept = run->depth < JIT_TRAP_LOOPS ? run->depth : JIT_TRAP_LOOPS;
@@ -38,7 +38,7 @@ static bool trap(const struct run *run, int site)
     return false;
 }
 
-static bool trap_index(const struct run *run, int site, int axis, int64_t index, int64_t extent)
+static bool trap_index(const struct interpreter_run *run, int site, int axis, int64_t index, int64_t extent)
 {
     trap(run, site);
     run->frame->trap->axis = axis;
@@ -51,18 +51,20 @@ static bool trap_index(const struct run *run, int site, int axis, int64_t index,
 
 /* The value, or a trap. *result is written last, since it may be the slot of a scalar that the expression
  * reads. */
-static bool evaluate(const struct run *run, const struct ir_expr *expr, union dtype_value *result);
+static bool evaluate(const struct interpreter_run *run, const struct ir_expr *expr,
+                     union dtype_value *result);
 
 /* Whether who watches wants to go on in spite of an index that is outside. */
-static bool goes_on(const struct run *run, const struct ir_access *access, int axis, int64_t index,
-                    int64_t extent)
+static bool goes_on(const struct interpreter_run *run, const struct ir_access *access, int axis,
+                    int64_t index, int64_t extent)
 {
     const struct interpreter_watch *watch = run->watch;
     return watch && watch->outside && watch->outside(watch->context, access, axis, index, extent);
 }
 
 /* The element's address, NULL where the run goes on without it; or a trap. */
-static bool locate(const struct run *run, const struct ir_access *access, int64_t *indices, char **address)
+static bool locate(const struct interpreter_run *run, const struct ir_access *access, int64_t *indices,
+                   char **address)
 {
     const struct run_buffer *buffer = &run->buffers[access->buffer->index];
     int rank = access->buffer->rank;
@@ -87,14 +89,14 @@ static bool locate(const struct run *run, const struct ir_access *access, int64_
     return true;
 }
 
-static void tell_access(const struct run *run, const struct ir_access *access, const int64_t *indices,
-                        bool store)
+static void tell_access(const struct interpreter_run *run, const struct ir_access *access,
+                        const int64_t *indices, bool store)
 {
     if (run->watch && run->watch->access)
         run->watch->access(run->watch->context, access, indices, store);
 }
 
-static bool load(const struct run *run, const struct ir_expr *expr, union dtype_value *result)
+static bool load(const struct interpreter_run *run, const struct ir_expr *expr, union dtype_value *result)
 {
     int64_t indices[AKG_MAX_RANK];
     char *address;
@@ -109,7 +111,8 @@ static bool load(const struct run *run, const struct ir_expr *expr, union dtype_
     return true;
 }
 
-static bool evaluate_operation(const struct run *run, const struct ir_expr *expr, union dtype_value *result)
+static bool evaluate_operation(const struct interpreter_run *run, const struct ir_expr *expr,
+                               union dtype_value *result)
 {
     union dtype_value values[3];
     if (!evaluate(run, expr->operands[0], &values[0]))
@@ -134,7 +137,7 @@ static bool evaluate_operation(const struct run *run, const struct ir_expr *expr
     return true;
 }
 
-static bool evaluate(const struct run *run, const struct ir_expr *expr, union dtype_value *result)
+static bool evaluate(const struct interpreter_run *run, const struct ir_expr *expr, union dtype_value *result)
 {
     switch (expr->kind) {
     case IR_INTEGER:
@@ -175,7 +178,7 @@ static void clear_axis(const struct run_buffer *buffer, int axis, int rank, size
         clear_axis(buffer, axis + 1, rank, size, address + k * buffer->strides[axis] * (int64_t)size);
 }
 
-static void clear(const struct run *run, const struct ir_buffer *buffer)
+static void clear(const struct interpreter_run *run, const struct ir_buffer *buffer)
 {
     const struct run_buffer *place = &run->buffers[buffer->index];
     size_t size = (size_t)dtype_table[buffer->dtype].size;
@@ -193,10 +196,10 @@ static void clear(const struct run *run, const struct ir_buffer *buffer)
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_TRAP };
 
-static enum flow run_block(struct run *run, const struct ir_stmt *stmt);
+static enum flow run_block(struct interpreter_run *run, const struct ir_stmt *stmt);
 
 /* False when as much has been run as was asked for. */
-static bool spend(struct run *run)
+static bool spend(struct interpreter_run *run)
 {
     struct interpreter_watch *watch = run->watch;
     if (!watch || !watch->limited || watch->steps-- > 0)
@@ -205,7 +208,7 @@ static bool spend(struct run *run)
     return trap(run, 0);
 }
 
-static enum flow run_iteration(struct run *run, const struct ir_stmt *stmt, int64_t value)
+static enum flow run_iteration(struct interpreter_run *run, const struct ir_stmt *stmt, int64_t value)
 {
     run->slots[stmt->symbol->slot].i = value;
     if (run->depth <= JIT_TRAP_LOOPS)
@@ -226,7 +229,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 }
 
 /* Iteration number k becomes number (first + k * stride) % count, with no common divisor. */
-static enum flow run_reordered(struct run *run, const struct ir_stmt *stmt, int64_t low, int64_t high)
+static enum flow run_reordered(struct interpreter_run *run, const struct ir_stmt *stmt, int64_t low,
+                               int64_t high)
 {
     uint64_t step = stmt->step > 0 ? (uint64_t)stmt->step : -(uint64_t)stmt->step;
     uint64_t distance = stmt->step > 0 ? (uint64_t)high - (uint64_t)low : (uint64_t)low - (uint64_t)high;
@@ -247,7 +251,7 @@ static enum flow run_reordered(struct run *run, const struct ir_stmt *stmt, int6
     return flow;
 }
 
-static enum flow run_for(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_for(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     union dtype_value low, high;
     if (!evaluate(run, stmt->low, &low) || !evaluate(run, stmt->high, &high))
@@ -266,7 +270,7 @@ static enum flow run_for(struct run *run, const struct ir_stmt *stmt)
     return flow == FLOW_TRAP ? FLOW_TRAP : FLOW_NEXT;
 }
 
-static enum flow run_while(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_while(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     for (;;) {
         union dtype_value condition;
@@ -284,7 +288,14 @@ static enum flow run_while(struct run *run, const struct ir_stmt *stmt)
     }
 }
 
-static enum flow run_store(struct run *run, const struct ir_stmt *stmt)
+/* Whether who watches lets the value be kept. */
+static bool may_keep(const struct interpreter_run *run, const struct ir_stmt *stmt)
+{
+    const struct interpreter_watch *watch = run->watch;
+    return !watch || !watch->keep || watch->keep(watch->context, run, stmt) || trap(run, 0);
+}
+
+static enum flow run_store(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     int64_t indices[AKG_MAX_RANK];
     char *address;
@@ -293,13 +304,15 @@ static enum flow run_store(struct run *run, const struct ir_stmt *stmt)
         return FLOW_TRAP;
     if (!address)
         return FLOW_NEXT;
+    if (!may_keep(run, stmt))
+        return FLOW_TRAP;
     tell_access(run, &stmt->access, indices, true);
     dtype_store(stmt->access.buffer->dtype, address, value);
     return FLOW_NEXT;
 }
 
 /* A chain of else-ifs is walked here, so that its length needs no stack. */
-static enum flow run_if(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_if(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     for (;;) {
         union dtype_value condition;
@@ -314,7 +327,7 @@ static enum flow run_if(struct run *run, const struct ir_stmt *stmt)
     }
 }
 
-static enum flow run_assert(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_assert(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     union dtype_value condition;
     if (!evaluate(run, stmt->value, &condition))
@@ -325,7 +338,7 @@ static enum flow run_assert(struct run *run, const struct ir_stmt *stmt)
     return FLOW_TRAP;
 }
 
-static enum flow run_stmt(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_stmt(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     if (!spend(run))
         return FLOW_TRAP;
@@ -341,7 +354,8 @@ static enum flow run_stmt(struct run *run, const struct ir_stmt *stmt)
     case IR_LET:
     case IR_VARIABLE:
     case IR_ASSIGN:
-        return evaluate(run, stmt->value, &run->slots[stmt->symbol->slot]) ? FLOW_NEXT : FLOW_TRAP;
+        return may_keep(run, stmt) && evaluate(run, stmt->value, &run->slots[stmt->symbol->slot]) ? FLOW_NEXT
+                                                                                                  : FLOW_TRAP;
     case IR_ALLOCATE:
         if (stmt->access.buffer->clear)
             clear(run, stmt->access.buffer);
@@ -358,7 +372,7 @@ static enum flow run_stmt(struct run *run, const struct ir_stmt *stmt)
     return FLOW_NEXT;
 }
 
-static enum flow run_block(struct run *run, const struct ir_stmt *stmt)
+static enum flow run_block(struct interpreter_run *run, const struct ir_stmt *stmt)
 {
     for (; stmt; stmt = stmt->next) {
         enum flow flow = run_stmt(run, stmt);
@@ -368,11 +382,27 @@ static enum flow run_block(struct run *run, const struct ir_stmt *stmt)
     return FLOW_NEXT;
 }
 
+bool interpreter_value(const struct interpreter_run *run, const struct ir_expr *expr,
+                       union dtype_value *value)
+{
+    return evaluate(run, expr, value);
+}
+
+bool interpreter_place(const struct interpreter_run *run, const struct ir_access *access, int64_t *place)
+{
+    int64_t indices[AKG_MAX_RANK];
+    char *address;
+    if (!locate(run, access, indices, &address) || !address)
+        return false;
+    *place = (address - run->buffers[access->buffer->index].data) / dtype_table[access->buffer->dtype].size;
+    return true;
+}
+
 /* ---- the run --------------------------------------------------------------------- */
 
 /* Binds dims, attributes and buffers. False when a shape cannot be computed; the caller, who made the
  * memory, has refused that before. */
-static bool bind(struct run *run, int64_t *extents)
+static bool bind(struct interpreter_run *run, int64_t *extents)
 {
     const struct ir_kernel *kernel = run->kernel;
     const struct jit_frame *frame = run->frame;
@@ -405,7 +435,7 @@ int interpreter_run(const struct ir_kernel *kernel, const struct jit_frame *fram
 int interpreter_run_watched(const struct ir_kernel *kernel, const struct jit_frame *frame,
                             struct interpreter_watch *watch)
 {
-    struct run run = {.kernel = kernel, .frame = frame, .watch = watch};
+    struct interpreter_run run = {.kernel = kernel, .frame = frame, .watch = watch};
     int axes = 0;
     for (int k = 0; k < kernel->buffers.count; k++)
         axes += kernel->buffers.items[k]->rank;

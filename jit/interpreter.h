@@ -28,8 +28,13 @@ int interpreter_run(const struct ir_kernel *kernel, const struct jit_frame *fram
  * What a run tells of itself, and how it may differ from the plain one: for certificates, and for the tests
  * of what they claim. Functions may be NULL.
  */
+struct interpreter_run; /* one that is going on */
+
 struct interpreter_watch {
     void *context;
+    /* A STORE, a LET, a VARIABLE or an ASSIGN is about to keep its value. False: the run stops, with a trap
+     * of site 0. */
+    bool (*keep)(void *context, const struct interpreter_run *run, const struct ir_stmt *stmt);
     /* An element is about to be read or written; the value to be stored has been computed. */
     void (*access)(void *context, const struct ir_access *access, const int64_t *indices, bool store);
     /* An index is outside. True: the run goes on, as if the load gave zero or the store were not there. */
@@ -45,5 +50,11 @@ struct interpreter_watch {
 
 int interpreter_run_watched(const struct ir_kernel *kernel, const struct jit_frame *frame,
                             struct interpreter_watch *watch);
+
+/* For `keep`: the value of an expression; the place of an element, counted in elements from the buffer's
+ * first. False where the run would trap. */
+bool interpreter_value(const struct interpreter_run *run, const struct ir_expr *expr,
+                       union dtype_value *value);
+bool interpreter_place(const struct interpreter_run *run, const struct ir_access *access, int64_t *place);
 
 #endif

@@ -23,6 +23,7 @@
 /* One run of an instance. Arrays are inline for ordinary kernels, from the heap (`spill`) for the others. */
 struct call_run {
     const struct akg_kernel *kernel;
+    const struct call_runner *runner; /* or NULL */
     const struct jit_instance *instance;
     bool results_differ; /* in number, from those in general: see run_output_of */
     struct call_messages *messages;
@@ -356,7 +357,9 @@ static akg_status run_execute(struct call_run *run)
         if (run_writes(run, i))
             tensor_mark_written(run->tensors[i]);
     }
-    if (run->instance->code.entry)
+    if (run->runner)
+        stopped = run->runner->run(run->runner->context, run->instance->kernel, &frame);
+    else if (run->instance->code.entry)
         stopped = run->instance->code.entry(&frame);
     else
         stopped = interpreter_run(run->instance->kernel, &frame);
@@ -446,6 +449,7 @@ struct call {
     jit_backend backend;
     bool trust_indices;
     bool infer; /* only what it would give is asked */
+    const struct call_runner *runner;
 };
 
 /* A call that needs names looked up, a specialisation made, or a message. */
@@ -526,6 +530,7 @@ static akg_status call_execute(struct call *call, akg_tensor **outputs)
     run.kernel = call->binding.kernel;
     run.instance = call->instance;
     run.messages = &call->messages;
+    run.runner = call->runner;
     if (!run_prepare(&run))
         return AKG_ERROR_MEMORY;
     run_take_arguments(&run, &call->binding);
@@ -564,8 +569,8 @@ static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *
 }
 
 static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments, size_t count,
-                               const akg_call_options *options, bool infer, akg_tensor **outputs,
-                               akg_diagnostics **diagnostics)
+                               const akg_call_options *options, bool infer, const struct call_runner *runner,
+                               akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
     struct call call; /* large: what is in the binding is set when it is needed */
     akg_status status = call_begin(&call.binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
@@ -576,6 +581,7 @@ static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments
     call.backend = options && options->backend ? options->backend : kernel->module->backend;
     call.trust_indices = options && options->trust_indices;
     call.infer = infer;
+    call.runner = runner;
     if (status == AKG_OK)
         call_fast(&call, arguments, count);
     if (status == AKG_OK && !call.instance)
@@ -595,7 +601,7 @@ akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, si
         *diagnostics = NULL;
     if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
         return AKG_ERROR_USAGE;
-    return call_perform(kernel, arguments, argument_count, options, false, outputs, diagnostics);
+    return call_perform(kernel, arguments, argument_count, options, false, NULL, outputs, diagnostics);
 }
 
 akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
@@ -603,5 +609,15 @@ akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t 
 {
     if (diagnostics)
         *diagnostics = NULL;
-    return call_perform(kernel, arguments, count, NULL, true, outputs, diagnostics);
+    return call_perform(kernel, arguments, count, NULL, true, NULL, outputs, diagnostics);
+}
+
+akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                       const struct call_runner *runner, akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    const akg_call_options options = {.backend = JIT_BACKEND_INTERPRETER};
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    return call_perform(kernel, arguments, count, &options, false, runner, outputs, diagnostics);
 }

@@ -69,6 +69,14 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
  */
 akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
                       akg_diagnostics **diagnostics);
+/* What runs a kernel in the place of machine code; as interpreter_run, whose sites it has. */
+struct call_runner {
+    void *context;
+    int (*run)(void *context, const struct ir_kernel *kernel, const struct jit_frame *frame);
+};
+/* akg_kernel_call, run by that, of the kernel as the analyses leave it. */
+akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                       const struct call_runner *runner, akg_tensor **outputs, akg_diagnostics **diagnostics);
 /* A tensor that is only a description: for call_infer. */
 akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
 

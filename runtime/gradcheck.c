@@ -17,6 +17,8 @@
 #include "operator_native.h"
 
 #define DEFAULT_TOLERANCE 1e-6
+#define COMPLEX_TOLERANCE 1e-10 /* of the complex step, which has no error of its own but rounding */
+#define COMPLEX_STEPS 5000000   /* statements that may be interpreted for it: about a second */
 #define DEFAULT_LIMIT 1000
 
 struct akg_gradient_report {
@@ -47,7 +49,8 @@ struct check {
     akg_tensor **outputs, **weights; /* of the recorded call; NULL weights: not part of the sum */
     akg_tensor **high, **low;        /* of the calls that are compared, as float64 */
     size_t output_count;
-    double epsilon, tolerance; /* epsilon: of the coarsest dtype that takes part */
+    double epsilon, tolerance, complex_tolerance; /* epsilon: of the coarsest dtype that takes part */
+    struct gradcheck_complex complex;
     akg_tape *tape;
     akg_diagnostics **diagnostics; /* of the caller */
     akg_diagnostics *list;         /* what is wrong with the gradients */
@@ -94,7 +97,7 @@ static akg_status check_take(struct check *check, size_t argument, int index, co
 
     *input =
         (struct check_input){.name = parameter->name, .parameter = index, .item = item, .argument = argument};
-    if (!dtype_is_float(tensor->dtype))
+    if (!dtype_is_float(tensor->dtype) || !(is_open || dtype_is_float(parameter->dtype)))
         return akg_tensor_copy(tensor, &input->value);
     input->wanted = check_is_named(check, parameter->name);
     check->wanted_count += input->wanted;
@@ -171,12 +174,17 @@ static void check_drop_given(struct check *check)
     autograd_release_tensors(check->given, check->input_count);
 }
 
-/* Calls the operator with what is given, on a tape or on none. */
-static akg_status check_call(struct check *check, akg_tape *tape, akg_tensor **outputs)
+/* Makes arguments of what is given. */
+static void check_put_given(struct check *check)
 {
     for (size_t i = 0; i < check->input_count; i++)
         if (check->inputs[i].item < 0)
             check->arguments[check->inputs[i].argument].as.tensor = check->given[i];
+}
+
+/* Calls the operator, on a tape or on none. */
+static akg_status check_call(struct check *check, akg_tape *tape, akg_tensor **outputs)
+{
     return akg_call(tape, check->callee, check->arguments, check->argument_count, outputs,
                     check->diagnostics);
 }
@@ -232,6 +240,7 @@ static akg_status check_record(struct check *check)
     for (size_t i = 0; status == AKG_OK && i < check->input_count; i++)
         status = check->inputs[i].wanted ? check_make_leaf(check, i)
                                          : akg_tensor_copy(check->inputs[i].value, &check->given[i]);
+    check_put_given(check);
     if (status == AKG_OK)
         status = check_call(check, check->tape, check->outputs);
     if (status == AKG_OK)
@@ -277,17 +286,27 @@ static akg_status check_differentiate(struct check *check)
     return status;
 }
 
-/* What the call gives for the values as they are now: the outputs that take part, as float64. */
-static akg_status check_evaluate(struct check *check, akg_tensor **results)
+/* Hands in the values as they are now, where they may be written copies of them. */
+static akg_status check_give(struct check *check)
 {
     akg_status status = AKG_OK;
 
-    autograd_release_tensors(results, check->output_count);
     for (size_t i = 0; status == AKG_OK && i < check->input_count; i++)
         if (check->inputs[i].written)
             status = akg_tensor_copy(check->inputs[i].value, &check->given[i]);
         else
             check->given[i] = akg_tensor_retain(check->inputs[i].value);
+    check_put_given(check);
+    return status;
+}
+
+/* What the call gives: the outputs that take part, as float64. */
+static akg_status check_evaluate(struct check *check, akg_tensor **results)
+{
+    akg_status status;
+
+    autograd_release_tensors(results, check->output_count);
+    status = check_give(check);
     if (status == AKG_OK)
         status = check_call(check, NULL, results);
     for (size_t i = 0; status == AKG_OK && i < check->output_count; i++) {
@@ -402,6 +421,39 @@ static akg_status check_difference(struct check *check, const struct check_input
     return AKG_OK;
 }
 
+/*
+ * The derivative by one element, by the complex step. Where the kernel does not allow it, there is none, and
+ * no further attempt.
+ */
+static akg_status check_complex(struct check *check, size_t index, int64_t place, double *derivative)
+{
+    const struct call_runner runner = {&check->complex, gradcheck_complex_run};
+    akg_tensor **outputs = check->high;
+    akg_status status;
+
+    autograd_release_tensors(outputs, check->output_count);
+    status = check_give(check);
+    check->complex.changed = check->given[index] ? check->given[index]->data : NULL;
+    check->complex.place = place;
+    if (status == AKG_OK)
+        status = call_run_by(check->callee->kernel, check->arguments, check->argument_count, &runner, outputs,
+                             check->diagnostics);
+    if (status == AKG_ERROR_MEMORY && check->complex.refused) {
+        akg_diagnostics_free(*check->diagnostics);
+        *check->diagnostics = NULL;
+        status = AKG_OK;
+    }
+    *derivative = 0;
+    for (size_t i = 0; status == AKG_OK && !check->complex.refused && i < check->output_count; i++)
+        for (int64_t k = 0; check->weights[i] && k < outputs[i]->element_count; k++)
+            *derivative += gradcheck_complex_derivative(&check->complex, outputs[i]->data, k) *
+                           check_read(check->weights[i], k);
+    gradcheck_complex_end(&check->complex);
+    autograd_release_tensors(outputs, check->output_count);
+    check_drop_given(check);
+    return status;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 /* Element number `number` of `tried`: each is from its own part of the tensor. */
@@ -423,35 +475,65 @@ static void check_unravel(const akg_tensor *tensor, int64_t place, akg_gradient_
     }
 }
 
-static akg_status check_fill_row(struct check *check, const struct check_input *input,
+/* Tries one element. What comes of it counts for nothing where the complex step turns out not to be allowed.
+ */
+static akg_status check_element(struct check *check, size_t index, int64_t place, bool by_complex,
+                                akg_gradient_check_row *row, int64_t *worst)
+{
+    const struct check_input *input = &check->inputs[index];
+    double gradient = check_read(input->gradient, place), expected = 0, error;
+    akg_status status = by_complex ? check_complex(check, index, place, &expected)
+                                   : check_difference(check, input, place, gradient, &expected);
+
+    if (status != AKG_OK || (by_complex && check->complex.refused))
+        return status;
+    error = check_error(gradient, expected);
+    row->wrong += error > (by_complex ? check->complex_tolerance : check->tolerance);
+    if (*worst >= 0 && error <= row->error)
+        return AKG_OK;
+    row->error = error;
+    row->gradient = gradient;
+    row->expected = expected;
+    *worst = place;
+    return AKG_OK;
+}
+
+static akg_status check_elements(struct check *check, size_t index, bool by_complex,
                                  akg_gradient_check_row *row, int64_t *worst)
 {
+    const struct check_input *input = &check->inputs[index];
     int64_t limit = check->options->limit ? check->options->limit : DEFAULT_LIMIT;
     akg_tensor *random = NULL;
     akg_status status;
 
+    *row = (akg_gradient_check_row){.name = input->name,
+                                    .item = input->item,
+                                    .elements = input->value->element_count,
+                                    .method = by_complex ? "complex step" : "central differences"};
     row->tried = row->elements < limit ? row->elements : limit;
+    *worst = -1;
     status = akg_tensor_create(AKG_FLOAT64, 1, &row->tried, &random);
     if (status == AKG_OK)
         akg_tensor_fill_uniform(random, check->options->seed);
-    for (int64_t i = 0; status == AKG_OK && i < row->tried; i++) {
-        int64_t place = check_choose(row->elements, row->tried, i, random);
-        double gradient = check_read(input->gradient, place), expected = 0, error;
-        status = check_difference(check, input, place, gradient, &expected);
-        if (status != AKG_OK)
-            break;
-        error = check_error(gradient, expected);
-        row->wrong += error > check->tolerance;
-        if (i > 0 && error <= row->error)
-            continue;
-        row->error = error;
-        row->gradient = gradient;
-        row->expected = expected;
-        *worst = place;
-    }
-    if (row->tried)
+    for (int64_t i = 0; status == AKG_OK && i < row->tried && !(by_complex && check->complex.refused); i++)
+        status = check_element(check, index, check_choose(row->elements, row->tried, i, random), by_complex,
+                               row, worst);
+    if (*worst >= 0)
         check_unravel(input->value, *worst, row);
     akg_tensor_release(random);
+    return status;
+}
+
+static akg_status check_input_of(struct check *check, size_t index, akg_gradient_check_row *row,
+                                 int64_t *worst)
+{
+    akg_status status = AKG_OK;
+    bool by_complex = !check->complex.refused;
+
+    if (by_complex)
+        status = check_elements(check, index, true, row, worst);
+    if (status == AKG_OK && (!by_complex || check->complex.refused))
+        status = check_elements(check, index, false, row, worst);
     return status;
 }
 
@@ -494,8 +576,8 @@ static akg_diagnostics *check_list(struct check *check)
     return check->list;
 }
 
-static void check_tell(struct check *check, const struct check_input *input,
-                       const akg_gradient_check_row *row, bool has_kink)
+static akg_status check_tell(struct check *check, const struct check_input *input,
+                             const akg_gradient_check_row *row, bool has_kink)
 {
     struct gradcheck_place place;
     struct diagnostic_entry *entry;
@@ -505,8 +587,10 @@ static void check_tell(struct check *check, const struct check_input *input,
     snprintf(gradient, sizeof gradient, "%.10g", row->gradient);
     snprintf(expected, sizeof expected, "%.10g", row->expected);
     gradcheck_find_place(check->callee, input->parameter, &place);
-    entry = diagnostic_add(check_list(check), MSG_GRADIENT_WRONG, place.span, check->callee->name, element,
-                           gradient, row->method, expected);
+    if (!check_list(check))
+        return AKG_ERROR_MEMORY;
+    entry = diagnostic_add(check->list, MSG_GRADIENT_WRONG, place.span, check->callee->name, element,
+                           gradient, expected, row->method);
     diagnostic_note(entry,
                     "note: output gradients are random; of %lld elements tried %lld are wrong, this one most",
                     (long long)row->tried, (long long)row->wrong);
@@ -519,10 +603,10 @@ static void check_tell(struct check *check, const struct check_input *input,
     if (has_kink)
         diagnostic_note(entry, "note: the function has a kink or a step at this element, and so no gradient; "
                                "try other values");
+    return AKG_OK;
 }
 
-/* ---- the whole
- * --------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------------- */
 
 static akg_status check_compare(struct check *check, akg_gradient_report *report)
 {
@@ -533,14 +617,10 @@ static akg_status check_compare(struct check *check, akg_gradient_report *report
         const struct check_input *input = &check->inputs[i];
         akg_gradient_check_row *row = &report->rows[report->count];
         bool has_kink = false;
-        int64_t worst = 0;
+        int64_t worst;
         if (!input->wanted)
             continue;
-        *row = (akg_gradient_check_row){.name = input->name,
-                                        .item = input->item,
-                                        .elements = input->value->element_count,
-                                        .method = "central differences"};
-        status = check_fill_row(check, input, row, &worst);
+        status = check_input_of(check, i, row, &worst);
         if (status == AKG_OK && row->wrong)
             status = check_has_kink(check, input, worst, &has_kink);
         if (status != AKG_OK)
@@ -548,7 +628,7 @@ static akg_status check_compare(struct check *check, akg_gradient_report *report
         report->count++;
         wrong |= row->wrong > 0;
         if (row->wrong)
-            check_tell(check, input, row, has_kink);
+            status = check_tell(check, input, row, has_kink);
     }
     return status == AKG_OK && wrong ? AKG_ERROR_PROGRAM : status;
 }
@@ -590,6 +670,17 @@ static void check_end(struct check *check)
     memory_free(check->outputs);
 }
 
+static void check_set_limits(struct check *check)
+{
+    double given = check->options->tolerance;
+    bool coarse = check->epsilon > DBL_EPSILON;
+
+    check->tolerance = given > 0 ? given : coarse ? cbrt(check->epsilon) : DEFAULT_TOLERANCE;
+    check->complex_tolerance = given > 0 || coarse ? check->tolerance : COMPLEX_TOLERANCE;
+    check->complex.steps = COMPLEX_STEPS;
+    check->complex.refused = check->options->differences || !check->callee->kernel;
+}
+
 static akg_status check_run(struct check *check, const akg_argument *arguments, size_t count,
                             akg_gradient_report **report)
 {
@@ -610,9 +701,7 @@ static akg_status check_run(struct check *check, const akg_argument *arguments, 
     if (status != AKG_OK)
         return status;
     autograd_release_tensors(check->outputs, check->output_count); /* and what was recorded */
-    check->tolerance = check->options->tolerance;
-    if (check->tolerance == 0)
-        check->tolerance = check->epsilon > DBL_EPSILON ? cbrt(check->epsilon) : DEFAULT_TOLERANCE;
+    check_set_limits(check);
     *report = memory_zeroed(1, sizeof **report + check->wanted_count * sizeof *(*report)->rows);
     return *report ? check_compare(check, *report) : AKG_ERROR_MEMORY;
 }

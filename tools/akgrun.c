@@ -44,7 +44,7 @@ static const struct command_row command_table[COMMAND_COUNT] = {
                       "is a graph function of such.\n"},
     [COMMAND_GRADCHECK] = {"gradcheck", command_gradcheck,
                            "gradcheck FILE [KERNEL] NAME=VALUE... [--wrt NAMES] [options]",
-                           "compare the gradients of a function with differences",
+                           "compare the gradients of a function with its derivatives",
                            "Values are written as for run, and converted to float64. Exit status 1 when a "
                            "gradient is wrong;\n"
                            "the message shows the element that is off most, and where it is stored.\n"},

@@ -67,8 +67,9 @@ static const struct option_row option_table[OPTION_COUNT] = {
                     "with respect to these inputs, x,y; without it, to all of float dtypes"},
     [OPTION_DOUT] = {"--dout", APART("NAME=VALUE"), FOR(GRAD),
                      "the gradient of an output; ones where it is not given"},
-    [OPTION_TOLERANCE] = {"--tolerance", APART("NUMBER"), FOR(GRADCHECK),
-                          "how much a gradient may be off, relative (default 1e-6)"},
+    [OPTION_TOLERANCE] =
+        {"--tolerance", APART("NUMBER"), FOR(GRADCHECK),
+         "how much a gradient may be off, relative (default 1e-6, or 1e-10 by the complex step)"},
     [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},

@@ -52,6 +52,28 @@ def plain(x):
     return y
 
 
+def peak(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(len(x)):
+        y[i] = erf(x[i]) if x[i] > 0.0 else -erf(x[i])
+    return y
+
+
+def peak_grad(x, dout):
+    dx = output_tensor(x.shape, x.dtype)
+    for i in range(len(x)):
+        dx[i] = 1.1283791670955126 * exp(-x[i] * x[i]) * dout[i]
+        if x[i] <= 0.0:
+            dx[i] = -dx[i]
+    return dx
+
+
+@bprop(peak)
+def peak_bprop(x, out, dout):
+    dx = peak_grad(x, dout)
+    return (dx,)
+
+
 def narrow(x: float32[N]):
     y = output_tensor(x.shape, x.dtype)
     for i in range(len(x)):
@@ -96,9 +118,12 @@ expect 0 'not asked for' gradcheck wrong.akg scale "$@" --wrt x
 stderr_empty
 expect 1 'in a graph function' gradcheck wrong.akg twice "$@" --wrt w
 stderr_has "help: 'twice' is differentiated call by call: check what it calls"
-expect 1 'at a kink' gradcheck std:relu 'x=[-1,0,1]'
+expect 1 'at a kink' gradcheck right.akg peak 'x=[-1,0,1]'
 stderr_has 'the function has a kink or a step at this element'
-expect 1 'a tolerance that nothing meets' gradcheck right.akg narrow 'x=[1.1,2.3]' --tolerance 1e-15
+expect 1 'a tolerance that nothing meets' gradcheck std:erf 'x=[1.1,2.3]' --tolerance 1e-15
+stdout_has 'central differences'
+expect 0 'the complex step is exact' gradcheck right.akg scale "$@" --tolerance 1e-14
+stdout_has 'complex step'
 expect 0 'a wide tolerance' gradcheck right.akg narrow 'x=[1.1,2.3]' --tolerance 0.5
 
 expect 1 'a wrong gradient as JSON' gradcheck wrong.akg scale "$@" --json
@@ -124,5 +149,6 @@ refuse 2 "'index' has no gradient" gradcheck right.akg scale "$@" --wrt index
 refuse 2 'there is nothing to differentiate by' gradcheck right.akg join
 refuse 2 '--tolerance takes a number between 0 and 1' gradcheck right.akg scale "$@" --tolerance 2
 refuse 3 'has 1 elements' gradcheck right.akg scale 'x=[1,2]' 'w=[1]' 'index=[1,1]'
+refuse 3 "'index' is float32, but the kernel takes int32" gradcheck right.akg scale 'x=[1]' 'w=[1]' 'index=[0]:float32'
 refuse 2 "'akgrun grad' does not take --tolerance" grad right.akg scale "$@" --tolerance 0.1
 finish

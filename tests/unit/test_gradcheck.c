@@ -94,8 +94,9 @@ static akg_gradient_check_row row_of(const struct checked *checked, const char *
 
 /* ---- kernels with a bprop --------------------------------------------------------------------- */
 
-static void test_wrong_gradients(void)
+static void test_wrong_gradients(bool differences)
 {
+    const akg_gradient_check_options options = {.differences = differences};
     const int64_t shape[] = {3, 3};
 
     for (size_t i = 0; i < API_COUNT(variants); i++) {
@@ -105,13 +106,14 @@ static void test_wrong_gradients(void)
         char text[2048];
         snprintf(text, sizeof text, product, variants[i].store);
         if (open(&checked, text, "product")) {
-            check(&checked, arguments, 2, NULL);
+            check(&checked, arguments, 2, &options);
             CHECK_INT(checked.status, variants[i].wrong ? AKG_ERROR_PROGRAM : AKG_OK);
             CHECK_INT(akg_diagnostics_count(checked.diagnostics), variants[i].wrong ? 1 : 0);
             CHECK_INT(row_of(&checked, "a", -1).wrong, 0);
             CHECK(row_of(&checked, "a", -1).error < 1e-8);
             akg_gradient_check_row row = row_of(&checked, "x", -1);
             CHECK(variants[i].wrong < 0 ? row.wrong > 0 : row.wrong == variants[i].wrong);
+            CHECK_STRING(row.method, differences ? "central differences" : "complex step");
             CHECK_INT(row.tried, 3);
             CHECK_INT(row.rank, 1);
             if (variants[i].wrong) {
@@ -126,6 +128,126 @@ static void test_wrong_gradients(void)
         akg_tensor_release(a);
         akg_tensor_release(x);
     }
+}
+
+/* ---- the complex step ----------------------------------------------------------------------------- */
+
+static const char unary[] = "def f(x):\n"
+                            "    y = output_tensor(x.shape, x.dtype)\n"
+                            "    for i in range(len(x)):\n"
+                            "        v = x[i]\n"
+                            "        y[i] = %s\n"
+                            "    return y\n"
+                            "\n"
+                            "@bprop(f)\n"
+                            "def f_bprop(x, out, dout):\n"
+                            "    return (0.0 * x * dout,)\n";
+
+/* What is computed of v, 0.3 and -0.6: all that the interpreter of complex numbers knows. */
+static const char *const expressions[] = {
+    "v + 2.0 * v - 1.0",
+    "v * v * v",
+    "1.0 / (v + 3.0)",
+    "-v / v ** 2",
+    "abs(v)",
+    "sqrt(v + 2.0)",
+    "rsqrt(v + 2.0)",
+    "exp(v)",
+    "expm1(v)",
+    "exp2(v)",
+    "log(v + 2.0)",
+    "log1p(v)",
+    "log2(v + 2.0)",
+    "log10(v + 2.0)",
+    "sin(v)",
+    "cos(v)",
+    "tan(v)",
+    "sinh(v)",
+    "cosh(v)",
+    "tanh(v)",
+    "sigmoid(v)",
+    "sigmoid(50.0 * v)",
+    "v ** 3.0",
+    "v ** -2.0",
+    "(v + 1.0) ** 2.5",
+    "2.0 ** v",
+    "min(v, 0.1)",
+    "max(v, v * v)",
+    "fma(v, v, 3.0 * v)",
+    "v % 0.25",
+    "v * floor(9.0 * v)",
+    "v * sign(v)",
+    "v * v if v > 0.0 else -v",
+    "v * (v // 0.25)",
+    "v * v * 0.0",
+};
+
+static void test_complex_step(void)
+{
+    for (size_t i = 0; i < API_COUNT(expressions); i++)
+        for (int negative = 0; negative < 2; negative++) {
+            akg_gradient_check_options options = {.seed = 1};
+            akg_tensor *x = api_vector(AKG_FLOAT64, 1, negative ? -0.6 : 0.3, 0);
+            const akg_argument argument = api_tensor("x", x);
+            struct checked checked;
+            char text[1024];
+            snprintf(text, sizeof text, unary, expressions[i]);
+            if (open(&checked, text, "f")) {
+                check(&checked, &argument, 1, &options);
+                akg_gradient_check_row by_complex = row_of(&checked, "x", -1);
+                options.differences = true;
+                check(&checked, &argument, 1, &options);
+                akg_gradient_check_row by_difference = row_of(&checked, "x", -1);
+                CHECK_STRING(by_complex.method, "complex step");
+                if (!CHECK(fabs(by_complex.expected - by_difference.expected) <
+                           1e-7 * fmax(1, fabs(by_complex.expected))))
+                    fprintf(stderr, "    of %s: %.12g, not %.12g\n", expressions[i], by_complex.expected,
+                            by_difference.expected);
+            }
+            close(&checked);
+            akg_tensor_release(x);
+        }
+}
+
+/* Variables, temporaries that begin anew, conditions, and an operation without meaning on complex numbers. */
+static const char statements[] =
+    "def f(x, n=3):\n"
+    "    y = output_tensor(x.shape, x.dtype)\n"
+    "    for i in range(len(x)):\n"
+    "        work = allocate((2,), x.dtype)\n"
+    "        total = 0.0\n"
+    "        k = 0\n"
+    "        while k < n:\n"
+    "            total += x[i] * x[i]\n"
+    "            k += 1\n"
+    "        if int(x[i]) %% 2 == 0:\n"
+    "            work[1] += total\n"
+    "        y[i] = work[1] + %s(x[i])\n"
+    "    return y\n"
+    "\n"
+    "@bprop(f)\n"
+    "def f_bprop(x, out, dout, n):\n"
+    "    return (where(cast(x, int64) %% 2 == 0, 2.0 * n * x, 0.0) * dout + dout * %s,)\n";
+
+static void test_statements(void)
+{
+    static const char *const ways[][3] = {{"abs", "1.0", "complex step"},
+                                          {"erf", "1.1283791670955126 * exp(-x * x)", "central differences"}};
+    akg_tensor *x = api_vector(AKG_FLOAT64, 5, 0.5, 1);
+    const akg_argument argument = api_tensor("x", x);
+
+    for (size_t i = 0; i < API_COUNT(ways); i++) {
+        struct checked checked;
+        char text[2048];
+        snprintf(text, sizeof text, statements, ways[i][0], ways[i][1]);
+        if (open(&checked, text, "f")) {
+            check(&checked, &argument, 1, NULL);
+            CHECK_INT(checked.status, AKG_OK);
+            CHECK_STRING(row_of(&checked, "x", -1).method, ways[i][2]);
+        }
+        close(&checked);
+    }
+    akg_tensor_release(x);
 }
 
 /* ---- kinds of operators ------------------------------------------------------------------------- */
@@ -327,7 +449,10 @@ static void test_failures(void)
 
 int main(void)
 {
-    test_wrong_gradients();
+    test_wrong_gradients(false);
+    test_wrong_gradients(true);
+    test_complex_step();
+    test_statements();
     test_in_place();
     test_variadic();
     test_native();
