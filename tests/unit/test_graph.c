@@ -302,35 +302,30 @@ static void test_many_shapes(struct bench *bench)
 
 static bool struck;
 
-/* False when the step failed, as it may only for want of memory. */
-static bool step(akg_status status, akg_diagnostics *diagnostics)
+/* False when the step failed, as it may only for want of memory. Frees the messages. */
+static bool step(akg_status status, akg_diagnostics **diagnostics)
 {
     if (status != AKG_OK && !CHECK(status == AKG_ERROR_MEMORY && memory_fail_remaining() < 0))
-        fprintf(stderr, "    status %d, %s\n", (int)status, api_error(diagnostics));
-    akg_diagnostics_free(diagnostics);
+        fprintf(stderr, "    status %d, %s\n", (int)status, api_error(*diagnostics));
+    akg_diagnostics_free(*diagnostics);
+    *diagnostics = NULL;
     return status == AKG_OK;
 }
 
 static void journey(struct bench *bench, long allowed)
 {
-    akg_tensor *x, *y = NULL, *gradient = NULL;
+    akg_tensor *x = leaf(3, 1, 1), *y = NULL, *gradient = NULL;
     akg_tape *tape = NULL;
     akg_operator *found = NULL;
     akg_diagnostics *diagnostics = NULL;
-    akg_argument argument;
+    akg_argument argument = api_tensor("x", x);
 
-    x = leaf(3, 1, 1);
-    argument = api_tensor("x", x);
     memory_fail_after(allowed);
-    if (step(akg_tape_create(bench->registry, &tape), NULL) &&
-        step(akg_registry_find(bench->registry, "uses_both", &found, &diagnostics), diagnostics)) {
-        diagnostics = NULL;
-        if (step(akg_call(tape, found, &argument, 1, &y, &diagnostics), diagnostics)) {
-            diagnostics = NULL;
-            if (step(akg_gradients(tape, &y, NULL, 1, &x, 1, NULL, &gradient, &diagnostics), diagnostics))
-                CHECK(api_element(gradient, 1) == 25);
-        }
-    }
+    if (step(akg_tape_create(bench->registry, &tape), &diagnostics) &&
+        step(akg_registry_find(bench->registry, "uses_both", &found, &diagnostics), &diagnostics) &&
+        step(akg_call(tape, found, &argument, 1, &y, &diagnostics), &diagnostics) &&
+        step(akg_gradients(tape, &y, NULL, 1, &x, 1, NULL, &gradient, &diagnostics), &diagnostics))
+        CHECK(api_element(gradient, 1) == 25);
     struck = memory_fail_remaining() < 0;
     memory_fail_after(-1);
     akg_tensor_release(gradient);
