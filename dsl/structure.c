@@ -3,7 +3,8 @@
  *
  * Where returns stand, that outputs are returned, that no function calls itself,
  * what decorators mean, which functions are kernels, helpers (they give a scalar) or
- * graph functions (they only call kernels), and the calling convention of bprops.
+ * graph functions (they compute with whole tensors), and the calling convention of bprops. For those it has
+ * the functions of the standard library read that their operators stand for.
  */
 #include <string.h>
 

@@ -299,8 +299,8 @@ AKG_API akg_kernel *akg_module_kernel(const akg_module *module, const char *name
 AKG_API const char *akg_kernel_name(const akg_kernel *kernel);
 /* The docstring, or "". */
 AKG_API const char *akg_kernel_documentation(const akg_kernel *kernel);
-/* True for a graph function: one whose body only calls kernels of the file. It is called like a kernel; the
- * kernels it calls are inlined. */
+/* True for a graph function: one whose body computes with whole tensors only. It is called like a kernel;
+ * what it calls is inlined. */
 AKG_API bool akg_kernel_is_graph(const akg_kernel *kernel);
 
 typedef enum akg_parameter_kind {
