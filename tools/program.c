@@ -37,6 +37,23 @@ static bool take_kernel_name(struct program *program, const char *word, struct p
                         word[0] == '[' || (word[0] >= '0' && word[0] <= '9') ? word : "'[1,2,3]'");
 }
 
+/* std:NAME: the file of the standard library that defines it, and that function if no other is named. */
+static bool open_standard(const char *name, struct program *program, struct problem *problem)
+{
+    struct nearest nearest = {.word = name};
+    const char *known;
+    for (size_t i = 0; (known = akg_standard_name(i)) != NULL && strcmp(known, name) != 0; i++)
+        nearest_consider(&nearest, known);
+    if (known) {
+        program->kernel_name = program->kernel_name ? program->kernel_name : name;
+        return true;
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "the standard library has no operator '%.100s'", name);
+    if (nearest.best)
+        return problem_help(problem, "did you mean 'std:%s'?", nearest.best);
+    return problem_help(problem, "'akgrun ops' lists them");
+}
+
 bool program_open(const struct options *options, struct program *program, struct problem *problem)
 {
     if (options->word_count == 0) {
@@ -54,9 +71,8 @@ bool program_open(const struct options *options, struct program *program, struct
     if (options->words[0][0] == '\0')
         return problem_set(problem, AKG_ERROR_USAGE, "the name of the program is empty");
     program->source = (jit_source){.name = options->words[0]};
-    if (strncmp(options->words[0], "std:", 4) == 0 && !program->kernel_name)
-        program->kernel_name = options->words[0] + 4;
-    return true;
+    return strncmp(options->words[0], "std:", 4) != 0 ||
+           open_standard(options->words[0] + 4, program, problem);
 }
 
 void program_set_text(struct program *program, char *text, size_t length)
