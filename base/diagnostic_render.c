@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-enum { TAB_STOP = 8, WINDOW = 100, BEFORE_CARET = 40 };
+/* REACH: the bytes looked at on either side of the place; far more than a window shows. */
+enum { TAB_STOP = 8, WINDOW = 100, BEFORE_CARET = 40, REACH = 4096 };
 
 /* What a format puts around the parts of a message. */
 struct style {
@@ -210,31 +211,50 @@ static int at_least(int value, int least)
     return value < least ? least : value;
 }
 
+/* The part of a line that is near the bytes from `*first` up to `*last`, which become offsets in it: many
+ * messages on a line of megabytes must not cost its length each. */
+static struct line line_near(struct line line, size_t *first, size_t *last)
+{
+    size_t from = *first > REACH ? *first - REACH : 0;
+    size_t to = line.length - *first > REACH ? *first + REACH : line.length;
+
+    while (from > 0 && from < *first && ((unsigned char)line.bytes[from] & 0xc0) == 0x80)
+        from++; /* inside a character */
+    *first -= from;
+    *last = (*last < to ? *last : to) - from;
+    return (struct line){line.bytes + from, to - from};
+}
+
 /* The source line and the caret line; nothing where there is no source. */
 static void render_excerpt(struct text *out, const akg_diagnostics *list, const akg_diagnostic *shown,
                            const struct style *style)
 {
-    struct line line;
-    if (!diagnostics_find_line(list, shown->line, &line))
+    struct line whole;
+    if (!diagnostics_find_line(list, shown->line, &whole))
         return;
     size_t first = (size_t)at_least(shown->column - 1, 0);
-    if (first > line.length)
-        first = line.length;
-    size_t last = shown->end_line > shown->line ? line.length : (size_t)at_least(shown->end_column - 1, 0);
-    if (last > line.length)
-        last = line.length;
-    struct columns columns = measure(line, first, last > first ? last : first + 1);
+    if (first > whole.length)
+        first = whole.length;
+    size_t last = shown->end_line > shown->line ? whole.length : (size_t)at_least(shown->end_column - 1, 0);
+    if (last > whole.length)
+        last = whole.length;
+    if (last <= first)
+        last = first + 1;
+    struct line line = line_near(whole, &first, &last);
+    bool starts_inside = line.bytes > whole.bytes;
+    bool ends_inside = line.bytes + line.length < whole.bytes + whole.length;
+    struct columns columns = measure(line, first, last);
 
     int from = 0, to = columns.end;
     bool is_long = columns.end > WINDOW;
     if (is_long) {
-        if (columns.caret_end > WINDOW - 3)
+        if (columns.caret_end > WINDOW - 3 || starts_inside)
             from = at_least(columns.caret - BEFORE_CARET, 0);
         if (from > columns.end + 1 - WINDOW)
             from = columns.end + 1 - WINDOW; /* one more: the caret may stand past the end */
         to = from + WINDOW;
     }
-    bool cut_left = from > 0, cut_right = is_long && to < columns.end;
+    bool cut_left = from > 0 || starts_inside, cut_right = (is_long && to < columns.end) || ends_inside;
     int visible_end = cut_right ? to - 3 : to + 1;
 
     text_format(out, "%5d |", shown->line);

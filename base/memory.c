@@ -116,6 +116,22 @@ void arena_free(struct arena *arena)
     arena->next = arena->end = NULL;
 }
 
+void arena_adopt(struct arena *arena, struct arena *from)
+{
+    struct arena_block **last = &from->blocks;
+
+    while (*last)
+        last = &(*last)->below;
+    if (arena->blocks) { /* below the current block, whose rest stays usable */
+        *last = arena->blocks->below;
+        arena->blocks->below = from->blocks;
+    } else {
+        *arena = (struct arena){from->blocks, from->next, from->end, arena->escape};
+    }
+    from->blocks = NULL;
+    from->next = from->end = NULL;
+}
+
 /* A new block that is not in the list yet; escapes when there is none. */
 static struct arena_block *arena_block_new(struct arena *arena, size_t size)
 {

@@ -46,6 +46,8 @@ struct arena {
 
 void arena_init(struct arena *arena, jmp_buf *escape);
 void arena_free(struct arena *arena);
+/* What `from` handed out lives as long as `arena` from now on; `from` is as new. */
+void arena_adopt(struct arena *arena, struct arena *from);
 /* Zero-filled, aligned for any object. */
 void *arena_allocate(struct arena *arena, size_t size);
 char *arena_copy(struct arena *arena, const char *text, size_t length);

@@ -63,19 +63,40 @@ static struct dsl_argument *module_at_rank(struct arena *arena, const struct akg
     return arguments;
 }
 
+/* One elaboration. What it made stays in `arena` only if that is a kernel: a hostile text fails with
+ * gigabytes. */
+static void module_attempt(struct arena *arena, struct akg_kernel *kernel, struct dsl_argument *arguments,
+                           struct elaborate_result *result, akg_diagnostics *diagnostics)
+{
+    jmp_buf *escape = arena->escape, here;
+    struct arena attempt;
+
+    arena_init(&attempt, &here);
+    if (setjmp(here)) {
+        arena_free(&attempt);
+        diagnostics_set_escape(diagnostics, escape);
+        longjmp(*escape, 1);
+    }
+    diagnostics_set_escape(diagnostics, &here);
+    pipeline_specialise(&attempt, kernel->module->tree, kernel->function, arguments, true, result,
+                        diagnostics);
+    for (int i = 0; result->retry && i < kernel->function->parameter_count; i++)
+        arguments[i].is_constant |= result->needs_constant[i];
+    if (result->kernel)
+        arena_adopt(arena, &attempt);
+    else
+        arena_free(&attempt);
+    diagnostics_set_escape(diagnostics, escape);
+}
+
 /* Elaborates until no more constants are missing. */
-static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *arguments,
+static void module_specialise(struct arena *arena, struct akg_kernel *kernel, struct dsl_argument *arguments,
                               struct elaborate_result *result, akg_diagnostics *diagnostics)
 {
-    struct akg_module *module = kernel->module;
-
     for (int round = 0; round <= kernel->function->parameter_count; round++) {
-        pipeline_specialise(&module->arena, module->tree, kernel->function, arguments, true, result,
-                            diagnostics);
+        module_attempt(arena, kernel, arguments, result, diagnostics);
         if (!result->retry)
             return;
-        for (int i = 0; i < kernel->function->parameter_count; i++)
-            arguments[i].is_constant |= result->needs_constant[i];
     }
 }
 
@@ -101,28 +122,30 @@ static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostic
     return kernel->function->is_graph;
 }
 
-/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. */
-static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, struct elaborate_result *result,
-                           bool *free)
+/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. What is made
+ * on the way is of no further use: a hostile text makes gigabytes of it. */
+static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, bool *free)
 {
     akg_diagnostics *trial = diagnostics_create("", NULL, 0);
     jmp_buf *escape = kernel->module->arena.escape, here;
+    struct elaborate_result result;
+    struct arena arena;
     size_t errors;
 
     if (!trial)
         longjmp(*escape, 1);
+    arena_init(&arena, &here);
     if (setjmp(here)) {
+        arena_free(&arena);
         akg_diagnostics_free(trial);
         longjmp(*escape, 1);
     }
-    kernel->module->arena.escape = &here;
     diagnostics_set_escape(trial, &here);
-    module_specialise(kernel, module_at_rank(&kernel->module->arena, kernel, rank, linked, free), result,
-                      trial);
+    module_specialise(&arena, kernel, module_at_rank(&arena, kernel, rank, linked, free), &result, trial);
     errors = akg_diagnostics_error_count(trial);
-    errors += errors && !result->kernel;
+    errors += errors && !result.kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
-    kernel->module->arena.escape = escape;
+    arena_free(&arena);
     akg_diagnostics_free(trial);
     return errors;
 }
@@ -132,13 +155,12 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, str
 static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linked)
 {
     static const int order[] = {2, 1, 3, 4};
-    struct elaborate_result scratch;
     size_t fewest = SIZE_MAX;
     bool free, open = false;
 
     for (int round = 0; round < 2 && fewest; round++)
         for (int k = 0; k < (int)(sizeof order / sizeof *order) && fewest; k++) {
-            size_t errors = module_trial(kernel, order[k], round == 0, &scratch, &free);
+            size_t errors = module_trial(kernel, order[k], round == 0, &free);
             open |= kernel->rank_open;
             if (errors >= fewest)
                 continue;
@@ -168,7 +190,7 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
     kernel->default_arguments = fixed;
     if (!any)
         return;
-    module_specialise(kernel, fixed, &result, diagnostics);
+    module_specialise(&kernel->module->arena, kernel, fixed, &result, diagnostics);
     if (result.kernel)
         kernel->default_kernel = result.kernel;
 }
@@ -186,8 +208,8 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     arguments = module_at_rank(arena, kernel, rank, linked, &free);
     if (free) {
         /* which rank is meant shows in which one fits */
-        bool fits2 = module_trial(kernel, 2, true, &scratch, &free) == 0;
-        bool fits1 = module_trial(kernel, 1, true, &scratch, &free) == 0;
+        bool fits2 = module_trial(kernel, 2, true, &free) == 0;
+        bool fits1 = module_trial(kernel, 1, true, &free) == 0;
         kernel->rank_free = fits1 && fits2;
         if (!fits1 && !fits2)
             module_search_rank(kernel, &rank, &linked);
@@ -199,7 +221,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     }
     if (kernel->rank_open)
         return;
-    module_specialise(kernel, arguments, &kernel->general_result, diagnostics);
+    module_specialise(&kernel->module->arena, kernel, arguments, &kernel->general_result, diagnostics);
     kernel->general_kernel = kernel->general_result.kernel;
     if (!kernel->general_kernel)
         return;
@@ -210,7 +232,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
         if (!initial || initial->kind != AST_NONE)
             continue;
         arguments[i] = (struct dsl_argument){.kind = DSL_NONE};
-        module_specialise(kernel, arguments, &scratch, diagnostics);
+        module_specialise(&kernel->module->arena, kernel, arguments, &scratch, diagnostics);
         return;
     }
 }
@@ -218,12 +240,11 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
 /* Whether a function that may be of tensors or of numbers can be of tensors. */
 static bool module_guess_holds(struct akg_kernel *kernel)
 {
-    struct elaborate_result scratch;
     bool free = false;
 
     kernel->general = elaborate_general(&kernel->module->arena, kernel->function);
-    return module_trial(kernel, 1, true, &scratch, &free) == 0 || kernel->rank_open ||
-           module_trial(kernel, 2, true, &scratch, &free) == 0 || kernel->rank_open;
+    return module_trial(kernel, 1, true, &free) == 0 || kernel->rank_open ||
+           module_trial(kernel, 2, true, &free) == 0 || kernel->rank_open;
 }
 
 static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)

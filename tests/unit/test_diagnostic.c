@@ -200,6 +200,12 @@ static void test_windows(void)
     check_window(5000, 4940, 1, 1);
     check_window(5000, 4941, 1, 0);
     check_window(5000, 5000, 1, 0);
+    check_window(100000, 50, 0, 1);
+    check_window(100000, 4100, 1, 1);
+    check_window(100000, 50000, 1, 1);
+    check_window(100000, 99940, 1, 1);
+    check_window(100000, 99941, 1, 0);
+    check_window(100000, 100000, 1, 0);
 
     /* just past the end of a long line: the caret takes one of the columns */
     char *line = long_line(300, 300);
