@@ -105,31 +105,39 @@ void arena_init(struct arena *arena, jmp_buf *escape)
     *arena = (struct arena){.escape = escape};
 }
 
-void arena_free(struct arena *arena)
+struct arena_mark arena_mark(const struct arena *arena)
 {
-    for (struct arena_block *block = arena->blocks; block;) {
+    return (struct arena_mark){arena->blocks, arena->blocks ? arena->blocks->below : NULL, arena->next,
+                               arena->end};
+}
+
+/* Frees the blocks from `block` down to the one before `stop`. */
+static void arena_free_blocks(struct arena_block *block, const struct arena_block *stop)
+{
+    while (block != stop) {
         struct arena_block *below = block->below;
         memory_free(block);
         block = below;
     }
-    arena->blocks = NULL;
-    arena->next = arena->end = NULL;
 }
 
-void arena_adopt(struct arena *arena, struct arena *from)
+void arena_rewind(struct arena *arena, struct arena_mark mark)
 {
-    struct arena_block **last = &from->blocks;
-
-    while (*last)
-        last = &(*last)->below;
-    if (arena->blocks) { /* below the current block, whose rest stays usable */
-        *last = arena->blocks->below;
-        arena->blocks->below = from->blocks;
-    } else {
-        *arena = (struct arena){from->blocks, from->next, from->end, arena->escape};
+    arena_free_blocks(arena->blocks, mark.block);
+    arena->blocks = mark.block;
+    if (mark.block) { /* what was too large for it stands below it */
+        arena_free_blocks(mark.block->below, mark.below);
+        mark.block->below = mark.below;
     }
-    from->blocks = NULL;
-    from->next = from->end = NULL;
+    arena->next = mark.next;
+    arena->end = mark.end;
+    if (mark.next)
+        memset(mark.next, 0, (size_t)(mark.end - mark.next));
+}
+
+void arena_free(struct arena *arena)
+{
+    arena_rewind(arena, (struct arena_mark){0});
 }
 
 /* A new block that is not in the list yet; escapes when there is none. */

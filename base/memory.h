@@ -46,8 +46,13 @@ struct arena {
 
 void arena_init(struct arena *arena, jmp_buf *escape);
 void arena_free(struct arena *arena);
-/* What `from` handed out lives as long as `arena` from now on; `from` is as new. */
-void arena_adopt(struct arena *arena, struct arena *from);
+/* How far an arena was handed out; arena_rewind gives back what was since. */
+struct arena_mark {
+    struct arena_block *block, *below;
+    char *next, *end;
+};
+struct arena_mark arena_mark(const struct arena *arena);
+void arena_rewind(struct arena *arena, struct arena_mark mark);
 /* Zero-filled, aligned for any object. */
 void *arena_allocate(struct arena *arena, size_t size);
 char *arena_copy(struct arena *arena, const char *text, size_t length);

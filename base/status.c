@@ -23,6 +23,8 @@ const char *akg_status_text(akg_status status)
         return "out of memory";
     case AKG_ERROR_IO:
         return "file could not be read or written";
+    case AKG_ERROR_DEVICE:
+        return "a device failed";
     }
     return "unknown status";
 }

@@ -63,38 +63,23 @@ static struct dsl_argument *module_at_rank(struct arena *arena, const struct akg
     return arguments;
 }
 
-/* One elaboration. What it made stays in `arena` only if that is a kernel: a hostile text fails with
- * gigabytes. */
-static void module_attempt(struct arena *arena, struct akg_kernel *kernel, struct dsl_argument *arguments,
-                           struct elaborate_result *result, akg_diagnostics *diagnostics)
-{
-    jmp_buf *escape = arena->escape, here;
-    struct arena attempt;
-
-    arena_init(&attempt, &here);
-    if (setjmp(here)) {
-        arena_free(&attempt);
-        diagnostics_set_escape(diagnostics, escape);
-        longjmp(*escape, 1);
-    }
-    diagnostics_set_escape(diagnostics, &here);
-    pipeline_specialise(&attempt, kernel->module->tree, kernel->function, arguments, true, result,
-                        diagnostics);
-    for (int i = 0; result->retry && i < kernel->function->parameter_count; i++)
-        arguments[i].is_constant |= result->needs_constant[i];
-    if (result->kernel)
-        arena_adopt(arena, &attempt);
-    else
-        arena_free(&attempt);
-    diagnostics_set_escape(diagnostics, escape);
-}
-
-/* Elaborates until no more constants are missing. */
-static void module_specialise(struct arena *arena, struct akg_kernel *kernel, struct dsl_argument *arguments,
+/* Elaborates until no more constants are missing. What comes to no kernel is given back: a hostile text fails
+ * with gigabytes. */
+static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *arguments,
                               struct elaborate_result *result, akg_diagnostics *diagnostics)
 {
+    struct arena *arena = &kernel->module->arena;
+
     for (int round = 0; round <= kernel->function->parameter_count; round++) {
-        module_attempt(arena, kernel, arguments, result, diagnostics);
+        struct arena_mark mark = arena_mark(arena);
+        pipeline_specialise(arena, kernel->module->tree, kernel->function, arguments, true, result,
+                            diagnostics);
+        for (int i = 0; result->retry && i < kernel->function->parameter_count; i++)
+            arguments[i].is_constant |= result->needs_constant[i];
+        if (!result->kernel) {
+            arena_rewind(arena, mark);
+            *result = (struct elaborate_result){.retry = result->retry};
+        }
         if (!result->retry)
             return;
     }
@@ -122,31 +107,31 @@ static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostic
     return kernel->function->is_graph;
 }
 
-/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. What is made
- * on the way is of no further use: a hostile text makes gigabytes of it. */
+/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. */
 static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, bool *free)
 {
     akg_diagnostics *trial = diagnostics_create("", NULL, 0);
-    jmp_buf *escape = kernel->module->arena.escape, here;
+    struct arena *arena = &kernel->module->arena;
+    struct arena_mark mark = arena_mark(arena);
+    jmp_buf *escape = arena->escape, here;
     struct elaborate_result result;
-    struct arena arena;
     size_t errors;
 
     if (!trial)
         longjmp(*escape, 1);
-    arena_init(&arena, &here);
     if (setjmp(here)) {
-        arena_free(&arena);
         akg_diagnostics_free(trial);
         longjmp(*escape, 1);
     }
+    arena->escape = &here;
     diagnostics_set_escape(trial, &here);
-    module_specialise(&arena, kernel, module_at_rank(&arena, kernel, rank, linked, free), &result, trial);
+    module_specialise(kernel, module_at_rank(arena, kernel, rank, linked, free), &result, trial);
     errors = akg_diagnostics_error_count(trial);
     errors += errors && !result.kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
-    arena_free(&arena);
+    arena->escape = escape;
     akg_diagnostics_free(trial);
+    arena_rewind(arena, mark);
     return errors;
 }
 
@@ -190,7 +175,7 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
     kernel->default_arguments = fixed;
     if (!any)
         return;
-    module_specialise(&kernel->module->arena, kernel, fixed, &result, diagnostics);
+    module_specialise(kernel, fixed, &result, diagnostics);
     if (result.kernel)
         kernel->default_kernel = result.kernel;
 }
@@ -221,7 +206,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     }
     if (kernel->rank_open)
         return;
-    module_specialise(&kernel->module->arena, kernel, arguments, &kernel->general_result, diagnostics);
+    module_specialise(kernel, arguments, &kernel->general_result, diagnostics);
     kernel->general_kernel = kernel->general_result.kernel;
     if (!kernel->general_kernel)
         return;
@@ -232,7 +217,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
         if (!initial || initial->kind != AST_NONE)
             continue;
         arguments[i] = (struct dsl_argument){.kind = DSL_NONE};
-        module_specialise(&kernel->module->arena, kernel, arguments, &scratch, diagnostics);
+        module_specialise(kernel, arguments, &scratch, diagnostics);
         return;
     }
 }

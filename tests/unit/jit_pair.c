@@ -63,6 +63,8 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
         symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     pair->vector_loops = plan->loops.count;
+    for (int k = 0; k < plan->loops.count; k++)
+        pair->nests += plan->loops.items[k]->nest != NULL;
     if (backend_tcc_compile(pair->text.data, "akg_kernel", symbols, &pair->code, pair->diagnostics) == AKG_OK)
         return true;
     print_diagnostics(pair);

@@ -23,7 +23,7 @@ struct jit_pair {
     struct jit_sites sites;
     struct text text;              /* the emitted C */
     struct vector_options vectors; /* strict, for the best target, until changed */
-    int vector_loops;              /* that became vector code */
+    int vector_loops, nests;       /* that became vector code; how many of them are nests */
     struct backend_code code;
     int64_t dims[PAIR_DIMS];
     union jit_scalar scalars[PAIR_DIMS];

@@ -74,7 +74,7 @@ static void test_constants(void)
 {
     int dots = 0;
 
-    for (int status = AKG_OK; status <= AKG_ERROR_IO; status++) {
+    for (int status = AKG_OK; status <= AKG_ERROR_DEVICE; status++) {
         CHECK(strlen(akg_status_text((akg_status)status)) > 3);
         for (int other = AKG_OK; other < status; other++)
             CHECK(strcmp(akg_status_text((akg_status)status), akg_status_text((akg_status)other)) != 0);

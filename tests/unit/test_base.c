@@ -447,6 +447,27 @@ static void test_arena_lists(struct arena *arena)
     CHECK_INT(strlen(arena_format(arena, "%9000d", 5)), 9000);
 }
 
+/* What came before the mark stays, what comes after a rewind is zero-filled again. */
+static void test_arena_rewind(struct arena *arena)
+{
+    char *kept = arena_copy(arena, "kept", 4);
+
+    for (int round = 0; round < 3; round++) {
+        struct arena_mark mark = arena_mark(arena);
+        for (size_t size = 1; size < 1 << 21; size *= 3) {
+            const char *piece = arena_allocate(arena, size);
+            CHECK(piece[0] == 0 && piece[size / 2] == 0 && piece[size - 1] == 0);
+            memset((char *)piece, 'x', size);
+        }
+        struct arena_mark inner = arena_mark(arena);
+        memset(arena_allocate(arena, 1 << 20), 'y', 1 << 20);
+        arena_rewind(arena, inner);
+        arena_rewind(arena, mark);
+        CHECK(arena->blocks == mark.block && arena->next == mark.next);
+    }
+    CHECK_STRING(kept, "kept");
+}
+
 static void test_arena(void)
 {
     jmp_buf escape;
@@ -456,6 +477,7 @@ static void test_arena(void)
     if (setjmp(escape) == 0) {
         test_arena_pieces(&arena);
         test_arena_lists(&arena);
+        test_arena_rewind(&arena);
     } else {
         escaped = 1;
     }
@@ -560,7 +582,7 @@ static void test_spelling(void)
 
 static void test_status(void)
 {
-    for (int status = AKG_OK; status <= AKG_ERROR_IO; status++)
+    for (int status = AKG_OK; status <= AKG_ERROR_DEVICE; status++)
         for (int other = status + 1; other <= AKG_ERROR_IO + 1; other++)
             CHECK(strcmp(akg_status_text((akg_status)status), akg_status_text((akg_status)other)) != 0);
     CHECK_STRING(akg_version(), VERSION);
