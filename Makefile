@@ -34,7 +34,7 @@ B := build$(addprefix /,$(variant))
 
 CFLAGS ?= -O2 -g
 # A product and a sum are never contracted: the interpreter and the compiled code must agree to the bit.
-flags = -std=gnu11 -Wall -Wextra -fvisibility=hidden -fPIC -ffp-contract=off -iquote . -iquote $(B)/dsl -iquote $(B)/base $(CFLAGS)
+flags = -std=gnu11 -Wall -Wextra -fvisibility=hidden -fPIC -ffp-contract=off -iquote . -iquote $(B)/dsl -iquote $(B)/base -iquote $(B)/jit $(CUDA_FLAGS) $(CFLAGS)
 flags += $(if $(WERROR),-Werror)
 flags += $(if $(FAULTS),-DAKG_FAULT_INJECTION)
 flags += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -DARENA_EACH)
@@ -43,7 +43,11 @@ link_flags = $(filter -m% -O% -g% -fsanitize=% --coverage,$(flags)) -Wl,-z,relro
 
 # ---- sources -----------------------------------------------------------------------
 
-library_sources := $(wildcard base/*.c ir/*.c dsl/*.c jit/*.c runtime/*.c)
+# What needs the headers of CUDA, and what stands in for it.
+cuda_sources := jit/nvrtc.c $(wildcard runtime/gpu_*.c)
+without_cuda_sources := jit/without_nvrtc.c runtime/without_gpu.c
+library_sources := $(filter-out $(if $(CUDA),$(without_cuda_sources),$(cuda_sources)), \
+    $(wildcard base/*.c ir/*.c dsl/*.c jit/*.c runtime/*.c))
 tool_sources := $(wildcard tools/*.c)
 unit_sources := $(wildcard tests/unit/test_*.c)
 unit_support := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
@@ -78,7 +82,7 @@ all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
 $(B)/settings: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "CC='$(CC)'" "CFLAGS='$(flags)'" "LINK_FLAGS='$(link_flags)'" "LIBS='$(LIBS)'" \
-	    "ISL='$(ISL)'" "LIBTCC='$(LIBTCC)'" "VERSION='$(version)'" >$@.new
+	    "ISL='$(ISL)'" "CUDA='$(CUDA)'" "CUDA_FLAGS='$(CUDA_FLAGS)'" "LIBTCC='$(LIBTCC)'" "VERSION='$(version)'" >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(B)/%.o: %.c $(B)/settings
@@ -116,11 +120,20 @@ $(B)/dsl/standard_files.inc: dsl/standard.awk $(standard_files) $(wildcard stdli
 
 $(B)/dsl/standard.o: $(B)/dsl/standard_files.inc
 
+# What the library was made from, for the keys of its cache: another version's entries are not its own.
+identity_sources := $(sort $(wildcard $(addsuffix /*.*,base ir dsl jit runtime stdlib include)))
+$(B)/jit/build_identity.inc: $(identity_sources) $(LIBTCC) $(B)/settings
+	@mkdir -p $(@D)
+	$(call say,SHA256,$@)
+	$(Q)cat $^ | sha256sum | sed 's/^\(.\{32\}\).*/"\1"/' >$@
+
+$(B)/jit/cache_key.o: $(B)/jit/build_identity.inc
+
 # The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
 $(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources) $(wildcard tests/fuzz/*.c)): | $(B)/dsl/parser.h
 
--include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/stdlib/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
+-include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/cuda/*.d $(B)/tests/stdlib/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
 
 # ---- libraries -----------------------------------------------------------------------
 
@@ -204,6 +217,20 @@ $(B)/tests/test_tools_faults: private link_flags += $(shell sed -n \
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
 $(B)/tests/test_dependence_isl: private LIBS += $(ISL)
 
+# Libraries that stand in for NVIDIA's: tensors lie in memory of the host, failures come when they are asked for. What uses them finds
+# them in the folder of the unit tests; without the headers of CUDA it says what it skips.
+stubs := $(if $(CUDA),$(addprefix $(B)/tests/,libcuda_stub.so libnvrtc_stub.so))
+$(B)/tests/libcuda_stub.so: $(B)/tests/cuda/stub_cuda.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(link_flags) $^ $(LIBS) -o $@
+
+$(B)/tests/libnvrtc_stub.so: $(B)/tests/cuda/stub_nvrtc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(link_flags) $^ -o $@
+
+$(B)/tests/unit/test_gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
+$(B)/tests/test_gpu: | $(stubs)
+
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
@@ -215,7 +242,7 @@ demo: $(B)/akgrun
 	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
 	    $(B)/akgrun run examples/square.akg $$call; done
 
-check: all $(unit_programs) $(fuzz_programs)
+check: all $(unit_programs) $(fuzz_programs) $(stubs)
 	@BUILD=$(B) sh tests/run
 
 check-sanitize:
@@ -250,7 +277,7 @@ bench: $(bench_programs)
 coverage:
 	$(MAKE) CC=gcc COVERAGE=1 FAULTS=1 coverage-report
 
-coverage-report: all $(unit_programs) $(fuzz_programs)
+coverage-report: all $(unit_programs) $(fuzz_programs) $(stubs)
 	@find $(B) -name '*.gcda' -delete
 	@BUILD=$(B) sh tests/run >$(B)/tests.log; tail -n 1 $(B)/tests.log
 	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk -f tests/coverage.awk
@@ -283,7 +310,7 @@ uninstall:
 
 # ---- upkeep ------------------------------------------------------------------------------------
 
-formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/fuzz tests/packaging bench examples examples/myrelu))
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/cuda tests/fuzz tests/packaging bench examples examples/myrelu))
 
 # What is generated and committed; tests/packaging/messages.sh compares.
 docs:

@@ -46,7 +46,8 @@ typedef enum akg_status {
     AKG_ERROR_CALL = 3,     /* the kernel call is wrong: shape, dtype, precondition, index */
     AKG_ERROR_INTERNAL = 4, /* a bug in akg; the diagnostic says what to report */
     AKG_ERROR_MEMORY = 5,   /* out of memory; nothing was changed */
-    AKG_ERROR_IO = 6        /* a file could not be read or written */
+    AKG_ERROR_IO = 6,       /* a file could not be read or written */
+    AKG_ERROR_DEVICE = 7    /* a device failed */
 } akg_status;
 
 /* One English phrase for a status; static storage. */
@@ -141,6 +142,41 @@ AKG_API bool akg_explain_message(const char *code_or_name, akg_message *message)
 /* Frees text that a function of this header returned. */
 AKG_API void akg_free(void *text);
 
+/* ---- devices ------------------------------------------------------------ */
+
+/* Where tensors lie and kernels run: the processor and its memory, or an NVIDIA GPU. A device is opened when
+ * it is first used, and stays open as long as the process. All that is done with the tensors of a GPU happens
+ * in the order in which it was asked for, while the program goes on: only what brings elements to the host
+ * waits, and tells of what failed in the meantime (AKG_ERROR_DEVICE, with a message; the device is lost then,
+ * and whatever uses it from now on fails). When its memory runs out, that is AKG_ERROR_MEMORY, with a message
+ * that says how much was asked for and how much is free; all tensors stay as they are. */
+typedef enum akg_device_kind { AKG_DEVICE_CPU = 0, AKG_DEVICE_CUDA } akg_device_kind;
+
+typedef struct akg_device {
+    akg_device_kind kind;
+    int index; /* which of them; of the CPU there is one, 0 */
+} akg_device;
+
+/* "cpu", "cuda", which is the first GPU, or "cuda:1"; false for anything else. Whether it is there is not
+ * asked. */
+AKG_API bool akg_device_parse(const char *text, akg_device *device);
+
+typedef struct akg_device_info {
+    char name[128];
+    int major, minor; /* compute capability */
+    int driver;       /* the version of CUDA that the driver speaks: 13000 is 13.0 */
+    uint64_t memory;  /* bytes in all */
+} akg_device_info;
+
+/* How many GPUs there are. AKG_ERROR_USAGE, with a message that says why, when CUDA cannot be used: *count is
+ * 0. */
+AKG_API akg_status akg_device_count(int *count, akg_diagnostics **diagnostics);
+/* AKG_ERROR_USAGE, with a message, for a GPU that is not there, or for the CPU. */
+AKG_API akg_status akg_device_describe(akg_device device, akg_device_info *info,
+                                       akg_diagnostics **diagnostics);
+/* Waits until everything that was asked of the device is done. */
+AKG_API akg_status akg_device_wait(akg_device device, akg_diagnostics **diagnostics);
+
 /* ---- tensors ------------------------------------------------------------ */
 
 /* A strided view of typed memory. Reference counted (atomically); the
@@ -168,7 +204,16 @@ AKG_API akg_status akg_tensor_from_memory(void *data, akg_dtype dtype, int rank,
 AKG_API akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, const int64_t *strides,
                                    int64_t offset, akg_tensor **view);
 
-/* A fresh C-contiguous copy of `source`, of the same dtype. */
+/* The same on a device. Errors with messages: AKG_ERROR_USAGE for a device that is not there. */
+AKG_API akg_status akg_tensor_create_on(akg_device device, akg_dtype dtype, int rank, const int64_t *shape,
+                                        akg_tensor **tensor, akg_diagnostics **diagnostics);
+
+/* A fresh C-contiguous copy of `source` on a device, be it the same or another one. No gradient flows through
+ * it. Errors as of akg_tensor_create_on. */
+AKG_API akg_status akg_tensor_to(const akg_tensor *source, akg_device device, akg_tensor **copy,
+                                 akg_diagnostics **diagnostics);
+
+/* A fresh C-contiguous copy of `source`, of the same dtype, on the same device. */
 AKG_API akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy);
 
 /* A fresh C-contiguous copy converted to `dtype` by the language's cast rules. */
@@ -183,17 +228,21 @@ AKG_API const int64_t *akg_tensor_shape(const akg_tensor *tensor);
 AKG_API const int64_t *akg_tensor_strides(const akg_tensor *tensor);
 AKG_API int64_t akg_tensor_element_count(const akg_tensor *tensor);
 AKG_API bool akg_tensor_is_contiguous(const akg_tensor *tensor);
-/* Address of element [0, ..., 0]. */
+AKG_API akg_device akg_tensor_device(const akg_tensor *tensor);
+/* Address of element [0, ..., 0]; of a tensor on a GPU, its address there. */
 AKG_API void *akg_tensor_data(const akg_tensor *tensor);
 
 /* The element at a multi-index, as double (exact for all but 64-bit integers
- * beyond 2^53). Indices are not checked. */
+ * beyond 2^53). Indices are not checked. On a GPU each call copies one element, and waits; 0 where that
+ * fails. */
 AKG_API double akg_tensor_get(const akg_tensor *tensor, const int64_t *index);
 /* Sets one element, converted by the language's cast rules. */
 AKG_API void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value);
 
 /* Fills every element: uniform on [0, 1), standard normal, or first + i * step. The same seed gives
- * the same numbers on every machine. Integer dtypes: uniform over -10..9 (0..9 unsigned, 0..1 bool). */
+ * the same numbers on every machine. Integer dtypes: uniform over -10..9 (0..9 unsigned, 0..1 bool).
+ * Of a tensor on a GPU through a copy in memory of the host; nothing is filled where there is no room for
+ * that. */
 AKG_API void akg_tensor_fill_uniform(akg_tensor *tensor, uint64_t seed);
 AKG_API void akg_tensor_fill_normal(akg_tensor *tensor, uint64_t seed);
 AKG_API void akg_tensor_fill_range(akg_tensor *tensor, double first, double step);
@@ -204,8 +253,9 @@ AKG_API void akg_tensor_fill(akg_tensor *tensor, double value);
 AKG_API akg_status akg_tensor_format(const akg_tensor *tensor, char **text);
 
 /* DLPack (dlpack.h, DLManagedTensor). Import takes ownership of `managed` on
- * success and never copies; only CPU tensors with one lane are taken. Export
- * shares the memory: the receiver calls managed->deleter. */
+ * success and never copies; tensors of the CPU and of CUDA devices with one lane are taken. Export
+ * shares the memory: the receiver calls managed->deleter. Work on the default stream of a GPU and ours wait
+ * for each other; who uses another stream waits with akg_device_wait. */
 struct DLManagedTensor;
 AKG_API akg_status akg_tensor_from_dlpack(struct DLManagedTensor *managed, akg_tensor **tensor,
                                           akg_diagnostics **diagnostics);
@@ -273,6 +323,9 @@ typedef struct jit_options {
     /* The vector instructions to use: "avx512", "avx2" or "none"; NULL: the best of this processor. One that
      * it does not have is AKG_ERROR_USAGE. */
     const char *target;
+    /* The directory where generated code is kept for other processes, or "off". NULL: $AKG_CACHE_DIR, else
+     * akg in $XDG_CACHE_HOME or in ~/.cache; none where AKG_CACHE is "off" (docs/cache.md). */
+    const char *cache;
 } jit_options;
 
 /*
@@ -290,6 +343,10 @@ AKG_API const char *akg_standard_name(size_t index);
 
 AKG_API akg_module *akg_module_retain(akg_module *module);
 AKG_API void akg_module_release(akg_module *module);
+/* What is to be told although nothing failed, since the last time this was asked: warnings of a damaged entry
+ * of the cache, which was made anew, or of a directory for it that is not used. The caller's to free; NULL:
+ * nothing. */
+AKG_API akg_diagnostics *akg_module_notes(akg_module *module);
 AKG_API size_t akg_module_kernel_count(const akg_module *module);
 /* Kernel number `index` in the order of the file, or NULL past the end. */
 AKG_API akg_kernel *akg_module_kernel_at(const akg_module *module, size_t index);
@@ -386,6 +443,7 @@ typedef struct akg_argument {
 typedef struct akg_call_options {
     jit_backend backend; /* JIT_BACKEND_DEFAULT: the module's */
     bool trust_indices;  /* switch per-element checks off: the caller vouches for data-dependent indices */
+    int64_t repeats;     /* how often the code is run, one time after the other, for measuring; 0: once */
 } akg_call_options;
 
 /*
@@ -413,6 +471,33 @@ AKG_API akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *argum
                                    const akg_call_options *options, akg_tensor **outputs,
                                    akg_diagnostics **diagnostics);
 
+/* What one call of a kernel does, counted from its text (before any optimisation), not by running it. */
+typedef struct akg_cost {
+    int64_t bytes_read;    /* of inputs: each element that is read counts once, however often it is used */
+    int64_t bytes_written; /* of outputs every element, of tensors written in place each that is stored to */
+    int64_t flops; /* operations on floats, also +, min and exp each as one, fma as two; not comparisons,
+                      signs and conversions */
+    bool exact; /* nothing of it hangs on the elements of tensors. Else a condition on them counts its dearer
+                   side, an index from them any element, a loop bounded by them (and every while) one
+                   iteration, and a loop with a break all of its iterations */
+} akg_cost;
+
+/* Errors as of akg_kernel_call; nothing is computed, only the shapes of tensors are read. */
+AKG_API akg_status akg_kernel_cost(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                                   akg_cost *cost, akg_diagnostics **diagnostics);
+
+/*
+ * The kernel as the C that a person would write: one file with plain loops over restrict pointers, before any
+ * optimisation, and
+ *     int akg_plain_run(void *const *tensors, long repeats);
+ * which calls it for the extents and numbers of these arguments. `tensors` are the data of the tensors among
+ * them, in the order of the parameters, then of the outputs, all contiguous; it answers 1 without memory for
+ * temporaries. Nothing is tested in it: the call must be one that akg_kernel_call takes. *text is freed
+ * with akg_free. Errors as of akg_kernel_call; and, with a message, tensors that are not contiguous.
+ */
+AKG_API akg_status akg_kernel_plain_c(akg_kernel *kernel, const akg_argument *arguments,
+                                      size_t argument_count, char **text, akg_diagnostics **diagnostics);
+
 typedef enum akg_stage {
     AKG_STAGE_TOKENS = 0,
     AKG_STAGE_AST,
@@ -420,14 +505,15 @@ typedef enum akg_stage {
     AKG_STAGE_C,
     AKG_STAGE_CANONICAL, /* the program itself, canonically formatted; of the whole file only */
     AKG_STAGE_OPTIMISED, /* the loop IR after the optimising passes, which is what code is made of */
-    AKG_STAGE_ASM        /* the instructions of its vector loops, for this processor */
+    AKG_STAGE_ASM,       /* the instructions of its vector loops, for this processor */
+    AKG_STAGE_CUDA       /* the CUDA C translation unit; nvcc compiles it as it is */
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
  * are given, else for its most general signature) or, with kernel_name NULL and
  * no arguments, of the whole file. Tokens and the canonical text are always of the whole file. The
- * source is compiled anew for ir, optimised and c; *text is freed with akg_free. Errors as of jit_compile and
- * akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that name. */
+ * source is compiled anew for ir and what comes after it; *text is freed with akg_free. Errors as of
+ * jit_compile and akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that name. */
 AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);
@@ -441,6 +527,52 @@ AKG_API akg_status jit_emit_passes(const jit_source *source, const char *pass, c
 
 /* The names of the optimising passes; NULL from their number on. */
 AKG_API const char *akg_pass_name(size_t index);
+
+/* ---- the cache on disk ---------------------------------------------------- */
+
+/* What is kept on disk of generated code, as it was when it was opened (docs/cache.md). For one thread. */
+typedef struct akg_cache akg_cache;
+
+/* Strings live as long as the cache is open; what is not known is "". */
+typedef struct akg_cache_entry {
+    const char *name;   /* of its file */
+    const char *kernel; /* whose code it is */
+    const char *tier;   /* "instant" */
+    const char *target, *signature;
+    const char *build;   /* of the library that made it */
+    const char *problem; /* NULL: none; else it is damaged, and what is wrong with it */
+    uint64_t bytes;
+    int64_t used; /* when it was last used, in seconds since 1970 */
+} akg_cache_entry;
+
+/* Opens the cache in a directory, or the one that jit_options.cache means with that value, and reads every
+ * entry in full. A directory that is not there is an empty cache; one that cannot be used is AKG_ERROR_IO. */
+AKG_API akg_status akg_cache_open(const char *directory, akg_cache **cache, akg_diagnostics **diagnostics);
+AKG_API void akg_cache_close(akg_cache *cache);
+/* Its directory, or NULL where it is off. */
+AKG_API const char *akg_cache_directory(const akg_cache *cache);
+/* The bytes that all entries may have together. */
+AKG_API uint64_t akg_cache_limit(const akg_cache *cache);
+AKG_API size_t akg_cache_entry_count(const akg_cache *cache);
+/* Entry number `index`, or NULL past the end; the one that was not used for longest comes first. */
+AKG_API const akg_cache_entry *akg_cache_entry_at(const akg_cache *cache, size_t index);
+
+typedef enum akg_cache_removal {
+    AKG_CACHE_REFUSE =
+        0, /* what is damaged or was left half-written, and the oldest entries beyond the limit */
+    AKG_CACHE_ALL
+} akg_cache_removal;
+
+/* Removes files of the cache; *removed (or NULL) is how many. What others use meanwhile stays with them. */
+AKG_API akg_status akg_cache_remove(akg_cache *cache, akg_cache_removal removal, uint64_t *removed);
+
+/* Whether the code of a call is in the cache, and if not, in which part of the key the nearest entry differs.
+ * As text or JSON; *text is freed with akg_free. Errors as of jit_compile and akg_kernel_call;
+ * AKG_ERROR_USAGE when there is no kernel of that name. Nothing is kept. */
+AKG_API akg_status akg_cache_explain(const jit_source *source, const jit_options *options,
+                                     const char *kernel_name, const akg_argument *arguments,
+                                     size_t argument_count, bool trust_indices, akg_format format,
+                                     char **text, akg_diagnostics **diagnostics);
 
 /* ---- operators ---------------------------------------------------------- */
 

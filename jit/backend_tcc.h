@@ -8,8 +8,7 @@
 #define JIT_BACKEND_TCC_H
 
 #include "../base/diagnostic.h"
-#include "code_pages.h"
-#include "frame.h"
+#include "code_image.h"
 
 struct backend_code {
     struct code_pages pages;
@@ -17,17 +16,24 @@ struct backend_code {
     jit_entry entry;
 };
 
-/* A function that the source may call besides those of the library. */
+/* A function that the source may call besides those of the library. Lists end with one without a name. */
 struct backend_symbol {
     const char *name;
     const void *address;
 };
 
-/* Compiles `source` and looks up `entry`; `symbols` ends with one without a name, or is NULL. What libtcc
- * complains of is our bug: AKG_ERROR_INTERNAL with the text in `diagnostics`; AKG_ERROR_MEMORY when pages
- * cannot be had. On failure nothing is left of `code`. */
+/* Compiles `source` and looks up `entry`; `symbols`, what the source may call besides the library, may be
+ * NULL. What libtcc complains of is our bug: AKG_ERROR_INTERNAL with the text in `diagnostics`;
+ * AKG_ERROR_MEMORY when pages cannot be had. On failure nothing is left of `code`. */
 akg_status backend_tcc_compile(const char *source, const char *entry, const struct backend_symbol *symbols,
                                struct backend_code *code, akg_diagnostics *diagnostics);
+/* The same; *image receives the code as one that can be kept, or none where that cannot be had. */
+akg_status backend_tcc_compile_image(const char *source, const char *entry,
+                                     const struct backend_symbol *symbols, struct backend_code *code,
+                                     struct code_image *image, akg_diagnostics *diagnostics);
+/* The code of an image that was made with the same names; false: compile. */
+bool backend_tcc_load(const void *bytes, size_t size, const struct backend_symbol *symbols,
+                      struct backend_code *code);
 void backend_tcc_free(struct backend_code *code);
 
 #endif

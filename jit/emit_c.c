@@ -30,10 +30,9 @@ void emit_line(struct emitter *emitter, const char *format, ...)
     text_char(emitter->out, '\n');
 }
 
-/* A line that stands for a statement of the source: says which, where that changes. */
-static void statement_line(struct emitter *emitter, const struct ir_stmt *stmt, const char *line)
+void emit_statement_line(struct emitter *emitter, const struct ir_stmt *stmt, const char *line)
 {
-    if (stmt->span.line == 0 || stmt->span.line == emitter->line) {
+    if (stmt->span.line == 0 || stmt->span.line == emitter->line || emitter->options->without_lines) {
         emit_line(emitter, "%s", line);
         return;
     }
@@ -48,17 +47,21 @@ _Noreturn void emit_too_deep(struct emitter *emitter)
 
 void emit_trap(struct emitter *emitter, const char *call)
 {
+    const struct emit_dialect *dialect = emitter->dialect;
     emitter->indent++;
+    if (dialect->trap_begin)
+        emit_line(emitter, "%s", dialect->trap_begin);
     for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
-        emit_line(emitter, "frame->trap->loops[%d] = %s;", k, emitter->symbols[emitter->loops[k]->slot].name);
-    emit_line(emitter, "return %s;", call);
+        emit_line(emitter, "%sloops[%d] = %s;", dialect->trap_members, k,
+                  emitter->symbols[emitter->loops[k]->slot].name);
+    emit_line(emitter, "%s%s%s", dialect->trap_call, call, dialect->trap_call_end);
     emitter->indent--;
     emit_line(emitter, "}");
 }
 
 /* ---- captures ------------------------------------------------------------------- */
 
-static void capture_begin(struct emitter *emitter)
+void emit_capture_begin(struct emitter *emitter)
 {
     struct emit_capture *capture = emitter->captures->above;
     if (!capture) {
@@ -73,8 +76,7 @@ static void capture_begin(struct emitter *emitter)
     emitter->indent++;
 }
 
-/* What was written since, or NULL. */
-static const char *capture_end(struct emitter *emitter)
+const char *emit_capture_end(struct emitter *emitter)
 {
     struct emit_capture *capture = emitter->captures;
     emitter->out = capture->outer;
@@ -91,9 +93,9 @@ static const char *capture_end(struct emitter *emitter)
 
 struct emit_value emit_aside(struct emitter *emitter, const struct ir_expr *expr, const char **before)
 {
-    capture_begin(emitter);
+    emit_capture_begin(emitter);
     struct emit_value value = emit_shallow(emitter, expr);
-    *before = capture_end(emitter);
+    *before = emit_capture_end(emitter);
     return value;
 }
 
@@ -105,9 +107,7 @@ static void captures_free(struct emit_capture *bottom)
 
 /* ---- statements -------------------------------------------------------------------- */
 
-static void emit_block(struct emitter *emitter, const struct ir_stmt *first);
-
-static void inner_block(struct emitter *emitter, const struct ir_stmt *first)
+void emit_inner_block(struct emitter *emitter, const struct ir_stmt *first)
 {
     emitter->indent++;
     emit_block(emitter, first);
@@ -167,32 +167,56 @@ static const char *loop_advance(struct emitter *emitter, const struct ir_stmt *s
         name, name, high.text, (unsigned long long)step, name, (unsigned long long)step, high.text);
 }
 
-static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
-                        struct emit_value high)
+void emit_enter_loop(struct emitter *emitter, const struct ir_stmt *stmt)
 {
-    const char *name = entry_of(emitter, stmt->symbol)->name;
-    statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", name, low.text,
-                                name, stmt->step > 0 ? "<" : ">", high.text,
-                                loop_advance(emitter, stmt, name, high)));
     if (emitter->loop_count < JIT_TRAP_LOOPS)
         emitter->loops[emitter->loop_count] = stmt->symbol;
     emitter->loop_count++;
-    inner_block(emitter, stmt->body);
+}
+
+void emit_leave_loop(struct emitter *emitter)
+{
     emitter->loop_count--;
+}
+
+void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                   struct emit_value high)
+{
+    const char *name = entry_of(emitter, stmt->symbol)->name;
+    emit_statement_line(emitter, stmt,
+                        arena_format(&emitter->arena, "for (long long %s = %s; %s %s %s; %s) {", name,
+                                     low.text, name, stmt->step > 0 ? "<" : ">", high.text,
+                                     loop_advance(emitter, stmt, name, high)));
+}
+
+static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                        struct emit_value high)
+{
+    emit_for_line(emitter, stmt, low, high);
+    emit_enter_loop(emitter, stmt);
+    emit_inner_block(emitter, stmt->body);
+    emit_leave_loop(emitter);
     emit_line(emitter, "}");
+}
+
+void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value *low,
+                 struct emit_value *high)
+{
+    enum { LOOP_BITS = 50 }; /* see emit_c_integer.c */
+    *low = emit_index(emitter, stmt->low);
+    *high = fixed_bound(emitter, stmt);
+    struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
+    bool up = stmt->step > 0, small_step = bits_of_step((uint64_t)llabs(stmt->step / 2)) < 16;
+    entry->bits = low->bits > LOOP_BITS || !small_step ? 63 : LOOP_BITS;
+    /* downwards the last value is above high: it is not negative if high is -1 or more */
+    entry->nonnegative =
+        up ? low->nonnegative : high->nonnegative || (high->constant && high->number.i == -1);
 }
 
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
 {
-    enum { LOOP_BITS = 50 }; /* see emit_c_integer.c */
-    struct emit_value low = emit_index(emitter, stmt->low);
-    struct emit_value high = fixed_bound(emitter, stmt);
-    struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
-    bool up = stmt->step > 0, small_step = bits_of_step((uint64_t)llabs(stmt->step / 2)) < 16;
-    entry->bits = low.bits > LOOP_BITS || !small_step ? 63 : LOOP_BITS;
-    /* downwards the last value is above high: it is not negative if high is -1 or more */
-    entry->nonnegative = up ? low.nonnegative : high.nonnegative || (high.constant && high.number.i == -1);
+    struct emit_value low, high;
+    emit_bounds(emitter, stmt, &low, &high);
     const char *done = NULL;
     enum emit_vector vector = emit_vector_loop(emitter, stmt, low, high, &done);
     if (vector == EMIT_VECTOR_ALWAYS)
@@ -207,16 +231,16 @@ static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
     const char *before;
     struct emit_value condition = emit_aside(emitter, stmt->value, &before);
     if (!before) {
-        statement_line(emitter, stmt, arena_format(&emitter->arena, "while (%s) {", condition.text));
+        emit_statement_line(emitter, stmt, arena_format(&emitter->arena, "while (%s) {", condition.text));
     } else {
-        statement_line(emitter, stmt, "for (;;) {");
+        emit_statement_line(emitter, stmt, "for (;;) {");
         text_string(emitter->out, before);
         emitter->indent++;
         emit_line(emitter, "if (!%s)", emit_operand(emitter, condition, EMIT_UNARY));
         emit_line(emitter, "    break;");
         emitter->indent--;
     }
-    inner_block(emitter, stmt->body);
+    emit_inner_block(emitter, stmt->body);
     emit_line(emitter, "}");
 }
 
@@ -225,8 +249,8 @@ static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
 static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct emit_value condition = emit_shallow(emitter, stmt->value);
-    statement_line(emitter, stmt, arena_format(&emitter->arena, "if (%s) {", condition.text));
-    inner_block(emitter, stmt->body);
+    emit_statement_line(emitter, stmt, arena_format(&emitter->arena, "if (%s) {", condition.text));
+    emit_inner_block(emitter, stmt->body);
     const struct ir_stmt *rest = stmt->otherwise;
     for (; rest && rest->kind == IR_IF && !rest->next; rest = rest->otherwise) {
         const char *before;
@@ -236,22 +260,22 @@ static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
             text_string(emitter->out, before);
             emitter->indent++;
             emit_line(emitter, "if (%s) {", condition.text);
-            inner_block(emitter, rest->body);
+            emit_inner_block(emitter, rest->body);
             if (rest->otherwise) {
                 emit_line(emitter, "} else {");
-                inner_block(emitter, rest->otherwise);
+                emit_inner_block(emitter, rest->otherwise);
             }
             emit_line(emitter, "}");
             emitter->indent--;
             rest = NULL;
             break;
         }
-        statement_line(emitter, rest, arena_format(&emitter->arena, "} else if (%s) {", condition.text));
-        inner_block(emitter, rest->body);
+        emit_statement_line(emitter, rest, arena_format(&emitter->arena, "} else if (%s) {", condition.text));
+        emit_inner_block(emitter, rest->body);
     }
     if (rest) {
         emit_line(emitter, "} else {");
-        inner_block(emitter, rest);
+        emit_inner_block(emitter, rest);
     }
     emit_line(emitter, "}");
 }
@@ -261,8 +285,8 @@ static void emit_store(struct emitter *emitter, const struct ir_stmt *stmt)
     akg_dtype dtype = stmt->access.buffer->dtype;
     const char *target = emit_access(emitter, &stmt->access).text;
     struct emit_value value = emit_shallow(emitter, stmt->value);
-    statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "%s = %s;", target, emit_stored(emitter, dtype, value)));
+    emit_statement_line(
+        emitter, stmt, arena_format(&emitter->arena, "%s = %s;", target, emit_stored(emitter, dtype, value)));
 }
 
 /* LET and VARIABLE. */
@@ -274,19 +298,20 @@ static void emit_declaration(struct emitter *emitter, const struct ir_stmt *stmt
     akg_dtype dtype = stmt->symbol->dtype;
     entry->bits = fixed ? value.bits : dtype_is_float(dtype) ? 0 : emit_dtype_bits(dtype);
     entry->nonnegative = fixed ? value.nonnegative : !dtype_is_signed(dtype);
-    statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "%s%s %s = %s;", fixed ? "const " : "", emit_type(dtype),
-                                entry->name, value.text));
+    emit_statement_line(emitter, stmt,
+                        arena_format(&emitter->arena, "%s%s %s = %s;", fixed ? "const " : "",
+                                     emit_type(dtype), entry->name, value.text));
     emit_line(emitter, "%c%d", EMIT_PENDING, stmt->symbol->slot);
 }
 
 static void emit_assert(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct emit_value condition = emit_shallow(emitter, stmt->value);
-    statement_line(emitter, stmt,
-                   arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
-    emit_trap(emitter,
-              arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP), stmt->site));
+    emit_statement_line(
+        emitter, stmt,
+        arena_format(&emitter->arena, "if (!%s) {", emit_operand(emitter, condition, EMIT_UNARY)));
+    emit_trap(emitter, arena_format(&emitter->arena, "%s(%s, %d)", emit_snippet(EMIT_TRAP),
+                                    emitter->dialect->trap, stmt->site));
 }
 
 /* ---- zeroing --------------------------------------------------------------------------- */
@@ -297,16 +322,22 @@ static const char *factor(struct emitter *emitter, const struct ir_buffer *buffe
     return emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY);
 }
 
-static void clear_contiguous(struct emitter *emitter, const struct ir_buffer *buffer)
+const char *emit_element_count(struct emitter *emitter, const struct ir_buffer *buffer)
 {
     struct arena *arena = &emitter->arena;
     const char *count = NULL;
     for (int axis = 0; axis < buffer->rank; axis++)
         count = count ? arena_format(arena, "%s * %s", count, factor(emitter, buffer, axis))
                       : factor(emitter, buffer, axis);
+    return count ? count : "1";
+}
+
+static void clear_contiguous(struct emitter *emitter, const struct ir_buffer *buffer)
+{
+    struct arena *arena = &emitter->arena;
     const char *size = arena_format(arena, "sizeof(%s)", dtype_table[buffer->dtype].c_storage);
-    if (count)
-        size = arena_format(arena, "%s * %s", count, size);
+    if (buffer->rank)
+        size = arena_format(arena, "%s * %s", emit_element_count(emitter, buffer), size);
     emit_line(emitter, "%s(%s, 0, %s);", emit_snippet(EMIT_MEMSET), emitter->buffers[buffer->index], size);
 }
 
@@ -335,8 +366,10 @@ static void emit_clear(struct emitter *emitter, const struct ir_buffer *buffer)
 
 /* ---- blocks ----------------------------------------------------------------------------- */
 
-static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
+void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
 {
+    if (emitter->dialect->statement && emitter->dialect->statement(emitter, stmt))
+        return;
     switch (stmt->kind) {
     case IR_FOR:
         emit_for(emitter, stmt);
@@ -358,7 +391,7 @@ static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
         const char *value = emit_shallow(emitter, stmt->value).text;
         struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
         entry->assignments++;
-        statement_line(emitter, stmt, arena_format(&emitter->arena, "%s = %s;", entry->name, value));
+        emit_statement_line(emitter, stmt, arena_format(&emitter->arena, "%s = %s;", entry->name, value));
         break;
     }
     case IR_ALLOCATE:
@@ -366,10 +399,10 @@ static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
             emit_clear(emitter, stmt->access.buffer);
         break;
     case IR_BREAK:
-        statement_line(emitter, stmt, "break;");
+        emit_statement_line(emitter, stmt, "break;");
         break;
     case IR_CONTINUE:
-        statement_line(emitter, stmt, "continue;");
+        emit_statement_line(emitter, stmt, "continue;");
         break;
     case IR_ASSERT:
         emit_assert(emitter, stmt);
@@ -377,7 +410,7 @@ static void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
     }
 }
 
-static void emit_block(struct emitter *emitter, const struct ir_stmt *first)
+void emit_block(struct emitter *emitter, const struct ir_stmt *first)
 {
     if (emitter->indent > EMIT_DEEPEST_BLOCK)
         emit_too_deep(emitter);
@@ -437,12 +470,12 @@ static void declare_buffers(struct emitter *emitter)
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
         if (emit_count_word(emitter, emitter->buffers[k]))
-            emit_line(emitter, "%s%s *%s = frame->data[%d];", buffer->role == IR_INPUT ? "const " : "",
-                      dtype_table[buffer->dtype].c_storage, emitter->buffers[k], k);
+            emitter->dialect->buffer(emitter, k);
         for (int axis = 0; axis < buffer->rank; axis++) {
             const char *name = axis_local(emitter, k, "stride", axis);
             if (name)
-                emit_line(emitter, "const long long %s = frame->strides[%d][%d];", name, k, axis);
+                emit_line(emitter, "const long long %s = %s;", name,
+                          emitter->dialect->stride(emitter, k, axis));
         }
     }
 }
@@ -493,7 +526,7 @@ static void name_all(struct emitter *emitter)
  */
 static const char *settle_pending(struct emitter *emitter, const char *body)
 {
-    capture_begin(emitter);
+    emit_capture_begin(emitter);
     for (const char *line = body; line && *line;) {
         const char *end = strchr(line, '\n') + 1;
         const char *mark = line + strspn(line, " ");
@@ -506,60 +539,98 @@ static const char *settle_pending(struct emitter *emitter, const char *body)
         }
         line = end;
     }
-    return capture_end(emitter);
+    return emit_capture_end(emitter);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-static void emit_all(struct emitter *emitter, struct text *out)
+struct emit_function emit_function(struct emitter *emitter, const char *body)
 {
-    const struct ir_kernel *kernel = emitter->kernel;
-    name_all(emitter);
-
-    capture_begin(emitter);
-    for (int k = 0; k < kernel->buffers.count; k++)
-        if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
-            emit_clear(emitter, kernel->buffers.items[k]);
-    emit_block(emitter, kernel->body);
-    const char *body = capture_end(emitter);
+    struct emit_function function;
     emit_note_words(emitter, body);
-    body = settle_pending(emitter, body);
+    function.body = settle_pending(emitter, body);
 
-    capture_begin(emitter);
+    emit_capture_begin(emitter);
     declare_extents(emitter);
-    const char *extents = capture_end(emitter);
+    const char *extents = emit_capture_end(emitter);
     emit_note_words(emitter, extents);
 
-    capture_begin(emitter);
+    emit_capture_begin(emitter);
     declare_symbols(emitter);
     if (extents)
         text_string(emitter->out, extents);
     declare_buffers(emitter);
-    const char *locals = capture_end(emitter);
-    emit_note_words(emitter, locals);
+    function.locals = emit_capture_end(emitter);
+    emit_note_words(emitter, function.locals);
+    return function;
+}
+
+static void emit_all(struct emitter *emitter, struct text *out)
+{
+    const struct ir_kernel *kernel = emitter->kernel;
+
+    emit_capture_begin(emitter);
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
+            emit_clear(emitter, kernel->buffers.items[k]);
+    emit_block(emitter, kernel->body);
+    struct emit_function inside = emit_function(emitter, emit_capture_end(emitter));
 
     emit_prelude(emitter, out);
     text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
-                emitter->options->entry, locals ? locals : "", locals && body ? "\n" : "", body ? body : "");
+                emitter->options->entry, inside.locals ? inside.locals : "",
+                inside.locals && inside.body ? "\n" : "", inside.body ? inside.body : "");
 }
+
+bool emit_run(struct emitter *emitter, struct text *out,
+              void (*step)(struct emitter *emitter, struct text *out), struct text *complaint)
+{
+    struct emit_capture bottom;
+
+    memset(&bottom, 0, sizeof bottom);
+    emitter->out = out;
+    emitter->captures = &bottom;
+    arena_init(&emitter->arena, &emitter->escape);
+    int escaped = setjmp(emitter->escape);
+    if (escaped == 0) {
+        name_all(emitter);
+        step(emitter, out);
+    } else if (escaped == EMIT_ESCAPE_MEMORY) {
+        out->failed = true;
+    } else {
+        text_format(complaint, "the kernel is nested too deeply (more than %d operations or %d blocks)",
+                    EMIT_DEEPEST_EXPRESSION, EMIT_DEEPEST_BLOCK);
+    }
+    captures_free(&bottom);
+    arena_free(&emitter->arena);
+    return escaped != EMIT_ESCAPE_NESTING;
+}
+
+/* ---- the dialect of libtcc ------------------------------------------------------------------------- */
+
+static void c_buffer(struct emitter *emitter, int number)
+{
+    const struct ir_buffer *buffer = emitter->kernel->buffers.items[number];
+    emit_line(emitter, "%s%s *%s = frame->data[%d];", buffer->role == IR_INPUT ? "const " : "",
+              dtype_table[buffer->dtype].c_storage, emitter->buffers[number], number);
+}
+
+static const char *c_stride(struct emitter *emitter, int buffer, int axis)
+{
+    return arena_format(&emitter->arena, "frame->strides[%d][%d]", buffer, axis);
+}
+
+static const struct emit_dialect c_dialect = {.function = "",
+                                              .trap = "frame->trap",
+                                              .trap_members = "frame->trap->",
+                                              .trap_call = "return ",
+                                              .trap_call_end = ";",
+                                              .buffer = c_buffer,
+                                              .stride = c_stride};
 
 bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
             struct text *complaint)
 {
-    struct emit_capture bottom;
-    struct emitter emitter = {.kernel = kernel, .options = options, .out = out, .captures = &bottom};
-
-    memset(&bottom, 0, sizeof bottom);
-    arena_init(&emitter.arena, &emitter.escape);
-    int escaped = setjmp(emitter.escape);
-    if (escaped == 0)
-        emit_all(&emitter, out);
-    else if (escaped == EMIT_ESCAPE_MEMORY)
-        out->failed = true;
-    else
-        text_format(complaint, "the kernel is nested too deeply (more than %d operations or %d blocks)",
-                    EMIT_DEEPEST_EXPRESSION, EMIT_DEEPEST_BLOCK);
-    captures_free(&bottom);
-    arena_free(&emitter.arena);
-    return escaped != EMIT_ESCAPE_NESTING;
+    struct emitter emitter = {.dialect = &c_dialect, .kernel = kernel, .options = options};
+    return emit_run(&emitter, out, emit_all, complaint);
 }

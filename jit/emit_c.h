@@ -11,6 +11,7 @@ struct vector_plan;
 struct emit_c_options {
     const char *entry;              /* name of the function to define: int entry(const struct akg_frame *) */
     bool trust_indices;             /* leave per-element index checks out */
+    bool without_lines;             /* leave out the comments with lines of the source: for a compiler */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
 
@@ -19,5 +20,10 @@ struct emit_c_options {
  * sites and slots (sites_number). */
 bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
             struct text *complaint);
+
+/* Whether C, or text emitted here, has a meaning for that name; and whether it can be an identifier at all.
+ */
+bool emit_c_is_reserved(const char *name);
+bool emit_c_is_word(const char *name);
 
 #endif

@@ -181,8 +181,8 @@ static void check_index(struct emitter *emitter, const struct ir_access *access,
                         struct emit_value index)
 {
     const char *extent = emit_extent(emitter, access->buffer, axis).text;
-    const char *call = arena_format(&emitter->arena, "%s(frame->trap, %d, %d, %s, %s)",
-                                    emit_snippet(EMIT_TRAP_INDEX), access->site, axis, index.text, extent);
+    const char *call = arena_format(&emitter->arena, "%s(%s, %d, %d, %s, %s)", emit_snippet(EMIT_TRAP_INDEX),
+                                    emitter->dialect->trap, access->site, axis, index.text, extent);
     if (index.nonnegative)
         emit_line(emitter, "if (%s >= %s) {", index.text, extent);
     else
@@ -541,8 +541,8 @@ static void check_division(struct emitter *emitter, const struct ir_expr *expr, 
     for (int k = power ? 0 : 1; k < 2; k++)
         if (!operands[k].simple)
             operands[k] = emit_hoist(emitter, expr->dtype, operands[k]);
-    const char *call =
-        arena_format(&emitter->arena, "%s(frame->trap, %d)", emit_snippet(EMIT_TRAP), expr->site);
+    const char *call = arena_format(&emitter->arena, "%s(%s, %d)", emit_snippet(EMIT_TRAP),
+                                    emitter->dialect->trap, expr->site);
     if (power)
         emit_line(emitter, "if (%s == 0 && %s < 0) {", operands[0].text, operands[1].text);
     else
@@ -588,6 +588,16 @@ static struct emit_value operation_value(struct emitter *emitter, const struct i
     if (dtype_is_float(from))
         return float_operation(emitter, expr, operands);
     return emit_integer_operation(emitter, expr, operands);
+}
+
+struct emit_value emit_combined(struct emitter *emitter, enum operation operation, akg_dtype dtype,
+                                struct emit_value *operands)
+{
+    struct ir_expr operand = {.dtype = dtype}, *both[] = {&operand, &operand};
+    struct ir_expr expr = {
+        .kind = IR_OPERATION, .dtype = dtype, .operation = operation, .count = 2, .operands = both};
+    return dtype_is_float(dtype) ? float_operation(emitter, &expr, operands)
+                                 : emit_integer_operation(emitter, &expr, operands);
 }
 
 struct emit_value emit_expression(struct emitter *emitter, const struct ir_expr *expr)

@@ -118,13 +118,20 @@ void emit_prelude(struct emitter *emitter, struct text *out)
             text_format(out, "%s\n", scalar_library[row].prototype);
             any = true;
         }
-    for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
-        if (emit_count_word(emitter, snippets[k].name)) {
-            text_string(out, snippets[k].text);
-            any = true;
-        }
+    any |= emit_snippets(emitter, out);
     if (any)
         text_char(out, '\n');
+}
+
+bool emit_snippets(struct emitter *emitter, struct text *out)
+{
+    bool any = false;
+    for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
+        if (emit_count_word(emitter, snippets[k].name)) {
+            text_format(out, "%s%s", emitter->dialect->function, snippets[k].text);
+            any = true;
+        }
+    return any;
 }
 
 /* ---- words ------------------------------------------------------------------ */
@@ -215,9 +222,9 @@ static const char *const reserved[] = {
     "switch",  "thread_local", "true",     "typedef",  "typeof",        "typeof_unqual",
     "union",   "unix",         "unsigned", "void",     "volatile",      "while"};
 
-static bool is_reserved(const struct emitter *emitter, const char *name)
+bool emit_c_is_reserved(const char *name)
 {
-    if (strncmp(name, "akg_", 4) == 0 || strcmp(name, emitter->options->entry) == 0)
+    if (strncmp(name, "akg_", 4) == 0)
         return true;
     if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
         return true;
@@ -230,7 +237,7 @@ static bool is_reserved(const struct emitter *emitter, const char *name)
     return false;
 }
 
-static bool is_plain(const char *name)
+bool emit_c_is_word(const char *name)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     return length > 0 && length <= 100 && name[length] == 0 && !(name[0] >= '0' && name[0] <= '9');
@@ -238,9 +245,10 @@ static bool is_plain(const char *name)
 
 const char *emit_identifier(struct emitter *emitter, const char *name)
 {
-    if (!is_plain(name))
+    if (!emit_c_is_word(name))
         return arena_format(&emitter->arena, "name%d_", ++emitter->odd_names);
-    if (name[strlen(name) - 1] == '_' || is_reserved(emitter, name))
+    if (name[strlen(name) - 1] == '_' || emit_c_is_reserved(name) ||
+        strcmp(name, emitter->options->entry) == 0)
         return arena_format(&emitter->arena, "%s_", name);
     return name;
 }

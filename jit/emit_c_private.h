@@ -77,7 +77,22 @@ struct emit_capture {
     struct emit_capture *below, *above;
 };
 
+struct emitter;
+
+/* What differs between C and its relatives. */
+struct emit_dialect {
+    const char *function;            /* stands before helper functions and their constants */
+    const char *trap, *trap_members; /* the address of the struct that a trap fills; its members' prefix */
+    const char *trap_begin;          /* a line before it is filled, or NULL */
+    const char *trap_call, *trap_call_end; /* around the call that fills it: they leave the function */
+    /* Emits the statement itself where it has another form, in this place, than in C; NULL: never. */
+    bool (*statement)(struct emitter *emitter, const struct ir_stmt *stmt);
+    void (*buffer)(struct emitter *emitter, int buffer); /* declares the local that points to its data */
+    const char *(*stride)(struct emitter *emitter, int buffer, int axis);
+};
+
 struct emitter {
+    const struct emit_dialect *dialect;
     const struct ir_kernel *kernel;
     const struct emit_c_options *options;
     struct arena arena;
@@ -97,6 +112,37 @@ struct emitter {
 enum { EMIT_ESCAPE_MEMORY = 1, EMIT_ESCAPE_NESTING };
 
 /* ---- emit_c.c ------------------------------------------------------------ */
+
+/* Runs `step` with an emitter made ready: arena, escape, the names of all symbols. False, with an explanation
+ * in `complaint`, for a kernel nested too deeply; when memory runs out, `out` is marked failed. */
+bool emit_run(struct emitter *emitter, struct text *out,
+              void (*step)(struct emitter *emitter, struct text *out), struct text *complaint);
+/* Text written between the two is kept aside, one level deeper; what was written, or NULL. */
+void emit_capture_begin(struct emitter *emitter);
+const char *emit_capture_end(struct emitter *emitter);
+/* Statements, in the order of the list. */
+void emit_block(struct emitter *emitter, const struct ir_stmt *first);
+void emit_inner_block(struct emitter *emitter, const struct ir_stmt *first);
+void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt);
+/* The bounds of a FOR as texts that keep their values while it runs; its variable has its entry then. */
+void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value *low,
+                 struct emit_value *high);
+/* "for (...) {" */
+void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                   struct emit_value high);
+/* A FOR whose body is emitted next: a trap in it tells its variable. */
+void emit_enter_loop(struct emitter *emitter, const struct ir_stmt *stmt);
+void emit_leave_loop(struct emitter *emitter);
+/* A line that stands for a statement of the source: says which, where that changes. */
+void emit_statement_line(struct emitter *emitter, const struct ir_stmt *stmt, const char *line);
+/* "n * m": the number of elements; "1" for rank 0. */
+const char *emit_element_count(struct emitter *emitter, const struct ir_buffer *buffer);
+/* Makes a function's inside of the text of its statements: locals above them, and scalars that nobody reads
+ * settled. The words of the text are noted. */
+struct emit_function {
+    const char *locals, *body; /* NULL: none */
+};
+struct emit_function emit_function(struct emitter *emitter, const char *body);
 
 /* One line of the current block. */
 void emit_line(struct emitter *emitter, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -121,6 +167,9 @@ struct emit_value emit_extent(struct emitter *emitter, const struct ir_buffer *b
 struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value);
 /* The text to assign to an element of that dtype. */
 const char *emit_stored(struct emitter *emitter, akg_dtype dtype, struct emit_value value);
+/* One operation on two values of the dtype that it gives. */
+struct emit_value emit_combined(struct emitter *emitter, enum operation operation, akg_dtype dtype,
+                                struct emit_value *operands);
 /* Text to be stood where only what binds as tightly may stand. */
 const char *emit_operand(struct emitter *emitter, struct emit_value value, enum emit_precedence precedence);
 struct emit_value emit_hoist(struct emitter *emitter, akg_dtype dtype, struct emit_value value);
@@ -180,6 +229,8 @@ void emit_note_words(struct emitter *emitter, const char *text);
 int emit_count_word(const struct emitter *emitter, const char *word);
 /* Structs, prototypes and snippets. */
 void emit_prelude(struct emitter *emitter, struct text *out);
+/* The snippets whose names were noted; whether there is any. */
+bool emit_snippets(struct emitter *emitter, struct text *out);
 /* A C identifier for a name of the kernel: the name itself, or followed by `_`. No two names give the same,
  * and every other name that the emitter makes up ends in `_` after something that is itself free. */
 const char *emit_identifier(struct emitter *emitter, const char *name);

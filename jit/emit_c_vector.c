@@ -1,9 +1,10 @@
 /*
- * emit_c_vector.c: the C that calls a vector loop.
+ * emit_c_vector.c: the C that calls a vector loop, or a nest.
  *
  * Consumes a loop of the vector plan; produces an array of slots filled with addresses, scalars and what is
  * accumulated, the call, and assignments of what comes back. Where the loop suits only some strides, which
- * are known when it runs, the C loop stands behind it for the others.
+ * are known when it runs, the C loop stands behind it for the others. A nest is called where each of its
+ * loops has an iteration.
  */
 #include "emit_c_private.h"
 #include "vector_plan.h"
@@ -18,7 +19,8 @@ struct vector_emission {
     const struct ir_stmt *stmt;
     const struct vector_loop *loop;
     const char *slots, *first, *high, *variable;
-    LIST(const struct ir_symbol *) lets; /* declared in the current block */
+    LIST(const struct ir_symbol *) lets;                      /* declared in the current block */
+    const char *firsts[VECTOR_LEVELS], *highs[VECTOR_LEVELS]; /* of the loops of a nest */
 };
 
 static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
@@ -39,7 +41,8 @@ static void emit_let(struct vector_emission *emission, const struct ir_symbol *s
 
 static void emit_lets(struct vector_emission *emission, const struct ir_expr *expr)
 {
-    if (expr->kind == IR_SYMBOL && vector_is_declared(emission->stmt, expr->symbol)) {
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
+        vector_is_declared(emission->stmt, expr->symbol)) {
         emit_let(emission, expr->symbol);
     } else if (expr->kind == IR_OPERATION) {
         for (int k = 0; k < expr->count; k++)
@@ -75,10 +78,15 @@ static const char *element(struct vector_emission *emission, const struct ir_acc
 
 /* ---- before the call ------------------------------------------------------------------------ */
 
-static void emit_count(struct vector_emission *emission)
+static void emit_count(struct vector_emission *emission, int level)
 {
     struct emitter *emitter = emission->emitter;
     int64_t step = emission->stmt->step;
+    if (emission->loop->nest) {
+        emit_line(emitter, "%s = %s - %s;", format_slot(emission, level, "i"), emission->highs[level],
+                  emission->firsts[level]);
+        return;
+    }
     const char *distance = step > 0
                                ? arena_format(&emitter->arena, "%s - %s", emission->high, emission->first)
                                : arena_format(&emitter->arena, "%s - %s", emission->first, emission->high);
@@ -115,6 +123,26 @@ static void emit_step(struct vector_emission *emission, int slot, int stream)
     emit_line(emitter, "}");
 }
 
+/* The bytes from the first element to that of the second iteration of one loop of a nest. */
+static void emit_stride(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_stream *stream = &emission->loop->streams.items[argument->stream];
+    struct vector_emission inner = *emission;
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + 1;",
+              emitter->symbols[emission->loop->nest->loops[argument->level]->symbol->slot].name,
+              emission->firsts[argument->level]);
+    inner.lets.items = NULL;
+    inner.lets.count = inner.lets.capacity = 0;
+    const char *text = element(&inner, stream->access);
+    emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", format_slot(emission, slot, "i"), text,
+              format_slot(emission, stream->slot, "p"));
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
 {
     struct emitter *emitter = emission->emitter;
@@ -137,7 +165,7 @@ static void emit_argument(struct vector_emission *emission, int slot)
     const struct vector_accumulator *row;
     switch (argument->kind) {
     case VECTOR_ARGUMENT_COUNT:
-        emit_count(emission);
+        emit_count(emission, argument->level);
         break;
     case VECTOR_ARGUMENT_ADDRESS:
         emit_address(emission, slot, argument->stream);
@@ -156,6 +184,11 @@ static void emit_argument(struct vector_emission *emission, int slot)
         row = &emission->loop->accumulators.items[argument->accumulator];
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(row->dtype)),
                   accumulated(emission, row).text);
+        break;
+    case VECTOR_ARGUMENT_STRIDE:
+        emit_stride(emission, slot, argument);
+        break;
+    case VECTOR_ARGUMENT_STATE:
         break;
     }
 }
@@ -224,7 +257,7 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
         emitter->indent++;
     }
     emit_line(emitter, "akg_vector_%d(%s);", number, emission->slots);
-    for (int k = 0; k < emission->loop->accumulators.count; k++)
+    for (int k = 0; !emission->loop->nest && k < emission->loop->accumulators.count; k++)
         emit_result(emission, &emission->loop->accumulators.items[k]);
     if (done)
         emit_line(emitter, "%s = 1;", done);
@@ -255,6 +288,69 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
     emit_line(emitter, "}");
 }
 
+/* ---- nests ------------------------------------------------------------------------------------------- */
+
+static void push_loop(struct emitter *emitter, const struct ir_stmt *loop)
+{
+    if (emitter->loop_count < JIT_TRAP_LOOPS)
+        emitter->loops[emitter->loop_count] = loop->symbol;
+    emitter->loop_count++;
+}
+
+/* The bounds of the loops inside; a test that each of them has an iteration. */
+static const char *inner_bounds(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
+    const char *tests = NULL;
+    emission->firsts[VECTOR_ROWS] = emission->first;
+    emission->highs[VECTOR_ROWS] = emission->high;
+    for (int level = VECTOR_COLUMNS; level < nest->depth; level++) {
+        struct emit_value low, high;
+        emit_bounds(emitter, nest->loops[level], &low, &high);
+        const char *first = arena_format(&emitter->arena, "%s_first_",
+                                         emitter->symbols[nest->loops[level]->symbol->slot].name);
+        emit_line(emitter, "const long long %s = %s;", first, low.text);
+        emission->firsts[level] = first;
+        emission->highs[level] = emit_operand(emitter, high, EMIT_SHIFT);
+        tests = arena_format(&emitter->arena, "%s%s%s < %s", tests ? tests : "", tests ? " && " : "", first,
+                             emission->highs[level]);
+    }
+    return tests;
+}
+
+/* The call, in the block in which each loop's variable is that of its first iteration. */
+static void emit_nest_call(struct vector_emission *emission, int number, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
+    emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
+    for (int level = 0; level < nest->depth; level++) {
+        const char *name = emitter->symbols[nest->loops[level]->symbol->slot].name;
+        emit_line(emitter, "const long long %s = %s;", name, emission->firsts[level]);
+        emit_line(emitter, "(void)%s;", name);
+        push_loop(emitter, nest->loops[level]);
+    }
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
+        emit_argument(emission, slot);
+    emit_call_of(emission, number, done);
+    emitter->loop_count -= nest->depth;
+}
+
+static void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    emit_line(emitter, "if (%s < %s%s) {", emission->first, emission->high, strides);
+    emitter->indent++;
+    emit_line(emitter, "if (%s) {", inner_bounds(emission));
+    emitter->indent++;
+    emit_nest_call(emission, number, done);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done)
 {
@@ -270,11 +366,14 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
                                        .high = emit_operand(emitter, high, EMIT_SHIFT),
                                        .variable = entry->name};
     const char *strides = stride_tests(&emission);
-    bool always = !*strides && !step_tests(&emission);
+    bool always = !*strides && !step_tests(&emission) && !emission.loop->nest;
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (*done)
         emit_line(emitter, "int %s = 0;", *done);
-    emit_block_of(&emission, number, strides, *done);
+    if (emission.loop->nest)
+        emit_nest(&emission, number, strides, *done);
+    else
+        emit_block_of(&emission, number, strides, *done);
     return always ? EMIT_VECTOR_ALWAYS : EMIT_VECTOR_SOMETIMES;
 }

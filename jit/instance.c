@@ -63,7 +63,8 @@ static akg_status instance_build(struct instance_making *making)
     diagnostics_set_escape(making->diagnostics, NULL);
     struct vector_options vectors = kernel->module->vectors;
     vectors.trust_indices = making->request->trust_indices;
-    return pipeline_generate(instance->kernel, &vectors, &instance->code, making->diagnostics);
+    return pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,
+                             making->diagnostics);
 }
 
 static akg_status instance_guarded(struct instance_making *making)

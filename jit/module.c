@@ -271,6 +271,7 @@ static void module_free(struct akg_module *module)
         }
         pthread_mutex_destroy(&module->kernels[i].lock);
     }
+    notes_free(&module->notes);
     arena_free(&module->arena);
     memory_free(module);
 }
@@ -321,6 +322,7 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
     module->vectors.strict = options && options->strict;
     if (!options || !options->target || !x86_target_from_name(options->target, &module->vectors.target))
         module->vectors.target = x86_cpu_target();
+    disk_cache_choose(&module->cache, &module->arena, options ? options->cache : NULL, &module->notes);
     if (source->text) {
         module->source.text = arena_copy(&module->arena, source->text, source->length);
         module->source.length = source->length;
@@ -427,6 +429,7 @@ akg_status jit_compile(const jit_source *source, const jit_options *options, akg
         return AKG_ERROR_MEMORY;
     atomic_init(&reading.module->references, 1);
     arena_init(&reading.module->arena, NULL);
+    notes_init(&reading.module->notes);
     reading.diagnostics = diagnostics_create(name, source->text, source->text ? source->length : 0);
     if (reading.diagnostics && !source->text && module_load(&reading)) {
         akg_diagnostics_free(reading.diagnostics);
@@ -462,6 +465,11 @@ void akg_module_release(akg_module *module)
 {
     if (module && atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) == 1)
         module_free(module);
+}
+
+akg_diagnostics *akg_module_notes(akg_module *module)
+{
+    return module ? notes_take(&module->notes) : NULL;
 }
 
 /* ---- questions ------------------------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 #include "../dsl/elaborate.h"
 #include "../dsl/parse.h"
 #include "backend_tcc.h"
+#include "disk_cache.h"
 #include "sites.h"
 #include "vector.h"
 
@@ -54,6 +55,8 @@ struct akg_module {
     int kernel_count;
     jit_backend backend;
     struct vector_options vectors; /* trust_indices aside, which a call says */
+    struct disk_cache cache;
+    struct jit_notes notes;
 };
 
 static inline bool jit_backend_is_valid(jit_backend backend)

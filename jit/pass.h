@@ -1,5 +1,5 @@
 /*
- * pass.h: what the files of the passes share and nobody else includes.
+ * pass.h: what the files of the passes share, and whoever plans code by the same questions.
  *
  * A pass changes the kernel in place. New nodes come from the kernel's arena, what it needs to remember from
  * `arena`, which ends with it. Rules: nodes are not shared; the value of a LET's symbol is the very node of

@@ -153,7 +153,8 @@ bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, 
         ir_print(&passes.before, kernel);
     ir_block_walk(kernel->body, link_values, NULL);
     for (int k = 0; k < count && good; k++)
-        good = run_one(&passes, order[k]);
+        if (options->order || !options->for_threads || order[k] != PASS_interchange)
+            good = run_one(&passes, order[k]);
     text_free(&passes.before);
     return good;
 }

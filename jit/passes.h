@@ -20,6 +20,7 @@ enum pass_id {
 
 struct passes_options {
     bool verify;               /* after each pass */
+    bool for_threads;          /* for code whose loops are spread over threads: none is moved inwards */
     const enum pass_id *order; /* other than the usual one; NULL: that */
     int order_count;
     struct text *dump;     /* gets the kernel after each pass that changed it, with the time it took */

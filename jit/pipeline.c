@@ -4,6 +4,7 @@
 #include "pipeline.h"
 
 #include "analysis.h"
+#include "cache_key.h"
 #include "emit_c.h"
 #include "vector_plan.h"
 
@@ -123,48 +124,124 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
     return false;
 }
 
-/* With the vector loops at hand: the C around them, compiled. */
-static akg_status pipeline_compile(const struct ir_kernel *kernel, const struct emit_c_options *options,
-                                   struct backend_code *code, akg_diagnostics *diagnostics)
-{
-    const struct vector_plan *plan = options->plan;
-    struct backend_symbol *symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *symbols);
-    struct text source, complaint;
-    akg_status status = AKG_ERROR_MEMORY;
+/* ---- machine code ----------------------------------------------------------------------------- */
 
-    text_init(&source);
+/* The C of a kernel and the vector loops that it calls. */
+struct pipeline_source {
+    struct vector_plan plan;
+    struct backend_symbol *symbols;
+    struct text text;
+};
+
+static void pipeline_source_free(struct pipeline_source *source)
+{
+    vector_plan_free(&source->plan);
+    memory_free(source->symbols);
+    text_free(&source->text);
+}
+
+static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel *kernel,
+                                const struct vector_options *vectors, akg_diagnostics *diagnostics)
+{
+    const struct vector_plan *plan = &source->plan;
+    struct emit_c_options options = {.entry = PIPELINE_ENTRY,
+                                     .trust_indices = vectors->trust_indices,
+                                     .plan = plan,
+                                     .without_lines = true};
+    struct text complaint;
+    akg_status status = AKG_OK;
+
+    *source = (struct pipeline_source){.symbols = NULL};
+    text_init(&source->text);
+    if (!vector_plan_make(&source->plan, kernel, vectors))
+        return AKG_ERROR_MEMORY;
+    source->symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *source->symbols);
+    if (!source->symbols)
+        return AKG_ERROR_MEMORY;
+    for (int k = 0; k < plan->loops.count; k++)
+        source->symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     text_init(&complaint);
-    for (int k = 0; symbols && k < plan->loops.count; k++)
-        symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
-    if (!symbols) {
-        status = AKG_ERROR_MEMORY;
-    } else if (!emit_c(&source, kernel, options, &complaint)) {
+    if (!emit_c(&source->text, kernel, &options, &complaint)) {
         diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
         status = AKG_ERROR_INTERNAL;
-    } else if (!source.failed) {
-        status = backend_tcc_compile(source.data, PIPELINE_ENTRY, symbols, code, diagnostics);
+    } else if (source->text.failed) {
+        status = AKG_ERROR_MEMORY;
     }
-    text_free(&source);
     text_free(&complaint);
-    memory_free(symbols);
     return status;
 }
 
-akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
-                             struct backend_code *code, akg_diagnostics *diagnostics)
+static bool pipeline_find(const struct disk_cache *cache, const struct text *key,
+                          const struct pipeline_source *source, struct backend_code *code)
 {
-    struct vector_plan plan;
-    struct emit_c_options options = {
-        .entry = PIPELINE_ENTRY, .trust_indices = vectors->trust_indices, .plan = &plan};
+    struct disk_entry entry;
+    if (!disk_cache_find(cache, key, &entry))
+        return false;
+    bool good = backend_tcc_load(entry.payload, entry.payload_size, source->symbols, code);
+    disk_entry_free(&entry);
+    return good;
+}
+
+/* Machine code of the C: from the cache, or by libtcc, and then into the cache. */
+static akg_status pipeline_translate(const struct pipeline_source *source, const struct disk_cache *cache,
+                                     const struct text *key, struct backend_code *code,
+                                     akg_diagnostics *diagnostics)
+{
+    struct code_image image;
     akg_status status;
 
-    if (!vector_plan_make(&plan, kernel, vectors))
-        return AKG_ERROR_MEMORY;
-    status = pipeline_compile(kernel, &options, code, diagnostics);
+    if (!cache || !cache->directory)
+        return backend_tcc_compile(source->text.data, PIPELINE_ENTRY, source->symbols, code, diagnostics);
+    if (pipeline_find(cache, key, source, code))
+        return AKG_OK;
+    status = backend_tcc_compile_image(source->text.data, PIPELINE_ENTRY, source->symbols, code, &image,
+                                       diagnostics);
+    if (status == AKG_OK && image.bytes)
+        disk_cache_publish(cache, key, image.bytes, image.size);
+    memory_free(image.bytes);
+    return status;
+}
+
+static void pipeline_make_key(struct text *key, const struct pipeline_source *source,
+                              const struct ir_kernel *kernel, const struct vector_options *vectors)
+{
+    text_init(key);
+    cache_key_begin(key, "instant", kernel, vectors, NULL);
+    cache_key_program(key, source->text.data);
+}
+
+akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
+                             const struct disk_cache *cache, struct backend_code *code,
+                             akg_diagnostics *diagnostics)
+{
+    struct pipeline_source source;
+    struct text key;
+    akg_status status = pipeline_emit(&source, kernel, vectors, diagnostics);
+
+    text_init(&key);
+    if (status == AKG_OK && cache && cache->directory)
+        pipeline_make_key(&key, &source, kernel, vectors);
+    if (status == AKG_OK)
+        status = pipeline_translate(&source, cache, &key, code, diagnostics);
     if (status == AKG_OK) {
-        code->vectors = plan.pages;
-        plan.pages.memory = NULL;
+        code->vectors = source.plan.pages;
+        source.plan.pages.memory = NULL;
     }
-    vector_plan_free(&plan);
+    text_free(&key);
+    pipeline_source_free(&source);
+    return status;
+}
+
+akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *vectors, struct text *key,
+                        akg_diagnostics *diagnostics)
+{
+    struct pipeline_source source;
+    akg_status status = pipeline_emit(&source, kernel, vectors, diagnostics);
+
+    if (status == AKG_OK) {
+        pipeline_make_key(key, &source, kernel, vectors);
+        status = key->failed ? AKG_ERROR_MEMORY : AKG_OK;
+    }
+    pipeline_source_free(&source);
     return status;
 }

@@ -21,9 +21,14 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
 bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wanted,
                        akg_diagnostics *diagnostics);
 
-/* analysed kernel -> machine code. It holds memory while messages are added: `diagnostics` must have no
- * escape. The dependences that are found stay in the kernel's arena. */
+/* analysed kernel -> machine code, kept in the cache on disk or taken from there (NULL: neither). It holds
+ * memory while messages are added: `diagnostics` must have no escape. The dependences that are found stay in
+ * the kernel's arena. */
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
-                             struct backend_code *code, akg_diagnostics *diagnostics);
+                             const struct disk_cache *cache, struct backend_code *code,
+                             akg_diagnostics *diagnostics);
+/* The key under which that keeps it; *key is for text_free, whatever the status. */
+akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *vectors, struct text *key,
+                        akg_diagnostics *diagnostics);
 
 #endif

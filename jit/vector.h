@@ -3,8 +3,10 @@
  *
  * vector_build.c turns a loop of the IR into a struct vector_loop: values in the order of their computation,
  * each of them for all lanes at once, and what the caller must hand in: addresses, invariant scalars, the
- * start of what is accumulated. vector_x86*.c makes machine code of it. The C around it (emit_c_vector.c)
- * fills an array of slots, calls, and takes the accumulated values back.
+ * start of what is accumulated. vector_nest.c does the same with a nest of two parallel loops around loops
+ * that accumulate, a product of matrices say, whose iterations are computed a rectangle at a time.
+ * vector_x86*.c makes machine code of it. The C around it (emit_c_vector.c) fills an array of slots, calls,
+ * and takes the accumulated values back.
  *
  * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
  * and products of floats are accumulated in a fixed number of partial results, a product that is only added
@@ -33,10 +35,12 @@ enum vector_kind {
     VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
     VECTOR_STORE,
-    VECTOR_OPERATION, /* of the IR, on operands of dtype `from` */
-    VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
-    VECTOR_ACCUMULATE /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
-                       */
+    VECTOR_OPERATION,  /* of the IR, on operands of dtype `from` */
+    VECTOR_FUSED,      /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
+    VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
+                        */
+    VECTOR_TOTAL,      /* in nests: what accumulator `slot` holds */
+    VECTOR_SET         /* in nests: accumulator `slot` becomes operand 0 */
 };
 
 struct vector_value {
@@ -51,7 +55,21 @@ struct vector_value {
     int epoch;          /* LOAD: stores to the buffer before it */
     uint64_t bits;
     int line;
+    int section;            /* in nests: 0, 1, 2 */
+    bool by_row, by_column; /* in nests: it differs from row to row, from column to column */
 };
+
+/* In nests: how far it is from one iteration of a loop to the next. */
+enum vector_stride_kind { VECTOR_STAYS, VECTOR_STRIDE, VECTOR_RUN_TIME_STRIDE };
+
+struct vector_stride {
+    enum vector_stride_kind kind;
+    int64_t bytes; /* STRIDE */
+    int slot;      /* RUN_TIME_STRIDE: of the bytes */
+};
+
+/* Loops of a nest, outermost first: rows, columns, and at least one that accumulates. */
+enum { VECTOR_ROWS, VECTOR_COLUMNS, VECTOR_DEPTHS, VECTOR_LEVELS = 6 };
 
 enum vector_step {
     VECTOR_UNIT, /* from one iteration to the next one element on */
@@ -64,8 +82,10 @@ struct vector_stream {
     const struct ir_access *access; /* the first one */
     akg_dtype dtype;
     enum vector_step step_kind;
-    int64_t step;  /* CONSTANT_STEP, in elements */
-    int slot;      /* of the address in the first iteration */
+    int64_t step;                                /* CONSTANT_STEP, in elements */
+    int slot;                                    /* of the address in the first iteration */
+    struct vector_stride strides[VECTOR_LEVELS]; /* in nests */
+    int state;     /* in nests: the first of its slots for the machine code's own use */
     int low, high; /* the least and the largest offset */
     bool assumed;  /* UNIT only if the stride of the tensor is 1, which the caller tests */
     bool is_stored, is_loaded, is_masked;
@@ -81,18 +101,30 @@ struct vector_accumulator {
 };
 
 enum vector_argument_kind {
-    VECTOR_ARGUMENT_COUNT,   /* iterations, more than 0; always slot 0 */
+    VECTOR_ARGUMENT_COUNT,   /* iterations, more than 0; always slot 0, in nests slot `level` */
     VECTOR_ARGUMENT_ADDRESS, /* of the access in the first iteration */
     VECTOR_ARGUMENT_STEP,    /* elements to the next iteration, of the stream before */
     VECTOR_ARGUMENT_VALUE,
-    VECTOR_ARGUMENT_FIRST,      /* the loop variable */
-    VECTOR_ARGUMENT_ACCUMULATOR /* in and out */
+    VECTOR_ARGUMENT_FIRST,       /* the loop variable */
+    VECTOR_ARGUMENT_ACCUMULATOR, /* in and out */
+    VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
+    VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
 };
 
 struct vector_argument {
     enum vector_argument_kind kind;
     int stream, accumulator;
     const struct ir_expr *value;
+    int level;
+};
+
+/* What makes a loop a nest. Its values come in three sections: before the loops that accumulate, in the
+ * innermost of them, behind them. No value is used in another section than its own, but for accumulators. */
+struct vector_nest {
+    const struct ir_stmt *loops[VECTOR_LEVELS];
+    int depth;        /* loops */
+    int body, result; /* the first value of the second section, and of the third */
+    int state;        /* the first of the slots for the machine code's own use: one per loop */
 };
 
 struct vector_loop {
@@ -103,6 +135,7 @@ struct vector_loop {
     LIST(struct vector_argument) arguments; /* one per slot */
     bool wide;                              /* some lane has 64 bits */
     bool calls;                             /* a function of values is called */
+    const struct vector_nest *nest;         /* NULL: a loop alone */
     const void *code;
 };
 
@@ -119,6 +152,10 @@ struct vector_options {
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
+/* The nest as values, or NULL where it is not one of those. */
+struct vector_loop *vector_nest_build(struct arena *arena, const struct ir_stmt *stmt,
+                                      const struct dependences *dependences,
+                                      const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */

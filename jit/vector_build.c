@@ -30,7 +30,7 @@ int vector_refuse(struct vector_builder *builder)
 
 static bool has_effect(enum vector_kind kind)
 {
-    return kind == VECTOR_STORE || kind == VECTOR_ACCUMULATE;
+    return kind == VECTOR_STORE || kind == VECTOR_ACCUMULATE || kind == VECTOR_SET;
 }
 
 /* The same as an earlier one? `line` is for people only. */
@@ -46,8 +46,9 @@ int vector_add(struct vector_builder *builder, struct vector_value value)
 {
     struct vector_loop *loop = builder->loop;
     value.line = builder->line;
+    value.section = builder->section;
     if (!has_effect(value.kind))
-        for (int k = 0; k < loop->values.count; k++)
+        for (int k = builder->first; k < loop->values.count; k++)
             if (same_value(&loop->values.items[k], &value))
                 return k;
     if (loop->values.count >= VECTOR_VALUES)
@@ -107,7 +108,7 @@ int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbo
     return NULL;
 }
 
-static void declare(struct vector_builder *builder, const struct ir_symbol *symbol, int value)
+void vector_declare(struct vector_builder *builder, const struct ir_symbol *symbol, int value)
 {
     struct vector_scalar scalar = {symbol, value};
     int *known = vector_scalar(builder, symbol);
@@ -191,7 +192,7 @@ static int accumulator_of(struct vector_builder *builder, const struct ir_stmt *
                                      .operation = operation,
                                      .dtype = dtype,
                                      .type = vector_type_of(dtype)};
-    struct vector_argument argument = {VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL};
+    struct vector_argument argument = {VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL, 0};
     row.slot = vector_argument_new(builder, argument);
     loop->wide |= vector_type_is_wide(row.type);
     list_push(builder->arena, &loop->accumulators, row);
@@ -272,8 +273,6 @@ static bool build_accumulation(struct vector_builder *builder, const struct ir_s
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-static void build_block(struct vector_builder *builder, const struct ir_stmt *first);
-
 static int both(struct vector_builder *builder, int mask, int condition)
 {
     return mask < 0 ? condition : vector_operation(builder, OP_AND, AKG_BOOL, AKG_BOOL, mask, condition, -1);
@@ -308,7 +307,7 @@ static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
     int count = builder->scalars.count;
     int *before = copy_scalars(builder, count);
     builder->mask = both(builder, mask, condition);
-    build_block(builder, stmt->body);
+    vector_statements(builder, stmt->body);
     int *then = copy_scalars(builder, count);
     for (int k = 0; k < count; k++)
         builder->scalars.items[k].value = before[k];
@@ -316,25 +315,25 @@ static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
     if (stmt->otherwise && !builder->refused) {
         int otherwise = vector_operation(builder, OP_NOT, AKG_BOOL, AKG_BOOL, condition, -1, -1);
         builder->mask = both(builder, mask, otherwise);
-        build_block(builder, stmt->otherwise);
+        vector_statements(builder, stmt->otherwise);
     }
     builder->mask = mask;
     if (!builder->refused)
         merge(builder, condition, then, count);
 }
 
-static void build_statement(struct vector_builder *builder, const struct ir_stmt *stmt)
+void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     if (stmt->span.line)
         builder->line = stmt->span.line;
     switch (stmt->kind) {
     case IR_LET:
     case IR_VARIABLE:
-        declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
+        vector_declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
         break;
     case IR_ASSIGN:
         if (vector_scalar(builder, stmt->symbol))
-            declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
+            vector_declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
         else if (!build_accumulation(builder, stmt))
             vector_refuse(builder);
         break;
@@ -354,12 +353,12 @@ static void build_statement(struct vector_builder *builder, const struct ir_stmt
     }
 }
 
-static void build_block(struct vector_builder *builder, const struct ir_stmt *first)
+void vector_statements(struct vector_builder *builder, const struct ir_stmt *first)
 {
     if (++builder->depth > 20)
         vector_refuse(builder);
     for (const struct ir_stmt *stmt = first; stmt && !builder->refused; stmt = stmt->next)
-        build_statement(builder, stmt);
+        vector_statement(builder, stmt);
     builder->depth--;
 }
 
@@ -383,7 +382,7 @@ static void take_product(struct vector_loop *loop, struct vector_value *value, i
 }
 
 /* A product that is used once, to be added to something, is not rounded. It stays where it is, unused. */
-static void fuse(struct vector_builder *builder)
+void vector_fuse(struct vector_builder *builder)
 {
     struct vector_loop *loop = builder->loop;
     int *uses = arena_array(builder->arena, int, loop->values.count);
@@ -424,7 +423,7 @@ static bool is_real_call(const struct vector_builder *builder, const struct vect
 }
 
 /* Values that nothing uses go away; the rest is renumbered. */
-static void sweep(struct vector_builder *builder)
+void vector_sweep(struct vector_builder *builder)
 {
     struct vector_loop *loop = builder->loop;
     int *number = arena_array(builder->arena, int, loop->values.count), count = 0;
@@ -493,11 +492,12 @@ static bool is_short(const struct ir_stmt *stmt)
 }
 
 /* Statements of a block, counted as far as the limit: scalars are looked up by going through all of them. */
-static int statements(const struct ir_stmt *first, int limit)
+int vector_count_statements(const struct ir_stmt *first, int limit)
 {
     int count = 0;
     for (const struct ir_stmt *stmt = first; stmt && count <= limit; stmt = stmt->next)
-        count += 1 + statements(stmt->body, limit - count) + statements(stmt->otherwise, limit - count);
+        count += 1 + vector_count_statements(stmt->body, limit - count) +
+                 vector_count_statements(stmt->otherwise, limit - count);
     return count;
 }
 
@@ -507,18 +507,18 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
 {
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    if (statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || is_short(stmt) ||
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || is_short(stmt) ||
         !verdict_allows(&builder, verdict))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
-    vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL});
-    build_block(&builder, stmt->body);
+    vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0});
+    vector_statements(&builder, stmt->body);
     if (builder.refused)
         return NULL;
     if (!options->strict)
-        fuse(&builder);
-    sweep(&builder);
+        vector_fuse(&builder);
+    vector_sweep(&builder);
     return builder.loop->values.count ? builder.loop : NULL;
 }
 

@@ -20,7 +20,9 @@ struct vector_builder {
     LIST(struct vector_scalar) scalars;
     int mask; /* the condition of what is being built, -1: none */
     int line, depth;
-    int stores; /* so far */
+    int stores;               /* so far */
+    int first, section;       /* the first value of it */
+    struct vector_nest *nest; /* NULL: a loop alone */
     bool refused;
 };
 
@@ -35,6 +37,16 @@ int vector_operation(struct vector_builder *builder, enum operation operation, a
 int vector_argument_new(struct vector_builder *builder, struct vector_argument argument);
 /* The value that a scalar of the body has now; NULL: it is declared outside. */
 int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbol);
+void vector_declare(struct vector_builder *builder, const struct ir_symbol *symbol, int value);
+void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt);
+/* The statements of a block. */
+void vector_statements(struct vector_builder *builder, const struct ir_stmt *first);
+/* How many there are, counted as far as the limit. */
+int vector_count_statements(const struct ir_stmt *first, int limit);
+/* Products that are only added to something are not rounded. */
+void vector_fuse(struct vector_builder *builder);
+/* Drops values that nothing uses. */
+void vector_sweep(struct vector_builder *builder);
 
 /* ---- vector_expression.c ---- */
 

@@ -22,7 +22,8 @@ static bool assigns(const struct ir_stmt *first, const struct ir_symbol *symbol)
 static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
 {
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol) ||
+        if (((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR) &&
+             stmt->symbol == symbol) ||
             declares(stmt->body, symbol) || declares(stmt->otherwise, symbol))
             return true;
     return false;
@@ -40,7 +41,7 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
     case IR_SYMBOL_ATTRIBUTE:
         return true;
     case IR_SYMBOL_LOOP:
-        return symbol != builder->stmt->symbol;
+        return symbol != builder->stmt->symbol && !(builder->nest && declares(builder->stmt->body, symbol));
     case IR_SYMBOL_LET:
         return !declares(builder->stmt->body, symbol);
     case IR_SYMBOL_VARIABLE:
@@ -97,7 +98,7 @@ static int invariant(struct vector_builder *builder, const struct ir_expr *expr)
             value.slot = k;
     if (value.slot < 0)
         value.slot =
-            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr});
+            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0});
     return vector_add(builder, value);
 }
 
@@ -225,13 +226,34 @@ static int lazy_value(struct vector_builder *builder, const struct ir_expr *expr
     }
 }
 
+/* Whether it has the same value anywhere in the iteration of a nest. */
+static bool is_timeless(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        return symbol_is_invariant(builder, expr->symbol);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return is_timeless(builder, expr->symbol->value);
+    if (expr->kind == IR_LOAD) {
+        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+            if (!is_timeless(builder, expr->access.indices[axis]))
+                return false;
+        return !vector_stores_into(builder, expr->access.buffer);
+    }
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        if (!is_timeless(builder, expr->operands[k]))
+            return false;
+    return true;
+}
+
 static int symbol_value(struct vector_builder *builder, const struct ir_symbol *symbol)
 {
     const int *scalar = vector_scalar(builder, symbol);
     struct vector_loop *loop = builder->loop;
     if (scalar)
         return *scalar;
-    if (symbol != builder->stmt->symbol)
+    if (builder->nest && symbol->kind == IR_SYMBOL_LET && is_timeless(builder, symbol->value))
+        return vector_expression(builder, symbol->value); /* of another section */
+    if (builder->nest || symbol != builder->stmt->symbol)
         return vector_refuse(builder);
     struct vector_value value = vector_blank(VECTOR_INDEX, AKG_INT64);
     value.bits = (uint64_t)builder->stmt->step;
@@ -240,7 +262,7 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
             value.slot = k;
     if (value.slot < 0)
         value.slot =
-            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL});
+            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL, 0});
     return vector_add(builder, value);
 }
 

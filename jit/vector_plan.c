@@ -26,18 +26,25 @@ static bool is_innermost(const struct ir_stmt *first)
     return true;
 }
 
-static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
+static const struct dependences *dependences_of(struct planning *planning)
+{
+    if (!planning->dependences)
+        planning->dependences = dependence_analyse(planning->kernel);
+    return planning->dependences;
+}
+
+static void plan_loop(struct planning *planning, const struct ir_stmt *stmt, bool is_nest)
 {
     enum { MOST = 1000 }; /* loops of a kernel: they are found by going through all of them */
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
     if (planning->plan->loops.count >= MOST)
         return;
-    if (!planning->dependences)
-        planning->dependences = dependence_analyse(planning->kernel);
-    struct vector_loop *loop =
-        vector_build(arena, stmt, dependence_loop_is_parallel(planning->dependences, stmt),
-                     planning->dependences, planning->options);
+    const struct dependences *dependences = dependences_of(planning);
+    struct vector_loop *loop = is_nest
+                                   ? vector_nest_build(arena, stmt, dependences, planning->options)
+                                   : vector_build(arena, stmt, dependence_loop_is_parallel(dependences, stmt),
+                                                  dependences, planning->options);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);
@@ -53,9 +60,11 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
         return;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && is_innermost(stmt->body)) {
-            plan_loop(planning, stmt);
+            plan_loop(planning, stmt, false);
             continue;
         }
+        if (stmt->kind == IR_FOR)
+            plan_loop(planning, stmt, true);
         plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
     }

@@ -20,7 +20,16 @@ struct slope {
 
 static const struct slope nonlinear = {false, false, 0};
 
-static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr);
+static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
+                             const struct ir_symbol *axis);
+
+static bool is_nest_variable(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    for (int level = 0; builder->nest && level < builder->nest->depth; level++)
+        if (builder->nest->loops[level]->symbol == expr->symbol)
+            return true;
+    return false;
+}
 
 static struct slope slope_of_product(const struct vector_builder *builder, const struct ir_expr *expr,
                                      struct slope a, struct slope b)
@@ -46,10 +55,12 @@ static struct slope slope_of_product(const struct vector_builder *builder, const
     return slope;
 }
 
-static struct slope slope_of_operation(const struct vector_builder *builder, const struct ir_expr *expr)
+static struct slope slope_of_operation(const struct vector_builder *builder, const struct ir_expr *expr,
+                                       const struct ir_symbol *axis)
 {
-    struct slope a = slope_of(builder, expr->operands[0]);
-    struct slope b = expr->count > 1 ? slope_of(builder, expr->operands[1]) : (struct slope){true, true, 0};
+    struct slope a = slope_of(builder, expr->operands[0], axis);
+    struct slope b =
+        expr->count > 1 ? slope_of(builder, expr->operands[1], axis) : (struct slope){true, true, 0};
     if (!a.linear || !b.linear)
         return nonlinear;
     switch (expr->operation) {
@@ -69,24 +80,27 @@ static struct slope slope_of_operation(const struct vector_builder *builder, con
     }
 }
 
-/* What the expression grows by from one value of the loop variable to the next. */
-static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr)
+/* What the expression grows by from one value of a loop's variable to the next. */
+static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
+                             const struct ir_symbol *axis)
 {
     if (expr->dtype != AKG_INT64)
         return vector_is_invariant(builder, expr) ? (struct slope){true, true, 0} : nonlinear;
-    if (expr->kind == IR_SYMBOL && expr->symbol == builder->stmt->symbol)
+    if (expr->kind == IR_SYMBOL && expr->symbol == axis)
         return (struct slope){true, true, 1};
-    if (vector_is_invariant(builder, expr))
+    if (vector_is_invariant(builder, expr) || (expr->kind == IR_SYMBOL && is_nest_variable(builder, expr)))
         return (struct slope){true, true, 0};
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
-        return slope_of(builder, expr->symbol->value);
-    return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr) : nonlinear;
+        return slope_of(builder, expr->symbol->value, axis);
+    return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr, axis) : nonlinear;
 }
 
 bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access)
 {
+    if (builder->nest)
+        return true;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
-        struct slope slope = slope_of(builder, access->indices[axis]);
+        struct slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
         if (!slope.linear || !slope.constant || slope.value)
             return true;
     }
@@ -154,7 +168,7 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
     bool run_time = false;
     int64_t last = 0;
     for (int axis = 0; axis < buffer->rank; axis++) {
-        struct slope slope = slope_of(builder, access->indices[axis]);
+        struct slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
         if (!slope.linear)
             return false;
         if (axis == buffer->rank - 1 && slope.constant)
@@ -170,6 +184,73 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
         stream->step_kind = stream->step == 1 ? VECTOR_UNIT : VECTOR_CONSTANT_STEP;
     stream->assumed = stream->step_kind == VECTOR_UNIT && !buffer->contiguous;
     return true;
+}
+
+/* ---- the accesses of a nest ---------------------------------------------------------------------- */
+
+/* Elements from one index of the axis to the next, where they are a constant; else 0. */
+static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
+{
+    int64_t pitch = 1;
+    if (!buffer->contiguous && axis < buffer->rank - 1)
+        return 0;
+    for (int k = axis + 1; k < buffer->rank; k++)
+        if (buffer->shape[k]->kind != IR_INTEGER ||
+            __builtin_mul_overflow(pitch, buffer->shape[k]->integer, &pitch))
+            return 0;
+    return pitch;
+}
+
+/* False where the access does not go along with the loop. */
+static bool find_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
+                        struct vector_stride *stride)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    int64_t elements = 0, size = dtype_table[buffer->dtype].size, part;
+    bool run_time = false, moves = false;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        struct slope slope = slope_of(builder, access->indices[axis], builder->nest->loops[level]->symbol);
+        int64_t pitch = constant_pitch(buffer, axis);
+        if (!slope.linear)
+            return false;
+        if (slope.constant && slope.value == 0)
+            continue;
+        moves = true;
+        run_time |= !slope.constant || !pitch || __builtin_mul_overflow(slope.value, pitch, &part) ||
+                    __builtin_add_overflow(elements, part, &elements);
+    }
+    if (llabs(elements) > INT32_MAX / 64)
+        run_time = true;
+    *stride = (struct vector_stride){!moves     ? VECTOR_STAYS
+                                     : run_time ? VECTOR_RUN_TIME_STRIDE
+                                                : VECTOR_STRIDE,
+                                     run_time ? 0 : elements * size, 0};
+    return true;
+}
+
+/* Along the columns an element lies behind the other, or it is the same one. */
+static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
+                         struct vector_stream *stream)
+{
+    const struct vector_stride *columns = &stream->strides[VECTOR_COLUMNS];
+    int size = dtype_table[access->buffer->dtype].size;
+    for (int level = 0; level < builder->nest->depth; level++)
+        if (!find_stride(builder, access, level, &stream->strides[level]))
+            return false;
+    if (columns->kind != VECTOR_STAYS && (columns->kind != VECTOR_STRIDE || columns->bytes != size))
+        return false;
+    stream->step_kind = VECTOR_UNIT;
+    stream->step = columns->kind == VECTOR_STRIDE;
+    stream->assumed = !access->buffer->contiguous;
+    return true;
+}
+
+static void add_stride_arguments(struct vector_builder *builder, int number, struct vector_stream *stream)
+{
+    for (int level = 0; level < builder->nest->depth; level++)
+        if (stream->strides[level].kind == VECTOR_RUN_TIME_STRIDE)
+            stream->strides[level].slot = vector_argument_new(
+                builder, (struct vector_argument){VECTOR_ARGUMENT_STRIDE, number, -1, NULL, level});
 }
 
 /* What is tested in each iteration stays C. */
@@ -190,7 +271,8 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
     struct vector_loop *loop = builder->loop;
     struct vector_stream stream = {.access = access, .dtype = access->buffer->dtype};
     *offset = 0;
-    if (access->buffer->rank == 0 || is_tested(builder, access) || !find_step(builder, access, &stream))
+    if (access->buffer->rank == 0 || is_tested(builder, access) ||
+        !(builder->nest ? find_strides(builder, access, &stream) : find_step(builder, access, &stream)))
         return vector_refuse(builder);
     for (int k = 0; k < loop->streams.count; k++)
         if (goes_along(&loop->streams.items[k], access, offset))
@@ -199,9 +281,11 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
         return vector_refuse(builder);
     int number = loop->streams.count;
     stream.slot =
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL});
-    if (stream.step_kind == VECTOR_RUN_TIME_STEP)
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STEP, number, -1, NULL});
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0});
+    if (builder->nest)
+        add_stride_arguments(builder, number, &stream);
+    else if (stream.step_kind == VECTOR_RUN_TIME_STEP)
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STEP, number, -1, NULL, 0});
     *offset = 0;
     list_push(builder->arena, &loop->streams, stream);
     return number;
@@ -235,7 +319,7 @@ int vector_load(struct vector_builder *builder, const struct ir_expr *load)
         return 0;
     value.epoch = epoch_of(builder, load->access.buffer);
     /* what is loaded anyway need not be loaded again under a condition */
-    for (int k = 0; k < builder->loop->values.count; k++) {
+    for (int k = builder->first; k < builder->loop->values.count; k++) {
         const struct vector_value *other = &builder->loop->values.items[k];
         if (other->kind == VECTOR_LOAD && other->stream == value.stream && other->offset == value.offset &&
             other->epoch == value.epoch && other->mask < 0)

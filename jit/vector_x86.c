@@ -26,33 +26,36 @@ static void choose_general_registers(struct machine *machine)
     machine->slots = calls ? X86_RBX : X86_RDI;
     machine->count = calls ? X86_R12 : X86_RCX;
     machine->index = calls ? X86_R13 : X86_RDX;
-    for (int k = 0; k < machine->loop->streams.count; k++)
+    for (int k = 0; k < machine->loop->streams.count; k++) {
         machine->pointers[k] = k < count ? free_ones[k] : -1;
+        machine->general |= k < count ? 1u << free_ones[k] : 0;
+    }
+    machine->general |= 1u << machine->slots | 1u << machine->count | 1u << machine->index;
 }
 
-static void emit(struct machine *machine, struct x86_instruction instruction)
+void machine_emit(struct machine *machine, struct x86_instruction instruction)
 {
     list_push(machine->arena, &machine->body, instruction);
 }
 
-static void emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number)
+void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number)
 {
-    emit(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});
+    machine_emit(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});
 }
 
 static void emit_move(struct machine *machine, int to, int from)
 {
-    emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = to, .rm = from});
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = to, .rm = from});
 }
 
-static void emit_jump(struct machine *machine, enum x86_form form, int label)
+void machine_emit_jump(struct machine *machine, enum x86_form form, int label)
 {
-    emit(machine, (struct x86_instruction){.form = form, .label = label});
+    machine_emit(machine, (struct x86_instruction){.form = form, .label = label});
 }
 
-static void emit_label(struct machine *machine, int label)
+void machine_emit_label(struct machine *machine, int label)
 {
-    emit(machine, (struct x86_instruction){.form = X86_NO_FORM, .label = label});
+    machine_emit(machine, (struct x86_instruction){.form = X86_NO_FORM, .label = label});
 }
 
 /* ---- one vector's worth of iterations ------------------------------------------------------- */
@@ -123,7 +126,7 @@ static void build_step(struct machine *machine, machine_section *section, int st
 }
 
 /* Which lanes there are: those below the count. */
-static void build_tail(struct machine *machine, machine_section *section)
+void machine_tail(struct machine *machine, machine_section *section)
 {
     int tail = machine_keep(machine, KEPT_TAIL, VECTOR_MASK, 0, 0);
     machine->section = section;
@@ -305,7 +308,7 @@ static uint64_t identity(enum operation operation, akg_dtype dtype)
     }
 }
 
-static void setup_kept(struct machine *machine, const struct machine_kept *kept)
+void machine_setup_kept(struct machine *machine, const struct machine_kept *kept)
 {
     const struct vector_accumulator *accumulator;
     switch (kept->kind) {
@@ -363,7 +366,7 @@ static void build_setup(struct machine *machine, machine_section *section)
 {
     machine->section = section;
     for (int k = 0; k < machine->kept.count; k++)
-        setup_kept(machine, &machine->kept.items[k]);
+        machine_setup_kept(machine, &machine->kept.items[k]);
     setup_streams(machine);
 }
 
@@ -418,7 +421,7 @@ static void build_result(struct machine *machine, int number)
 /* ---- registers for what is kept ------------------------------------------------------------------ */
 
 /* Partial results first: they are read and written in every iteration. */
-static void pin(struct machine *machine, int free_vectors)
+void machine_pin(struct machine *machine, int free_vectors)
 {
     int next = machine_is_avx512(machine) ? MACHINE_VECTORS - 1 : 15, next_mask = MACHINE_MASKS - 1;
     enum { MASKS_LEFT = 5 };
@@ -464,97 +467,84 @@ static void build_sections(struct machine *machine, struct sections *sections)
         build_step(machine, &sections->main[k], k, false);
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, true);
-    build_tail(machine, &sections->tail);
+    machine_tail(machine, &sections->tail);
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         build_result(machine, k);
     int most = most_pressure(machine, sections),
         registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
-    pin(machine, registers - most);
+    machine_pin(machine, registers - most);
     build_setup(machine, &sections->setup);
-}
-
-/* Whether the function uses that register, which it must preserve. */
-static bool is_used(const struct machine *machine, int general)
-{
-    for (int k = 0; k < machine->loop->streams.count; k++)
-        if (machine->pointers[k] == general)
-            return true;
-    return machine->slots == general || machine->count == general || machine->index == general;
 }
 
 /* The frame pointer and a frame only where something lives there, or is called. */
 static void enter(struct machine *machine, bool has_frame)
 {
     if (has_frame) {
-        emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = X86_RBP});
+        machine_emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = X86_RBP});
         emit_move(machine, X86_RBP, X86_RSP);
     }
     for (int k = 0; k < PRESERVED; k++)
-        if (is_used(machine, preserved[k]))
-            emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = preserved[k]});
+        if (machine->general >> preserved[k] & 1)
+            machine_emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = preserved[k]});
     if (has_frame) {
-        emit_by(machine, X86_SUB_BY, X86_RSP, machine->frame);
-        emit_by(machine, X86_AND_BY, X86_RSP, -64);
+        machine_emit_by(machine, X86_SUB_BY, X86_RSP, machine->frame);
+        machine_emit_by(machine, X86_AND_BY, X86_RSP, -64);
     }
     if (machine->slots != X86_RDI)
         emit_move(machine, machine->slots, X86_RDI);
-    emit(machine,
-         (struct x86_instruction){
-             .form = X86_MOV, .reg = machine->count, .has_memory = true, .memory = machine_slot(machine, 0)});
-    emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
 }
 
 static void leave(struct machine *machine, bool has_frame)
 {
     int pushed = 0;
     for (int k = 0; k < PRESERVED; k++)
-        pushed += is_used(machine, preserved[k]);
+        pushed += machine->general >> preserved[k] & 1;
     if (has_frame)
-        emit(machine, (struct x86_instruction){.form = X86_LEA,
-                                               .reg = X86_RSP,
-                                               .has_memory = true,
-                                               .memory = {X86_RBP, X86_NONE, 1, -8 * pushed}});
+        machine_emit(machine, (struct x86_instruction){.form = X86_LEA,
+                                                       .reg = X86_RSP,
+                                                       .has_memory = true,
+                                                       .memory = {X86_RBP, X86_NONE, 1, -8 * pushed}});
     for (int k = PRESERVED - 1; k >= 0; k--)
-        if (is_used(machine, preserved[k]))
-            emit(machine, (struct x86_instruction){.form = X86_POP, .reg = preserved[k]});
+        if (machine->general >> preserved[k] & 1)
+            machine_emit(machine, (struct x86_instruction){.form = X86_POP, .reg = preserved[k]});
     if (has_frame)
-        emit(machine, (struct x86_instruction){.form = X86_POP, .reg = X86_RBP});
-    emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
-    emit(machine, (struct x86_instruction){.form = X86_RET});
+        machine_emit(machine, (struct x86_instruction){.form = X86_POP, .reg = X86_RBP});
+    machine_emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
+    machine_emit(machine, (struct x86_instruction){.form = X86_RET});
 }
 
 static void place_loops(struct machine *machine, struct sections *sections)
 {
     int round = machine->lanes * machine->steps, head = machine->labels++, rest = machine->labels++,
         last = machine->labels++, done = machine->labels++;
-    emit_by(machine, X86_SUB_BY, machine->count, round);
-    emit_jump(machine, X86_JL, rest);
-    emit_label(machine, head);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, round);
+    machine_emit_jump(machine, X86_JL, rest);
+    machine_emit_label(machine, head);
     for (int k = 0; k < machine->steps; k++)
         machine_allocate(machine, &sections->main[k]);
-    emit_by(machine, X86_ADD_BY, machine->index, round);
-    emit_by(machine, X86_SUB_BY, machine->count, round);
-    emit_jump(machine, X86_JGE, head);
-    emit_label(machine, rest);
-    emit_by(machine, X86_ADD_BY, machine->count, round);
-    emit_jump(machine, X86_JE, done);
-    emit_label(machine, last);
+    machine_emit_by(machine, X86_ADD_BY, machine->index, round);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, round);
+    machine_emit_jump(machine, X86_JGE, head);
+    machine_emit_label(machine, rest);
+    machine_emit_by(machine, X86_ADD_BY, machine->count, round);
+    machine_emit_jump(machine, X86_JE, done);
+    machine_emit_label(machine, last);
     for (int k = 0; k < sections->last_count; k++) {
         machine_allocate(machine, &sections->tail);
         machine_allocate(machine, &sections->last[k]);
-        emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);
-        emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
+        machine_emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
         if (sections->last_count > 1)
-            emit_jump(machine, X86_JLE, done);
+            machine_emit_jump(machine, X86_JLE, done);
         else
-            emit_jump(machine, X86_JG, last);
+            machine_emit_jump(machine, X86_JG, last);
     }
-    emit_label(machine, done);
+    machine_emit_label(machine, done);
 }
 
 /* What stands before the body and behind it hangs on the frame that the body took. */
-static void assemble(struct machine *machine, struct vector_listing *listing)
+void machine_assemble(struct machine *machine, struct vector_listing *listing)
 {
     struct x86_instruction *body = machine->body.items;
     int count = machine->body.count;
@@ -563,7 +553,7 @@ static void assemble(struct machine *machine, struct vector_listing *listing)
     machine->body.count = machine->body.capacity = 0;
     enter(machine, has_frame);
     for (int k = 0; k < count; k++)
-        emit(machine, body[k]);
+        machine_emit(machine, body[k]);
     leave(machine, has_frame);
     memset(listing, 0, sizeof *listing);
     for (int k = 0; k < machine->body.count; k++)
@@ -575,6 +565,8 @@ static void assemble(struct machine *machine, struct vector_listing *listing)
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
+    if (loop->nest)
+        return vector_x86_nest(arena, loop, options, listing);
     struct machine *machine = arena_new(arena, struct machine);
     struct sections *sections = arena_new(arena, struct sections);
     machine->arena = arena;
@@ -586,10 +578,15 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     build_sections(machine, sections);
     if (machine->refused)
         return false;
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                   .reg = machine->count,
+                                                   .has_memory = true,
+                                                   .memory = machine_slot(machine, 0)});
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
     machine_allocate(machine, &sections->setup);
     place_loops(machine, sections);
     machine_allocate(machine, &sections->result);
-    assemble(machine, listing);
+    machine_assemble(machine, listing);
     return !machine->refused;
 }
 

@@ -85,6 +85,7 @@ struct machine {
     LIST(struct vector_datum) data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
     int slots, count, index;      /* general registers: the slots, iterations left, elements gone by */
+    unsigned general;             /* the general registers that are written, as bits */
     int frame;                    /* bytes of it used */
     int labels, line;
     int ahead; /* elements from the index to the vector that the section is of */
@@ -170,6 +171,13 @@ int machine_inline(struct machine *machine, enum operation operation, int x);
 /* `mask` 0: all lanes. */
 int machine_load(struct machine *machine, const struct vector_value *value, int mask);
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask);
+/* The same for elements one behind the other in memory; one element in all lanes. */
+int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                      int mask);
+int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                     int mask);
+void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                      int operand, int mask);
 /* Moves the streams on that do not go by the index: after each vector. */
 void machine_advance(struct machine *machine);
 
@@ -183,10 +191,27 @@ int machine_frame(struct machine *machine, int size);
 
 /* ---- vector_x86.c ---- */
 
+/* Instructions of the function that are in no section. */
+void machine_emit(struct machine *machine, struct x86_instruction instruction);
+void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number);
+void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
+void machine_emit_label(struct machine *machine, int label);
+/* Which lanes there are: those below the count. */
+void machine_tail(struct machine *machine, machine_section *section);
+/* The values of what is kept, but for partial results of nests. */
+void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
+/* Registers for what is kept: so many for vectors, partial results first. */
+void machine_pin(struct machine *machine, int free_vectors);
+/* The body with what stands before it and behind it. */
+void machine_assemble(struct machine *machine, struct vector_listing *listing);
+
 /* The instructions of the loop as a function void(union slot *), or false where the target lacks something.
  */
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing);
+/* The same for a nest (vector_x86_nest.c). */
+bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
+                     const struct vector_options *options, struct vector_listing *listing);
 /* Appends their bytes. */
 void vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
 

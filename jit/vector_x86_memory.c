@@ -27,13 +27,16 @@ static int base_of(struct machine *machine, int stream)
     return SCRATCH;
 }
 
-/* An instruction on the elements of a vector that lie one after the other. */
-static struct x86_instruction at_unit(struct machine *machine, const struct vector_value *value,
-                                      enum x86_form form, int bits, int reg, int mask)
+/* The elements of a vector that lie one after the other. */
+static struct x86_memory unit_memory(struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[value->dtype].size;
-    struct x86_memory memory = {base_of(machine, value->stream), machine->index, size,
-                                (value->offset + machine->ahead) * size};
+    return (struct x86_memory){base_of(machine, value->stream), machine->index, size,
+                               (value->offset + machine->ahead) * size};
+}
+
+static struct x86_instruction at(struct x86_memory memory, enum x86_form form, int bits, int reg, int mask)
+{
     return (struct x86_instruction){
         .form = form, .bits = bits, .reg = reg, .mask = mask, .has_memory = true, .memory = memory};
 }
@@ -97,35 +100,59 @@ static int as_kept(struct machine *machine, akg_dtype dtype, int raw)
     return raw;
 }
 
-static int load_masked_avx2(struct machine *machine, const struct vector_value *value, int mask)
+static int load_masked_avx2(struct machine *machine, const struct vector_value *value,
+                            struct x86_memory memory, int mask)
 {
     bool wide = vector_type_is_wide(value->type);
     int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
     if (dtype_table[value->dtype].size < 4)
         return machine_refuse(machine);
     struct x86_instruction load =
-        at_unit(machine, value, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, bits, result, 0);
+        at(memory, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, bits, result, 0);
     load.vvvv = machine_mask_for(machine, value->type, mask);
+    machine_add(machine, load);
+    return result;
+}
+
+static enum vector_type lanes_of(const struct vector_value *value)
+{
+    return value->type == VECTOR_MASK ? VECTOR_I32 : value->type;
+}
+
+int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                      int mask)
+{
+    if (mask && !machine_is_avx512(machine))
+        return load_masked_avx2(machine, value, memory, mask);
+    int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
+    struct x86_instruction load = at(memory, load_form(value->dtype), bits, result, mask);
+    load.zeroing = mask != 0;
+    machine_add(machine, load);
+    return as_kept(machine, value->dtype, result);
+}
+
+int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                     int mask)
+{
+    int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
+    if (dtype_table[value->dtype].size < 4 || value->type == VECTOR_MASK ||
+        (mask && !machine_is_avx512(machine)))
+        return machine_refuse(machine);
+    enum x86_form form = vector_type_is_wide(value->type) ? X86_VBROADCASTSD : X86_VBROADCASTSS;
+    struct x86_instruction load = at(memory, form, bits, result, mask);
+    load.zeroing = mask != 0;
     machine_add(machine, load);
     return result;
 }
 
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
 {
-    enum vector_type type = value->type == VECTOR_MASK ? VECTOR_I32 : value->type;
-    int bits = machine_bits(machine, type), result;
-    if (stream_of(machine, value)->step_kind != VECTOR_UNIT) {
-        result = machine_copy(machine, bits, machine_constant(machine, type, 0));
-        at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
-        return result;
-    }
-    if (mask && !machine_is_avx512(machine))
-        return load_masked_avx2(machine, value, mask);
-    result = machine_new_vector(machine, bits);
-    struct x86_instruction load = at_unit(machine, value, load_form(value->dtype), bits, result, mask);
-    load.zeroing = mask != 0;
-    machine_add(machine, load);
-    return as_kept(machine, value->dtype, result);
+    enum vector_type type = lanes_of(value);
+    if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
+        return machine_load_from(machine, value, unit_memory(machine, value), mask);
+    int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));
+    at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
+    return result;
 }
 
 /* ---- stores --------------------------------------------------------------------------------- */
@@ -144,25 +171,22 @@ static enum x86_form store_form(akg_dtype dtype)
     }
 }
 
-static void store_masked_avx2(struct machine *machine, const struct vector_value *value, int operand,
-                              int mask)
+static void store_masked_avx2(struct machine *machine, const struct vector_value *value,
+                              struct x86_memory memory, int operand, int mask)
 {
     bool wide = vector_type_is_wide(value->type);
     int narrowed = machine_mask_for(machine, value->type, mask);
-    struct x86_instruction store = at_unit(machine, value, wide ? X86_VMASKMOVPD_STORE : X86_VMASKMOVPS_STORE,
-                                           machine_bits(machine, value->type), operand, 0);
+    struct x86_instruction store = at(memory, wide ? X86_VMASKMOVPD_STORE : X86_VMASKMOVPS_STORE,
+                                      machine_bits(machine, value->type), operand, 0);
     store.vvvv = narrowed;
     machine_add(machine, store);
 }
 
-void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
+void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                      int operand, int mask)
 {
     akg_dtype dtype = value->dtype;
-    int bits = machine_bits(machine, value->type == VECTOR_MASK ? VECTOR_I32 : value->type);
-    if (stream_of(machine, value)->step_kind != VECTOR_UNIT) {
-        at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
-        return;
-    }
+    int bits = machine_bits(machine, lanes_of(value));
     if (dtype_table[dtype].size < 4 && !machine_is_avx512(machine)) {
         machine_refuse(machine);
         return;
@@ -172,9 +196,17 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     else if (dtype == AKG_BFLOAT16)
         operand = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
     if (mask && !machine_is_avx512(machine))
-        store_masked_avx2(machine, value, operand, mask);
+        store_masked_avx2(machine, value, memory, operand, mask);
     else
-        machine_add(machine, at_unit(machine, value, store_form(dtype), bits, operand, mask));
+        machine_add(machine, at(memory, store_form(dtype), bits, operand, mask));
+}
+
+void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
+{
+    if (stream_of(machine, value)->step_kind != VECTOR_UNIT)
+        at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
+    else
+        machine_store_to(machine, value, unit_memory(machine, value), operand, mask);
 }
 
 /* ---- moving on ------------------------------------------------------------------------------- */

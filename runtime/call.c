@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../jit/cost.h"
+#include "../jit/emit_plain.h"
 #include "../jit/interpreter.h"
 #include "../jit/scalar.h"
 #include "broadcast.h"
@@ -25,6 +27,7 @@ struct call_run {
     const struct akg_kernel *kernel;
     const struct call_runner *runner; /* or NULL */
     const struct jit_instance *instance;
+    int64_t repeats;     /* how often the code is run */
     bool results_differ; /* in number, from those in general: see run_output_of */
     struct call_messages *messages;
     akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
@@ -347,7 +350,7 @@ static akg_status run_execute(struct call_run *run)
                               .strides = run->strides,
                               .scalars = run->scalars,
                               .trap = &trap};
-    int stopped;
+    int stopped = 0;
 
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
         if (!run->tensors[i])
@@ -359,10 +362,10 @@ static akg_status run_execute(struct call_run *run)
     }
     if (run->runner)
         stopped = run->runner->run(run->runner->context, run->instance->kernel, &frame);
-    else if (run->instance->code.entry)
-        stopped = run->instance->code.entry(&frame);
     else
-        stopped = interpreter_run(run->instance->kernel, &frame);
+        for (int64_t k = 0; k < run->repeats && !stopped; k++)
+            stopped = run->instance->code.entry ? run->instance->code.entry(&frame)
+                                                : interpreter_run(run->instance->kernel, &frame);
     if (!stopped)
         return AKG_OK;
     if (trap.site == 0)
@@ -448,7 +451,10 @@ struct call {
     const struct jit_instance *instance;
     jit_backend backend;
     bool trust_indices;
-    bool infer; /* only what it would give is asked */
+    int64_t repeats;
+    bool infer;        /* only what it would give is asked */
+    struct cost *cost; /* or only what it would do; else NULL */
+    struct text *text; /* or its plain C; else NULL */
     const struct call_runner *runner;
 };
 
@@ -522,23 +528,48 @@ static akg_status run_describe(struct call_run *run, akg_tensor **outputs)
     return AKG_OK;
 }
 
+static akg_status run_count(const struct call_run *run, struct cost *cost)
+{
+    return cost_count(run->instance->kernel, run->dims, run->scalars, cost) ? AKG_OK : AKG_ERROR_MEMORY;
+}
+
+static akg_status run_print(struct call_run *run, struct text *text)
+{
+    struct text complaint;
+    akg_status status = AKG_OK;
+
+    text_init(&complaint);
+    if (!emit_plain(text, run->instance->kernel, run->dims, run->scalars, &complaint)) {
+        diagnostic_add(call_list(run->messages), MSG_PLAIN_C, run->kernel->function->span,
+                       run->kernel->function->name, complaint.data ? complaint.data : "");
+        status = AKG_ERROR_CALL;
+    }
+    text_free(&complaint);
+    return text->failed ? AKG_ERROR_MEMORY : status;
+}
+
 static akg_status call_execute(struct call *call, akg_tensor **outputs)
 {
     struct call_run run;
     akg_status status = AKG_ERROR_CALL;
+    bool runs = !call->infer && !call->cost && !call->text;
 
     run.kernel = call->binding.kernel;
     run.instance = call->instance;
     run.messages = &call->messages;
     run.runner = call->runner;
+    run.repeats = call->repeats;
     if (!run_prepare(&run))
         return AKG_ERROR_MEMORY;
     run_take_arguments(&run, &call->binding);
     if (run_check_results(&run) && run_check_shapes(&run) && run_check_preconditions(&run))
-        status = call->infer ? run_describe(&run, outputs) : run_make_buffers(&run, outputs);
-    if (status == AKG_OK && !call->infer)
+        status = call->cost    ? run_count(&run, call->cost)
+                 : call->text  ? run_print(&run, call->text)
+                 : call->infer ? run_describe(&run, outputs)
+                               : run_make_buffers(&run, outputs);
+    if (status == AKG_OK && runs)
         status = run_execute(&run);
-    if (status == AKG_OK && !call->infer)
+    if (status == AKG_OK && runs)
         run_hand_out(&run, outputs);
     run_release(&run);
     return status;
@@ -564,13 +595,21 @@ static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *
                            size_t argument_count, const akg_call_options *options, akg_tensor **outputs)
 {
     return kernel && (outputs || akg_kernel_output_count(kernel) == 0) &&
-           (!options || jit_backend_is_valid(options->backend)) &&
+           (!options || (jit_backend_is_valid(options->backend) && options->repeats >= 0)) &&
            call_arguments_are_there(arguments, argument_count);
 }
 
+/* What is asked of a call, when it is not just run. */
+struct call_wish {
+    bool infer;
+    struct cost *cost;
+    struct text *text;
+    const struct call_runner *runner;
+};
+
 static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments, size_t count,
-                               const akg_call_options *options, bool infer, const struct call_runner *runner,
-                               akg_tensor **outputs, akg_diagnostics **diagnostics)
+                               const akg_call_options *options, struct call_wish wish, akg_tensor **outputs,
+                               akg_diagnostics **diagnostics)
 {
     struct call call; /* large: what is in the binding is set when it is needed */
     akg_status status = call_begin(&call.binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
@@ -580,8 +619,11 @@ static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments
     call.instance = NULL;
     call.backend = options && options->backend ? options->backend : kernel->module->backend;
     call.trust_indices = options && options->trust_indices;
-    call.infer = infer;
-    call.runner = runner;
+    call.repeats = options && options->repeats ? options->repeats : 1;
+    call.infer = wish.infer;
+    call.cost = wish.cost;
+    call.text = wish.text;
+    call.runner = wish.runner;
     if (status == AKG_OK)
         call_fast(&call, arguments, count);
     if (status == AKG_OK && !call.instance)
@@ -601,7 +643,8 @@ akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, si
         *diagnostics = NULL;
     if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
         return AKG_ERROR_USAGE;
-    return call_perform(kernel, arguments, argument_count, options, false, NULL, outputs, diagnostics);
+    return call_perform(kernel, arguments, argument_count, options, (struct call_wish){0}, outputs,
+                        diagnostics);
 }
 
 akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
@@ -609,7 +652,8 @@ akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t 
 {
     if (diagnostics)
         *diagnostics = NULL;
-    return call_perform(kernel, arguments, count, NULL, true, NULL, outputs, diagnostics);
+    return call_perform(kernel, arguments, count, NULL, (struct call_wish){.infer = true}, outputs,
+                        diagnostics);
 }
 
 akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t count,
@@ -619,5 +663,45 @@ akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t
 
     if (diagnostics)
         *diagnostics = NULL;
-    return call_perform(kernel, arguments, count, &options, false, runner, outputs, diagnostics);
+    return call_perform(kernel, arguments, count, &options, (struct call_wish){.runner = runner}, outputs,
+                        diagnostics);
+}
+
+akg_status akg_kernel_cost(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                           akg_cost *cost, akg_diagnostics **diagnostics)
+{
+    const akg_call_options options = {.backend = JIT_BACKEND_INTERPRETER};
+    struct cost counted = {0};
+    akg_status status;
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (!kernel || !cost || !call_arguments_are_there(arguments, argument_count))
+        return AKG_ERROR_USAGE;
+    status = call_perform(kernel, arguments, argument_count, &options, (struct call_wish){.cost = &counted},
+                          NULL, diagnostics);
+    *cost = (akg_cost){counted.bytes_read, counted.bytes_written, counted.flops, counted.exact};
+    return status;
+}
+
+akg_status akg_kernel_plain_c(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
+                              char **text, akg_diagnostics **diagnostics)
+{
+    const akg_call_options options = {.backend = JIT_BACKEND_INTERPRETER};
+    struct text out;
+    akg_status status;
+
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (text)
+        *text = NULL;
+    if (!kernel || !text || !call_arguments_are_there(arguments, argument_count))
+        return AKG_ERROR_USAGE;
+    text_init(&out);
+    status = call_perform(kernel, arguments, argument_count, &options, (struct call_wish){.text = &out}, NULL,
+                          diagnostics);
+    if (status == AKG_OK && !(*text = text_take(&out)))
+        status = AKG_ERROR_MEMORY;
+    text_free(&out);
+    return status;
 }

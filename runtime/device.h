@@ -1,5 +1,5 @@
 /*
- * device.h: the devices an operator can be written for. Only the CPU is there to run one.
+ * device.h: the devices an operator can be written for, by name.
  */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H

@@ -6,12 +6,16 @@
  * to build this, has no name for it.
  */
 #include "failure.h"
+#include "gpu.h"
 #include "tensor.h"
 
 #include "../base/memory.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>
+
+/* kDLCUDA, which was kDLGPU before 0.6. */
+#define CUDA_DEVICE ((DLDeviceType)2)
 
 /* ---- import ---------------------------------------------------------------- */
 
@@ -41,9 +45,9 @@ static akg_status check_type(const DLTensor *source, akg_diagnostics **diagnosti
 {
     char found[96];
     DLDataType type = source->dtype;
-    if (source->device.device_type != kDLCPU)
+    if (source->device.device_type != kDLCPU && source->device.device_type != CUDA_DEVICE)
         return refuse_number(diagnostics, "device type", source->device.device_type,
-                             "only memory of the CPU (device type 1) can be imported");
+                             "only memory of the CPU (device type 1) or of CUDA (2) can be imported");
     if (type.lanes != 1)
         return refuse_number(diagnostics, "elements with a lane count of", type.lanes,
                              "elements must have one lane");
@@ -95,6 +99,18 @@ static akg_status check_address(const DLTensor *source, uintptr_t *address, akg_
     return AKG_OK;
 }
 
+/* NULL with AKG_OK: the CPU. */
+static akg_status open_device(const DLTensor *source, struct gpu_device **device,
+                              akg_diagnostics **diagnostics)
+{
+    struct gpu_failure failure = {0};
+
+    *device = NULL;
+    if (source->device.device_type == CUDA_DEVICE)
+        *device = gpu_open(source->device.device_id, &failure);
+    return gpu_failure_report(&failure, diagnostics);
+}
+
 static void release_managed(void *owner)
 {
     DLManagedTensor *managed = owner;
@@ -114,11 +130,14 @@ akg_status akg_tensor_from_dlpack(struct DLManagedTensor *managed, akg_tensor **
         return AKG_ERROR_USAGE;
     const DLTensor *source = &managed->dl_tensor;
     uintptr_t address;
+    struct gpu_device *device = NULL;
     akg_status status = check_type(source, diagnostics);
     if (status == AKG_OK)
         status = check_shape(source, diagnostics);
     if (status == AKG_OK)
         status = check_address(source, &address, diagnostics);
+    if (status == AKG_OK)
+        status = open_device(source, &device, diagnostics);
     if (status != AKG_OK)
         return status;
     status = akg_tensor_from_memory((void *)address, dtype_from_dlpack(source->dtype), source->ndim,
@@ -126,6 +145,8 @@ akg_status akg_tensor_from_dlpack(struct DLManagedTensor *managed, akg_tensor **
     if (status == AKG_ERROR_USAGE)
         return refuse(diagnostics, "strides that lead out of the address space",
                       "every element must have an address");
+    if (status == AKG_OK)
+        (*tensor)->device = device;
     return status;
 }
 
@@ -159,9 +180,12 @@ akg_status akg_tensor_to_dlpack(akg_tensor *tensor, struct DLManagedTensor **man
     for (int i = 0; i < count; i++)
         export->dims[i] = tensor->dims[i];
     const struct dtype_info *info = &dtype_table[tensor->dtype];
+    DLDevice device = {kDLCPU, 0};
+    if (tensor->device)
+        device = (DLDevice){CUDA_DEVICE, gpu_index(tensor->device)};
     export->managed =
         (DLManagedTensor){.dl_tensor = {.data = tensor->data,
-                                        .device = {kDLCPU, 0},
+                                        .device = device,
                                         .ndim = tensor->rank,
                                         .dtype = {(uint8_t)info->dlpack_code, (uint8_t)(info->size * 8), 1},
                                         .shape = export->dims,

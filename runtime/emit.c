@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../dsl/format.h"
+#include "../jit/cuda.h"
 #include "../jit/emit_c.h"
 #include "../jit/pipeline.h"
 #include "../jit/source.h"
@@ -86,7 +87,21 @@ static akg_status emit_front_end(struct emission *emission)
     return status;
 }
 
-/* C of an optimised kernel. */
+/* Of an optimised kernel. */
+static akg_status emit_kernel_cuda(struct emission *emission, struct ir_kernel *kernel)
+{
+    struct cuda_program program;
+    akg_status status = cuda_program_make(&program, kernel, &(struct cuda_options){.trust_indices = false},
+                                          emission->diagnostics);
+
+    if (status != AKG_OK)
+        return status;
+    text_append(&emission->out, program.text.data, program.text.length);
+    cuda_program_free(&program);
+    return AKG_OK;
+}
+
+/* C of an optimised kernel, or what of it is vector code. */
 static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *kernel)
 {
     struct emit_c_options options = {.entry = kernel->name};
@@ -109,7 +124,8 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
 /* The kernel is made what code is generated from. It works in its arena, and in the list of messages. */
 static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
 {
-    struct passes_options options = {.verify = true, .dump_only = emission->pass};
+    struct passes_options options = {
+        .verify = true, .for_threads = emission->stage == AKG_STAGE_CUDA, .dump_only = emission->pass};
     struct jit_sites sites = {0};
 
     if (emission->dumps)
@@ -144,6 +160,8 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
         return AKG_ERROR_INTERNAL;
     if (emission->stage == AKG_STAGE_OPTIMISED)
         ir_print(&emission->out, kernel);
+    if (emission->stage == AKG_STAGE_CUDA)
+        return emit_kernel_cuda(emission, kernel);
     return emission->stage == AKG_STAGE_C || emission->stage == AKG_STAGE_ASM
                ? emit_kernel_c(emission, kernel)
                : AKG_OK;
@@ -268,7 +286,7 @@ static akg_status emit_finish(struct emission *emission, akg_status status, akg_
 static bool emit_needs_kernels(akg_stage stage)
 {
     return stage == AKG_STAGE_IR || stage == AKG_STAGE_OPTIMISED || stage == AKG_STAGE_C ||
-           stage == AKG_STAGE_ASM;
+           stage == AKG_STAGE_ASM || stage == AKG_STAGE_CUDA;
 }
 
 /* `wanted` says what; the rest of an emission is made here. */
@@ -284,7 +302,7 @@ static akg_status emit_run(const jit_source *source, const struct emission *want
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
-    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_ASM ||
+    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_CUDA ||
         (emission.argument_count && !emission.kernel_name) ||
         !call_arguments_are_there(emission.arguments, emission.argument_count))
         return AKG_ERROR_USAGE;

@@ -7,6 +7,7 @@
 #include "npy.h"
 
 #include "failure.h"
+#include "gpu.h"
 
 #include "../base/memory.h"
 
@@ -206,8 +207,15 @@ akg_status akg_npy_read(const char *path, akg_tensor **tensor, akg_diagnostics *
 
 /* ---- writing ---------------------------------------------------------------- */
 
-akg_status npy_contiguous(const akg_tensor *tensor, akg_tensor **contiguous)
+akg_status npy_contiguous(const akg_tensor *tensor, akg_tensor **contiguous, akg_diagnostics **diagnostics)
 {
+    struct gpu_failure failure = {0};
+
+    *contiguous = NULL;
+    if (tensor->device)
+        return tensor_copy_to(tensor, NULL, contiguous, &failure) == AKG_OK
+                   ? AKG_OK
+                   : gpu_failure_report(&failure, diagnostics);
     if (!tensor->contiguous)
         return akg_tensor_copy(tensor, contiguous);
     *contiguous = akg_tensor_retain((akg_tensor *)tensor); /* only the count of references changes */
@@ -231,7 +239,7 @@ akg_status akg_npy_write(const char *path, const akg_tensor *tensor, akg_diagnos
     if (!path || !tensor)
         return AKG_ERROR_USAGE;
     akg_tensor *contiguous;
-    akg_status status = npy_contiguous(tensor, &contiguous);
+    akg_status status = npy_contiguous(tensor, &contiguous, diagnostics);
     if (status != AKG_OK)
         return status;
     struct file_output output;

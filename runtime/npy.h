@@ -40,7 +40,7 @@ struct npy_stream {
 akg_status npy_stream_read(struct npy_stream *stream, akg_tensor **tensor);
 
 /* The tensor itself, retained, or a contiguous copy. */
-akg_status npy_contiguous(const akg_tensor *tensor, akg_tensor **contiguous);
+akg_status npy_contiguous(const akg_tensor *tensor, akg_tensor **contiguous, akg_diagnostics **diagnostics);
 /* Bytes of the elements of a contiguous tensor. */
 static inline size_t npy_data_size(const akg_tensor *tensor)
 {

@@ -219,7 +219,7 @@ static akg_status write_contiguous(struct archive_writer *writer, size_t index, 
 static akg_status write_member(struct archive_writer *writer, size_t index, const akg_tensor *tensor)
 {
     akg_tensor *contiguous;
-    akg_status status = npy_contiguous(tensor, &contiguous);
+    akg_status status = npy_contiguous(tensor, &contiguous, writer->output.diagnostics);
     if (status == AKG_OK)
         status = write_contiguous(writer, index, contiguous);
     akg_tensor_release(contiguous);

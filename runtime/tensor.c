@@ -9,6 +9,7 @@
 
 #include "../base/memory.h"
 #include "autograd.h"
+#include "gpu.h"
 
 #include <string.h>
 
@@ -107,6 +108,7 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
     tensor->node = NULL;
     tensor->output = 0;
     tensor->owns_memory = false;
+    tensor->device = NULL;
     tensor->dtype = dtype;
     tensor->rank = rank;
     tensor->element_count = element_count;
@@ -162,6 +164,21 @@ akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool
     made->data = data;
     made->owns_memory = true;
     *tensor = made;
+    return AKG_OK;
+}
+
+akg_status tensor_describe(akg_dtype dtype, int rank, const int64_t *shape, const int64_t *strides,
+                           void *data, akg_tensor **tensor)
+{
+    int64_t element_count = 1;
+
+    *tensor = memory_allocate(description_size(rank));
+    if (!*tensor)
+        return AKG_ERROR_MEMORY;
+    for (int axis = 0; axis < rank; axis++)
+        element_count *= shape[axis];
+    describe(*tensor, dtype, rank, shape, strides, element_count);
+    (*tensor)->data = data;
     return AKG_OK;
 }
 
@@ -244,6 +261,7 @@ akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, con
     describe(made, base->dtype, rank, shape, strides, element_count);
     /* A view without elements may start anywhere, so it gets an address that surely exists. */
     made->data = element_count > 0 ? (char *)base->data + offset * dtype_table[base->dtype].size : base->data;
+    made->device = base->device;
     made->base = base->base ? base->base : base;
     tensor_hold(made->base);
     *view = made;
@@ -260,6 +278,7 @@ akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
     describe(made, source->dtype, source->rank, tensor_shape(source), tensor_strides(source),
              source->element_count);
     made->data = source->data;
+    made->device = source->device;
     made->base = source->base ? source->base : source;
     tensor_hold(made->base);
     return AKG_OK;
@@ -359,16 +378,26 @@ static char *element_address(const akg_tensor *tensor, const int64_t *index)
 
 double akg_tensor_get(const akg_tensor *tensor, const int64_t *index)
 {
+    uint64_t bits = 0;
     if (!tensor || (!index && tensor->rank > 0))
         return 0;
-    return dtype_to_double(tensor->dtype, dtype_load(tensor->dtype, element_address(tensor, index)));
+    const void *element = element_address(tensor, index);
+    if (tensor->device) {
+        tensor_fetch(tensor, element, &bits);
+        element = &bits;
+    }
+    return dtype_to_double(tensor->dtype, dtype_load(tensor->dtype, element));
 }
 
 void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value)
 {
+    uint64_t bits = 0;
     if (!tensor || (!index && tensor->rank > 0))
         return;
-    dtype_store(tensor->dtype, element_address(tensor, index), dtype_from_double(tensor->dtype, value));
+    void *element = element_address(tensor, index);
+    dtype_store(tensor->dtype, tensor->device ? &bits : element, dtype_from_double(tensor->dtype, value));
+    if (tensor->device)
+        tensor_store(tensor, element, &bits);
     tensor_mark_written(tensor);
 }
 
@@ -446,6 +475,8 @@ akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy)
     *copy = NULL;
     if (!source)
         return AKG_ERROR_USAGE;
+    if (source->device)
+        return tensor_copy_to(source, source->device, copy, &(struct gpu_failure){0});
     akg_status status = tensor_allocate(source->dtype, source->rank, tensor_shape(source), false, copy);
     if (status != AKG_OK)
         return status;
@@ -468,6 +499,8 @@ akg_status akg_tensor_cast(const akg_tensor *source, akg_dtype dtype, akg_tensor
         return AKG_ERROR_USAGE;
     if (dtype == source->dtype)
         return akg_tensor_copy(source, copy);
+    if (source->device)
+        return tensor_cast_on(source, dtype, copy, &(struct gpu_failure){0});
     akg_status status = tensor_allocate(dtype, source->rank, tensor_shape(source), false, copy);
     if (status != AKG_OK)
         return status;

@@ -21,19 +21,22 @@
 #include <stdatomic.h>
 
 struct autograd_node;
+struct gpu_device;
+struct gpu_failure;
 
 struct akg_tensor {
     atomic_size_t references, holds;
     akg_dtype dtype;
     int rank;
-    bool contiguous;            /* C order without gaps; an empty tensor always is */
-    bool owns_memory;           /* the elements are part of this allocation */
-    int output;                 /* of `node` */
+    bool contiguous;  /* C order without gaps; an empty tensor always is */
+    bool owns_memory; /* nobody else knows the elements: they are part of this allocation, or `owner` */
+    int output;       /* of `node` */
     struct autograd_node *node; /* what made it, or keeps its gradient; NULL: no gradient flows here */
     _Atomic uint64_t version;   /* of the elements; of a view it is its base's that counts */
     int64_t element_count;
-    void *data;              /* element [0, ..., 0] */
-    struct akg_tensor *base; /* who owns the memory, or NULL; never a view itself */
+    void *data;                /* element [0, ..., 0] */
+    struct gpu_device *device; /* where it lies, or NULL: in memory of the host */
+    struct akg_tensor *base;   /* who owns the memory, or NULL; never a view itself */
     void (*release)(void *owner);
     void *owner;
     int64_t dims[]; /* rank extents, then rank strides, counted in elements */
@@ -71,6 +74,29 @@ bool tensor_is_exclusive(const akg_tensor *tensor);
 
 /* akg_tensor_create, but the elements are left unset unless `zeroed`: for who writes every one. */
 akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor);
+
+/* The same on a device, or with NULL on the host. The failure is filled where the status is not AKG_OK; one
+ * of the host's memory is MSG_MEMORY. */
+akg_status tensor_allocate_on(struct gpu_device *device, akg_dtype dtype, int rank, const int64_t *shape,
+                              bool zeroed, akg_tensor **tensor, struct gpu_failure *failure);
+/* A fresh C-contiguous copy on a device, or with NULL on the host. */
+akg_status tensor_copy_to(const akg_tensor *source, struct gpu_device *device, akg_tensor **copy,
+                          struct gpu_failure *failure);
+/* akg_tensor_cast of a tensor on a device. */
+akg_status tensor_cast_on(const akg_tensor *source, akg_dtype dtype, akg_tensor **copy,
+                          struct gpu_failure *failure);
+/* The tensor itself where it is on the host, else a copy there with the same strides: for loops over
+ * elements. */
+akg_status tensor_to_host(const akg_tensor *tensor, akg_tensor **host, struct gpu_failure *failure);
+/* What was changed in that copy goes back. */
+akg_status tensor_from_host(const akg_tensor *tensor, const akg_tensor *host, struct gpu_failure *failure);
+/* The bits of one element on the host, in 8 bytes; false where it cannot be had. */
+bool tensor_fetch(const akg_tensor *tensor, const void *element, void *bits);
+void tensor_store(const akg_tensor *tensor, void *element, const void *bits);
+
+/* A description over memory that is there: nothing of it is checked. strides NULL: contiguous. */
+akg_status tensor_describe(akg_dtype dtype, int rank, const int64_t *shape, const int64_t *strides,
+                           void *data, akg_tensor **tensor);
 
 /* Whether a tensor of this shape can be: rank, dtype and dims in range, and its bytes, with dims of 0 counted
  * as 1 so that strides exist, no more than PTRDIFF_MAX. Gives the number of elements. */

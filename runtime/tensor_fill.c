@@ -13,6 +13,8 @@
  */
 #include "tensor.h"
 
+#include "gpu.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -150,12 +152,31 @@ static union dtype_value filler_value(struct filler *filler, uint64_t i)
     return uniform_value(filler->dtype, filler->bits.words[i % 2]);
 }
 
-static void fill_with(akg_tensor *tensor, struct filler *filler)
+/* Of a tensor on a device: its elements on the host, to be filled there. NULL: there is no room. */
+static akg_tensor *fill_begin(akg_tensor *tensor)
+{
+    akg_tensor *host = NULL;
+    tensor_mark_written(tensor);
+    if (tensor->device && tensor->contiguous) /* nothing of it stays */
+        tensor_allocate(tensor->dtype, tensor->rank, tensor_shape(tensor), false, &host);
+    else
+        tensor_to_host(tensor, &host, &(struct gpu_failure){0});
+    return host;
+}
+
+static void fill_end(akg_tensor *tensor, akg_tensor *host)
+{
+    if (tensor->device)
+        tensor_from_host(tensor, host, &(struct gpu_failure){0});
+    akg_tensor_release(host);
+}
+
+static void fill_with(akg_tensor *given, struct filler *filler)
 {
     uint64_t i = 0;
+    akg_tensor *tensor = given ? fill_begin(given) : NULL;
     if (!tensor)
         return;
-    tensor_mark_written(tensor);
     filler->dtype = tensor->dtype;
     filler->block = UINT64_MAX;
     if (filler->kind == FILL_NORMAL && !dtype_is_float(tensor->dtype))
@@ -166,6 +187,7 @@ static void fill_with(akg_tensor *tensor, struct filler *filler)
         for (int64_t k = 0; k < rows.length; k++, to += rows.stride)
             dtype_store(tensor->dtype, to, filler_value(filler, i++));
     }
+    fill_end(given, tensor);
 }
 
 void akg_tensor_fill_uniform(akg_tensor *tensor, uint64_t seed)
@@ -208,14 +230,23 @@ static void fill_row(char *to, int64_t length, ptrdiff_t stride, int size, const
     }
 }
 
-void akg_tensor_fill(akg_tensor *tensor, double value)
+void akg_tensor_fill(akg_tensor *given, double value)
 {
     uint64_t bits = 0;
+    if (!given)
+        return;
+    dtype_store(given->dtype, &bits, dtype_from_double(given->dtype, value));
+    if (given->device && given->contiguous) {
+        tensor_mark_written(given);
+        gpu_fill(given->device, given->data, bits, dtype_table[given->dtype].size, given->element_count,
+                 &(struct gpu_failure){0});
+        return;
+    }
+    akg_tensor *tensor = fill_begin(given);
     if (!tensor)
         return;
-    tensor_mark_written(tensor);
-    dtype_store(tensor->dtype, &bits, dtype_from_double(tensor->dtype, value));
     struct tensor_rows rows;
     for (bool more = tensor_rows_begin(&rows, tensor); more; more = tensor_rows_next(&rows))
         fill_row(rows.row, rows.length, rows.stride, dtype_table[tensor->dtype].size, &bits);
+    fill_end(given, tensor);
 }

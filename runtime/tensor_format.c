@@ -7,6 +7,7 @@
 #include "tensor.h"
 
 #include "../base/text.h"
+#include "gpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,11 +106,16 @@ akg_status akg_tensor_format(const akg_tensor *tensor, char **text)
     *text = NULL;
     if (!tensor)
         return AKG_ERROR_USAGE;
+    akg_tensor *host;
+    akg_status status = tensor_to_host(tensor, &host, &(struct gpu_failure){0});
+    if (status != AKG_OK)
+        return status;
     text_init(&out);
-    if (tensor->element_count == 0)
+    if (host->element_count == 0)
         text_string(&out, "[]");
     else
-        format_axis(&out, tensor, 0, tensor->data);
+        format_axis(&out, host, 0, host->data);
     *text = text_take(&out);
+    akg_tensor_release(host);
     return *text ? AKG_OK : AKG_ERROR_MEMORY;
 }

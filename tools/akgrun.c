@@ -11,6 +11,7 @@
 #include "report.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +67,13 @@ static const struct command_row command_table[COMMAND_COUNT] = {
     [COMMAND_FMT] = {"fmt", command_fmt, "fmt [--check] FILE", "print a program canonically, in its place",
                      "Spaces, indentation and empty lines; comments, words and their order stay. With '-',\n"
                      "formats standard input to standard output.\n"},
+    [COMMAND_CACHE] =
+        {"cache", command_cache, "cache ls|verify|gc|clear, or cache explain FILE [KERNEL] NAME=VALUE...",
+         "look after the code that is kept on disk",
+         "ls lists the entries, verify reads them all, gc removes what is damaged, left over or\n"
+         "too much, clear removes everything; explain tells whether the code of a call is there, and\n"
+         "if not, in what the nearest entry differs. The directory is $AKG_CACHE_DIR, else akg in\n"
+         "$XDG_CACHE_HOME or ~/.cache; $AKG_CACHE_SIZE limits it (256M); AKG_CACHE=off uses none.\n"},
 };
 
 static void print_overview(FILE *stream)
@@ -112,7 +120,7 @@ static bool check_is_file(const char *word, struct problem *problem)
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
     return problem_help(problem,
-                        "the subcommands are run, grad, gradcheck, ops, check, emit, explain and fmt");
+                        "the subcommands are run, grad, gradcheck, ops, check, emit, explain, fmt and cache");
 }
 
 /* Takes the subcommand off the words. */
@@ -157,6 +165,8 @@ static bool perform(int argc, char **argv, struct options *options, struct probl
         print_overview(stderr);
         return problem_set(problem, AKG_ERROR_USAGE, "no program is named");
     }
+    if (options->no_cache && setenv("AKG_CACHE", "off", 1) != 0)
+        return problem_memory(problem);
     if (!options_check(options, command, command_table[command].name, problem) ||
         !command_table[command].run(options, problem))
         return false;

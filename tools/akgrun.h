@@ -19,6 +19,7 @@ enum command_id {
     COMMAND_EMIT,
     COMMAND_EXPLAIN,
     COMMAND_FMT,
+    COMMAND_CACHE,
     COMMAND_COUNT
 };
 
@@ -31,6 +32,7 @@ struct options {
     size_t dout_count;
     double tolerance; /* --tolerance, or 0 */
     bool value;       /* --value */
+    bool no_cache;    /* --no-cache */
     bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict;
     const char *target;    /* --target, or NULL */
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
@@ -64,5 +66,6 @@ bool command_check(const struct options *options, struct problem *problem);
 bool command_emit(const struct options *options, struct problem *problem);
 bool command_explain(const struct options *options, struct problem *problem);
 bool command_fmt(const struct options *options, struct problem *problem);
+bool command_cache(const struct options *options, struct problem *problem);
 
 #endif

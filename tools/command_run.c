@@ -178,6 +178,8 @@ static bool call_kernel(struct run *run, struct problem *problem)
                 (!timed || repeat_calls(run, &measurement, problem));
     if (timed)
         measurement_end(run, &measurement);
+    if (!run->call_warnings)
+        run->call_warnings = akg_module_notes(run->program.module);
     return good;
 }
 

@@ -24,6 +24,7 @@ enum option_id {
     OPTION_TRUST_INDICES,
     OPTION_STRICT,
     OPTION_TARGET,
+    OPTION_NO_CACHE,
     OPTION_STAGE,
     OPTION_DUMP_IR,
     OPTION_CHECK,
@@ -73,16 +74,18 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
-    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT),
+    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT) | FOR(CACHE),
                      "seed of randn and rand (default 0)"},
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
-    [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN),
+    [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN) | FOR(CACHE),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
-    [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN),
+    [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(CACHE),
                        "bitwise what the interpreter computes: sums in order, no fused products"},
-    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN),
+    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN) | FOR(CACHE),
                        "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
-    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised, c or asm"},
+    [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
+                         "neither use nor keep code on disk"},
+    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised, c, asm or cuda"},
     [OPTION_DUMP_IR] = {"--dump-ir", APART("PASS"), FOR(EMIT),
                         "the loop IR after each optimising pass that changed it: that pass, or all"},
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
@@ -246,6 +249,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return set_backend(options, value, problem);
     case OPTION_SEED:
         return set_seed(options, value, problem);
+    case OPTION_NO_CACHE:
+        options->no_cache = true;
+        return true;
     case OPTION_STAGE:
         options->stage = value;
         return true;

@@ -202,6 +202,7 @@ static int exit_status(akg_status status)
         return 3;
     case AKG_ERROR_INTERNAL:
     case AKG_ERROR_MEMORY:
+    case AKG_ERROR_DEVICE:
         break;
     }
     return 4;
@@ -225,7 +226,8 @@ static void print_problem_json(FILE *stream, const struct problem *problem, cons
 {
     static const char *const names[] = {
         [AKG_ERROR_PROGRAM] = "program",   [AKG_ERROR_USAGE] = "command-line",   [AKG_ERROR_CALL] = "call",
-        [AKG_ERROR_INTERNAL] = "internal", [AKG_ERROR_MEMORY] = "out-of-memory", [AKG_ERROR_IO] = "file"};
+        [AKG_ERROR_INTERNAL] = "internal", [AKG_ERROR_MEMORY] = "out-of-memory", [AKG_ERROR_IO] = "file",
+        [AKG_ERROR_DEVICE] = "device"};
     const akg_diagnostics *lists[] = {problem->warnings, problem->diagnostics};
     fprintf(stream, "{%s\"diagnostics\":[", members ? members : "");
     bool comma = print_inner(stream, lists, 2);

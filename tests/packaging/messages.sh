@@ -49,7 +49,15 @@ function-phase            tests/unit/test_function.c
 function-mark             tests/unit/test_function.c
 function-attribute        tests/unit/test_function.c
 host-skip                 tests/unit/test_function.c
+cache-damaged             tests/unit/test_disk_cache.c
+cache-refused             tests/unit/test_disk_cache.c
 dlpack                    tests/unit/test_tensor.c
+plain-c                   tests/unit/test_plain_c.c
+cuda-absent               tests/unit/test_gpu.c
+device-number             tests/unit/test_gpu.c
+device-memory             tests/unit/test_gpu.c
+device-lost               tests/unit/test_gpu.c
+device-refused            tests/unit/test_gpu.c
 ir-syntax                 tests/unit/test_messages.c
 ir-name                   tests/unit/test_messages.c
 source-file               tests/cli/diagnostics.sh

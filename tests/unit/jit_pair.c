@@ -52,6 +52,19 @@ bool pair_read(struct jit_pair *pair, const char *text)
     return pair->kernel != NULL;
 }
 
+/* Runs not what libtcc made, but that as the cache on disk gives it back: at another address. */
+static bool compile_and_move(struct jit_pair *pair, const struct backend_symbol *symbols)
+{
+    struct backend_code first = {.entry = NULL};
+    struct code_image image;
+    bool good = backend_tcc_compile_image(pair->text.data, "akg_kernel", symbols, &first, &image,
+                                          pair->diagnostics) == AKG_OK &&
+                image.bytes && backend_tcc_load(image.bytes, image.size, symbols, &pair->code);
+    memory_free(image.bytes);
+    backend_tcc_free(&first);
+    return good;
+}
+
 /* The C around the vector loops, and all of it as machine code. */
 static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, bool trust_indices,
                          struct text *complaint)
@@ -65,7 +78,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     pair->vector_loops = plan->loops.count;
     for (int k = 0; k < plan->loops.count; k++)
         pair->nests += plan->loops.items[k]->nest != NULL;
-    if (backend_tcc_compile(pair->text.data, "akg_kernel", symbols, &pair->code, pair->diagnostics) == AKG_OK)
+    if (compile_and_move(pair, symbols))
         return true;
     print_diagnostics(pair);
     return false;

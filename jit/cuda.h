@@ -1,0 +1,96 @@
+/*
+ * cuda.h: a kernel as CUDA: one translation unit, and what a call launches of it.
+ *
+ * Consumes an optimised kernel whose sites and slots are numbered (sites.h). Produces a program that serves
+ * every shape: extents, strides and scalars come with a call, in one block of 8-byte words that all launches
+ * of the call are handed. Nothing here needs CUDA: the text is compiled by NVRTC, by nvcc as it is, or, with
+ * the few macros it begins with defined otherwise, as C (the tests run it so).
+ *
+ * What a call does, in this order, on one stream:
+ *   1. takes memory for each temporary;
+ *   2. fills the words, and has struct cuda_trap in device memory zeroed where `traps` says that anything may
+ * stop;
+ *   3. launches each launch in order. Every launch has one parameter: the words, by value
+ *      (`void *parameters[] = {words}`, word_count * 8 bytes). Blocks and grids are of one dimension;
+ *   4. where `traps` holds, reads the trap back: a site that is not 0 is the site (sites.h), axis, index,
+ *      extent and loop variables of what stopped it, as a jit_entry tells it.
+ * It zeroes no tensor: what must be cleared is a launch of its own. The host computes nothing that depends on
+ * data.
+ */
+#ifndef JIT_CUDA_H
+#define JIT_CUDA_H
+
+#include "../base/text.h"
+#include "frame.h"
+#include "sites.h"
+
+struct cuda_options {
+    bool trust_indices; /* leave per-element index checks out */
+    bool deterministic; /* no atomic accumulation whose order shows in the result: bitwise the same each time
+                         */
+};
+
+/* In device memory, zeroed before the first launch of a call. Where several threads stop, that one is kept
+ * which comes first in the order of the loops. */
+struct cuda_trap {
+    struct jit_trap trap;
+    int64_t lock; /* of the threads that write it; 0 when nothing runs */
+};
+
+/* What an 8-byte word of the parameter block holds. */
+enum cuda_word_kind {
+    CUDA_WORD_DATA,      /* device address of element 0 of buffer `index` (no temporary) */
+    CUDA_WORD_TEMPORARY, /* device address of temporaries.items[index] */
+    CUDA_WORD_DIM,       /* value of kernel->dims.items[index] */
+    CUDA_WORD_STRIDE,    /* in elements, of axis `axis` of buffer `index` */
+    CUDA_WORD_SCALAR,    /* union jit_scalar of kernel->attributes.items[index] */
+    CUDA_WORD_TRAP       /* device address of a struct cuda_trap */
+};
+
+struct cuda_word {
+    enum cuda_word_kind kind;
+    int index, axis;
+};
+
+/* Device memory that a call needs while it runs; contents undefined before. */
+struct cuda_temporary {
+    const struct ir_buffer
+        *buffer; /* an IR_TEMPORARY whose elements it holds; NULL: scratch of the emitter's */
+    const struct ir_expr *elements; /* how many, int64 over dims and attributes; NULL: one */
+    int64_t element_bytes;
+};
+
+/*
+ * Blocks to launch: with `work`, ceil(work / per_block), at least 1 and at most most_blocks; a launch whose
+ * work is 0 or less may be left out. Without, most_blocks. Any number of blocks computes the same (the loops
+ * stride over the grid), but the number must be the same for the same work where results are to be the same
+ * bits.
+ */
+struct cuda_launch {
+    const char *entry;          /* the name of its function: extern "C" */
+    int threads;                /* of a block, a constant: the text relies on it */
+    int shared;                 /* bytes of dynamic shared memory */
+    const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
+    int64_t per_block;
+    int64_t most_blocks;
+    struct span span; /* the loop or statement it runs, for messages and profiles */
+};
+
+struct cuda_program {
+    struct arena arena;
+    struct text text; /* the translation unit */
+    LIST(struct cuda_word) words;
+    LIST(struct cuda_temporary) temporaries;
+    LIST(struct cuda_launch) launches;
+    bool traps; /* something in it may stop it: one of the words is CUDA_WORD_TRAP */
+};
+
+/* Makes the program of a kernel, which must outlive it: expressions point into it, and the dependence
+ * analysis keeps what it finds in the kernel's arena. AKG_ERROR_MEMORY, or AKG_ERROR_INTERNAL with a
+ * diagnostic for a kernel nested too deeply; then there is nothing to free. `diagnostics` must have no
+ * escape. */
+akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *kernel,
+                             const struct cuda_options *options, akg_diagnostics *diagnostics);
+void cuda_program_free(struct cuda_program *program);
+
+#endif

@@ -1,0 +1,419 @@
+/*
+ * cuda_plan.c: see cuda_plan.h. The choice between a thread and a team for an iteration goes by which loop
+ * the accesses run along.
+ */
+#include "cuda_plan.h"
+
+#include "pass.h"
+
+#include <string.h>
+
+/* ---- what stands where ---------------------------------------------------------- */
+
+static bool count_read(struct ir_expr *expr, void *context)
+{
+    int *uses = context;
+    if (expr->kind == IR_SYMBOL)
+        uses[expr->symbol->slot]++;
+    return true;
+}
+
+/* Reads in the statement itself and in what it holds, but not in those after it. */
+static void count_reads(const struct ir_stmt *stmt, int *uses)
+{
+    ir_stmt_expressions((struct ir_stmt *)stmt, count_read, uses);
+    ir_block_expressions(stmt->body, count_read, uses);
+    ir_block_expressions(stmt->otherwise, count_read, uses);
+}
+
+struct search {
+    const struct ir_symbol *symbol;
+    int found;
+};
+
+static bool count_symbol(struct ir_expr *expr, void *context)
+{
+    struct search *search = context;
+    search->found += expr->kind == IR_SYMBOL && expr->symbol == search->symbol;
+    return true;
+}
+
+bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    struct search search = {.symbol = symbol};
+    ir_block_expressions((struct ir_stmt *)block, count_symbol, &search);
+    return search.found > 0;
+}
+
+/* All reads of the symbol are in the loop. */
+static bool lives_inside(const struct cuda_plan *plan, const struct ir_stmt *loop,
+                         const struct ir_symbol *symbol)
+{
+    struct search search = {.symbol = symbol};
+    ir_stmt_expressions((struct ir_stmt *)loop, count_symbol, &search);
+    ir_block_expressions(loop->body, count_symbol, &search);
+    return search.found == plan->uses[symbol->slot];
+}
+
+/* Loads of inputs only, and nothing that may stop: the same value whenever it is computed. */
+static bool is_fixed_load(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
+}
+
+static bool is_fixed(struct ir_expr *expr)
+{
+    return !pass_expr_may_stop(expr) && ir_expr_walk(expr, is_fixed_load, NULL);
+}
+
+static bool is_settled_value(struct ir_expr *expr);
+
+static bool is_settled_use(struct ir_expr *expr, void *context)
+{
+    const struct ir_symbol *symbol = expr->kind == IR_SYMBOL ? expr->symbol : NULL;
+    (void)context;
+    if (!symbol || symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE)
+        return true;
+    return symbol->kind == IR_SYMBOL_LET && symbol->value && is_settled_value(symbol->value);
+}
+
+static bool is_settled_value(struct ir_expr *expr)
+{
+    return is_fixed(expr) && ir_expr_walk(expr, is_settled_use, NULL);
+}
+
+bool cuda_is_settled(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_LET && is_settled_value(stmt->value);
+}
+
+/* ---- loops that may be shared ------------------------------------------------------ */
+
+/* A temporary small enough, and of a size known now, for each thread to have one. */
+static bool fits_thread(const struct ir_buffer *buffer)
+{
+    int64_t bytes = dtype_table[buffer->dtype].size;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        const struct ir_expr *extent = buffer->shape[axis];
+        if (extent->kind != IR_INTEGER || extent->integer < 0 || extent->integer > CUDA_LOCAL_BYTES)
+            return false;
+        bytes *= extent->integer;
+        if (bytes > CUDA_LOCAL_BYTES)
+            return false;
+    }
+    return true;
+}
+
+static bool needs_no_scratch(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused || fits_thread(stmt->access.buffer);
+}
+
+static const struct dependence_loop *row_of(const struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    return loop->kind == IR_FOR ? dependence_loop_is_parallel(plan->dependences, loop) : NULL;
+}
+
+const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
+                                               const struct ir_symbol *symbol)
+{
+    const struct dependences *all = plan->dependences;
+    for (int k = 0; k < all->scalars.count; k++)
+        if (all->scalars.items[k].symbol == symbol &&
+            all->loops.items[all->scalars.items[k].loop].stmt == loop)
+            return &all->scalars.items[k];
+    return NULL;
+}
+
+/* Private scalars are not needed after the loop, and none is accumulated, or what is can be combined. */
+static bool scalars_allow(const struct cuda_plan *plan, const struct dependence_loop *row, bool sums)
+{
+    const struct dependences *all = plan->dependences;
+    for (int k = 0; k < all->scalars.count; k++) {
+        const struct dependence_scalar *scalar = &all->scalars.items[k];
+        if (&all->loops.items[scalar->loop] != row)
+            continue;
+        if (scalar->use == DEPENDENCE_PRIVATE && !lives_inside(plan, row->stmt, scalar->symbol))
+            return false;
+        if (scalar->use == DEPENDENCE_REDUCTION && !sums)
+            return false;
+        if (scalar->use == DEPENDENCE_CARRIED)
+            return false;
+    }
+    return true;
+}
+
+enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    const struct dependence_loop *row = row_of(plan, loop);
+    if (!row || !ir_block_walk(loop->body, needs_no_scratch, NULL))
+        return CUDA_SHARE_NONE;
+    if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
+        return CUDA_SHARE_ANY;
+    if (row->verdict == DEPENDENCE_ACCUMULATES && row->reduction < 0 && scalars_allow(plan, row, true))
+        return CUDA_SHARE_SUMS;
+    return CUDA_SHARE_NONE;
+}
+
+static bool is_unshared(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind != IR_FOR || cuda_share_of(context, stmt) == CUDA_SHARE_NONE;
+}
+
+bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, is_unshared, (void *)plan);
+}
+
+/* ---- chains ------------------------------------------------------------------------- */
+
+/* The one loop in a body that holds nothing else but LETs before it. */
+static const struct ir_stmt *only_loop(const struct ir_stmt *body)
+{
+    while (body && body->kind == IR_LET)
+        body = body->next;
+    return body && body->kind == IR_FOR && !body->next ? body : NULL;
+}
+
+static bool mentions(const struct ir_stmt *loop, const struct ir_symbol *symbol)
+{
+    return pass_mentions(loop->low, symbol) || pass_mentions(loop->high, symbol);
+}
+
+/* The bounds hang on no variable of the chain and on no LET in it. */
+static bool has_own_bounds(const struct cuda_chain *chain, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < chain->count; k++) {
+        if (mentions(loop, chain->loops[k]->symbol))
+            return false;
+        for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
+            if (mentions(loop, stmt->symbol))
+                return false;
+    }
+    return is_fixed(loop->low) && is_fixed(loop->high);
+}
+
+/* LETs between the loops are computed once for each iteration of the inner one. */
+static bool lets_are_fixed(const struct ir_stmt *body)
+{
+    for (; body->kind == IR_LET; body = body->next)
+        if (!is_fixed(body->value))
+            return false;
+    return true;
+}
+
+/* Accesses whose last index goes by one along a symbol, and others hold it not. */
+struct along {
+    const struct ir_symbol *symbol;
+    int count;
+};
+
+static bool runs_along(const struct ir_access *access, const struct ir_symbol *symbol)
+{
+    struct pass_affine affine;
+    int rank = access->buffer->rank;
+    if (!rank || !pass_affine_of(access->indices[rank - 1], &affine))
+        return false;
+    int64_t step = pass_affine_coefficient(&affine, symbol);
+    if (step != 1 && step != -1)
+        return false;
+    for (int axis = 0; axis < rank - 1; axis++)
+        if (pass_mentions(access->indices[axis], symbol))
+            return false;
+    return true;
+}
+
+static bool count_along(struct ir_expr *expr, void *context)
+{
+    struct along *along = context;
+    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol);
+    return true;
+}
+
+static bool count_stores_along(struct ir_stmt *stmt, void *context)
+{
+    struct along *along = context;
+    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol);
+    return true;
+}
+
+static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    struct along along = {.symbol = symbol};
+    ir_block_expressions((struct ir_stmt *)block, count_along, &along);
+    ir_block_walk((struct ir_stmt *)block, count_stores_along, &along);
+    return along.count;
+}
+
+/* The innermost one, unless more goes by one along another. */
+static int fastest_of(const struct cuda_chain *chain)
+{
+    int best = chain->count - 1, most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol);
+    for (int k = chain->count - 2; k >= 0; k--) {
+        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol);
+        if (count > most) {
+            best = k;
+            most = count;
+        }
+    }
+    return best;
+}
+
+void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enum cuda_share share,
+                   struct cuda_chain *chain)
+{
+    *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
+    while (chain->count < CUDA_CHAIN) {
+        const struct ir_stmt *inner = only_loop(loop->body);
+        if (!inner || cuda_share_of(plan, inner) != share || !lets_are_fixed(loop->body) ||
+            !has_own_bounds(chain, inner))
+            break;
+        chain->loops[chain->count++] = loop = inner;
+    }
+    chain->fastest = fastest_of(chain);
+}
+
+/* ---- a thread or a team for an iteration ---------------------------------------------- */
+
+struct votes {
+    const struct cuda_plan *plan;
+    const struct ir_symbol *fastest;
+    int thread, team; /* accesses along the chain, and along loops inside it */
+};
+
+static bool is_short(const struct ir_stmt *loop)
+{
+    enum { WARP = 32 };
+    const struct ir_expr *low = loop->low, *high = loop->high;
+    return low->kind == IR_INTEGER && high->kind == IR_INTEGER && high->integer - low->integer < WARP;
+}
+
+static bool vote(struct ir_stmt *stmt, void *context)
+{
+    struct votes *votes = context;
+    if (stmt->kind == IR_FOR && !is_short(stmt) && cuda_share_of(votes->plan, stmt) != CUDA_SHARE_NONE)
+        votes->team += accesses_along(stmt->body, stmt->symbol);
+    return true;
+}
+
+/* A team, where loops inside run along the elements and the chain does not. */
+static bool wants_team(const struct cuda_plan *plan, const struct cuda_chain *chain)
+{
+    const struct ir_stmt *body = cuda_chain_body(chain);
+    struct votes votes = {.plan = plan, .fastest = chain->loops[chain->fastest]->symbol};
+    if (!ir_block_walk((struct ir_stmt *)body, needs_no_scratch, NULL))
+        return true;
+    if (!cuda_has_shared(plan, body))
+        return false;
+    ir_block_walk((struct ir_stmt *)body, vote, &votes);
+    return votes.team > 0 && accesses_along(body, votes.fastest) == 0;
+}
+
+/* ---- steps ----------------------------------------------------------------------------- */
+
+/* The parallel loops at the top of a nest; false when its iterations depend on each other. */
+static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_chain *chain)
+{
+    const struct dependence_loop *row = row_of(plan, loop);
+    if (!row || row->verdict != DEPENDENCE_PARALLEL || !scalars_allow(plan, row, false))
+        return false;
+    if (!is_fixed(loop->low) || !is_fixed(loop->high))
+        return false;
+    if (cuda_share_of(plan, loop) == CUDA_SHARE_ANY) {
+        cuda_chain_of(plan, loop, CUDA_SHARE_ANY, chain);
+        return true;
+    }
+    *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
+    return true;
+}
+
+static void add_step(struct cuda_plan *plan, struct cuda_step step)
+{
+    list_push(plan->arena, &plan->steps, step);
+}
+
+/* Temporaries are the block's while a team goes through the statements, the thread's where a loop is shared.
+ */
+static void place_temporaries(struct cuda_plan *plan, const struct ir_stmt *block, enum cuda_life life)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        bool shares = stmt->kind == IR_FOR && cuda_share_of(plan, stmt) != CUDA_SHARE_NONE;
+        if (stmt->kind == IR_ALLOCATE)
+            plan->lives[stmt->access.buffer->index] = life;
+        place_temporaries(plan, stmt->body, shares ? CUDA_LIFE_THREAD : life);
+        place_temporaries(plan, stmt->otherwise, life);
+    }
+}
+
+static void take_nest(struct cuda_plan *plan, const struct ir_stmt *loop, const struct cuda_chain *chain)
+{
+    struct cuda_step step = {.first = loop, .count = 1, .chain = *chain};
+    step.kind = wants_team(plan, chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
+    add_step(plan, step);
+    place_temporaries(plan, cuda_chain_body(chain),
+                      step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);
+}
+
+static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
+{
+    add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer});
+}
+
+/* Statements that one block is to go through; settled LETs alone are none. */
+static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int count)
+{
+    bool any = false;
+    const struct ir_stmt *stmt = first;
+    for (int k = 0; k < count; k++, stmt = stmt->next) {
+        any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE;
+        if (stmt->kind == IR_FOR && cuda_share_of(plan, stmt) != CUDA_SHARE_NONE)
+            place_temporaries(plan, stmt->body, CUDA_LIFE_THREAD);
+        else if (stmt->kind != IR_ALLOCATE)
+            place_temporaries(plan, stmt->body, CUDA_LIFE_CALL);
+    }
+    if (any)
+        add_step(plan, (struct cuda_step){.kind = CUDA_STEP_TEAM, .first = first, .count = count});
+}
+
+static void plan_steps(struct cuda_plan *plan)
+{
+    const struct ir_stmt *first = plan->kernel->body;
+    struct cuda_chain chain;
+    int count = 0;
+
+    for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next) {
+        bool clears = stmt->kind == IR_ALLOCATE && stmt->access.buffer->clear && !stmt->access.buffer->unused;
+        bool nest = stmt->kind == IR_FOR && grid_chain(plan, stmt, &chain);
+        if (!clears && !nest) {
+            count++;
+            continue;
+        }
+        take_team(plan, first, count);
+        if (clears)
+            clear_buffer(plan, stmt->access.buffer);
+        else
+            take_nest(plan, stmt, &chain);
+        first = stmt->next;
+        count = 0;
+    }
+    take_team(plan, first, count);
+}
+
+void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kernel *kernel,
+                    const struct cuda_options *options)
+{
+    *plan = (struct cuda_plan){.arena = arena, .kernel = kernel, .options = options};
+    plan->dependences = dependence_analyse(kernel);
+    plan->uses = arena_array(arena, int, kernel->slot_count);
+    plan->lives = arena_array(arena, enum cuda_life, kernel->buffers.count);
+    for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next)
+        count_reads(stmt, plan->uses);
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = kernel->buffers.items[k];
+        if (buffer->role == IR_OUTPUT && buffer->clear)
+            clear_buffer(plan, buffer);
+    }
+    plan_steps(plan);
+}

@@ -1,0 +1,95 @@
+/*
+ * cuda_plan.h: how the statements of a kernel are spread over launches, and their loops over blocks and
+ * threads.
+ *
+ * Consumes an optimised kernel and its dependence analysis, which is the one truth about what may run in any
+ * order. Produces steps: each is a launch. A step is executed by teams: a team is a block whose threads go
+ * through the same statements together; where a loop may run in any order they take its iterations in turn,
+ * and what is no loop they all compute alike, one of them storing it. Around a team may stand a chain of
+ * loops whose iterations the teams of the grid take in turn; where nothing inside such a chain is worth a
+ * team, its iterations are handed to single threads.
+ */
+#ifndef JIT_CUDA_PLAN_H
+#define JIT_CUDA_PLAN_H
+
+#include "cuda.h"
+#include "dependence.h"
+
+enum {
+    CUDA_THREADS = 256,        /* of every block */
+    CUDA_CHAIN = 6,            /* loops that may be run as one */
+    CUDA_LOCAL_BYTES = 1024,   /* of a temporary that a thread holds for itself */
+    CUDA_SCRATCH_BLOCKS = 256, /* of a launch whose blocks have temporaries of their own */
+    CUDA_UNKNOWN_BLOCKS = 1024 /* of a launch whose work only the device knows */
+};
+
+/* Loops that are run as one over all their iterations: each holds the next, and before it LETs at most, and
+ * the bounds of none hang on another. */
+struct cuda_chain {
+    const struct ir_stmt *loops[CUDA_CHAIN]; /* outermost first */
+    int count;                               /* 0: no chain */
+    int fastest;                             /* the loop whose iterations neighbouring threads take */
+};
+
+enum cuda_step_kind {
+    CUDA_STEP_CLEAR,  /* zero `cleared` */
+    CUDA_STEP_TEAM,   /* one block goes through `count` statements from `first` on */
+    CUDA_STEP_TEAMS,  /* the body of the chain, by a block for each iteration */
+    CUDA_STEP_THREADS /* the body of the chain, by a thread for each iteration */
+};
+
+struct cuda_step {
+    enum cuda_step_kind kind;
+    const struct ir_stmt *first; /* at the top of the kernel */
+    int count;
+    struct cuda_chain chain;
+    const struct ir_buffer *cleared;
+};
+
+/* Where a temporary lives. */
+enum cuda_life {
+    CUDA_LIFE_CALL,  /* one for the whole call */
+    CUDA_LIFE_BLOCK, /* one for each block of the launch that uses it */
+    CUDA_LIFE_THREAD /* in the thread that uses it */
+};
+
+struct cuda_plan {
+    struct arena *arena;
+    struct ir_kernel *kernel;
+    const struct cuda_options *options;
+    const struct dependences *dependences;
+    int *uses;             /* by slot: reads of a scalar in the whole kernel */
+    enum cuda_life *lives; /* by buffer */
+    LIST(struct cuda_step) steps;
+};
+
+/* What lies in `arena` escapes when memory runs out. Expressions are made in the kernel's arena. */
+void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kernel *kernel,
+                    const struct cuda_options *options);
+
+/* What may be done with a loop that the team meets. */
+enum cuda_share {
+    CUDA_SHARE_NONE, /* its iterations run in order */
+    CUDA_SHARE_ANY,  /* in any order */
+    CUDA_SHARE_SUMS  /* in any order, when what each thread accumulates is combined at the end */
+};
+enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop);
+/* The loop and what can be run together with it as one. */
+void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enum cuda_share share,
+                   struct cuda_chain *chain);
+/* Whether there is a loop in the block, at whatever depth, that a team would share. */
+bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* Whether the block, or one inside it, mentions a symbol, or stores into a buffer. */
+bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol);
+/* A LET whose value hangs on dims, attributes and such LETs only: each launch can compute it. */
+bool cuda_is_settled(const struct ir_stmt *stmt);
+/* The row of an accumulated or private scalar of the loop, or NULL. */
+const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
+                                               const struct ir_symbol *symbol);
+
+static inline const struct ir_stmt *cuda_chain_body(const struct cuda_chain *chain)
+{
+    return chain->loops[chain->count - 1]->body;
+}
+
+#endif

@@ -1,0 +1,525 @@
+/*
+ * emit_cuda.c: a kernel as a CUDA program (cuda.h).
+ *
+ * Consumes an optimised kernel whose sites and slots are numbered; plans it (cuda_plan.h) and writes one
+ * function for each step. Statements and expressions are those of the C emitter, in a dialect of its own;
+ * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
+ * functions in emit_cuda_prelude.c.
+ */
+#include "emit_cuda_private.h"
+
+#include <string.h>
+
+enum { CUDA_MOST_BLOCKS = 1 << 20 };
+
+/* ---- the dialect ------------------------------------------------------------------------ */
+
+static const char *storage_of(const struct ir_buffer *buffer)
+{
+    return dtype_table[buffer->dtype].c_storage;
+}
+
+/* Temporaries that a block or a thread has for itself are declared where their life begins. */
+static void cuda_buffer(struct emitter *emitter, int number)
+{
+    struct cuda_emitter *cuda = cuda_of(emitter);
+    const struct ir_buffer *buffer = emitter->kernel->buffers.items[number];
+    bool input = buffer->role == IR_INPUT;
+    if (cuda->plan.lives[number] != CUDA_LIFE_CALL)
+        return;
+    emit_line(emitter, "%s%s *%s%s = (%s%s *)frame->data[%d];", input ? "const " : "", storage_of(buffer),
+              input ? "__restrict__ " : "", emitter->buffers[number], input ? "const " : "",
+              storage_of(buffer), cuda->places[number]);
+}
+
+static const char *cuda_stride(struct emitter *emitter, int buffer, int axis)
+{
+    return arena_format(&emitter->arena, "frame->strides[%d]",
+                        cuda_of(emitter)->stride_places[buffer] + axis);
+}
+
+static void declare_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *name = emitter->buffers[buffer->index], *count = emit_element_count(emitter, buffer);
+    enum cuda_life life = cuda->plan.lives[buffer->index];
+    if (life == CUDA_LIFE_BLOCK)
+        emit_line(emitter, "%s *%s = (%s *)frame->data[%d] + blockIdx.x * (%s);", storage_of(buffer), name,
+                  storage_of(buffer), cuda->places[buffer->index], count);
+    if (life == CUDA_LIFE_THREAD)
+        emit_line(emitter, "%s %s[%s];", storage_of(buffer), name, count);
+}
+
+/* What a thread on its own does otherwise than in C. */
+static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct cuda_emitter *cuda = cuda_of(emitter);
+    if (stmt->kind != IR_ALLOCATE)
+        return false;
+    if (!stmt->access.buffer->unused) {
+        declare_temporary(cuda, stmt->access.buffer);
+        if (stmt->access.buffer->clear)
+            emit_cuda_clear(cuda, stmt->access.buffer, "0", "1");
+    }
+    return true;
+}
+
+static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
+                                                 .trap = "&stop_",
+                                                 .trap_members = "stop_.",
+                                                 .trap_begin = "struct akg_trap stop_ = {0};",
+                                                 .trap_call = "",
+                                                 .trap_call_end = "; akg_stop(frame->trap, &stop_); return;",
+                                                 .statement = cuda_statement,
+                                                 .buffer = cuda_buffer,
+                                                 .stride = cuda_stride};
+
+/* ---- zeroing ------------------------------------------------------------------------------ */
+
+void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
+                     const char *step)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *name = emitter->buffers[buffer->index], *offset = "";
+    emit_line(emitter, "for (long long z_ = %s; z_ < %s; z_ += %s) {", first,
+              emit_element_count(emitter, buffer), step);
+    emitter->indent++;
+    if (!buffer->contiguous)
+        emit_line(emitter, "long long rest_ = z_;");
+    for (int axis = buffer->rank - 1; axis >= 0 && !buffer->contiguous; axis--) {
+        const char *extent = emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY);
+        emit_line(emitter, "const long long z%d_ = rest_ %% %s;", axis, extent);
+        emit_line(emitter, "rest_ = rest_ / %s;", extent);
+        offset = arena_format(&emitter->arena, "%s%sz%d_ * %s_stride%d_", offset, *offset ? " + " : "", axis,
+                              name, axis);
+    }
+    emit_line(emitter, "%s[%s] = 0;", name, buffer->contiguous ? "z_" : *offset ? offset : "0");
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- scalars that steps hand on --------------------------------------------------------------- */
+
+/* What a step mentions, by slot. */
+struct mentioned {
+    unsigned char *slots;
+};
+
+static bool mention_read(struct ir_expr *expr, void *context)
+{
+    struct mentioned *mentioned = context;
+    if (expr->kind == IR_SYMBOL)
+        mentioned->slots[expr->symbol->slot] = 1;
+    return true;
+}
+
+static bool mention_assigned(struct ir_stmt *stmt, void *context)
+{
+    struct mentioned *mentioned = context;
+    if (stmt->kind == IR_ASSIGN)
+        mentioned->slots[stmt->symbol->slot] = 1;
+    return true;
+}
+
+static void mention(struct mentioned *mentioned, const struct ir_stmt *stmt)
+{
+    struct ir_stmt *writable = (struct ir_stmt *)stmt;
+    ir_stmt_expressions(writable, mention_read, mentioned);
+    mention_assigned(writable, mentioned);
+    ir_block_expressions(stmt->body, mention_read, mentioned);
+    ir_block_expressions(stmt->otherwise, mention_read, mentioned);
+    ir_block_walk(stmt->body, mention_assigned, mentioned);
+    ir_block_walk(stmt->otherwise, mention_assigned, mentioned);
+}
+
+static struct mentioned mentioned_in(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct mentioned mentioned = {
+        arena_array(&cuda->emitter.arena, unsigned char, cuda->plan.kernel->slot_count)};
+    const struct ir_stmt *stmt = step->first;
+    for (int k = 0; k < step->count; k++, stmt = stmt->next)
+        mention(&mentioned, stmt);
+    return mentioned;
+}
+
+static bool is_within(const struct cuda_step *step, const struct ir_stmt *stmt)
+{
+    const struct ir_stmt *at = step->first;
+    for (int k = 0; k < step->count; k++, at = at->next)
+        if (at == stmt)
+            return true;
+    return false;
+}
+
+static bool declares(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE;
+}
+
+/* Gives each scalar at the top that another step than its own mentions a place. */
+static void find_kept(struct cuda_emitter *cuda)
+{
+    struct cuda_plan *plan = &cuda->plan;
+    for (int k = 0; k < plan->kernel->slot_count; k++)
+        cuda->kept[k] = -1;
+    for (int k = 0; k < plan->steps.count; k++) {
+        const struct cuda_step *step = &plan->steps.items[k];
+        struct mentioned mentioned = mentioned_in(cuda, step);
+        for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next)
+            if (declares(stmt) && mentioned.slots[stmt->symbol->slot] && cuda->kept[stmt->symbol->slot] < 0 &&
+                !cuda_is_settled(stmt) && !is_within(step, stmt))
+                cuda->kept[stmt->symbol->slot] = cuda->kept_count++;
+    }
+}
+
+static const char *kept_text(struct cuda_emitter *cuda, const struct ir_symbol *symbol)
+{
+    return arena_format(&cuda->emitter.arena, "akg_kept[%d].%s", cuda->kept[symbol->slot],
+                        dtype_is_float(symbol->dtype) ? "d" : "i");
+}
+
+/* Scalars from outside the step, in the order of the text: those of other steps, and those that every step
+ * computes for itself. */
+static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const struct ir_stmt *body = cuda->plan.kernel->body;
+    LIST(const struct ir_stmt *) settled = {0};
+    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next)
+        if (cuda_is_settled(stmt) && !is_within(cuda->step, stmt))
+            list_push(&emitter->arena, &settled, stmt);
+    for (int k = settled.count - 1; k >= 0; k--)
+        if (mentioned->slots[settled.items[k]->symbol->slot])
+            mention(mentioned, settled.items[k]);
+    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
+        if (!declares(stmt) || is_within(cuda->step, stmt) || !mentioned->slots[stmt->symbol->slot])
+            continue;
+        if (cuda_is_settled(stmt)) {
+            emit_statement(emitter, stmt);
+            continue;
+        }
+        const struct ir_symbol *symbol = stmt->symbol;
+        struct emit_symbol *entry = &emitter->symbols[symbol->slot];
+        entry->bits = dtype_is_float(symbol->dtype) ? 0 : emit_dtype_bits(symbol->dtype);
+        entry->nonnegative = !dtype_is_float(symbol->dtype) && !dtype_is_signed(symbol->dtype);
+        emit_line(emitter, "%s %s = (%s)%s;", emit_type(symbol->dtype), entry->name, emit_type(symbol->dtype),
+                  kept_text(cuda, symbol));
+        emit_line(emitter, "%c%d", EMIT_PENDING, symbol->slot);
+    }
+}
+
+/* A step of one block leaves the scalars that it declared or assigned to the steps behind it. */
+static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *mentioned)
+{
+    struct emitter *emitter = &cuda->emitter;
+    bool any = false;
+    for (const struct ir_stmt *stmt = cuda->plan.kernel->body; stmt; stmt = stmt->next) {
+        if (!declares(stmt) || cuda->kept[stmt->symbol->slot] < 0 ||
+            !(is_within(cuda->step, stmt) ||
+              (stmt->kind == IR_VARIABLE && mentioned->slots[stmt->symbol->slot])))
+            continue;
+        if (!any) {
+            emit_line(emitter, "__syncthreads();");
+            emit_line(emitter, "if (threadIdx.x == 0) {");
+        }
+        any = true;
+        emit_line(emitter, "    %s = %s;", kept_text(cuda, stmt->symbol),
+                  emitter->symbols[stmt->symbol->slot].name);
+    }
+    if (any)
+        emit_line(emitter, "}");
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------- */
+
+static void emit_thread_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    emit_block(&cuda->emitter, block);
+}
+
+/* The body for one iteration. What the iterations do to tensors does not meet; what the block has for itself
+ * does.
+ */
+static void emit_team_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    int buffers = cuda->plan.kernel->buffers.count;
+    emit_cuda_team_block(cuda, block);
+    bool meets = cuda->touched[buffers] != 0;
+    for (int k = 0; k < buffers; k++)
+        meets |= cuda->touched[k] && cuda->plan.lives[k] == CUDA_LIFE_BLOCK;
+    if (meets)
+        emit_cuda_barrier(cuda);
+}
+
+static void emit_step_body(struct cuda_emitter *cuda)
+{
+    const char *number = "(long long)blockIdx.x * blockDim.x + threadIdx.x",
+               *threads = "(long long)gridDim.x * blockDim.x";
+    const struct cuda_step *step = cuda->step;
+    switch (step->kind) {
+    case CUDA_STEP_CLEAR:
+        emit_cuda_clear(cuda, step->cleared, number, threads);
+        break;
+    case CUDA_STEP_TEAM:
+        emit_cuda_team(cuda, step->first, step->count);
+        break;
+    case CUDA_STEP_TEAMS:
+        emit_cuda_chain(cuda, &step->chain, "blockIdx.x", "gridDim.x", emit_team_body);
+        break;
+    case CUDA_STEP_THREADS:
+        emit_cuda_chain(cuda, &step->chain, number, threads, emit_thread_body);
+        break;
+    }
+}
+
+static const char *step_text(struct cuda_emitter *cuda)
+{
+    struct mentioned mentioned = mentioned_in(cuda, cuda->step);
+    emit_capture_begin(&cuda->emitter);
+    begin_scalars(cuda, &mentioned);
+    emit_step_body(cuda);
+    if (cuda->step->kind == CUDA_STEP_TEAM)
+        end_scalars(cuda, &mentioned);
+    return emit_capture_end(&cuda->emitter);
+}
+
+/* A function starts with nothing noted of the one before. */
+static void begin_function(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    emitter->words = (struct emit_words){.items = NULL};
+    emitter->line = 0;
+    for (int k = 0; k < cuda->plan.kernel->slot_count; k++)
+        emitter->symbols[k].assignments = 0;
+    memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
+    cuda->shared_scalars = 0;
+}
+
+static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
+{
+    struct emitter *emitter = &cuda->emitter;
+    begin_function(cuda);
+    struct emit_function inside = emit_function(emitter, step_text(cuda));
+    text_format(out, "\nAKG_LAUNCH(%s, %d)\n{\n", entry, CUDA_THREADS);
+    text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
+    if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
+        text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
+                    cuda->places[cuda->plan.kernel->buffers.count]);
+    if (cuda->shared_scalars)
+        text_format(out, "    __shared__ union akg_scalar akg_handed[%d];\n", cuda->shared_scalars);
+    text_string(out, inside.locals ? inside.locals : "");
+    if (cuda->program->traps && cuda->step != cuda->plan.steps.items)
+        text_string(out, "    if (frame->trap->site != 0)\n        return;\n");
+    text_format(out, "\n%s}\n", inside.body ? inside.body : "");
+}
+
+/* ---- launches --------------------------------------------------------------------------------------- */
+
+static bool uses_scratch(struct ir_stmt *stmt, void *context)
+{
+    struct cuda_plan *plan = context;
+    return stmt->kind != IR_ALLOCATE || plan->lives[stmt->access.buffer->index] != CUDA_LIFE_BLOCK;
+}
+
+/* The number of elements of a buffer as an expression. */
+static const struct ir_expr *elements_of(struct ir_kernel *kernel, const struct ir_buffer *buffer)
+{
+    struct ir_expr *count = ir_integer(kernel, AKG_INT64, 1);
+    for (int axis = 0; axis < buffer->rank; axis++)
+        count = ir_operation(kernel, OP_MUL, count, buffer->shape[axis], NULL);
+    return count;
+}
+
+static void add_launch(struct cuda_emitter *cuda, const char *entry)
+{
+    const struct cuda_step *step = cuda->step;
+    struct cuda_launch launch = {
+        .entry = entry, .threads = CUDA_THREADS, .per_block = CUDA_THREADS, .most_blocks = CUDA_MOST_BLOCKS};
+    if (step->first)
+        launch.span = step->first->span;
+    switch (step->kind) {
+    case CUDA_STEP_CLEAR:
+        launch.work = elements_of(cuda->plan.kernel, step->cleared);
+        launch.span = step->cleared->span;
+        break;
+    case CUDA_STEP_TEAM:
+        launch.most_blocks = launch.per_block = 1;
+        break;
+    case CUDA_STEP_TEAMS:
+        launch.per_block = 1;
+        if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
+            launch.most_blocks = CUDA_SCRATCH_BLOCKS;
+        /* fallthrough */
+    case CUDA_STEP_THREADS:
+        launch.work = cuda_chain_work(cuda, &step->chain);
+        break;
+    }
+    if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)
+        launch.most_blocks = CUDA_UNKNOWN_BLOCKS;
+    list_push(&cuda->program->arena, &cuda->program->launches, launch);
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------
+ */
+
+static void add_word(struct cuda_emitter *cuda, enum cuda_word_kind kind, int index, int axis)
+{
+    list_push(&cuda->program->arena, &cuda->program->words, ((struct cuda_word){kind, index, axis}));
+}
+
+static int add_temporary(struct cuda_emitter *cuda, struct cuda_temporary temporary)
+{
+    list_push(&cuda->program->arena, &cuda->program->temporaries, temporary);
+    return cuda->program->temporaries.count - 1;
+}
+
+static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    enum cuda_life life = cuda->plan.lives[buffer->index];
+    cuda->places[buffer->index] = -1;
+    if (buffer->unused || life == CUDA_LIFE_THREAD)
+        return;
+    cuda->places[buffer->index] = cuda->program->words.count;
+    if (buffer->role != IR_TEMPORARY) {
+        add_word(cuda, CUDA_WORD_DATA, buffer->index, 0);
+        return;
+    }
+    struct cuda_temporary temporary = {.buffer = buffer,
+                                       .elements = elements_of(kernel, buffer),
+                                       .element_bytes = dtype_table[buffer->dtype].size};
+    if (life == CUDA_LIFE_BLOCK)
+        temporary.element_bytes *= CUDA_SCRATCH_BLOCKS;
+    add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+}
+
+static void add_words(struct cuda_emitter *cuda)
+{
+    const struct ir_kernel *kernel = cuda->plan.kernel;
+    for (int k = 0; k < kernel->buffers.count; k++)
+        add_buffer(cuda, kernel->buffers.items[k]);
+    if (cuda->kept_count) {
+        cuda->places[kernel->buffers.count] = cuda->program->words.count;
+        struct cuda_temporary kept = {.element_bytes = (int64_t)sizeof(union jit_scalar) * cuda->kept_count};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, kept), 0);
+    }
+    for (int k = 0; k < kernel->dims.count; k++)
+        add_word(cuda, CUDA_WORD_DIM, k, 0);
+    int strides = 0;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        cuda->stride_places[k] = strides;
+        for (int axis = 0; axis < kernel->buffers.items[k]->rank && !kernel->buffers.items[k]->contiguous;
+             axis++) {
+            add_word(cuda, CUDA_WORD_STRIDE, k, axis);
+            strides++;
+        }
+    }
+    for (int k = 0; k < kernel->attributes.count; k++)
+        add_word(cuda, CUDA_WORD_SCALAR, k, 0);
+    if (cuda->program->traps)
+        add_word(cuda, CUDA_WORD_TRAP, 0, 0);
+}
+
+/* ---- all
+ * --------------------------------------------------------------------------------------------------- */
+
+static bool never_stops(struct ir_expr *expr, void *context)
+{
+    const struct cuda_options *options = context;
+    if (expr->kind == IR_OPERATION)
+        return !expr->checked;
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        if (expr->access.checks[k] == IR_CHECK_ELEMENT && !options->trust_indices)
+            return false;
+    return true;
+}
+
+static bool statement_never_stops(struct ir_stmt *stmt, void *context)
+{
+    const struct cuda_options *options = context;
+    if (stmt->kind == IR_ASSERT)
+        return false;
+    for (int k = 0; stmt->kind == IR_STORE && k < stmt->access.buffer->rank; k++)
+        if (stmt->access.checks[k] == IR_CHECK_ELEMENT && !options->trust_indices)
+            return false;
+    return true;
+}
+
+static void emit_program(struct emitter *emitter, struct text *out)
+{
+    struct cuda_emitter *cuda = cuda_of(emitter);
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    const struct cuda_options *options = cuda->plan.options;
+    int buffers = kernel->buffers.count + 1;
+
+    cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
+    cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||
+                           !ir_block_expressions(kernel->body, never_stops, (void *)options);
+    cuda->places = arena_array(&emitter->arena, int, buffers);
+    cuda->stride_places = arena_array(&emitter->arena, int, buffers);
+    cuda->touched = arena_array(&emitter->arena, unsigned char, buffers);
+    cuda->kept = arena_array(&emitter->arena, int, kernel->slot_count);
+    find_kept(cuda);
+    add_words(cuda);
+    emit_capture_begin(emitter);
+    emitter->indent = 0;
+    struct text *functions = emitter->out;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        const char *entry = arena_format(&cuda->program->arena, "akg_launch_%d", k);
+        cuda->step = &cuda->plan.steps.items[k];
+        emit_step(cuda, entry, functions);
+        add_launch(cuda, entry);
+    }
+    const char *text = emit_capture_end(emitter);
+    emitter->words = (struct emit_words){.items = NULL};
+    emit_note_words(emitter, text);
+    emit_cuda_prelude(cuda, out);
+    text_string(out, text ? text : "");
+}
+
+/* Emits with the arenas of the kernel and of the program escaping here; false when memory ran out. */
+static bool emit_guarded(struct cuda_emitter *cuda, struct text *complaint, bool *nested)
+{
+    struct cuda_program *program = cuda->program;
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    jmp_buf *outer = kernel->arena->escape;
+    kernel->arena->escape = program->arena.escape = &cuda->emitter.escape;
+    *nested = !emit_run(&cuda->emitter, &program->text, emit_program, complaint);
+    kernel->arena->escape = outer;
+    program->arena.escape = NULL;
+    return !program->text.failed && !complaint->failed;
+}
+
+akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *kernel,
+                             const struct cuda_options *options, akg_diagnostics *diagnostics)
+{
+    struct emit_c_options c_options = {.entry = "akg_launch", .trust_indices = options->trust_indices};
+    struct cuda_emitter cuda = {
+        .emitter = {.dialect = &cuda_dialect, .kernel = kernel, .options = &c_options},
+        .program = program,
+        .plan = {.kernel = kernel, .options = options}};
+    struct text complaint;
+    bool nested;
+    akg_status status = AKG_OK;
+
+    *program = (struct cuda_program){.traps = false};
+    arena_init(&program->arena, NULL);
+    text_init(&program->text);
+    text_init(&complaint);
+    if (!emit_guarded(&cuda, &complaint, &nested)) {
+        status = AKG_ERROR_MEMORY;
+    } else if (nested) {
+        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data);
+        status = AKG_ERROR_INTERNAL;
+    }
+    text_free(&complaint);
+    if (status != AKG_OK)
+        cuda_program_free(program);
+    return status;
+}
+
+void cuda_program_free(struct cuda_program *program)
+{
+    text_free(&program->text);
+    arena_free(&program->arena);
+}

@@ -1,0 +1,164 @@
+/*
+ * emit_cuda_chain.c: a chain of loops as one loop over all their iterations.
+ *
+ * Consumes a chain (cuda_plan.h); produces a loop whose counter is taken apart into the variables of the
+ * chain, the fastest one from its remainder, so that neighbouring threads have neighbouring elements.
+ */
+#include "emit_cuda_private.h"
+
+/* ---- how many iterations ------------------------------------------------------------ */
+
+static const char *trips_text(struct cuda_emitter *cuda, const struct ir_stmt *loop, struct emit_value low,
+                              struct emit_value high)
+{
+    struct arena *arena = &cuda->emitter.arena;
+    bool up = loop->step > 0;
+    const char *from = emit_operand(&cuda->emitter, up ? low : high, EMIT_MULTIPLY);
+    const char *to = emit_operand(&cuda->emitter, up ? high : low, EMIT_ADD);
+    unsigned long long step = up ? (unsigned long long)loop->step : 0 - (unsigned long long)loop->step;
+    if (step == 1 && low.constant && low.number.i == 0 && up && high.nonnegative)
+        return to;
+    if (step == 1)
+        return arena_format(arena, "akg_trips(%s, %s, 1)", from, to);
+    return arena_format(arena, "akg_trips(%s, %s, %lluull)", from, to, step);
+}
+
+/* A named constant for the bounds and the trips of each loop. */
+struct loop_texts {
+    struct emit_value low;
+    const char *trips;
+};
+
+static void declare_trips(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct loop_texts *texts)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < chain->count; k++) {
+        const struct ir_stmt *loop = chain->loops[k];
+        struct emit_value high;
+        const char *name = emitter->symbols[loop->symbol->slot].name;
+        emit_bounds(emitter, loop, &texts[k].low, &high);
+        if (!texts[k].low.simple)
+            texts[k].low = emit_hoist(emitter, AKG_INT64, texts[k].low);
+        texts[k].trips = arena_format(&emitter->arena, "%s_trips_", name);
+        emit_line(emitter, "const long long %s = %s;", texts[k].trips,
+                  trips_text(cuda, loop, texts[k].low, high));
+    }
+}
+
+/* ---- the loop --------------------------------------------------------------------------- */
+
+/* "low + number * step" */
+static const char *value_text(struct cuda_emitter *cuda, const struct ir_stmt *loop, struct emit_value low,
+                              const char *number)
+{
+    struct arena *arena = &cuda->emitter.arena;
+    const char *product = loop->step == 1 ? number
+                          : loop->step == -1
+                              ? arena_format(arena, "-%s", number)
+                              : arena_format(arena, "%s * %lldll", number, (long long)loop->step);
+    if (low.constant && low.number.i == 0)
+        return product;
+    return arena_format(arena, "%s + %s", emit_operand(&cuda->emitter, low, EMIT_ADD), product);
+}
+
+/* The variables of the loops from the number of the iteration. */
+static void take_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                       const struct loop_texts *texts, const char *number)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *rest = number;
+    for (int taken = 0; taken < chain->count; taken++) {
+        /* the fastest, then the others from the innermost on */
+        int at = taken == 0 ? chain->fastest : chain->count - taken;
+        if (taken > 0 && at <= chain->fastest)
+            at--;
+        const struct ir_stmt *loop = chain->loops[at];
+        const char *name = emitter->symbols[loop->symbol->slot].name, *digit = rest;
+        if (taken < chain->count - 1) {
+            const char *quotient = arena_format(&emitter->arena, "%s_rest_", name);
+            digit = arena_format(&emitter->arena, "(%s - %s * %s)", rest, quotient, texts[at].trips);
+            emit_line(emitter, "const long long %s = akg_quotient(%s, %s);", quotient, rest, texts[at].trips);
+            rest = quotient;
+        }
+        emit_line(emitter, "const long long %s = %s;", name, value_text(cuda, loop, texts[at].low, digit));
+        emit_line(emitter, "%c%d", EMIT_PENDING, loop->symbol->slot);
+    }
+}
+
+void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                     const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct loop_texts texts[CUDA_CHAIN];
+    const char *number =
+        arena_format(&emitter->arena, "%s_at_", emitter->symbols[chain->loops[0]->symbol->slot].name);
+    const char *total = NULL;
+
+    declare_trips(cuda, chain, texts);
+    for (int k = 0; k < chain->count; k++)
+        total = total ? arena_format(&emitter->arena, "%s * %s", total, texts[k].trips) : texts[k].trips;
+    emit_statement_line(emitter, chain->loops[0],
+                        arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
+                                     first, number, total, number, step));
+    emitter->indent++;
+    take_apart(cuda, chain, texts, number);
+    for (int k = 0; k < chain->count; k++) {
+        emit_enter_loop(emitter, chain->loops[k]);
+        if (k < chain->count - 1)
+            for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
+                emit_statement(emitter, stmt);
+    }
+    body(cuda, cuda_chain_body(chain));
+    for (int k = 0; k < chain->count; k++)
+        emit_leave_loop(emitter);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- the same as an expression ------------------------------------------------------------ */
+
+static bool is_of_call(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+               (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
+                ir_expr_walk(expr->symbol->value, is_of_call, NULL));
+    return expr->kind != IR_LOAD;
+}
+
+/* The expression with the values of LETs in place of them. */
+static struct ir_expr *resolved(struct ir_kernel *kernel, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return resolved(kernel, expr->symbol->value);
+    struct ir_expr *copy = arena_new(kernel->arena, struct ir_expr);
+    *copy = *expr;
+    if (expr->kind != IR_OPERATION)
+        return copy;
+    copy->operands = arena_array(kernel->arena, struct ir_expr *, expr->count);
+    for (int k = 0; k < expr->count; k++)
+        copy->operands[k] = resolved(kernel, expr->operands[k]);
+    return copy;
+}
+
+const struct ir_expr *cuda_chain_work(struct cuda_emitter *cuda, const struct cuda_chain *chain)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    struct ir_expr *work = NULL;
+    for (int k = 0; k < chain->count; k++) {
+        const struct ir_stmt *loop = chain->loops[k];
+        if (!is_of_call(loop->low, NULL) || !ir_expr_walk(loop->low, is_of_call, NULL) ||
+            !ir_expr_walk(loop->high, is_of_call, NULL))
+            return NULL;
+        struct ir_expr *low = resolved(kernel, loop->step > 0 ? loop->low : loop->high);
+        struct ir_expr *high = resolved(kernel, loop->step > 0 ? loop->high : loop->low);
+        int64_t step = loop->step > 0 ? loop->step : -loop->step;
+        struct ir_expr *span = ir_operation(kernel, OP_SUB, high, low, NULL);
+        if (step != 1)
+            span = ir_operation(kernel, OP_CEIL_DIV, span, ir_integer(kernel, AKG_INT64, step), NULL);
+        span = ir_operation(kernel, OP_MAX, span, ir_integer(kernel, AKG_INT64, 0), NULL);
+        work = work ? ir_operation(kernel, OP_MUL, work, span, NULL) : span;
+    }
+    return work;
+}

@@ -1,0 +1,62 @@
+/*
+ * emit_cuda_private.h: what the files of the CUDA emitter share and nobody else includes.
+ */
+#ifndef JIT_EMIT_CUDA_PRIVATE_H
+#define JIT_EMIT_CUDA_PRIVATE_H
+
+#include "cuda_plan.h"
+#include "emit_c_private.h"
+
+/* What the threads of a block did to a buffer since they last met. */
+enum cuda_touch {
+    CUDA_READ_ALL = 1,  /* several threads read it */
+    CUDA_READ_ONE = 2,  /* thread 0 did */
+    CUDA_WRITE_ALL = 4, /* each its own elements */
+    CUDA_WRITE_ONE = 8
+};
+
+struct cuda_emitter {
+    struct emitter emitter; /* first: the dialect's functions are handed it */
+    struct cuda_program *program;
+    struct cuda_plan plan;
+    const struct cuda_step *step; /* at hand */
+    int *places;                  /* by buffer: where the words hold its address; -1: nowhere */
+    int *stride_places;           /* by buffer: where its strides begin */
+    int *kept;                    /* by slot: place among the scalars that launches hand on; -1: none */
+    int kept_count;
+    unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
+    int shared_scalars;     /* places that the function at hand needs for those */
+    bool stops;             /* something in the kernel may stop it */
+};
+
+static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
+{
+    return (struct cuda_emitter *)emitter;
+}
+
+/* ---- emit_cuda_chain.c ------------------------------------------------------ */
+
+/* The loops of a chain as one, whose first iteration and step are texts; the body is emitted by `body`. */
+void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                     const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
+/* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
+ * hang on more. */
+const struct ir_expr *cuda_chain_work(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+
+/* ---- emit_cuda_team.c ------------------------------------------------------- */
+
+/* Statements that all threads of a block go through together. */
+void emit_cuda_team(struct cuda_emitter *cuda, const struct ir_stmt *first, int count);
+void emit_cuda_team_block(struct cuda_emitter *cuda, const struct ir_stmt *block);
+/* A barrier, where threads touched what others may have written since the last. */
+void emit_cuda_barrier(struct cuda_emitter *cuda);
+/* The elements of a buffer to zero, by threads that start and step so. */
+void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
+                     const char *step);
+
+/* ---- emit_cuda_prelude.c ---------------------------------------------------- */
+
+/* Macros, structs, and those functions of the library whose names were noted. */
+void emit_cuda_prelude(struct cuda_emitter *cuda, struct text *out);
+
+#endif

@@ -1,0 +1,252 @@
+/*
+ * nvrtc.c: CUDA C++ to machine code by libnvrtc, opened at run time.
+ *
+ * Consumes AKG_NVRTC_LIBRARY, the path of another library to open. Without it, the names under which
+ * toolkits install theirs are tried, where the loader looks and in the toolkit's own folder: CUDA_HOME,
+ * CUDA_PATH, /usr/local/cuda.
+ */
+#include "nvrtc.h"
+
+#include "../base/memory.h"
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NVRTC_SYMBOLS(X)                                                                                     \
+    X(nvrtcVersion)                                                                                          \
+    X(nvrtcGetErrorString)                                                                                   \
+    X(nvrtcGetNumSupportedArchs)                                                                             \
+    X(nvrtcGetSupportedArchs)                                                                                \
+    X(nvrtcCreateProgram)                                                                                    \
+    X(nvrtcDestroyProgram)                                                                                   \
+    X(nvrtcCompileProgram)                                                                                   \
+    X(nvrtcGetProgramLogSize)                                                                                \
+    X(nvrtcGetProgramLog)                                                                                    \
+    X(nvrtcGetCUBINSize)                                                                                     \
+    X(nvrtcGetCUBIN)                                                                                         \
+    X(nvrtcGetPTXSize)                                                                                       \
+    X(nvrtcGetPTX)
+
+enum { ARCHITECTURES_MOST = 64, LOG_LINES_MOST = 20 };
+
+/* The library, opened once in the life of the process. */
+static struct {
+    pthread_once_t once;
+#define X(name) __typeof__(&name) name;
+    NVRTC_SYMBOLS(X)
+#undef X
+    bool good;
+    int version;
+    int architectures[ARCHITECTURES_MOST], architecture_count; /* 75, 80, ... rising */
+    char why[256];
+} opened = {.once = PTHREAD_ONCE_INIT};
+
+/* ---- opening ---------------------------------------------------------------------------------------------
+ */
+
+static const char *const library_names[] = {"libnvrtc.so",    "libnvrtc.so.14",   "libnvrtc.so.13",
+                                            "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
+
+static void *open_in(const char *folder, const char *below)
+{
+    char path[1024];
+    void *library = NULL;
+
+    for (int k = 0; folder && !library && library_names[k]; k++)
+        if ((size_t)snprintf(path, sizeof path, "%s%s%s", folder, below, library_names[k]) < sizeof path)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static void *open_library(void)
+{
+    const char *wanted = getenv("AKG_NVRTC_LIBRARY");
+    void *library;
+
+    if (wanted)
+        return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    library = open_in(getenv("CUDA_HOME"), "/lib64/");
+    if (!library)
+        library = open_in(getenv("CUDA_PATH"), "/lib64/");
+    if (!library)
+        library = open_in("", "");
+    return library ? library : open_in("/usr/local/cuda/lib64/", "");
+}
+
+static bool find(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+
+    memcpy(function, &found, sizeof found);
+    if (!found)
+        snprintf(opened.why, sizeof opened.why, "libnvrtc has no function %s", name);
+    return found != NULL;
+}
+
+static bool start(void)
+{
+    int major = 0, minor = 0;
+
+    if (opened.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS ||
+        opened.nvrtcGetNumSupportedArchs(&opened.architecture_count) != NVRTC_SUCCESS ||
+        opened.architecture_count < 1 || opened.architecture_count > ARCHITECTURES_MOST ||
+        opened.nvrtcGetSupportedArchs(opened.architectures) != NVRTC_SUCCESS) {
+        snprintf(opened.why, sizeof opened.why, "libnvrtc does not tell its version");
+        return false;
+    }
+    opened.version = major * 1000 + minor * 10;
+    return true;
+}
+
+static void open_compiler(void)
+{
+    void *library = open_library();
+
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(opened.why, sizeof opened.why, "its compiler libnvrtc is not there: %s",
+                 why ? why : "it cannot be opened");
+        return;
+    }
+    opened.good = true;
+#define X(name) opened.good = opened.good && find(library, #name, &opened.name);
+    NVRTC_SYMBOLS(X)
+#undef X
+    opened.good = opened.good && start();
+}
+
+int nvrtc_version(void)
+{
+    pthread_once(&opened.once, open_compiler);
+    return opened.good ? opened.version : 0;
+}
+
+/* ---- what to compile for
+ * ------------------------------------------------------------------------------------ */
+
+/* The best architecture the compiler has for a device, in *chosen; false for one that it has forgotten.
+ * Machine code serves later minor versions too, not a later major one: that gets PTX, from which the driver
+ * goes on. */
+static bool choose(const struct nvrtc_request *request, int *chosen, bool *is_ptx)
+{
+    int wanted = request->major * 10 + request->minor;
+
+    *chosen = 0;
+    for (int k = 0; k < opened.architecture_count; k++)
+        if (!wanted || opened.architectures[k] <= wanted)
+            *chosen = opened.architectures[k];
+    *is_ptx = request->ptx || (wanted && *chosen / 10 != request->major);
+    return *chosen != 0;
+}
+
+/* ---- compiling
+ * ------------------------------------------------------------------------------------------------ */
+
+/* The log, line by line, as notes. */
+static void tell_log(nvrtcProgram program, struct diagnostic_entry *entry)
+{
+    size_t size = 0;
+    char *log, *line, *rest;
+
+    if (opened.nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size < 2)
+        return;
+    log = memory_zeroed(1, size + 1);
+    if (log && opened.nvrtcGetProgramLog(program, log) == NVRTC_SUCCESS) {
+        line = strtok_r(log, "\n", &rest);
+        for (int k = 0; line && k < LOG_LINES_MOST; k++, line = strtok_r(NULL, "\n", &rest))
+            diagnostic_note(entry, "note: %s", line);
+    }
+    memory_free(log);
+}
+
+static akg_status refuse(const struct nvrtc_request *request, nvrtcProgram program, nvrtcResult result,
+                         akg_diagnostics *diagnostics)
+{
+    struct diagnostic_entry *entry = diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0},
+                                                    "CUDA's compiler refuses what was made of the kernel");
+
+    diagnostic_note(entry, "note: of '%s': %s", request->name, opened.nvrtcGetErrorString(result));
+    tell_log(program, entry);
+    diagnostic_note(entry, "help: please report this with the source text");
+    return AKG_ERROR_INTERNAL;
+}
+
+static akg_status take(nvrtcProgram program, struct nvrtc_code *code)
+{
+    size_t size = 0;
+    nvrtcResult result =
+        code->is_ptx ? opened.nvrtcGetPTXSize(program, &size) : opened.nvrtcGetCUBINSize(program, &size);
+    char *image = result == NVRTC_SUCCESS ? memory_zeroed(1, size + 1) : NULL;
+
+    if (!image)
+        return result == NVRTC_SUCCESS ? AKG_ERROR_MEMORY : AKG_ERROR_INTERNAL;
+    result = code->is_ptx ? opened.nvrtcGetPTX(program, image) : opened.nvrtcGetCUBIN(program, image);
+    if (result == NVRTC_SUCCESS)
+        text_append(&code->image, image, size);
+    memory_free(image);
+    if (result != NVRTC_SUCCESS)
+        return AKG_ERROR_INTERNAL;
+    return code->image.failed ? AKG_ERROR_MEMORY : AKG_OK;
+}
+
+static akg_status compile(const struct nvrtc_request *request, int architecture, nvrtcProgram program,
+                          struct nvrtc_code *code, akg_diagnostics *diagnostics)
+{
+    char target[48];
+    const char *options[] = {target, "--std=c++17", "-default-device",
+                             request->strict ? "--fmad=false" : "--fmad=true"};
+    nvrtcResult result;
+    akg_status status;
+
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", code->is_ptx ? "compute" : "sm",
+             architecture);
+    result = opened.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
+    if (result != NVRTC_SUCCESS)
+        return refuse(request, program, result, diagnostics);
+    status = take(program, code);
+    if (status == AKG_ERROR_INTERNAL)
+        diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, "CUDA's compiler gave no code");
+    return status;
+}
+
+static akg_status absent(const char *why, akg_diagnostics *diagnostics)
+{
+    char text[320];
+    struct diagnostic_entry *entry;
+
+    snprintf(text, sizeof text, "cannot be used: %s", why);
+    entry = diagnostic_add(diagnostics, MSG_CUDA_ABSENT, (struct span){0}, "CUDA", text);
+    diagnostic_note(entry, "help: install CUDA's toolkit; AKG_NVRTC_LIBRARY names another file");
+    return AKG_ERROR_USAGE;
+}
+
+akg_status nvrtc_compile(const struct nvrtc_request *request, struct nvrtc_code *code,
+                         akg_diagnostics *diagnostics)
+{
+    nvrtcProgram program;
+    int architecture;
+    akg_status status;
+
+    *code = (struct nvrtc_code){.is_ptx = false};
+    if (nvrtc_version() == 0)
+        return absent(opened.why, diagnostics);
+    if (!choose(request, &architecture, &code->is_ptx))
+        return absent("the compiler knows the device no more; an older toolkit does", diagnostics);
+    text_init(&code->image);
+    if (opened.nvrtcCreateProgram(&program, request->text, request->name, 0, NULL, NULL) != NVRTC_SUCCESS)
+        return AKG_ERROR_MEMORY;
+    status = compile(request, architecture, program, code, diagnostics);
+    opened.nvrtcDestroyProgram(&program);
+    if (status != AKG_OK)
+        nvrtc_free(code);
+    return status;
+}
+
+void nvrtc_free(struct nvrtc_code *code)
+{
+    text_free(&code->image);
+}

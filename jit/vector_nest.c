@@ -1,0 +1,323 @@
+/*
+ * vector_nest.c: a nest of the IR as values over vectors: two parallel loops around loops that accumulate.
+ *
+ *     for rows { for columns { start; for depths { step }; result } }
+ *
+ * Consumes such a nest of an analysed kernel; produces the values of one iteration of rows and columns in
+ * three sections, and says of each value whether it differs from row to row and from column to column: what
+ * does not is computed once for a rectangle of iterations, whose accumulators stay in registers while the
+ * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
+ * other along the columns, or are the same for all of them.
+ *
+ * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
+ */
+#include "pass.h"
+#include "vector_build.h"
+
+/* ---- the shape ------------------------------------------------------------------------------- */
+
+/* The only loop of a block, with anything that is none around it; NULL: there are none, or several. */
+static const struct ir_stmt *loop_of(const struct ir_stmt *first, bool among_lets)
+{
+    const struct ir_stmt *found = NULL;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && !found)
+            found = stmt;
+        else if (stmt->kind == IR_FOR || (among_lets && (stmt->kind != IR_LET || found)))
+            return NULL;
+    }
+    return found;
+}
+
+static bool add_level(struct vector_nest *nest, const struct ir_stmt *loop)
+{
+    if (!loop || loop->step != 1 || nest->depth == VECTOR_LEVELS)
+        return false;
+    nest->loops[nest->depth++] = loop;
+    return true;
+}
+
+static bool find_shape(const struct ir_stmt *rows, struct vector_nest *nest)
+{
+    if (!add_level(nest, rows) || !add_level(nest, loop_of(rows->body, true)) ||
+        !add_level(nest, loop_of(nest->loops[VECTOR_COLUMNS]->body, false)))
+        return false;
+    for (const struct ir_stmt *inner = nest->loops[VECTOR_DEPTHS]; (inner = loop_of(inner->body, true));)
+        if (!add_level(nest, inner))
+            return false;
+    return true;
+}
+
+static bool is_parallel(const struct dependences *dependences, const struct ir_stmt *stmt)
+{
+    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences, stmt);
+    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
+}
+
+/* A bound that is the same all the time, and may be looked at before the loops around are known to run. */
+static bool stays(const struct vector_builder *builder, struct ir_expr *bound)
+{
+    return vector_is_invariant(builder, bound) && pass_is_pure(bound);
+}
+
+static bool bounds_stay(const struct vector_builder *builder)
+{
+    const struct vector_nest *nest = builder->nest;
+    for (int level = 0; level < nest->depth; level++)
+        if (!stays(builder, nest->loops[level]->low) || !stays(builder, nest->loops[level]->high))
+            return false;
+    return true;
+}
+
+/* ---- accumulators ---------------------------------------------------------------------------- */
+
+static bool assigns(const struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_ASSIGN && stmt->symbol == symbol) || assigns(stmt->body, symbol) ||
+            assigns(stmt->otherwise, symbol))
+            return true;
+    return false;
+}
+
+static void set(struct vector_builder *builder, int accumulator, int value)
+{
+    const struct vector_accumulator *row = &builder->loop->accumulators.items[accumulator];
+    struct vector_value effect = vector_blank(VECTOR_SET, row->dtype);
+    effect.slot = accumulator;
+    effect.operands[0] = value;
+    vector_add(builder, effect);
+}
+
+/* The variables that the depths change, and what they are before. */
+static void find_accumulators(struct vector_builder *builder)
+{
+    const struct vector_nest *nest = builder->nest;
+    const struct ir_stmt *depths = nest->loops[VECTOR_DEPTHS];
+    for (const struct ir_stmt *stmt = nest->loops[VECTOR_COLUMNS]->body; stmt != depths; stmt = stmt->next) {
+        if (stmt->kind != IR_VARIABLE || !assigns(depths, stmt->symbol))
+            continue;
+        struct vector_accumulator row = {.symbol = stmt->symbol,
+                                         .dtype = stmt->symbol->dtype,
+                                         .type = vector_type_of(stmt->symbol->dtype),
+                                         .slot = -1};
+        if (row.type == VECTOR_MASK)
+            vector_refuse(builder);
+        list_push(builder->arena, &builder->loop->accumulators, row);
+        set(builder, builder->loop->accumulators.count - 1, *vector_scalar(builder, stmt->symbol));
+    }
+    if (!builder->loop->accumulators.count)
+        vector_refuse(builder);
+}
+
+/* A new section, which knows of nothing but the accumulators. */
+static void begin_section(struct vector_builder *builder)
+{
+    builder->section++;
+    builder->first = builder->loop->values.count;
+    builder->scalars.count = 0;
+    for (int k = 0; k < builder->loop->accumulators.count; k++) {
+        const struct vector_accumulator *row = &builder->loop->accumulators.items[k];
+        struct vector_value total = vector_blank(VECTOR_TOTAL, row->dtype);
+        total.slot = k;
+        vector_declare(builder, row->symbol, vector_add(builder, total));
+    }
+}
+
+static bool is_total(const struct vector_builder *builder, int number, int accumulator)
+{
+    const struct vector_value *value = number < 0 ? NULL : &builder->loop->values.items[number];
+    return value && value->kind == VECTOR_TOTAL && (accumulator < 0 || value->slot == accumulator);
+}
+
+static bool accumulates_in_place(enum operation operation, akg_dtype dtype)
+{
+    if (operation == OP_MIN || operation == OP_MAX)
+        return !dtype_is_half(dtype);
+    return operation == OP_ADD || operation == OP_MUL;
+}
+
+static bool is_used(const struct vector_builder *builder, int number)
+{
+    const struct vector_loop *loop = builder->loop;
+    for (int k = number + 1; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->operands[0] == number || value->operands[1] == number || value->operands[2] == number ||
+            value->mask == number)
+            return true;
+    }
+    for (int k = 0; k < loop->accumulators.count; k++)
+        if (*vector_scalar((struct vector_builder *)builder, loop->accumulators.items[k].symbol) == number)
+            return true;
+    return false;
+}
+
+/* The sum is computed into the accumulator: the value that it was is a constant that nobody uses. */
+static void accumulate(struct vector_builder *builder, int accumulator, int number, int operand)
+{
+    struct vector_value effect = vector_blank(VECTOR_ACCUMULATE, builder->loop->values.items[number].dtype);
+    effect.operation = builder->loop->values.items[number].operation;
+    effect.operands[0] = operand;
+    effect.slot = accumulator;
+    builder->loop->values.items[number] = vector_blank(VECTOR_CONSTANT, effect.dtype);
+    vector_add(builder, effect);
+}
+
+/* What the depths make of the accumulator: a sum into it where it is one, or any other value. */
+static void finish_accumulator(struct vector_builder *builder, int accumulator)
+{
+    const struct vector_accumulator *row = &builder->loop->accumulators.items[accumulator];
+    int *place = vector_scalar(builder, row->symbol), number = *place;
+    *place = -1;
+    if (is_total(builder, number, accumulator) || builder->refused)
+        return;
+    struct vector_value value = builder->loop->values.items[number];
+    int a = value.operands[0], b = value.operands[1];
+    bool rounds = builder->options->strict && dtype_is_half(row->dtype);
+    if (is_total(builder, number, -1)) {
+        vector_refuse(builder);
+    } else if (value.kind == VECTOR_OPERATION && !is_used(builder, number) &&
+               accumulates_in_place(value.operation, row->dtype) && !rounds &&
+               (is_total(builder, a, accumulator) || is_total(builder, b, accumulator)) &&
+               !is_total(builder, a, -1) + !is_total(builder, b, -1) == 1) {
+        accumulate(builder, accumulator, number, is_total(builder, a, accumulator) ? b : a);
+    } else {
+        set(builder, accumulator, number);
+    }
+}
+
+/* ---- rows and columns ------------------------------------------------------------------------ */
+
+/* A value that is the same for all rows, or for all columns, is computed once for them. */
+static void find_directions(struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        struct vector_value *value = &loop->values.items[k];
+        bool all = value->kind == VECTOR_TOTAL || value->kind == VECTOR_SET ||
+                   value->kind == VECTOR_ACCUMULATE || value->kind == VECTOR_STORE;
+        value->by_row = value->by_column = all;
+        if (value->stream >= 0) {
+            const struct vector_stream *stream = &loop->streams.items[value->stream];
+            value->by_row |= stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS;
+            value->by_column |= stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
+        }
+        for (int operand = 0; operand < 4; operand++) {
+            int number = operand < 3 ? value->operands[operand] : value->mask;
+            if (number < 0)
+                continue;
+            value->by_row |= loop->values.items[number].by_row;
+            value->by_column |= loop->values.items[number].by_column;
+        }
+    }
+}
+
+static bool stream_moves(const struct vector_stream *stream)
+{
+    return stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS &&
+           stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
+}
+
+/* Elements that are stored differ; something that is loaded serves several iterations. */
+static bool is_worthwhile(const struct vector_loop *loop)
+{
+    bool reuse = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind == VECTOR_STORE && !stream_moves(&loop->streams.items[value->stream]))
+            return false;
+        reuse |= value->kind == VECTOR_LOAD && value->section == 1 &&
+                 !stream_moves(&loop->streams.items[value->stream]);
+    }
+    return reuse;
+}
+
+/* What changes an accumulator must not be another one, which may have been changed before. */
+static bool accumulators_mix(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        for (int operand = 0; operand < 3; operand++)
+            if ((value->kind == VECTOR_SET || value->kind == VECTOR_ACCUMULATE) &&
+                value->operands[operand] >= 0 &&
+                loop->values.items[value->operands[operand]].kind == VECTOR_TOTAL)
+                return true;
+    }
+    return false;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static void build_sections(struct vector_builder *builder)
+{
+    const struct vector_nest *nest = builder->nest;
+    struct ir_stmt *depths = (struct ir_stmt *)nest->loops[VECTOR_DEPTHS], *rest = depths->next;
+    for (const struct ir_stmt *stmt = nest->loops[VECTOR_COLUMNS]->body; stmt != depths && !builder->refused;
+         stmt = stmt->next)
+        vector_statement(builder, stmt);
+    if (builder->refused)
+        return;
+    find_accumulators(builder);
+    begin_section(builder);
+    vector_statements(builder, nest->loops[nest->depth - 1]->body);
+    for (int k = 0; k < builder->loop->accumulators.count && !builder->refused; k++)
+        finish_accumulator(builder, k);
+    if (builder->refused || builder->stores)
+        vector_refuse(builder);
+    else
+        begin_section(builder);
+    if (!builder->refused)
+        vector_statements(builder, rest);
+}
+
+static int add_state(struct vector_builder *builder, int count)
+{
+    int first = builder->loop->arguments.count;
+    for (int k = 0; k < count; k++)
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STATE, -1, -1, NULL, 0});
+    return first;
+}
+
+/* Where the sections begin; slots for where the machine code is. */
+static void finish(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    struct vector_nest *nest = builder->nest;
+    nest->body = nest->result = loop->values.count;
+    for (int k = loop->values.count - 1; k >= 0; k--) {
+        nest->result = loop->values.items[k].section == 2 ? k : nest->result;
+        nest->body = loop->values.items[k].section >= 1 ? k : nest->body;
+    }
+    nest->state = add_state(builder, nest->depth);
+    for (int k = 0; k < loop->streams.count; k++)
+        loop->streams.items[k].state = add_state(builder, nest->depth);
+    loop->nest = nest;
+}
+
+struct vector_loop *vector_nest_build(struct arena *arena, const struct ir_stmt *stmt,
+                                      const struct dependences *dependences,
+                                      const struct vector_options *options)
+{
+    struct vector_builder builder = {
+        .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
+    builder.nest = arena_new(arena, struct vector_nest);
+    if (!find_shape(stmt, builder.nest) ||
+        vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
+        !is_parallel(dependences, stmt) || !is_parallel(dependences, builder.nest->loops[VECTOR_COLUMNS]) ||
+        !bounds_stay(&builder))
+        return NULL;
+    builder.loop = arena_new(arena, struct vector_loop);
+    builder.loop->stmt = stmt;
+    for (int level = 0; level < builder.nest->depth; level++)
+        vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, level});
+    build_sections(&builder);
+    if (builder.refused)
+        return NULL;
+    if (!options->strict)
+        vector_fuse(&builder);
+    vector_sweep(&builder);
+    find_directions(builder.loop);
+    if (builder.loop->calls || accumulators_mix(builder.loop) || !is_worthwhile(builder.loop))
+        return NULL;
+    finish(&builder);
+    return builder.loop;
+}

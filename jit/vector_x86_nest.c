@@ -1,0 +1,511 @@
+/*
+ * vector_x86_nest.c: a nest as a function of machine code.
+ *
+ * Consumes the values of a nest (vector_nest.c); produces code that goes through rows and columns tile by
+ * tile. A tile is a few rows of one or more vectors side by side; its accumulators are in registers while the
+ * depths run. What is the same for all its rows is loaded once for them, what is the same for all its columns
+ * is loaded into all lanes. The last columns are tiles one vector wide, under a mask; the last rows are tiles
+ * of fewer rows. Columns are the outer loop, so that what differs by column stays in the first cache.
+ *
+ * Where the code is it remembers in slots of its own: for each loop how many iterations are left, for each
+ * stream the address at the start of the loop. General registers hold addresses while a section runs.
+ */
+#include "vector_x86.h"
+
+#include <string.h>
+
+enum { MOST_COLUMNS = 2, MOST_ROWS = 14, ROW_KINDS = 4, ROWS_PER_BASE = 5, BASES = 3 };
+
+/* Where the addresses of a stream are while a section runs. */
+struct place {
+    bool used;
+    int bases[BASES];   /* general registers: of row 0, 5, 10 */
+    int stride, triple; /* general registers with the distance of rows, and three times that; -1: none */
+};
+
+struct tile {
+    int rows, columns;
+    bool is_last; /* columns that are not there are masked */
+    machine_section start, enter, body, result;
+};
+
+struct nest_code {
+    struct machine *machine;
+    const struct vector_loop *loop;
+    const struct vector_nest *nest;
+    int columns, rows, kinds;
+    struct tile tiles[2][ROW_KINDS];
+    machine_section setup, tail;
+    int *registers; /* by value and column */
+    struct place places[VECTOR_STREAMS];
+    int free_generals; /* of the pool, as bits */
+};
+
+/* ---- general registers -------------------------------------------------------------------------- */
+
+static int take_general(struct nest_code *code)
+{
+    static const int pool[] = {X86_RSI, X86_R8,  X86_R9,  X86_R11, X86_RDX,
+                               X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
+    for (size_t k = 0; k < sizeof pool / sizeof *pool; k++)
+        if (code->free_generals >> pool[k] & 1) {
+            code->free_generals &= ~(1 << pool[k]);
+            code->machine->general |= 1u << pool[k];
+            return pool[k];
+        }
+    machine_refuse(code->machine);
+    return X86_RSI;
+}
+
+/* Registers for the streams of a section. Where all rows are reached at once and their distance is not known,
+ * every fifth row has its own. */
+static void place_streams(struct nest_code *code, int first, int end, int rows, bool at_once)
+{
+    memset(code->places, 0, sizeof code->places);
+    code->free_generals = ~0;
+    for (int k = first; k < end; k++) {
+        int number = code->loop->values.items[k].stream;
+        if (number < 0 || code->places[number].used)
+            continue;
+        struct place *place = &code->places[number];
+        bool spread = at_once && rows > 1 &&
+                      code->loop->streams.items[number].strides[VECTOR_ROWS].kind == VECTOR_RUN_TIME_STRIDE;
+        place->used = true;
+        place->bases[0] = take_general(code);
+        place->stride = spread ? take_general(code) : -1;
+        place->triple = spread && rows > 3 ? take_general(code) : -1;
+        for (int base = 1; spread && base * ROWS_PER_BASE < rows; base++)
+            place->bases[base] = take_general(code);
+    }
+}
+
+static void general(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
+{
+    machine_add(machine,
+                (struct x86_instruction){.form = form, .reg = reg, .has_memory = true, .memory = memory});
+}
+
+static void by(struct machine *machine, enum x86_form form, int reg, int64_t number)
+{
+    machine_add(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});
+}
+
+static void add_stride(struct machine *machine, int reg, const struct vector_stride *stride)
+{
+    if (stride->kind == VECTOR_STRIDE)
+        by(machine, X86_ADD_BY, reg, stride->bytes);
+    else if (stride->kind == VECTOR_RUN_TIME_STRIDE)
+        general(machine, X86_ADD, reg, machine_slot(machine, stride->slot));
+}
+
+/* The addresses that the slots `at` (a loop's, of each stream) hold, into the registers of the places. */
+static void load_places(struct nest_code *code, int at, int rows)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        const struct place *place = &code->places[k];
+        if (!place->used)
+            continue;
+        general(machine, X86_MOV, place->bases[0], machine_slot(machine, stream->state + at));
+        if (place->stride < 0)
+            continue;
+        general(machine, X86_MOV, place->stride, machine_slot(machine, stream->strides[VECTOR_ROWS].slot));
+        if (place->triple >= 0)
+            general(machine, X86_LEA, place->triple, (struct x86_memory){place->stride, place->stride, 2, 0});
+        for (int base = 1; base * ROWS_PER_BASE < rows; base++) {
+            general(machine, X86_LEA, place->bases[base],
+                    (struct x86_memory){place->bases[base - 1], place->stride, 4, 0});
+            machine_add(machine, (struct x86_instruction){
+                                     .form = X86_ADD, .reg = place->bases[base], .rm = place->stride});
+        }
+    }
+}
+
+/* Streams that do not reach all rows at once go from row to row. */
+static void next_row(struct nest_code *code)
+{
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct vector_stride *stride = &code->loop->streams.items[k].strides[VECTOR_ROWS];
+        const struct place *place = &code->places[k];
+        if (place->used && place->stride < 0 && stride->kind == VECTOR_RUN_TIME_STRIDE)
+            add_stride(code->machine, place->bases[0], stride);
+    }
+}
+
+static void next_depth(struct nest_code *code, int rows)
+{
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct place *place = &code->places[k];
+        for (int base = 0; place->used && (base == 0 || (place->stride >= 0 && base * ROWS_PER_BASE < rows));
+             base++)
+            add_stride(code->machine, place->bases[base],
+                       &code->loop->streams.items[k].strides[code->nest->depth - 1]);
+    }
+}
+
+static struct x86_memory address(const struct nest_code *code, const struct vector_value *value, int row,
+                                 int column)
+{
+    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
+    const struct vector_stride *rows = &stream->strides[VECTOR_ROWS];
+    const struct place *place = &code->places[value->stream];
+    int size = dtype_table[value->dtype].size;
+    struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
+    if (stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS)
+        memory.displacement += column * code->machine->lanes * size;
+    if (rows->kind == VECTOR_STRIDE)
+        memory.displacement += (int)rows->bytes * row;
+    if (place->stride < 0 || rows->kind != VECTOR_RUN_TIME_STRIDE)
+        return memory;
+    int rest = row % ROWS_PER_BASE;
+    memory.base = place->bases[row / ROWS_PER_BASE];
+    if (rest) {
+        memory.index = rest == 3 ? place->triple : place->stride;
+        memory.scale = rest == 3 ? 1 : rest;
+    }
+    return memory;
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static int partial_of(struct nest_code *code, const struct vector_value *value, int row, int column)
+{
+    return machine_keep(code->machine, KEPT_PARTIAL, value->type, value->slot,
+                        (uint64_t)(row * MOST_COLUMNS + column));
+}
+
+static int mask_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                   int mask)
+{
+    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
+    bool tail = tile->is_last && stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
+    int last = tail ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
+    return tail && mask ? machine_and(code->machine, mask, last) : tail ? last : mask;
+}
+
+static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                      int mask, int row, int column)
+{
+    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
+    struct x86_memory memory = address(code, value, row, column);
+    mask = mask_of(code, tile, value, mask);
+    if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
+        return machine_load_one(code->machine, value, memory, mask);
+    return machine_load_from(code->machine, value, memory, mask);
+}
+
+/* What was accumulated is rounded, or wrapped, only when it is looked at. */
+static int total(struct nest_code *code, const struct vector_value *value, int partial)
+{
+    return dtype_table[value->dtype].size < 4 ? machine_normal(code->machine, value->dtype, partial)
+                                              : partial;
+}
+
+static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                       int row, int column)
+{
+    struct machine *machine = code->machine;
+    int operands[3] = {0, 0, 0};
+    for (int k = 0; k < 3; k++)
+        if (value->operands[k] >= 0)
+            operands[k] = code->registers[value->operands[k] * MOST_COLUMNS + column];
+    int mask = value->mask >= 0 ? code->registers[value->mask * MOST_COLUMNS + column] : 0;
+    switch (value->kind) {
+    case VECTOR_CONSTANT:
+        return machine_constant(machine, value->type, value->bits);
+    case VECTOR_SCALAR:
+        return machine_keep(machine, KEPT_SCALAR, value->type, value->slot, 0);
+    case VECTOR_LOAD:
+        return load_value(code, tile, value, mask, row, column);
+    case VECTOR_STORE:
+        machine_store_to(machine, value, address(code, value, row, column), operands[0],
+                         mask_of(code, tile, value, mask));
+        return 0;
+    case VECTOR_TOTAL:
+        return total(code, value, partial_of(code, value, row, column));
+    case VECTOR_SET:
+        machine_add(machine, (struct x86_instruction){.form = X86_VMOVAPS,
+                                                      .bits = machine_bits(machine, value->type),
+                                                      .reg = partial_of(code, value, row, column),
+                                                      .rm = operands[0]});
+        return 0;
+    case VECTOR_ACCUMULATE:
+        machine_accumulate(machine, value, partial_of(code, value, row, column), operands, 0);
+        return 0;
+    default:
+        return machine_operation(machine, value, operands);
+    }
+}
+
+/* Of one row, or (row < 0) what is the same for all of them. */
+static void build_row(struct nest_code *code, const struct tile *tile, int first, int end, int row)
+{
+    for (int k = first; k < end && !code->machine->refused; k++) {
+        const struct vector_value *value = &code->loop->values.items[k];
+        int *registers = &code->registers[k * MOST_COLUMNS];
+        if (value->by_row != (row >= 0))
+            continue;
+        code->machine->line = value->line;
+        for (int column = 0; column < tile->columns; column++)
+            registers[column] = column && !value->by_column
+                                    ? registers[0]
+                                    : build_value(code, tile, value, row < 0 ? 0 : row, column);
+    }
+    code->machine->line = 0;
+}
+
+static void build_section(struct nest_code *code, const struct tile *tile, machine_section *section,
+                          int first, int end)
+{
+    code->machine->section = section;
+    build_row(code, tile, first, end, -1);
+    for (int row = 0; row < tile->rows; row++) {
+        build_row(code, tile, first, end, row);
+        if (row + 1 < tile->rows)
+            next_row(code);
+    }
+}
+
+/* The depths begin where the loop around the innermost one is. */
+static int depth_start(const struct nest_code *code)
+{
+    return code->nest->depth == VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->nest->depth - 2;
+}
+
+static void build_body(struct nest_code *code, struct tile *tile)
+{
+    int first = code->nest->body, end = code->nest->result;
+    place_streams(code, first, end, tile->rows, true);
+    code->machine->section = &tile->enter;
+    load_places(code, depth_start(code), tile->rows);
+    build_section(code, tile, &tile->body, first, end);
+    next_depth(code, tile->rows);
+}
+
+static void build_tile(struct nest_code *code, struct tile *tile)
+{
+    int body = code->nest->body, result = code->nest->result, end = code->loop->values.count;
+    build_body(code, tile);
+    place_streams(code, 0, body, tile->rows, false);
+    code->machine->section = &tile->start;
+    load_places(code, VECTOR_ROWS, tile->rows);
+    build_section(code, tile, &tile->start, 0, body);
+    place_streams(code, result, end, tile->rows, false);
+    code->machine->section = &tile->result;
+    load_places(code, VECTOR_ROWS, tile->rows);
+    build_section(code, tile, &tile->result, result, end);
+}
+
+/* ---- the size of tiles --------------------------------------------------------------------------- */
+
+static int kept_vectors(const struct machine *machine)
+{
+    int count = 0;
+    for (int k = 0; k < machine->kept.count; k++)
+        count += machine->kept.items[k].kind != KEPT_PARTIAL &&
+                 !machine->registers.items[machine->kept.items[k].virtual_register - MACHINE_VIRTUAL].is_mask;
+    return count;
+}
+
+/* As many rows as there are registers for their accumulators, besides what the body needs. Gives the
+ * registers that are kept. */
+static int choose_size(struct nest_code *code, int most_rows)
+{
+    struct machine *machine = code->machine;
+    int registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
+    struct tile trial = {.rows = 1, .columns = MOST_COLUMNS};
+    build_body(code, &trial);
+    int kept = kept_vectors(machine), pressure = machine_pressure(machine, &trial.body);
+    code->columns = MOST_COLUMNS;
+    int each = code->columns * code->loop->accumulators.count;
+    code->rows = (registers - kept - pressure) / each;
+    if (code->rows > most_rows)
+        code->rows = most_rows;
+    if (code->rows < 1)
+        machine_refuse(machine);
+    return kept + code->rows * each;
+}
+
+static void build_tiles(struct nest_code *code)
+{
+    static const int fewer[] = {4, 2, 1};
+    int rows = code->rows;
+    for (int k = 0; rows && !code->machine->refused; code->kinds++) {
+        for (int last = 0; last < 2; last++) {
+            struct tile *tile = &code->tiles[last][code->kinds];
+            *tile = (struct tile){.rows = rows, .columns = last ? 1 : code->columns, .is_last = last};
+            build_tile(code, tile);
+        }
+        while (k < 3 && fewer[k] >= rows)
+            k++;
+        rows = k < 3 ? fewer[k] : 0;
+    }
+    machine_tail(code->machine, &code->tail);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------- */
+
+static void move(struct machine *machine, enum x86_form form, int reg, int slot)
+{
+    machine_emit(machine,
+                 (struct x86_instruction){
+                     .form = form, .reg = reg, .has_memory = true, .memory = machine_slot(machine, slot)});
+}
+
+static void copy_slot(struct machine *machine, int to, int from)
+{
+    move(machine, X86_MOV, X86_RAX, from);
+    move(machine, X86_MOV_STORE, X86_RAX, to);
+}
+
+static void add_to_slot(struct machine *machine, int slot, int64_t number)
+{
+    move(machine, X86_MOV, X86_RAX, slot);
+    machine_emit_by(machine, X86_ADD_BY, X86_RAX, number);
+    move(machine, X86_MOV_STORE, X86_RAX, slot); /* leaves the flags */
+}
+
+/* The slot `level` of every stream goes on by `count` iterations of that loop. */
+static void advance(struct nest_code *code, int level, int stride_level, int count)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        const struct vector_stride *stride = &stream->strides[stride_level];
+        if (stride->kind == VECTOR_STRIDE) {
+            add_to_slot(machine, stream->state + level, stride->bytes * count);
+        } else if (stride->kind == VECTOR_RUN_TIME_STRIDE) {
+            machine_emit(machine, (struct x86_instruction){
+                                      .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = count});
+            move(machine, X86_IMUL, X86_RAX, stride->slot);
+            move(machine, X86_ADD, X86_RAX, stream->state + level);
+            move(machine, X86_MOV_STORE, X86_RAX, stream->state + level);
+        }
+    }
+}
+
+/* Every stream's slot of one loop from that of another. */
+static void copy_streams(struct nest_code *code, int to, int from)
+{
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        int state = code->loop->streams.items[k].state;
+        copy_slot(code->machine, state + to, state + from);
+    }
+}
+
+static void place_depths(struct nest_code *code, struct tile *tile, int level)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++;
+    if (level == code->nest->depth - 1) {
+        machine_allocate(machine, &tile->enter);
+        move(machine, X86_MOV, machine->count, level);
+        machine_emit_label(machine, head);
+        machine_allocate(machine, &tile->body);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
+    } else {
+        copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
+        copy_slot(machine, code->nest->state + level, level);
+        machine_emit_label(machine, head);
+        place_depths(code, tile, level + 1);
+        advance(code, level, level, 1);
+        add_to_slot(machine, code->nest->state + level, -1);
+    }
+    machine_emit_jump(machine, X86_JNE, head);
+}
+
+/* All rows of one tile's columns. */
+static void place_rows(struct nest_code *code, struct tile *tiles)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_ROWS;
+    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
+    copy_slot(machine, left, VECTOR_ROWS);
+    for (int kind = 0; kind < code->kinds; kind++) {
+        int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
+        machine_emit_label(machine, head);
+        move(machine, X86_MOV, X86_RAX, left);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
+        machine_emit_jump(machine, X86_JL, next);
+        machine_allocate(machine, &tiles[kind].start);
+        place_depths(code, &tiles[kind], VECTOR_DEPTHS);
+        machine_allocate(machine, &tiles[kind].result);
+        advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
+        add_to_slot(machine, left, -rows);
+        machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+    }
+}
+
+static void place_columns(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_COLUMNS;
+    copy_slot(machine, left, VECTOR_COLUMNS);
+    for (int k = 0; k < code->loop->streams.count; k++)
+        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
+                  code->loop->streams.items[k].slot);
+    for (int last = 0; last < 2; last++) {
+        int head = machine->labels++, next = machine->labels++;
+        int width = (last ? 1 : code->columns) * machine->lanes;
+        machine_emit_label(machine, head);
+        move(machine, X86_MOV, machine->count, left);
+        machine_emit_by(machine, X86_CMP_BY, machine->count, last ? 1 : width);
+        machine_emit_jump(machine, X86_JL, next);
+        if (last)
+            machine_allocate(machine, &code->tail);
+        place_rows(code, code->tiles[last]);
+        advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
+        add_to_slot(machine, left, -width);
+        machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+static void build_setup(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    machine->section = &code->setup;
+    for (int k = 0; k < machine->kept.count; k++)
+        if (machine->kept.items[k].kind != KEPT_PARTIAL)
+            machine_setup_kept(machine, &machine->kept.items[k]);
+}
+
+static bool build_nest(struct arena *arena, const struct vector_loop *loop,
+                       const struct vector_options *options, int most_rows, struct vector_listing *listing)
+{
+    struct nest_code *code = arena_new(arena, struct nest_code);
+    struct machine *machine = code->machine = arena_new(arena, struct machine);
+    code->loop = machine->loop = loop;
+    code->nest = loop->nest;
+    code->registers = arena_array(arena, int, loop->values.count *MOST_COLUMNS);
+    machine->arena = arena;
+    machine->options = options;
+    machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
+    machine->slots = X86_RDI;
+    machine->count = X86_RCX;
+    int kept = choose_size(code, most_rows);
+    build_tiles(code);
+    machine_pin(machine, kept);
+    build_setup(code);
+    if (machine->refused)
+        return false;
+    machine_allocate(machine, &code->setup);
+    place_columns(code);
+    machine_assemble(machine, listing);
+    return !machine->refused;
+}
+
+/* With fewer rows there are more registers for the rest. */
+bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
+                     const struct vector_options *options, struct vector_listing *listing)
+{
+    enum { FEWEST_ROWS = 3 };
+    for (int rows = MOST_ROWS; rows >= FEWEST_ROWS; rows -= 3)
+        if (build_nest(arena, loop, options, rows, listing))
+            return true;
+    return false;
+}

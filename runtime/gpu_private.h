@@ -1,0 +1,118 @@
+/*
+ * gpu_private.h: what the files gpu_*.c share: the driver's functions, what a device is, and how a result of
+ * the driver becomes a failure. The only header that includes cuda.h.
+ */
+#ifndef RUNTIME_GPU_PRIVATE_H
+#define RUNTIME_GPU_PRIVATE_H
+
+#include "gpu.h"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/*
+ * The functions of libcuda that are used, opened at run time. cuda.h renames many of them (cuMemAlloc is
+ * cuMemAlloc_v2), in this table as everywhere. One that is not needed is NULL in drivers that do not have it.
+ */
+#define GPU_SYMBOLS(X)                                                                                       \
+    X(cuInit, true)                                                                                          \
+    X(cuDriverGetVersion, true)                                                                              \
+    X(cuGetErrorName, true)                                                                                  \
+    X(cuGetErrorString, true)                                                                                \
+    X(cuDeviceGetCount, true)                                                                                \
+    X(cuDeviceGet, true)                                                                                     \
+    X(cuDeviceGetName, true)                                                                                 \
+    X(cuDeviceGetAttribute, true)                                                                            \
+    X(cuDeviceTotalMem, true)                                                                                \
+    X(cuDevicePrimaryCtxRetain, true)                                                                        \
+    X(cuCtxPushCurrent, true)                                                                                \
+    X(cuCtxPopCurrent, true)                                                                                 \
+    X(cuStreamCreate, true)                                                                                  \
+    X(cuStreamSynchronize, true)                                                                             \
+    X(cuEventCreate, true)                                                                                   \
+    X(cuEventRecord, true)                                                                                   \
+    X(cuEventSynchronize, true)                                                                              \
+    X(cuMemGetInfo, true)                                                                                    \
+    X(cuMemAlloc, true)                                                                                      \
+    X(cuMemFree, true)                                                                                       \
+    X(cuMemAllocAsync, false)                                                                                \
+    X(cuMemFreeAsync, false)                                                                                 \
+    X(cuDeviceGetDefaultMemPool, false)                                                                      \
+    X(cuMemPoolSetAttribute, false)                                                                          \
+    X(cuMemPoolTrimTo, false)                                                                                \
+    X(cuMemHostAlloc, true)                                                                                  \
+    X(cuMemcpyHtoDAsync, true)                                                                               \
+    X(cuMemcpyDtoHAsync, true)                                                                               \
+    X(cuMemcpyDtoDAsync, true)                                                                               \
+    X(cuMemcpyPeerAsync, true)                                                                               \
+    X(cuMemsetD8Async, true)                                                                                 \
+    X(cuMemsetD16Async, true)                                                                                \
+    X(cuMemsetD32Async, true)                                                                                \
+    X(cuMemsetD2D32Async, true)
+
+struct gpu_driver {
+#define X(name, needed) __typeof__(&name) name;
+    GPU_SYMBOLS(X)
+#undef X
+};
+
+/* The driver, opened by the first call; NULL with a failure. */
+const struct gpu_driver *gpu_driver(struct gpu_failure *failure);
+
+/* ---- memory of a device ------------------------------------------------------------------------------- */
+
+/* Blocks are of sizes that are 8 to an octave, from 512 bytes on. */
+enum { GPU_SIZE_CLASSES = 8 * 40 };
+
+struct gpu_block {
+    struct gpu_device *device;
+    CUdeviceptr address;
+    size_t bytes;
+    struct gpu_block *next; /* of those that are free */
+};
+
+struct gpu_memory {
+    pthread_mutex_t lock;
+    struct gpu_block *free[GPU_SIZE_CLASSES];
+    uint64_t used; /* bytes in blocks that are out */
+    bool pooled;   /* from the device's pool, in the order of the stream */
+};
+
+/* Memory of the host that the device reaches, in two halves: while the one is copied, the other is filled. */
+enum { GPU_STAGING_BYTES = 4 << 20 };
+
+struct gpu_staging {
+    pthread_mutex_t lock;
+    char *halves; /* NULL until it is needed */
+    CUevent events[2];
+};
+
+/* ---- devices --------------------------------------------------------------------------------------------
+ */
+
+struct gpu_device {
+    const struct gpu_driver *driver;
+    int index;
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    int major, minor; /* compute capability */
+    atomic_int lost;  /* the CUresult after which nothing works any more, or 0 */
+    struct gpu_memory memory;
+    struct gpu_staging staging;
+};
+
+/* Makes the device the thread's current one until gpu_leave; false, with a failure, for one that is lost. */
+bool gpu_enter(struct gpu_device *device, struct gpu_failure *failure);
+void gpu_leave(struct gpu_device *device);
+
+/* AKG_OK for CUDA_SUCCESS. Else fills the failure: `what` was not done ("copy 3 MiB"). An error after which
+ * the context cannot be used makes the device lost. */
+akg_status gpu_check(struct gpu_device *device, CUresult result, const char *what,
+                     struct gpu_failure *failure);
+
+/* Gives memory that nobody uses back to the driver; inside gpu_enter. */
+void gpu_memory_trim(struct gpu_device *device);
+
+#endif

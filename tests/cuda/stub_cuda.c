@@ -1,0 +1,532 @@
+/*
+ * stub_cuda.c: a libcuda.so without a GPU, for tests: memory of a device is memory of the host that can be
+ * reached only through the library, so that whoever takes an address of a device for one of the host's is
+ * caught.
+ *
+ * What the devices are like stands in AKG_STUB_CUDA, words "name=number" with blanks between:
+ *     devices    how many (1)        memory   bytes of each (256 MiB)
+ *     pool       0: no stream-ordered pool (1)
+ *     major, minor   compute capability (9, 0)
+ * Failures come from stub_fail, or from AKG_STUB_FAIL, "FUNCTION:AFTER:RESULT" with blanks between: after so
+ * many more calls the function gives that CUresult, once.
+ */
+#define _GNU_SOURCE
+#include "stub_cuda.h"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { DEVICES_MOST = 4, FAILURES_MOST = 8 };
+#define REGION_BYTES ((size_t)1 << 32)
+
+/* An allocation, or a gap between two: in the order of their addresses. */
+struct piece {
+    size_t at, bytes;
+    int device; /* or -1: free */
+    struct piece *next;
+};
+
+struct failure {
+    char function[40];
+    long after;
+    CUresult result;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    int devices, major, minor, pool;
+    size_t memory, used[DEVICES_MOST];
+    char *region; /* what addresses of devices are: not to be touched */
+    char *alias;  /* the same memory, for copies */
+    struct piece *pieces;
+    struct failure failures[FAILURES_MOST];
+} stub = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static _Thread_local int current = -1, below[8], depth;
+
+/* ---- set-up -----------------------------------------------------------------------------------------------
+ */
+
+static size_t setting(const char *name, size_t initial)
+{
+    const char *text = getenv("AKG_STUB_CUDA"), *at = text ? strstr(text, name) : NULL;
+
+    return at && at[strlen(name)] == '=' ? strtoull(at + strlen(name) + 1, NULL, 10) : initial;
+}
+
+API void stub_fail(const char *function, long after, int result)
+{
+    pthread_mutex_lock(&stub.lock);
+    for (int k = 0; k < FAILURES_MOST; k++)
+        if (!stub.failures[k].function[0]) {
+            snprintf(stub.failures[k].function, sizeof stub.failures[k].function, "%s", function);
+            stub.failures[k].after = after;
+            stub.failures[k].result = (CUresult)result;
+            break;
+        }
+    pthread_mutex_unlock(&stub.lock);
+}
+
+API size_t stub_used(int device)
+{
+    return stub.used[device];
+}
+
+API void stub_set_memory(size_t bytes)
+{
+    stub.memory = bytes;
+}
+
+static void read_failures(void)
+{
+    char function[40];
+    const char *text = getenv("AKG_STUB_FAIL");
+    long after;
+    int result, length;
+
+    for (; text && sscanf(text, " %39[a-zA-Z0-9]:%ld:%d%n", function, &after, &result, &length) == 3;
+         text += length)
+        stub_fail(function, after, result);
+}
+
+static void set_up(void)
+{
+    int file = memfd_create("stub-cuda", 0);
+
+    stub.devices = (int)setting("devices", 1);
+    stub.memory = setting("memory", (size_t)256 << 20);
+    stub.major = (int)setting("major", 9);
+    stub.minor = (int)setting("minor", 0);
+    stub.pool = (int)setting("pool", 1);
+    if (file < 0 || ftruncate(file, REGION_BYTES) != 0)
+        abort();
+    stub.region = mmap(NULL, REGION_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    stub.alias = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (stub.region == MAP_FAILED || stub.alias == MAP_FAILED)
+        abort();
+    close(file);
+    stub.pieces = calloc(1, sizeof *stub.pieces);
+    stub.pieces->bytes = REGION_BYTES;
+    stub.pieces->device = -1;
+    read_failures();
+}
+
+/* cuda.h gives some functions the name of their second version. */
+static bool is_named(const char *function, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(function, name, length) == 0 &&
+           (!function[length] || strcmp(function + length, "_v2") == 0);
+}
+
+/* The result that the function is to give instead of working; CUDA_SUCCESS: it works. The lock is held. */
+static CUresult struck(const char *function)
+{
+    for (int k = 0; k < FAILURES_MOST; k++) {
+        struct failure *failure = &stub.failures[k];
+        if (!failure->function[0] || !is_named(function, failure->function) || failure->after-- > 0)
+            continue;
+        failure->function[0] = '\0';
+        return failure->result;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Every function begins so. */
+static CUresult begin(const char *function)
+{
+    CUresult result;
+
+    pthread_once(&stub.once, set_up);
+    pthread_mutex_lock(&stub.lock);
+    result = struck(function);
+    return result;
+}
+
+static CUresult end(CUresult result)
+{
+    pthread_mutex_unlock(&stub.lock);
+    return result;
+}
+
+#define BEGIN                                                                                                \
+    do {                                                                                                     \
+        CUresult begun = begin(__func__);                                                                    \
+        if (begun != CUDA_SUCCESS)                                                                           \
+            return end(begun);                                                                               \
+    } while (0)
+#define END return end(CUDA_SUCCESS)
+
+/* ---- the driver, devices, contexts
+ * ------------------------------------------------------------------------- */
+
+API CUresult cuInit(unsigned flags)
+{
+    (void)flags;
+    BEGIN;
+    return end(stub.devices > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
+}
+
+API CUresult cuDriverGetVersion(int *version)
+{
+    BEGIN;
+    *version = CUDA_VERSION;
+    END;
+}
+
+#define NAMES(X)                                                                                             \
+    X(CUDA_ERROR_INVALID_VALUE, "invalid argument")                                                          \
+    X(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")                                                             \
+    X(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected")                                            \
+    X(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")                                \
+    X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")                         \
+    X(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure")
+
+API CUresult cuGetErrorName(CUresult error, const char **text)
+{
+    switch ((int)error) {
+#define X(name, words)                                                                                       \
+    case name:                                                                                               \
+        *text = #name;                                                                                       \
+        return CUDA_SUCCESS;
+        NAMES(X)
+#undef X
+    }
+    *text = "CUDA_ERROR_OTHER";
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    switch ((int)error) {
+#define X(name, words)                                                                                       \
+    case name:                                                                                               \
+        *text = words;                                                                                       \
+        return CUDA_SUCCESS;
+        NAMES(X)
+#undef X
+    }
+    *text = "another error";
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetCount(int *count)
+{
+    BEGIN;
+    *count = stub.devices;
+    END;
+}
+
+API CUresult cuDeviceGet(CUdevice *device, int index)
+{
+    BEGIN;
+    *device = index;
+    return end(index < stub.devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
+}
+
+API CUresult cuDeviceGetName(char *name, int size, CUdevice device)
+{
+    BEGIN;
+    snprintf(name, (size_t)size, "Stub %d", device);
+    END;
+}
+
+API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    BEGIN;
+    switch ((int)attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = stub.major;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        *value = stub.minor;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+        *value = stub.pool;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = 4;
+        break;
+    default:
+        return end(CUDA_ERROR_INVALID_VALUE);
+    }
+    END;
+}
+
+API CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    BEGIN;
+    *bytes = stub.memory;
+    END;
+}
+
+/* A context is the number of its device, plus one. */
+API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    BEGIN;
+    *context = (CUcontext)(uintptr_t)(device + 1);
+    END;
+}
+
+API CUresult cuCtxPushCurrent(CUcontext context)
+{
+    BEGIN;
+    if (depth == (int)(sizeof below / sizeof *below))
+        return end(CUDA_ERROR_INVALID_CONTEXT);
+    below[depth++] = current;
+    current = (int)(uintptr_t)context - 1;
+    END;
+}
+
+API CUresult cuCtxPopCurrent(CUcontext *context)
+{
+    pthread_mutex_lock(&stub.lock);
+    *context = (CUcontext)(uintptr_t)(current + 1);
+    current = depth > 0 ? below[--depth] : -1;
+    END;
+}
+
+API CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    BEGIN;
+    *stream = (CUstream)(uintptr_t)(current + 1);
+    END;
+}
+
+API CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    END;
+}
+
+API CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    BEGIN;
+    *event = (CUevent)(uintptr_t)1;
+    END;
+}
+
+API CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)event, (void)stream;
+    BEGIN;
+    END;
+}
+
+API CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    BEGIN;
+    END;
+}
+
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------- */
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes)
+{
+    size_t rounded = (bytes + 255) / 256 * 256;
+
+    if (bytes == 0 || current < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (stub.used[current] + bytes > stub.memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (struct piece *piece = stub.pieces; piece; piece = piece->next) {
+        if (piece->device >= 0 || piece->bytes < rounded)
+            continue;
+        if (piece->bytes > rounded) {
+            struct piece *rest = malloc(sizeof *rest);
+            *rest = (struct piece){piece->at + rounded, piece->bytes - rounded, -1, piece->next};
+            piece->next = rest;
+            piece->bytes = rounded;
+        }
+        piece->device = current;
+        stub.used[current] += piece->bytes;
+        memset(stub.alias + piece->at, 0xA5, piece->bytes);
+        *address = (CUdeviceptr)(uintptr_t)(stub.region + piece->at);
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult release(CUdeviceptr address)
+{
+    for (struct piece *piece = stub.pieces; piece; piece = piece->next)
+        if (piece->device >= 0 && (CUdeviceptr)(uintptr_t)(stub.region + piece->at) == address) {
+            stub.used[piece->device] -= piece->bytes;
+            piece->device = -1;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuMemGetInfo(size_t *available, size_t *total)
+{
+    BEGIN;
+    *total = stub.memory;
+    *available = stub.memory - stub.used[current];
+    END;
+}
+
+API CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes)
+{
+    BEGIN;
+    return end(allocate(address, bytes));
+}
+
+API CUresult cuMemFree(CUdeviceptr address)
+{
+    BEGIN;
+    return end(release(address));
+}
+
+API CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(stub.pool ? allocate(address, bytes) : CUDA_ERROR_NOT_SUPPORTED);
+}
+
+API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(stub.pool ? release(address) : CUDA_ERROR_NOT_SUPPORTED);
+}
+
+API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    BEGIN;
+    *pool = (CUmemoryPool)(uintptr_t)(device + 1);
+    END;
+}
+
+API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    (void)pool, (void)attribute, (void)value;
+    BEGIN;
+    END;
+}
+
+API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t kept)
+{
+    (void)pool, (void)kept;
+    BEGIN;
+    END;
+}
+
+API CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    BEGIN;
+    *memory = malloc(bytes);
+    return end(*memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* ---- copies
+ * --------------------------------------------------------------------------------------------------- */
+
+/* What can be reached of an address of a device, if all of it lies in one allocation. */
+static char *reach(CUdeviceptr address, size_t bytes)
+{
+    size_t at = (size_t)(address - (CUdeviceptr)(uintptr_t)stub.region);
+
+    for (struct piece *piece = stub.pieces; piece; piece = piece->next)
+        if (piece->device >= 0 && at >= piece->at && at - piece->at <= piece->bytes &&
+            bytes <= piece->bytes - (at - piece->at))
+            return stub.alias + at;
+    return NULL;
+}
+
+static CUresult copy(void *to, const void *from, size_t bytes)
+{
+    if (!to || !from)
+        return CUDA_ERROR_INVALID_VALUE;
+    memmove(to, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(copy(reach(to, bytes), from, bytes));
+}
+
+API CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(copy(to, reach(from, bytes), bytes));
+}
+
+API CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(copy(reach(to, bytes), reach(from, bytes), bytes));
+}
+
+API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUcontext source,
+                               size_t bytes, CUstream stream)
+{
+    (void)target, (void)source, (void)stream;
+    BEGIN;
+    return end(copy(reach(to, bytes), reach(from, bytes), bytes));
+}
+
+/* `rows` times `size` bytes of a value, `pitch` bytes apart. */
+static CUresult set(CUdeviceptr to, size_t pitch, const void *value, size_t size, size_t rows)
+{
+    char *reached = rows ? reach(to, (rows - 1) * pitch + size) : NULL;
+
+    if (!reached)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < rows; k++)
+        memcpy(reached + k * pitch, value, size);
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(set(to, sizeof value, &value, sizeof value, count));
+}
+
+API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(set(to, sizeof value, &value, sizeof value, count));
+}
+
+API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(set(to, sizeof value, &value, sizeof value, count));
+}
+
+API CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
+                                CUstream stream)
+{
+    (void)stream;
+    BEGIN;
+    return end(width == 1 ? set(to, pitch, &value, sizeof value, height) : CUDA_ERROR_NOT_SUPPORTED);
+}

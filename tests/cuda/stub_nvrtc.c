@@ -1,0 +1,94 @@
+/*
+ * stub_nvrtc.c: a libnvrtc.so without a compiler, for tests: it hands the text through as machine code, for
+ * the stub of libcuda to run. AKG_STUB_NVRTC=refuse: it refuses every text, with a log of two lines.
+ */
+#include <nvrtc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+static const char log_text[] = "kernel.cu(1): error: the stub refuses this\n1 error detected\n";
+
+API nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    *major = 12;
+    *minor = 3;
+    return NVRTC_SUCCESS;
+}
+
+API const char *nvrtcGetErrorString(nvrtcResult result)
+{
+    return result == NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_OTHER";
+}
+
+API nvrtcResult nvrtcGetNumSupportedArchs(int *count)
+{
+    *count = 3;
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetSupportedArchs(int *architectures)
+{
+    memcpy(architectures, (int[]){75, 80, 90}, 3 * sizeof(int));
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *text, const char *name, int count,
+                                   const char *const *headers, const char *const *names)
+{
+    (void)name, (void)count, (void)headers, (void)names;
+    *program = (nvrtcProgram)(void *)strdup(text);
+    return *program ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
+}
+
+API nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
+{
+    free(*program);
+    *program = NULL;
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options)
+{
+    const char *wanted = getenv("AKG_STUB_NVRTC");
+
+    (void)program, (void)count, (void)options;
+    return wanted && strcmp(wanted, "refuse") == 0 ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
+{
+    (void)program;
+    *size = sizeof log_text;
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
+{
+    (void)program;
+    memcpy(log, log_text, sizeof log_text);
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
+{
+    *size = strlen((const char *)program);
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *image)
+{
+    memcpy(image, program, strlen((const char *)program));
+    return NVRTC_SUCCESS;
+}
+
+API nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
+{
+    return nvrtcGetCUBINSize(program, size);
+}
+
+API nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *image)
+{
+    return nvrtcGetCUBIN(program, image);
+}
