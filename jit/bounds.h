@@ -53,7 +53,9 @@ bool bounds_project(struct context *context, const struct linear *goal, struct b
  * otherwise the access is not executed at all. */
 struct bounds_extreme {
     struct linear form;
-    bool upper; /* of bounds_request */
+    bool is_capped; /* what the loops allow beside it is no more than `cap`, which is >= 1: no matter for */
+    int64_t cap;    /* whether an index leaves, but for which one is the farthest */
+    bool upper;     /* of bounds_request */
     int guard_count;
     struct linear guards[BOUNDS_GUARDS]; /* >= 0 */
     int condition_count;

@@ -161,6 +161,9 @@ static bool find_extreme(struct context *context, const struct bounds_request *r
         linear_constant(&extreme->form, domain->has_held ? domain->held : 0);
         if (!linear_shift(&extreme->form, &extreme->form, 1))
             return false;
+    } else {
+        extreme->is_capped = domain->has_held;
+        extreme->cap = domain->held + 1;
     }
     return linear_scale(&negated, &extreme->form, -1);
 }
@@ -225,10 +228,35 @@ static struct ir_expr *both(struct ir_kernel *kernel, struct ir_expr *a, struct 
     return a ? ir_operation(kernel, OP_AND, a, b, NULL) : b;
 }
 
+/* The index that is taken when the extreme is `form`. */
+static struct ir_expr *express_taken(struct context *context, const struct bounds_extreme *extreme,
+                                     const struct linear *form, const struct linear *extent)
+{
+    struct linear index;
+
+    if (extreme->upper ? !linear_add(&index, form, 1, extent) || !linear_shift(&index, &index, -1)
+                       : !linear_scale(&index, form, -1))
+        index = *form;
+    return linear_expr(context->kernel, &context->space, &index);
+}
+
+static struct ir_expr *express_index(struct context *context, const struct bounds_extreme *extreme,
+                                     const struct linear *extent)
+{
+    struct ir_expr *index = express_taken(context, extreme, &extreme->form, extent);
+    struct linear cap;
+
+    if (!extreme->is_capped)
+        return index;
+    linear_constant(&cap, extreme->cap);
+    return ir_operation(context->kernel, extreme->upper ? OP_MIN : OP_MAX, index,
+                        express_taken(context, extreme, &cap, extent), NULL);
+}
+
 void bounds_express(struct context *context, const struct bounds_extreme *extreme,
                     struct ir_precondition *precondition)
 {
-    struct linear index, extent, demanded;
+    struct linear extent, demanded;
 
     for (int k = 0; k < extreme->condition_count; k++)
         precondition->guard = both(context->kernel, precondition->guard,
@@ -240,9 +268,5 @@ void bounds_express(struct context *context, const struct bounds_extreme *extrem
     linear_scale(&demanded, &extreme->form, -1);
     precondition->condition = express_order(context, &demanded);
     context_form(context, precondition->extent, &extent);
-    if (!extreme->upper)
-        index = demanded;
-    else if (!linear_add(&index, &extreme->form, 1, &extent) || !linear_shift(&index, &index, -1))
-        index = extreme->form;
-    precondition->index = linear_expr(context->kernel, &context->space, &index);
+    precondition->index = express_index(context, extreme, &extent);
 }

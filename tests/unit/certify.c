@@ -319,7 +319,9 @@ static bool execute(struct run *run, int64_t steps, const struct ir_stmt *reorde
 
 /* ---- bounds, initialisation -------------------------------------------------------------------- */
 
-/* What the preconditions say of the call. False when something else than bounds refuses it. */
+/* What the preconditions say of the call. Only the first that fails is told to a caller, and it takes those
+ * before it for granted: the index that it names must be taken. False when something else than bounds refuses
+ * the call. */
 static bool look_at_preconditions(struct run *run)
 {
     const struct ir_kernel *kernel = run->certify->kernel;
@@ -336,7 +338,8 @@ static bool look_at_preconditions(struct run *run)
             continue;
         if (row->kind != IR_PRECONDITION_BOUNDS)
             return false;
-        run->wanted[k] = run->refused = true;
+        run->wanted[k] = !run->refused;
+        run->refused = true;
     }
     return true;
 }
