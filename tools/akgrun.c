@@ -74,6 +74,14 @@ static const struct command_row command_table[COMMAND_COUNT] = {
          "too much, clear removes everything; explain tells whether the code of a call is there, and\n"
          "if not, in what the nearest entry differs. The directory is $AKG_CACHE_DIR, else akg in\n"
          "$XDG_CACHE_HOME or ~/.cache; $AKG_CACHE_SIZE limits it (256M); AKG_CACHE=off uses none.\n"},
+    [COMMAND_BENCH] =
+        {"bench", command_bench,
+         "bench FILE [KERNEL] NAME=VALUE... [--vs cc] [--json FILE] [--report FILE] [options]",
+         "measure a kernel, against the C compiler and against the machine",
+         "Values are written as for run. Prints the median time of a call with its 95% interval, "
+         "and the\nshares of memory bandwidth and of multiply-add peak that it comes to; these are "
+         "measured once\nand kept in the cache directory.\n"
+         "'akgrun bench --compare BEFORE.json AFTER.json' marks what differs beyond doubt.\n"},
 };
 
 static void print_overview(FILE *stream)
@@ -100,7 +108,7 @@ static void print_command_help(enum command_id command)
 
 /* ---- which subcommand ------------------------------------------------------------ */
 
-static enum command_id find_command(const char *word)
+enum command_id command_find(const char *word)
 {
     int id = 0;
     while (id < COMMAND_COUNT && strcmp(command_table[id].name, word) != 0)
@@ -119,8 +127,8 @@ static bool check_is_file(const char *word, struct problem *problem)
     problem_set(problem, AKG_ERROR_USAGE, "'%.100s' is neither a subcommand nor a file", word);
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
-    return problem_help(problem,
-                        "the subcommands are run, grad, gradcheck, ops, check, emit, explain, fmt and cache");
+    return problem_help(
+        problem, "the subcommands are run, grad, gradcheck, ops, check, emit, explain, fmt, cache and bench");
 }
 
 /* Takes the subcommand off the words. */
@@ -129,7 +137,7 @@ static bool choose_command(struct options *options, enum command_id *command, st
     *command = COMMAND_RUN;
     if (options->word_count == 0 || options->literal_from == 0)
         return true;
-    enum command_id found = find_command(options->words[0]);
+    enum command_id found = command_find(options->words[0]);
     if (found == COMMAND_COUNT)
         return check_is_file(options->words[0], problem);
     *command = found;

@@ -20,6 +20,7 @@ enum command_id {
     COMMAND_EXPLAIN,
     COMMAND_FMT,
     COMMAND_CACHE,
+    COMMAND_BENCH,
     COMMAND_COUNT
 };
 
@@ -33,6 +34,7 @@ struct options {
     double tolerance; /* --tolerance, or 0 */
     bool value;       /* --value */
     bool no_cache;    /* --no-cache */
+    jit_tier tier;    /* --tier */
     bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict;
     const char *target;    /* --target, or NULL */
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
@@ -40,14 +42,22 @@ struct options {
     akg_format diagnostics; /* --diagnostics: TEXT (coloured on a terminal), JSON or SARIF */
     const char *stage;      /* --stage, or NULL */
     const char *dump_ir;    /* --dump-ir: the name of a pass, "all", or NULL */
+    /* of bench */
+    const char *vs, *json_file, *report, *emit; /* or NULL */
+    int threads;                                /* or 0 */
+    double seconds;                             /* or 0 */
+    bool compare;
     bool help, version;
-    unsigned given; /* bit per row of the option table: which were named */
+    uint64_t given; /* bit per row of the option table: which were named */
 
     /* What is left of argv: words that are no options, the subcommand taken off. */
     char **words;
     int word_count;
     int literal_from; /* words from this number on stood behind "--" */
 };
+
+/* The subcommand of that name, or COMMAND_COUNT. */
+enum command_id command_find(const char *word);
 
 /* Fills *options from argv; options->words is for options_free. */
 bool options_parse(int argc, char **argv, struct options *options, struct problem *problem);
@@ -67,5 +77,6 @@ bool command_emit(const struct options *options, struct problem *problem);
 bool command_explain(const struct options *options, struct problem *problem);
 bool command_fmt(const struct options *options, struct problem *problem);
 bool command_cache(const struct options *options, struct problem *problem);
+bool command_bench(const struct options *options, struct problem *problem);
 
 #endif

@@ -25,6 +25,7 @@ enum option_id {
     OPTION_STRICT,
     OPTION_TARGET,
     OPTION_NO_CACHE,
+    OPTION_TIER,
     OPTION_STAGE,
     OPTION_DUMP_IR,
     OPTION_CHECK,
@@ -33,6 +34,13 @@ enum option_id {
     OPTION_WERROR,
     OPTION_WNO,
     OPTION_DIAGNOSTICS,
+    OPTION_VS,
+    OPTION_JSON_FILE,
+    OPTION_REPORT,
+    OPTION_THREADS,
+    OPTION_SECONDS,
+    OPTION_EMIT,
+    OPTION_COMPARE,
     OPTION_JSON,
     OPTION_HELP,
     OPTION_HELP_SHORT,
@@ -74,17 +82,20 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
-    [OPTION_SEED] = {"--seed", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT) | FOR(CACHE),
+    [OPTION_SEED] = {"--seed", APART("N"),
+                     FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
                      "seed of randn and rand (default 0)"},
     [OPTION_TIME] = {"--time", NO_VALUE, FOR(RUN), "print how long compiling and calling take"},
-    [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN) | FOR(CACHE),
+    [OPTION_TRUST_INDICES] = {"--trust-indices", NO_VALUE, FOR(RUN) | FOR(CACHE) | FOR(BENCH),
                               "switch per-element index checks off; wrong indices then corrupt memory"},
-    [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(CACHE),
+    [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(CACHE) | FOR(BENCH),
                        "bitwise what the interpreter computes: sums in order, no fused products"},
-    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN) | FOR(CACHE),
+    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN) | FOR(CACHE) | FOR(BENCH),
                        "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
     [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
                          "neither use nor keep code on disk"},
+    [OPTION_TIER] = {"--tier", APART("TIER"), FOR(RUN),
+                     "instant, auto, or optimised: made anew by the C compiler first (default: instant)"},
     [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised, c, asm or cuda"},
     [OPTION_DUMP_IR] = {"--dump-ir", APART("PASS"), FOR(EMIT),
                         "the loop IR after each optimising pass that changed it: that pass, or all"},
@@ -98,23 +109,40 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_WNO] = {"-Wno-", VALUE_ATTACHED, "NAME", FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK),
                     "no warnings of that name, such as -Wno-hint-conflict"},
     [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"),
-                            FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK) | FOR(EMIT),
+                            FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK) | FOR(EMIT) | FOR(BENCH),
                             "how messages are printed on standard error: text, json or sarif"},
-    [OPTION_JSON] = {"--json", NO_VALUE, FOR_ALL, "print the report, and what went wrong, as JSON"},
+    [OPTION_VS] =
+        {"--vs", APART("cc"), FOR(BENCH),
+         "also the plain C of the kernel, compiled by AKG_CC or the C compiler that was configured; "
+         "or by compilers with commas: gcc,clang"},
+    [OPTION_JSON_FILE] = {"--json", APART("FILE"), FOR(BENCH), "write the report as JSON; '-' prints it"},
+    [OPTION_REPORT] = {"--report", APART("FILE"), FOR(BENCH),
+                       "write the report as an HTML page with a roofline"},
+    [OPTION_THREADS] = {"--threads", APART("N"), FOR(BENCH), "pin the program to N processors (default 1)"},
+    [OPTION_SECONDS] = {"--seconds", APART("S"), FOR(BENCH),
+                        "measure each contestant for at most S seconds (default 1)"},
+    [OPTION_EMIT] = {"--emit", APART("DIR"), FOR(BENCH),
+                     "measure nothing; write the plain C with its data, a main and a Makefile into DIR"},
+    [OPTION_COMPARE] = {"--compare", NO_VALUE, FOR(BENCH), "compare two reports that --json wrote"},
+    [OPTION_JSON] = {"--json", NO_VALUE, FOR_ALL & ~FOR(BENCH),
+                     "print the report, and what went wrong, as JSON"},
     [OPTION_HELP] = {"--help", NO_VALUE, FOR_ALL, "print this page"},
     [OPTION_HELP_SHORT] = {"-h", NO_VALUE, FOR_ALL, NULL},
     [OPTION_VERSION] = {"--version", NO_VALUE, FOR_ALL, NULL},
 };
 
 /* The row for `argument`; *value receives what follows '=' or an attached name, or NULL. OPTION_COUNT when
- * there is none. */
-static enum option_id find_option(const char *argument, const char **value)
+ * there is none. --json is two: before it is known which subcommand there is, the one of most. */
+static enum option_id find_option(const char *argument, const struct options *options, const char **value)
 {
     size_t length = strcspn(argument, "=");
+    bool benches = options->word_count > 0 && command_find(options->words[0]) == COMMAND_BENCH;
     for (int id = 0; id < OPTION_COUNT; id++) {
         const struct option_row *row = &option_table[id];
         size_t own = strlen(row->name);
         if (strncmp(row->name, argument, own) != 0 || (row->form != VALUE_ATTACHED && own != length))
+            continue;
+        if (id == OPTION_JSON_FILE && !benches)
             continue;
         *value = row->form == VALUE_ATTACHED ? argument + own
                  : argument[length]          ? argument + length + 1
@@ -175,6 +203,26 @@ static bool set_target(const char *value, struct problem *problem)
     return problem_help(problem, "the targets are avx512, avx2 and none");
 }
 
+static bool set_tier(struct options *options, const char *value, struct problem *problem)
+{
+    static const struct {
+        const char *name;
+        jit_tier tier;
+    } tiers[] = {{"instant", JIT_TIER_INSTANT}, {"auto", JIT_TIER_AUTO}, {"optimised", JIT_TIER_OPTIMISED}};
+    struct nearest nearest = {.word = value};
+    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
+        if (strcmp(value, tiers[i].name) == 0) {
+            options->tier = tiers[i].tier;
+            return true;
+        }
+        nearest_consider(&nearest, tiers[i].name);
+    }
+    problem_set(problem, AKG_ERROR_USAGE, "there is no tier '%.200s'", value);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
+    return problem_help(problem, "the tiers are instant, auto and optimised");
+}
+
 static bool set_seed(struct options *options, const char *value, struct problem *problem)
 {
     char *end;
@@ -199,6 +247,28 @@ static bool set_tolerance(struct options *options, const char *value, struct pro
         return true;
     return problem_set(problem, AKG_ERROR_USAGE,
                        "--tolerance takes a number between 0 and 1, such as 1e-6, not '%.200s'", value);
+}
+
+static bool set_threads(struct options *options, const char *value, struct problem *problem)
+{
+    char *end;
+    long threads = strtol(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || threads < 1 || threads > 1024)
+        return problem_set(problem, AKG_ERROR_USAGE,
+                           "--threads takes a whole number from 1 to 1024, not '%.200s'", value);
+    options->threads = (int)threads;
+    return true;
+}
+
+static bool set_seconds(struct options *options, const char *value, struct problem *problem)
+{
+    char *end;
+    options->seconds = strtod(value, &end);
+    if (((value[0] >= '0' && value[0] <= '9') || value[0] == '.') && *end == '\0' && options->seconds > 0 &&
+        options->seconds <= 3600)
+        return true;
+    return problem_set(problem, AKG_ERROR_USAGE,
+                       "--seconds takes a number up to 3600, such as 0.5, not '%.200s'", value);
 }
 
 static bool set_diagnostics(struct options *options, const char *value, struct problem *problem)
@@ -229,7 +299,7 @@ static void add_warning(struct options *options, const char *name, jit_warning_u
 
 static bool set_option(struct options *options, enum option_id id, const char *value, struct problem *problem)
 {
-    options->given |= 1u << id;
+    options->given |= UINT64_C(1) << id;
     switch (id) {
     case OPTION_OUT:
         options->out = value;
@@ -252,6 +322,8 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_NO_CACHE:
         options->no_cache = true;
         return true;
+    case OPTION_TIER:
+        return set_tier(options, value, problem);
     case OPTION_STAGE:
         options->stage = value;
         return true;
@@ -290,6 +362,25 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return true;
     case OPTION_DIAGNOSTICS:
         return set_diagnostics(options, value, problem);
+    case OPTION_VS:
+        options->vs = value;
+        return true;
+    case OPTION_JSON_FILE:
+        options->json_file = value;
+        return true;
+    case OPTION_REPORT:
+        options->report = value;
+        return true;
+    case OPTION_THREADS:
+        return set_threads(options, value, problem);
+    case OPTION_SECONDS:
+        return set_seconds(options, value, problem);
+    case OPTION_EMIT:
+        options->emit = value;
+        return true;
+    case OPTION_COMPARE:
+        options->compare = true;
+        return true;
     case OPTION_JSON:
         options->json = true;
         return true;
@@ -310,7 +401,7 @@ static bool set_option(struct options *options, enum option_id id, const char *v
 static bool parse_option(int argc, char **argv, int *at, struct options *options, struct problem *problem)
 {
     const char *value;
-    enum option_id id = find_option(argv[*at], &value);
+    enum option_id id = find_option(argv[*at], options, &value);
     if (id == OPTION_COUNT)
         return unknown_option(argv[*at], problem);
     const struct option_row *row = &option_table[id];
@@ -332,7 +423,7 @@ static bool parse_option(int argc, char **argv, int *at, struct options *options
 static void parse_form_of_report(int argc, char **argv, int *at, struct options *options)
 {
     const char *value;
-    enum option_id id = find_option(argv[*at], &value);
+    enum option_id id = find_option(argv[*at], options, &value);
     struct problem ignored = {0};
     if (id == OPTION_JSON || id == OPTION_DIAGNOSTICS)
         parse_option(argc, argv, at, options, &ignored);
@@ -368,7 +459,7 @@ bool options_check(const struct options *options, enum command_id command, const
                    struct problem *problem)
 {
     for (int id = 0; id < OPTION_COUNT; id++) {
-        if (!(options->given & 1u << id) || option_table[id].commands & 1u << command)
+        if (!(options->given & UINT64_C(1) << id) || option_table[id].commands & 1u << command)
             continue;
         problem_set(problem, AKG_ERROR_USAGE, "'akgrun %s' does not take %s", command_name,
                     option_table[id].name);

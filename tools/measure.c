@@ -1,0 +1,100 @@
+/*
+ * measure.c: warm-up, samples in turn, and when there are enough of them.
+ *
+ * In turn, because a machine's speed drifts: what disturbs one contestant disturbs the others too. Short
+ * runs are repeated within a sample, so that the clock's own time does not count.
+ */
+#include "measure.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEAST_SAMPLES = 11, MOST_REPEATS = 1 << 20 };
+static const double sample_seconds = 200e-6, narrow = 0.02;
+
+static double now(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
+}
+
+static bool sample(struct contestant *contestant, double *seconds, struct problem *problem)
+{
+    if (contestant->reset)
+        contestant->reset(contestant->context);
+    double start = now();
+    bool good = contestant->run(contestant->context, contestant->repeats, problem);
+    *seconds = (now() - start) / (double)contestant->repeats;
+    return good;
+}
+
+/* Runs it more and more often until one sample is long enough. */
+static bool warm_up(struct contestant *contestant, struct problem *problem)
+{
+    double seconds;
+    contestant->repeats = 1;
+    if (!sample(contestant, &seconds, problem)) /* pages are touched, code is fetched */
+        return false;
+    for (;;) {
+        if (!sample(contestant, &seconds, problem))
+            return false;
+        if (contestant->reset || seconds * (double)contestant->repeats >= sample_seconds ||
+            contestant->repeats >= MOST_REPEATS)
+            return true;
+        contestant->repeats *= 2;
+    }
+}
+
+static void show_progress(const struct contestant *contestants, int count)
+{
+    static double shown;
+    if (now() < shown + 0.1)
+        return;
+    shown = now();
+    fprintf(stderr, "\rmeasuring:");
+    for (int k = 0; k < count; k++)
+        fprintf(stderr, " %d samples +-%.1f%%", contestants[k].count,
+                50 * (contestants[k].spread.high - contestants[k].spread.low) / contestants[k].spread.median);
+    fprintf(stderr, "   ");
+}
+
+static bool is_done(const struct contestant *contestants, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (!statistics_is_narrow(&contestants[k].spread, narrow))
+            return false;
+    return true;
+}
+
+bool measure_all(struct contestant *contestants, int count, double seconds, struct problem *problem)
+{
+    bool on_terminal = isatty(STDERR_FILENO), good = true, done = false;
+    for (int k = 0; k < count; k++) {
+        contestants[k].count = 0;
+        if (!warm_up(&contestants[k], problem))
+            return false;
+    }
+    double end = now() + seconds * count;
+    for (int round = 0; round < STATISTICS_MOST && !done && good; round++) {
+        for (int i = 0; i < count && good; i++) {
+            struct contestant *contestant = &contestants[(i + round) % count];
+            good = sample(contestant, &contestant->samples[contestant->count], problem);
+            contestant->count += good;
+        }
+        if (!good || round + 1 < LEAST_SAMPLES)
+            continue;
+        bool late = now() >= end;
+        /* sorting takes time too: not after every round */
+        if (late || (round + 1) % 8 == 0 || round + 1 == STATISTICS_MOST)
+            for (int k = 0; k < count; k++)
+                contestants[k].spread = statistics_spread(contestants[k].samples, contestants[k].count);
+        if (on_terminal && contestants[0].spread.median > 0)
+            show_progress(contestants, count);
+        done = late || ((round + 1) % 8 == 0 && is_done(contestants, count));
+    }
+    if (on_terminal)
+        fprintf(stderr, "\r%70s\r", "");
+    return good;
+}

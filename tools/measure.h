@@ -1,0 +1,26 @@
+/*
+ * measure.h: how long several ways to do the same take, measured in turn.
+ */
+#ifndef TOOLS_MEASURE_H
+#define TOOLS_MEASURE_H
+
+#include "statistics.h"
+#include "support.h"
+
+/* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each run and puts back what
+ * running changes, and `repeats` is then always 1. */
+struct contestant {
+    bool (*run)(void *context, long repeats, struct problem *problem);
+    void (*reset)(void *context);
+    void *context;
+    long repeats; /* for one sample; found by measure_all */
+    double samples[STATISTICS_MOST];
+    int count;
+    struct spread spread; /* of one run, in seconds */
+};
+
+/* Warms up, then takes samples of each in turn until the interval of every median is within 2% of it, or for
+ * `seconds` for each of them, at least 11 each. */
+bool measure_all(struct contestant *contestants, int count, double seconds, struct problem *problem);
+
+#endif
