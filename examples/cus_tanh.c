@@ -64,7 +64,7 @@ int main(void)
     const int64_t shape[] = {2, 3};
     akg_registry *registry = NULL;
     akg_tape *tape = NULL;
-    akg_tensor *data = NULL, *z = NULL, *sixth = NULL;
+    akg_tensor *data = NULL, *z = NULL, *mean = NULL;
     akg_diagnostics *diagnostics = NULL;
     akg_status status = akg_registry_create(&registry);
 
@@ -72,11 +72,8 @@ int main(void)
         status = akg_tape_create(registry, &tape);
     if (status == AKG_OK)
         status = akg_tensor_create(AKG_FLOAT32, 2, shape, &data);
-    if (status == AKG_OK)
-        status = akg_tensor_create(AKG_FLOAT32, 2, shape, &sixth);
     if (status == AKG_OK) {
         akg_tensor_fill_range(data, -1, 0.5);
-        akg_tensor_fill(sixth, 1.0 / 6); /* what the mean of z hands back to each element */
         status = akg_tensor_set_requires_grad(data, true, &diagnostics);
     }
     if (status == AKG_OK) {
@@ -84,7 +81,9 @@ int main(void)
         status = akg_function_apply(tape, &cus_tanh, &argument, 1, &z, &diagnostics);
     }
     if (status == AKG_OK)
-        status = akg_backward(tape, &z, &sixth, 1, false, &diagnostics);
+        status = call(tape, "mean", z, NULL, &mean, &diagnostics);
+    if (status == AKG_OK)
+        status = akg_backward(tape, &mean, NULL, 1, false, &diagnostics);
     if (status == AKG_OK) {
         print("z", z);
         print("data.grad", akg_tensor_grad(data));
@@ -95,7 +94,7 @@ int main(void)
     akg_diagnostics_free(diagnostics);
     akg_tensor_release(data);
     akg_tensor_release(z);
-    akg_tensor_release(sixth);
+    akg_tensor_release(mean);
     akg_tape_release(tape);
     akg_registry_release(registry);
     return status != AKG_OK;

@@ -25,6 +25,7 @@
 struct akg_tape {
     akg_registry *registry;
     bool recording;
+    struct recording *graph; /* calls are put down there instead of being run (recording.h), or NULL */
 };
 
 /* What a backward function is given. */
@@ -116,7 +117,8 @@ struct autograd_output {
     const int64_t *dims;  /* NULL: the call left this output out */
     akg_dtype dtype;
     int rank;
-    bool wanted; /* during a pass: the gradient is to be kept for the caller */
+    bool wanted;  /* during a pass: the gradient is to be kept for the caller */
+    int recorded; /* its number in a recording, where it stands in one */
 };
 
 struct autograd_saved {
@@ -171,14 +173,17 @@ void autograd_attach(akg_tensor *tensor, struct autograd_node *node, int output)
 
 /* Each makes a new tensor; where the tape records, a recorded one. `tape` may be NULL. */
 akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum);
-akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, akg_dtype dtype, int rank,
-                           const int64_t *shape, akg_tensor **sum);
+/* To the dtype and shape of an output. */
+akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
+                           akg_tensor **sum);
 akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast);
-/* A view with strides of 0. */
-akg_status autograd_expand(akg_tape *tape, akg_tensor *source, int rank, const int64_t *shape,
+/* A view with strides of 0, in the shape of an output. */
+akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
                            akg_tensor **expanded);
-akg_status autograd_filled(akg_dtype dtype, int rank, const int64_t *shape, double value,
+akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
                            akg_tensor **tensor);
+/* The elements of autograd_sum_to, stored in a tensor that is there. */
+akg_status autograd_sum_into(const akg_tensor *source, akg_tensor *sum);
 /* a += b, of the same dtype and shape; both contiguous. */
 void autograd_add_into(akg_tensor *a, const akg_tensor *b);
 /* Whether `shape` comes out when axes of `from` are summed: it is what was broadcast to `from`. */

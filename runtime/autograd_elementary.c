@@ -9,6 +9,8 @@
 #include "autograd.h"
 
 #include "../base/memory.h"
+#include "broadcast.h"
+#include "recording.h"
 
 #include <string.h>
 
@@ -29,10 +31,9 @@ static const struct autograd_operation same_operation = {same_backward, NULL};
 static akg_status widen_backward(const struct autograd_step *step, akg_tensor **input_gradients,
                                  akg_diagnostics **diagnostics)
 {
-    const struct autograd_output *input = &step->node->edges[0].node->outputs[step->node->edges[0].output];
-
     (void)diagnostics;
-    return autograd_expand(step->tape, step->output_gradients[0], input->rank, input->dims,
+    return autograd_expand(step->tape, step->output_gradients[0],
+                           &step->node->edges[0].node->outputs[step->node->edges[0].output],
                            &input_gradients[0]);
 }
 
@@ -120,10 +121,23 @@ static akg_status add_values(akg_tensor *a, akg_tensor *b, akg_tensor **sum)
     return status;
 }
 
+/* In a recording: the operator of the standard library, which gives the same bits. */
+static akg_status add_recorded(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum)
+{
+    const akg_argument arguments[] = {{.kind = AKG_ARGUMENT_TENSOR, .as.tensor = a},
+                                      {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = b}};
+    akg_operator *add;
+    akg_status status = akg_registry_find(tape->registry, "std:add", &add, NULL);
+
+    *sum = NULL;
+    return status == AKG_OK ? recording_call(tape->graph, akg_operator_kernel(add), arguments, 2, sum, NULL)
+                            : status;
+}
+
 akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum)
 {
     akg_tensor *inputs[] = {a, b};
-    akg_status status = add_values(a, b, sum);
+    akg_status status = tape && tape->graph ? add_recorded(tape, a, b, sum) : add_values(a, b, sum);
 
     return status == AKG_OK ? record_result(tape, &same_operation, "sum of gradients", inputs, 2, sum)
                             : status;
@@ -184,38 +198,50 @@ static void sum_into(double *sums, const akg_tensor *source, const int64_t *stri
     } while (axis >= 0);
 }
 
-static akg_status sum_values(const akg_tensor *source, akg_dtype dtype, int rank, const int64_t *shape,
-                             akg_tensor **sum)
+akg_status autograd_sum_into(const akg_tensor *source, akg_tensor *sum)
 {
     int64_t strides[AKG_MAX_RANK] = {0}, stride = 1;
-    int extra = source->rank - rank, size = dtype_table[dtype].size;
-    akg_status status = tensor_allocate(dtype, rank, shape, false, sum);
+    int extra = source->rank - sum->rank, size = dtype_table[sum->dtype].size;
+    double *sums;
 
-    if (status != AKG_OK)
-        return status;
-    for (int axis = rank - 1; axis >= 0; axis--) {
-        strides[extra + axis] = shape[axis] == 1 ? 0 : stride;
-        stride *= shape[axis];
+    if (source->rank == sum->rank && source->element_count == sum->element_count) {
+        tensor_cast_into(source, sum);
+        return AKG_OK;
     }
-    double *sums = memory_zeroed((size_t)(*sum)->element_count + 1, sizeof *sums);
-    if (!sums) {
-        akg_tensor_release(*sum);
-        *sum = NULL;
+    for (int axis = sum->rank - 1; axis >= 0; axis--) {
+        strides[extra + axis] = sum->dims[axis] == 1 ? 0 : stride;
+        stride *= sum->dims[axis];
+    }
+    sums = memory_zeroed((size_t)sum->element_count + 1, sizeof *sums);
+    if (!sums)
         return AKG_ERROR_MEMORY;
-    }
     if (source->element_count > 0)
         sum_into(sums, source, strides);
-    for (int64_t i = 0; i < (*sum)->element_count; i++)
-        dtype_store(dtype, (char *)(*sum)->data + i * size, dtype_from_double(dtype, sums[i]));
+    for (int64_t i = 0; i < sum->element_count; i++)
+        dtype_store(sum->dtype, (char *)sum->data + i * size, dtype_from_double(sum->dtype, sums[i]));
     memory_free(sums);
     return AKG_OK;
 }
 
-akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, akg_dtype dtype, int rank,
-                           const int64_t *shape, akg_tensor **sum)
+static akg_status sum_values(const akg_tensor *source, const struct autograd_output *form, akg_tensor **sum)
 {
-    akg_status status =
-        source->rank == 0 ? akg_tensor_cast(source, dtype, sum) : sum_values(source, dtype, rank, shape, sum);
+    akg_status status = tensor_allocate(form->dtype, form->rank, form->dims, false, sum);
+
+    if (status == AKG_OK)
+        status = autograd_sum_into(source, *sum);
+    if (status != AKG_OK) {
+        akg_tensor_release(*sum);
+        *sum = NULL;
+    }
+    return status;
+}
+
+akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
+                           akg_tensor **sum)
+{
+    akg_status status = tape && tape->graph ? recording_sum(tape->graph, source, form->recorded, form->dtype,
+                                                            form->rank, form->dims, sum)
+                                            : sum_values(source, form, sum);
 
     return status == AKG_OK ? record_result(tape, &widen_operation, "sum over axes", &source, 1, sum)
                             : status;
@@ -225,28 +251,31 @@ akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, akg_dtype dtype, 
 
 akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast)
 {
-    akg_status status = akg_tensor_cast(source, dtype, cast);
+    akg_status status = tape && tape->graph ? recording_sum(tape->graph, source, -1, dtype, source->rank,
+                                                            tensor_shape(source), cast)
+                                            : akg_tensor_cast(source, dtype, cast);
 
     return status == AKG_OK ? record_result(tape, &same_operation, "cast", &source, 1, cast) : status;
 }
 
-akg_status autograd_expand(akg_tape *tape, akg_tensor *source, int rank, const int64_t *shape,
+akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
                            akg_tensor **expanded)
 {
-    int64_t strides[AKG_MAX_RANK] = {0};
-    int extra = rank - source->rank;
+    akg_status status = tape && tape->graph ? recording_expand(tape->graph, source, form->recorded,
+                                                               form->rank, form->dims, expanded)
+                                            : broadcast_view(source, form->rank, form->dims, expanded);
 
-    for (int axis = 0; axis < source->rank; axis++)
-        if (source->dims[axis] != 1)
-            strides[extra + axis] = tensor_strides(source)[axis];
-    akg_status status = akg_tensor_view(source, rank, shape, strides, 0, expanded);
     return status == AKG_OK ? record_result(tape, &same_operation, "broadcast", &source, 1, expanded)
                             : status;
 }
 
-akg_status autograd_filled(akg_dtype dtype, int rank, const int64_t *shape, double value, akg_tensor **tensor)
+akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
+                           akg_tensor **tensor)
 {
-    akg_status status = tensor_allocate(dtype, rank, shape, value == 0, tensor);
+    if (tape && tape->graph)
+        return recording_fill(tape->graph, form->recorded, form->dtype, form->rank, form->dims, value,
+                              tensor);
+    akg_status status = tensor_allocate(form->dtype, form->rank, form->dims, value == 0, tensor);
 
     if (status == AKG_OK && value != 0)
         akg_tensor_fill(*tensor, value);

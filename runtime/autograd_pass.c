@@ -159,7 +159,7 @@ static akg_status bring_to_form(struct autograd_pass *pass, const struct autogra
                memcmp(given->dims, output->dims, (size_t)output->rank * sizeof(int64_t)) == 0) {
         status = autograd_cast(pass->tape, given, output->dtype, gradient);
     } else {
-        status = autograd_sum_to(pass->tape, given, output->dtype, output->rank, output->dims, gradient);
+        status = autograd_sum_to(pass->tape, given, output, gradient);
     }
     if (status != AKG_OK)
         *gradient = NULL;
@@ -177,7 +177,7 @@ static akg_status accumulate(struct autograd_pass *pass, struct autograd_output 
         output->gradient = gradient;
         return AKG_OK;
     }
-    if (!pass->create && tensor_is_exclusive(sum) && gradient->contiguous) {
+    if (!pass->create && !pass->tape->graph && tensor_is_exclusive(sum) && gradient->contiguous) {
         autograd_add_into(sum, gradient);
     } else {
         status = autograd_add(pass->tape, sum, gradient, &output->gradient);
@@ -223,8 +223,7 @@ static akg_status take_output_gradients(struct autograd_pass *pass, struct autog
     for (int i = 0; i < node->output_count && node->materialise && *any && status == AKG_OK; i++) {
         const struct autograd_output *output = &node->outputs[i];
         if (!pass->output_gradients[i] && output->dims)
-            status =
-                autograd_filled(output->dtype, output->rank, output->dims, 0, &pass->output_gradients[i]);
+            status = autograd_filled(pass->tape, output, 0, &pass->output_gradients[i]);
     }
     return status;
 }
@@ -379,8 +378,7 @@ static akg_status start_root(struct autograd_pass *pass, const akg_tensor *root,
 {
     struct autograd_output *output = &root->node->outputs[root->output];
     akg_tensor *first = akg_tensor_retain(gradient);
-    akg_status status =
-        first ? AKG_OK : autograd_filled(output->dtype, output->rank, output->dims, 1, &first);
+    akg_status status = first ? AKG_OK : autograd_filled(pass->tape, output, 1, &first);
 
     return status == AKG_OK ? accumulate(pass, output, first) : status;
 }
@@ -489,6 +487,10 @@ akg_status akg_backward(akg_tape *tape, akg_tensor *const *roots, akg_tensor *co
         *diagnostics = NULL;
     if (!pass_is_usable(tape, roots, root_count))
         return AKG_ERROR_USAGE;
+    if (tape->graph)
+        return failure_report(diagnostics, AKG_ERROR_USAGE, MSG_GRAPH_NO_STEP, "akg_backward",
+                              "what it adds to belongs to the program", NULL,
+                              "help: akg_gradients and akg_value_and_grad hand gradients out");
     for (size_t i = 0; i < root_count && status == AKG_OK; i++)
         status = check_root(&pass, roots[i], root_gradients ? root_gradients[i] : NULL, i);
     if (status == AKG_OK)
@@ -538,7 +540,7 @@ static akg_status take_wanted(const struct autograd_pass *pass, akg_tensor *cons
         if (!gradient)
             continue;
         gradients[i] = akg_tensor_retain(gradient);
-        if (!pass->create)
+        if (!pass->create && !pass->tape->graph)
             status = make_own(&gradients[i]);
     }
     return status;

@@ -10,12 +10,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "../jit/cost.h"
 #include "../jit/emit_plain.h"
 #include "../jit/interpreter.h"
 #include "../jit/scalar.h"
 #include "broadcast.h"
+#include "failure.h"
 #include "overlap.h"
 
 #define CALL_INLINE_BUFFERS 16
@@ -324,7 +326,7 @@ static bool run_check_overlap(struct call_run *run)
     return true;
 }
 
-static akg_status run_make_buffers(struct call_run *run, akg_tensor **outputs)
+static akg_status run_make_buffers(struct call_run *run, bool may_overlap, akg_tensor **outputs)
 {
     const struct ir_kernel *kernel = run->instance->kernel;
     akg_status status;
@@ -337,10 +339,51 @@ static akg_status run_make_buffers(struct call_run *run, akg_tensor **outputs)
     for (int i = 0; i < kernel->buffers.count; i++)
         if ((status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;
-    return run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
+    return may_overlap || run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
 }
 
 /* ---- running ----------------------------------------------------------------------------------- */
+
+/* The inputs for a trial of other code. Where there is no memory for it, there is none now. */
+static void run_offer(struct call_run *run)
+{
+    int count = run->instance->kernel->buffers.count;
+    struct trial_view *views = memory_zeroed((size_t)count + 1, sizeof *views);
+
+    for (int i = 0; views && i < count; i++)
+        if (run->tensors[i])
+            views[i] = (struct trial_view){run->data[i], tensor_shape(run->tensors[i]), run->strides[i]};
+    if (views)
+        optimised_offer(run->instance->optimised, views, run->dims, run->scalars);
+    memory_free(views);
+}
+
+/* Code that may be replaced while it is used. */
+static int run_tiered(struct call_run *run, const struct jit_frame *frame)
+{
+    struct optimised *optimised = run->instance->optimised;
+    struct timespec start, end;
+    int stopped;
+
+    if (optimised_wants_inputs(optimised))
+        run_offer(run);
+    if (!optimised_is_timed(optimised))
+        return optimised_entry(optimised)(frame);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    stopped = optimised_entry(optimised)(frame);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    optimised_add_time(optimised, (unsigned long long)((end.tv_sec - start.tv_sec) * 1000000000 +
+                                                       (end.tv_nsec - start.tv_nsec)));
+    return stopped;
+}
+
+static int run_once(struct call_run *run, const struct jit_frame *frame)
+{
+    if (run->instance->optimised)
+        return run_tiered(run, frame);
+    return run->instance->code.entry ? run->instance->code.entry(frame)
+                                     : interpreter_run(run->instance->kernel, frame);
+}
 
 static akg_status run_execute(struct call_run *run)
 {
@@ -364,8 +407,7 @@ static akg_status run_execute(struct call_run *run)
         stopped = run->runner->run(run->runner->context, run->instance->kernel, &frame);
     else
         for (int64_t k = 0; k < run->repeats && !stopped; k++)
-            stopped = run->instance->code.entry ? run->instance->code.entry(&frame)
-                                                : interpreter_run(run->instance->kernel, &frame);
+            stopped = run_once(run, &frame);
     if (!stopped)
         return AKG_OK;
     if (trap.site == 0)
@@ -566,7 +608,7 @@ static akg_status call_execute(struct call *call, akg_tensor **outputs)
         status = call->cost    ? run_count(&run, call->cost)
                  : call->text  ? run_print(&run, call->text)
                  : call->infer ? run_describe(&run, outputs)
-                               : run_make_buffers(&run, outputs);
+                               : run_make_buffers(&run, false, outputs);
     if (status == AKG_OK && runs)
         status = run_execute(&run);
     if (status == AKG_OK && runs)
@@ -607,32 +649,55 @@ struct call_wish {
     const struct call_runner *runner;
 };
 
+/* Finds the instance; false status: there is none. What is in the binding is set when it is needed. */
+static akg_status call_start(struct call *call, akg_kernel *kernel, const akg_argument *arguments,
+                             size_t count, const akg_call_options *options)
+{
+    akg_status status = call_begin(&call->binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
+
+    call->messages = (struct call_messages){&kernel->module->source, NULL};
+    call->broadcast = (struct broadcast){NULL, 0};
+    call->instance = NULL;
+    call->backend = options && options->backend ? options->backend : kernel->module->backend;
+    call->trust_indices = options && options->trust_indices;
+    call->repeats = options && options->repeats ? options->repeats : 1;
+    if (status == AKG_OK)
+        call_fast(call, arguments, count);
+    if (status == AKG_OK && !call->instance)
+        status = call_slow(call, arguments, count);
+    return status;
+}
+
 static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments, size_t count,
                                const akg_call_options *options, struct call_wish wish, akg_tensor **outputs,
                                akg_diagnostics **diagnostics)
 {
-    struct call call; /* large: what is in the binding is set when it is needed */
-    akg_status status = call_begin(&call.binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
+    struct call call; /* large */
+    akg_status status = call_start(&call, kernel, arguments, count, options);
 
-    call.messages = (struct call_messages){&kernel->module->source, NULL};
-    call.broadcast = (struct broadcast){NULL, 0};
-    call.instance = NULL;
-    call.backend = options && options->backend ? options->backend : kernel->module->backend;
-    call.trust_indices = options && options->trust_indices;
-    call.repeats = options && options->repeats ? options->repeats : 1;
     call.infer = wish.infer;
     call.cost = wish.cost;
     call.text = wish.text;
     call.runner = wish.runner;
     if (status == AKG_OK)
-        call_fast(&call, arguments, count);
-    if (status == AKG_OK && !call.instance)
-        status = call_slow(&call, arguments, count);
-    if (status == AKG_OK)
         status = call_execute(&call, outputs);
     broadcast_end(&call.broadcast);
     call_end(&call.binding);
     return call_finish(&call.messages, status, diagnostics);
+}
+
+/* Whether a tensor is among the arguments that only stands for one. */
+static bool call_is_of_recording(const akg_argument *arguments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const akg_argument *argument = &arguments[i];
+        if (argument->kind == AKG_ARGUMENT_TENSOR && argument->as.tensor->recording)
+            return true;
+        for (size_t k = 0; argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
+            if (argument->as.tensors.items[k]->recording)
+                return true;
+    }
+    return false;
 }
 
 akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, size_t argument_count,
@@ -643,6 +708,9 @@ akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, si
         *diagnostics = NULL;
     if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
         return AKG_ERROR_USAGE;
+    if (call_is_of_recording(arguments, argument_count))
+        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_STAND_IN, kernel->function->name, NULL,
+                              NULL, "help: call it with akg_call, on the tape of the recording");
     return call_perform(kernel, arguments, argument_count, options, (struct call_wish){0}, outputs,
                         diagnostics);
 }
@@ -704,4 +772,100 @@ akg_status akg_kernel_plain_c(akg_kernel *kernel, const akg_argument *arguments,
         status = AKG_ERROR_MEMORY;
     text_free(&out);
     return status;
+}
+
+/* ---- calls that are prepared ----------------------------------------------------------------------- */
+
+struct call_prepared {
+    struct call_run run;
+    struct broadcast broadcast;
+    struct call_messages messages;
+    ptrdiff_t *offsets; /* per buffer: where a view lies behind its base */
+};
+
+/* Views begin where they began, behind a base whose elements may lie elsewhere now. */
+static void prepared_follow(struct call_prepared *prepared, bool learn)
+{
+    for (int i = 0; i < prepared->run.instance->kernel->buffers.count; i++) {
+        akg_tensor *tensor = prepared->run.tensors[i];
+        char *base = tensor && tensor->base ? tensor->base->data : NULL;
+        if (base && learn)
+            prepared->offsets[i] = (char *)tensor->data - base;
+        else if (base && tensor->data != base + prepared->offsets[i])
+            tensor->data = base + prepared->offsets[i];
+    }
+}
+
+static akg_status prepared_fill(struct call_prepared *prepared, const struct call *call, akg_tensor **outputs)
+{
+    struct call_run *run = &prepared->run;
+    akg_status status = AKG_ERROR_CALL;
+
+    prepared->messages = call->messages;
+    run->kernel = call->binding.kernel;
+    run->messages = &prepared->messages;
+    run->repeats = 1;
+    if (!run_prepare(run))
+        return AKG_ERROR_MEMORY;
+    run->instance = call->instance;
+    run_take_arguments(run, &call->binding);
+    if (run_check_results(run) && run_check_shapes(run) && run_check_preconditions(run))
+        status = run_make_buffers(run, true, outputs);
+    prepared->offsets = memory_zeroed((size_t)run->instance->kernel->buffers.count + 1, sizeof(ptrdiff_t));
+    if (!prepared->offsets)
+        status = AKG_ERROR_MEMORY;
+    if (status == AKG_OK)
+        prepared_follow(prepared, true);
+    return status;
+}
+
+akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                        struct call_prepared **made, akg_diagnostics **diagnostics)
+{
+    struct call_prepared *prepared = memory_zeroed(1, sizeof *prepared);
+    struct call call;
+    akg_status status;
+
+    *made = NULL;
+    if (diagnostics)
+        *diagnostics = NULL;
+    if (!prepared)
+        return AKG_ERROR_MEMORY;
+    status = call_start(&call, kernel, arguments, count, NULL);
+    if (status == AKG_OK) {
+        prepared->run.instance = call.instance;
+        status = prepared_fill(prepared, &call, outputs);
+        call.messages = prepared->messages;
+    }
+    prepared->broadcast = call.broadcast;
+    prepared->messages.list = NULL;
+    call_end(&call.binding);
+    if (status == AKG_OK)
+        *made = prepared;
+    else
+        call_prepared_free(prepared);
+    return call_finish(&call.messages, status, diagnostics);
+}
+
+akg_status call_prepared_run(struct call_prepared *prepared, akg_diagnostics **diagnostics)
+{
+    struct call_messages messages;
+    akg_status status;
+
+    prepared_follow(prepared, false);
+    status = run_execute(&prepared->run);
+    messages = prepared->messages;
+    prepared->messages.list = NULL;
+    return status == AKG_OK ? AKG_OK : call_finish(&messages, status, diagnostics);
+}
+
+void call_prepared_free(struct call_prepared *prepared)
+{
+    if (!prepared)
+        return;
+    if (prepared->run.tensors)
+        run_release(&prepared->run);
+    broadcast_end(&prepared->broadcast);
+    memory_free(prepared->offsets);
+    memory_free(prepared);
 }

@@ -77,6 +77,18 @@ struct call_runner {
 /* akg_kernel_call, run by that, of the kernel as the analyses leave it. */
 akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t count,
                        const struct call_runner *runner, akg_tensor **outputs, akg_diagnostics **diagnostics);
+/*
+ * A call that is made again and again: all that is checked before a kernel starts was checked, and its memory
+ * is there. `outputs` has a tensor for each output. Of the arguments and outputs elements may lie elsewhere at
+ * each run, shapes stay; they live as long as this. Nothing is asked about overlaps. Errors as of
+ * akg_kernel_call.
+ */
+struct call_prepared;
+akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                        struct call_prepared **prepared, akg_diagnostics **diagnostics);
+akg_status call_prepared_run(struct call_prepared *prepared, akg_diagnostics **diagnostics);
+void call_prepared_free(struct call_prepared *prepared);
+
 /* A tensor that is only a description: for call_infer. */
 akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
 

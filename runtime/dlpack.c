@@ -173,6 +173,7 @@ akg_status akg_tensor_to_dlpack(akg_tensor *tensor, struct DLManagedTensor **man
     *managed = NULL;
     if (!tensor)
         return AKG_ERROR_USAGE;
+    tensor_touch(tensor);
     int count = 2 * tensor->rank;
     struct export *export = memory_allocate(sizeof *export + (size_t)count * sizeof(int64_t));
     if (!export)

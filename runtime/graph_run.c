@@ -3,8 +3,9 @@
  */
 #include <string.h>
 
-#include "graph.h"
+#include "autograd.h"
 #include "kernel_gradient.h"
+#include "recording.h"
 
 struct graph_running {
     const struct graph_plan *plan;
@@ -93,6 +94,8 @@ static akg_status running_calls(struct graph_running *running, const bool *wante
     running_mark(running, wanted);
     for (int i = 0; i < plan->calls.count; i++) {
         akg_status status = AKG_OK;
+        if (running->tape && running->tape->graph)
+            running->tape->graph->place.call = i;
         if (running->calls[i])
             status = running_call(running, &plan->calls.items[i]);
         if (status != AKG_OK)

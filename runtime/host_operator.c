@@ -116,6 +116,9 @@ akg_status akg_host_operator_call(akg_tape *tape, const akg_host_operator *host_
     for (size_t i = 0; i < host->output_count; i++)
         outputs[i] = NULL;
     akg_status status = check_skips(host, diagnostics);
+    if (status == AKG_OK && tape->graph)
+        status = failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_NO_STEP, host->name,
+                                "a host function runs only where its inputs are", NULL, NULL);
     if (status != AKG_OK)
         return status;
     bool recording = akg_tape_set_recording(tape, false);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "autograd.h"
-#include "graph.h"
+#include "recording.h"
 
 /* One parameter of the forward, as it was called. */
 struct bound_parameter {
@@ -30,6 +30,7 @@ struct gradient_state {
     akg_tensor **inputs;    /* while the call is recorded: borrowed */
     akg_tensor **described; /* inputs, then outputs: descriptions of what is not saved; else NULL */
     size_t input_count, output_count;
+    int recorded; /* the step of a recording that the call is; -1: none */
 };
 
 struct akg_kernel *kernel_gradient_bprop(const struct akg_kernel *kernel)
@@ -140,7 +141,8 @@ struct bprop_call {
     akg_tensor **tensors; /* inputs, outputs: references; then output gradients: borrowed */
     bool *wanted;         /* per item of the result */
     akg_tensor **results;
-    int *input_of; /* per item of the result: the input it is the gradient of, or -1 */
+    int *input_of;                   /* per item of the result: the input it is the gradient of, or -1 */
+    struct recorded_source *sources; /* per argument: the parameter of the forward that it was */
     struct graph_plan *plan;
 };
 
@@ -183,6 +185,7 @@ static void bprop_arguments(struct bprop_call *call)
         const struct bound_parameter *bound = &state->parameters[i];
         if (!bound->is_operand)
             continue;
+        call->sources[call->count] = (struct recorded_source){state->recorded, -1, i};
         if (bound->argument.kind != AKG_ARGUMENT_NONE)
             call->arguments[call->count++] = bound->argument;
         else
@@ -195,6 +198,7 @@ static void bprop_arguments(struct bprop_call *call)
     for (int i = (int)call->count; i < bprop->parameter_count; i++)
         for (int k = 0; k < forward->parameter_count; k++)
             if (strcmp(forward->parameters[k].name, bprop->parameters[i].name) == 0) {
+                call->sources[call->count] = (struct recorded_source){state->recorded, -1, k};
                 call->arguments[call->count] = state->parameters[k].argument;
                 call->arguments[call->count++].name = bprop->parameters[i].name;
             }
@@ -227,6 +231,25 @@ static void bprop_match_results(struct bprop_call *call, struct arena *arena)
     }
 }
 
+/* graph_run; where the tape has a recording, of which the plan is put down too. */
+static akg_status gradient_run_plan(const struct graph_plan *plan, akg_tape *tape,
+                                    const akg_argument *arguments, size_t count,
+                                    const struct recorded_source *sources, const bool *wanted,
+                                    akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    struct recorded_source before;
+    akg_status status;
+
+    if (!tape || !tape->graph)
+        return graph_run(plan, tape, arguments, count, wanted, outputs, diagnostics);
+    tape->graph->sources = sources;
+    before = recording_enter(tape->graph, plan->kernel, arguments, count, &status);
+    if (status == AKG_OK)
+        status = graph_run(plan, tape, arguments, count, wanted, outputs, diagnostics);
+    recording_leave(tape->graph, before);
+    return status;
+}
+
 static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, akg_tensor **input_gradients,
                                 akg_diagnostics **diagnostics)
 {
@@ -234,6 +257,7 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     akg_status status;
 
     call->arguments = arena_array(arena, akg_argument, state->bprop->function->parameter_count + 3);
+    call->sources = arena_array(arena, struct recorded_source, state->bprop->function->parameter_count + 3);
     status = bprop_load_saved(call, diagnostics);
     if (status != AKG_OK)
         return status;
@@ -243,8 +267,8 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     if (status != AKG_OK)
         return status;
     bprop_match_results(call, arena);
-    status = graph_run(call->plan, call->step->tape, call->arguments, call->count, call->wanted,
-                       call->results, diagnostics);
+    status = gradient_run_plan(call->plan, call->step->tape, call->arguments, call->count, call->sources,
+                               call->wanted, call->results, diagnostics);
     for (size_t i = 0; status == AKG_OK && i < graph_result_count(call->plan); i++)
         if (call->results[i])
             input_gradients[call->input_of[i]] = call->results[i];
@@ -305,6 +329,18 @@ static void gradient_release(void *context)
 
 static const struct autograd_operation gradient_operation = {gradient_backward, gradient_release};
 
+static akg_status gradient_describe_one(const akg_tensor *tensor, akg_tensor **described)
+{
+    akg_status status;
+
+    if (!tensor)
+        return AKG_OK;
+    status = call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), described);
+    if (status == AKG_OK)
+        tensor_stand_for(*described, tensor);
+    return status;
+}
+
 /* Which tensors the bprop reads: the others are described. */
 static akg_status gradient_describe(struct gradient_state *state, akg_tensor *const *outputs,
                                     akg_tensor **saved)
@@ -320,17 +356,14 @@ static akg_status gradient_describe(struct gradient_state *state, akg_tensor *co
             akg_tensor *tensor = state->inputs[k];
             if (used)
                 saved[k] = tensor;
-            else if (tensor && call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor),
-                                                  &state->described[k]) != AKG_OK)
+            else if (gradient_describe_one(tensor, &state->described[k]) != AKG_OK)
                 return AKG_ERROR_MEMORY;
         }
     }
     for (size_t i = 0; i < state->output_count; i++) {
         if (bprop_uses(state->bprop, parameter))
             saved[state->input_count + i] = outputs[i];
-        else if (outputs[i] &&
-                 call_describe_only(outputs[i]->dtype, outputs[i]->rank, tensor_shape(outputs[i]),
-                                    &state->described[state->input_count + i]) != AKG_OK)
+        else if (gradient_describe_one(outputs[i], &state->described[state->input_count + i]) != AKG_OK)
             return AKG_ERROR_MEMORY;
     }
     return AKG_OK;
@@ -383,8 +416,8 @@ static akg_status gradient_compose(const struct gradient_call *call)
         graph_plan_find(call->registry, call->kernel, call->arguments, call->count, &plan, call->diagnostics);
 
     if (status == AKG_OK)
-        status =
-            graph_run(plan, call->tape, call->arguments, call->count, NULL, call->outputs, call->diagnostics);
+        status = gradient_run_plan(plan, call->tape, call->arguments, call->count, NULL, NULL, call->outputs,
+                                   call->diagnostics);
     graph_plan_release(plan);
     return status;
 }
@@ -417,6 +450,16 @@ static void gradient_drop_outputs(akg_tensor **outputs, akg_tensor *const *befor
         }
 }
 
+/* The kernel alone. */
+static akg_status gradient_run_kernel(const struct gradient_call *call)
+{
+    if (call->tape && call->tape->graph)
+        return recording_call(call->tape->graph, call->kernel, call->arguments, call->count, call->outputs,
+                              call->diagnostics);
+    return akg_kernel_call(call->kernel, call->arguments, call->count, NULL, call->outputs,
+                           call->diagnostics);
+}
+
 /* One node: runs the kernel and records it. Takes the state. */
 static akg_status gradient_node(const struct gradient_call *call, struct gradient_state *state,
                                 const struct call_binding *binding)
@@ -428,8 +471,8 @@ static akg_status gradient_node(const struct gradient_call *call, struct gradien
     if (before)
         memcpy(before, call->outputs, bytes);
     if (status == AKG_OK)
-        status = akg_kernel_call(call->kernel, call->arguments, call->count, NULL, call->outputs,
-                                 call->diagnostics);
+        status = gradient_run_kernel(call);
+    state->recorded = call->tape->graph ? recording_last(call->tape->graph) : -1;
     if (status == AKG_OK) {
         if (state->bprop)
             status = gradient_record(state, call->tape, call->outputs);
@@ -504,13 +547,13 @@ akg_status kernel_gradient_call(struct akg_kernel *kernel, akg_registry *registr
     akg_status status = AKG_ERROR_MEMORY;
 
     if (!call_arguments_are_there(arguments, count) || !gradient_is_needed(tape, arguments, count))
-        return akg_kernel_call(kernel, arguments, count, NULL, outputs, diagnostics);
+        return gradient_run_kernel(&call);
     if (kernel->function->is_graph && !kernel->function->bprop)
         return gradient_compose(&call);
     if (call_begin(&binding, kernel)) {
         if (!call_bind(&binding, arguments, count, NULL)) {
             call_end(&binding); /* tells what is wrong */
-            return akg_kernel_call(kernel, arguments, count, NULL, outputs, diagnostics);
+            return gradient_run_kernel(&call);
         }
         state = gradient_state_new(&call, &binding);
         if (state)

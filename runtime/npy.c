@@ -212,6 +212,7 @@ akg_status npy_contiguous(const akg_tensor *tensor, akg_tensor **contiguous, akg
     struct gpu_failure failure = {0};
 
     *contiguous = NULL;
+    tensor_touch(tensor);
     if (tensor->device)
         return tensor_copy_to(tensor, NULL, contiguous, &failure) == AKG_OK
                    ? AKG_OK

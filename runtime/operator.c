@@ -59,7 +59,8 @@ static akg_status operator_call_recorded(akg_operator *callee, const struct oper
                                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                                          akg_diagnostics **diagnostics)
 {
-    struct operator_place unrecorded = {.device = place->device, .info = place->info};
+    struct operator_place unrecorded = {
+        .tape = place->tape, .device = place->device, .info = place->info};
     size_t output_count = gradient_output_count(callee, arguments, count);
     akg_tensor **made = memory_zeroed(output_count, sizeof(akg_tensor *));
     akg_status status = made ? AKG_OK : AKG_ERROR_MEMORY;
@@ -69,8 +70,10 @@ static akg_status operator_call_recorded(akg_operator *callee, const struct oper
         if (made[i])
             status = autograd_check_write(place->tape, made[i], callee->name, diagnostics);
     }
+    akg_tape_set_recording(place->tape, false); /* it is, or this would not be called */
     if (status == AKG_OK)
         status = callee->kind->call(callee, &unrecorded, arguments, count, made, diagnostics);
+    akg_tape_set_recording(place->tape, true);
     if (status == AKG_OK)
         status = gradient_record(callee, place->tape, arguments, count, made, diagnostics);
     for (size_t i = 0; made && i < output_count; i++) {
@@ -93,6 +96,9 @@ akg_status operator_call(akg_operator *callee, const struct operator_place *plac
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, callee->name, NULL,
                               "note: this library runs on the CPU; call it on device 'cpu'");
     }
+    if (callee->native && place->tape && place->tape->graph)
+        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_NO_STEP, callee->name,
+                              "it is written in C", NULL, NULL);
     if ((callee->native || atomic_load(&callee->gradient)) &&
         gradient_is_needed(place->tape, arguments, count))
         return operator_call_recorded(callee, place, arguments, count, outputs, diagnostics);

@@ -10,6 +10,7 @@
 #include "../base/memory.h"
 #include "autograd.h"
 #include "gpu.h"
+#include "recording.h"
 
 #include <string.h>
 
@@ -107,6 +108,8 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
     atomic_init(&tensor->version, 0);
     tensor->node = NULL;
     tensor->output = 0;
+    tensor->recording = NULL;
+    tensor->recorded = 0;
     tensor->owns_memory = false;
     tensor->device = NULL;
     tensor->dtype = dtype;
@@ -264,6 +267,8 @@ akg_status akg_tensor_view(akg_tensor *base, int rank, const int64_t *shape, con
     made->device = base->device;
     made->base = base->base ? base->base : base;
     tensor_hold(made->base);
+    tensor_stand_for(made, base);
+    made->recorded = -1;
     *view = made;
     return AKG_OK;
 }
@@ -281,6 +286,7 @@ akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
     made->device = source->device;
     made->base = source->base ? source->base : source;
     tensor_hold(made->base);
+    tensor_stand_for(made, source);
     return AKG_OK;
 }
 
@@ -320,6 +326,7 @@ void tensor_drop(akg_tensor *tensor)
         akg_tensor *base = tensor->base;
         if (tensor->release)
             tensor->release(tensor->owner);
+        recording_release(tensor->recording);
         memory_free(tensor);
         tensor = base;
     }
@@ -329,6 +336,19 @@ bool tensor_is_exclusive(const akg_tensor *tensor)
 {
     return tensor->owns_memory && atomic_load_explicit(&tensor->references, memory_order_acquire) == 1 &&
            atomic_load_explicit(&tensor->holds, memory_order_acquire) == 1;
+}
+
+/* ---- recordings ------------------------------------------------------------ */
+
+void tensor_stand_for(akg_tensor *tensor, const akg_tensor *other)
+{
+    tensor->recording = other->recording ? recording_retain(other->recording) : NULL;
+    tensor->recorded = other->recorded;
+}
+
+void tensor_break_recording(const akg_tensor *tensor)
+{
+    recording_break(tensor->recording, "elements of a tensor were asked for, or written by no call");
 }
 
 /* ---- asking ---------------------------------------------------------------- */
@@ -365,6 +385,8 @@ bool akg_tensor_is_contiguous(const akg_tensor *tensor)
 
 void *akg_tensor_data(const akg_tensor *tensor)
 {
+    if (tensor)
+        tensor_touch(tensor);
     return tensor ? tensor->data : NULL;
 }
 
@@ -381,6 +403,7 @@ double akg_tensor_get(const akg_tensor *tensor, const int64_t *index)
     uint64_t bits = 0;
     if (!tensor || (!index && tensor->rank > 0))
         return 0;
+    tensor_touch(tensor);
     const void *element = element_address(tensor, index);
     if (tensor->device) {
         tensor_fetch(tensor, element, &bits);
@@ -394,6 +417,7 @@ void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, double value
     uint64_t bits = 0;
     if (!tensor || (!index && tensor->rank > 0))
         return;
+    tensor_touch(tensor);
     void *element = element_address(tensor, index);
     dtype_store(tensor->dtype, tensor->device ? &bits : element, dtype_from_double(tensor->dtype, value));
     if (tensor->device)
@@ -475,6 +499,7 @@ akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy)
     *copy = NULL;
     if (!source)
         return AKG_ERROR_USAGE;
+    tensor_touch(source);
     if (source->device)
         return tensor_copy_to(source, source->device, copy, &(struct gpu_failure){0});
     akg_status status = tensor_allocate(source->dtype, source->rank, tensor_shape(source), false, copy);
@@ -490,6 +515,19 @@ akg_status akg_tensor_copy(const akg_tensor *source, akg_tensor **copy)
     return AKG_OK;
 }
 
+void tensor_cast_into(const akg_tensor *source, akg_tensor *to)
+{
+    int size = dtype_table[to->dtype].size;
+    char *at = to->data;
+    struct tensor_rows rows;
+
+    for (bool more = tensor_rows_begin(&rows, source); more; more = tensor_rows_next(&rows)) {
+        const char *from = rows.row;
+        for (int64_t i = 0; i < rows.length; i++, from += rows.stride, at += size)
+            dtype_store(to->dtype, at, dtype_cast(to->dtype, source->dtype, dtype_load(source->dtype, from)));
+    }
+}
+
 akg_status akg_tensor_cast(const akg_tensor *source, akg_dtype dtype, akg_tensor **copy)
 {
     if (!copy)
@@ -499,18 +537,11 @@ akg_status akg_tensor_cast(const akg_tensor *source, akg_dtype dtype, akg_tensor
         return AKG_ERROR_USAGE;
     if (dtype == source->dtype)
         return akg_tensor_copy(source, copy);
+    tensor_touch(source);
     if (source->device)
         return tensor_cast_on(source, dtype, copy, &(struct gpu_failure){0});
     akg_status status = tensor_allocate(dtype, source->rank, tensor_shape(source), false, copy);
-    if (status != AKG_OK)
-        return status;
-    int size = dtype_table[dtype].size;
-    char *to = (*copy)->data;
-    struct tensor_rows rows;
-    for (bool more = tensor_rows_begin(&rows, source); more; more = tensor_rows_next(&rows)) {
-        const char *from = rows.row;
-        for (int64_t i = 0; i < rows.length; i++, from += rows.stride, to += size)
-            dtype_store(dtype, to, dtype_cast(dtype, source->dtype, dtype_load(source->dtype, from)));
-    }
-    return AKG_OK;
+    if (status == AKG_OK)
+        tensor_cast_into(source, *copy);
+    return status;
 }

@@ -23,6 +23,7 @@
 struct autograd_node;
 struct gpu_device;
 struct gpu_failure;
+struct recording;
 
 struct akg_tensor {
     atomic_size_t references, holds;
@@ -33,6 +34,8 @@ struct akg_tensor {
     int output;       /* of `node` */
     struct autograd_node *node; /* what made it, or keeps its gradient; NULL: no gradient flows here */
     _Atomic uint64_t version;   /* of the elements; of a view it is its base's that counts */
+    struct recording *recording; /* it only stands for what a call would give (recording.h); a reference */
+    int recorded;                /* its number there; -1: nobody knows how it comes about */
     int64_t element_count;
     void *data;                /* element [0, ..., 0] */
     struct gpu_device *device; /* where it lies, or NULL: in memory of the host */
@@ -55,6 +58,16 @@ static inline const int64_t *tensor_strides(const akg_tensor *tensor)
 /* A view of all of `source`, of which a hold is enough. */
 akg_status tensor_alias(akg_tensor *source, akg_tensor **alias);
 
+/* Who asks for elements, or writes them, says so: a recording cannot follow that. */
+void tensor_break_recording(const akg_tensor *tensor);
+static inline void tensor_touch(const akg_tensor *tensor)
+{
+    if (tensor->recording)
+        tensor_break_recording(tensor);
+}
+/* Makes a tensor without elements stand for the same as another. */
+void tensor_stand_for(akg_tensor *tensor, const akg_tensor *other);
+
 /* Keeps the memory, and no more of it, until tensor_drop. */
 void tensor_hold(akg_tensor *tensor);
 void tensor_drop(akg_tensor *tensor);
@@ -75,6 +88,8 @@ bool tensor_is_exclusive(const akg_tensor *tensor);
 /* akg_tensor_create, but the elements are left unset unless `zeroed`: for who writes every one. */
 akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor);
 
+/* The elements of `source` converted to those of `to`, which is contiguous and has its shape. */
+void tensor_cast_into(const akg_tensor *source, akg_tensor *to);
 /* The same on a device, or with NULL on the host. The failure is filled where the status is not AKG_OK; one
  * of the host's memory is MSG_MEMORY. */
 akg_status tensor_allocate_on(struct gpu_device *device, akg_dtype dtype, int rank, const int64_t *shape,

@@ -156,6 +156,7 @@ static union dtype_value filler_value(struct filler *filler, uint64_t i)
 static akg_tensor *fill_begin(akg_tensor *tensor)
 {
     akg_tensor *host = NULL;
+    tensor_touch(tensor);
     tensor_mark_written(tensor);
     if (tensor->device && tensor->contiguous) /* nothing of it stays */
         tensor_allocate(tensor->dtype, tensor->rank, tensor_shape(tensor), false, &host);

@@ -107,6 +107,7 @@ akg_status akg_tensor_format(const akg_tensor *tensor, char **text)
     if (!tensor)
         return AKG_ERROR_USAGE;
     akg_tensor *host;
+    tensor_touch(tensor);
     akg_status status = tensor_to_host(tensor, &host, &(struct gpu_failure){0});
     if (status != AKG_OK)
         return status;

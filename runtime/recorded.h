@@ -1,0 +1,102 @@
+/*
+ * recorded.h: inside a recorded graph: what was put down (recording.h), and what became of it for one choice
+ * of extents.
+ *
+ * The first run with new extents binds the graph: graph functions are planned for the shapes of that run,
+ * kernels are found, and every tensor between the calls gets its place in one block of memory
+ * (recorded_bind.c, recorded_memory.c). Later runs with these extents go from kernel to kernel.
+ */
+#ifndef RUNTIME_RECORDED_H
+#define RUNTIME_RECORDED_H
+
+#include <pthread.h>
+
+#include "recording.h"
+
+/* An extent: a number, or a symbol of the graph. */
+struct graph_extent {
+    int symbol; /* -1: fixed */
+    int64_t extent;
+};
+
+/* "float32[N, 4]", taken apart. */
+struct graph_form {
+    const char *text;
+    akg_dtype dtype;
+    int rank;
+    struct graph_extent extents[AKG_MAX_RANK];
+};
+
+/* Adds the symbols that are new. Messages for text that is no form. `symbols` has names in `arena`. */
+typedef LIST(const char *) graph_symbols;
+akg_status graph_form_read(struct arena *arena, const char *text, graph_symbols *symbols,
+                           struct graph_form *form, akg_diagnostics **diagnostics);
+
+enum { BOUND_MOST = 32 }; /* choices of extents that are kept for one graph; one more drops them all */
+
+struct akg_graph {
+    atomic_size_t references;
+    struct arena arena;
+    pthread_mutex_t lock; /* held while the graph runs */
+    akg_registry *registry;
+    struct recording *recording;
+    struct graph_form *inputs;
+    size_t input_count;
+    int *outputs; /* values */
+    size_t output_count;
+    graph_symbols symbols;
+    struct bound_graph *bound; /* newest first */
+    int bound_count;
+};
+
+/* A step that runs. */
+struct bound_step {
+    const struct recorded_step *recorded;
+    int number;                     /* of the recorded step */
+    struct call_prepared *prepared; /* CALL */
+};
+
+/* Where the tensor that a value is lies. */
+enum bound_place {
+    BOUND_ABSENT,   /* no step that runs needs it */
+    BOUND_OUTSIDE,  /* an input or output: known when the graph runs */
+    BOUND_CAPTURED, /* the program's */
+    BOUND_INSIDE,   /* in the workspace */
+    BOUND_VIEW      /* of another value's elements */
+};
+
+struct bound_value {
+    akg_tensor *tensor; /* a description until the memory is known */
+    enum bound_place place;
+    int owner;       /* VIEW: whose elements these are; else itself */
+    int first, last; /* INSIDE: the steps that make it and use it last */
+    size_t offset, bytes;
+    bool written; /* OUTSIDE: in place, by some step */
+};
+
+struct bound_graph {
+    struct bound_graph *next;
+    struct akg_graph *graph;
+    struct arena arena;
+    int64_t *extents; /* of the symbols */
+    struct bound_value *values;
+    struct graph_plan **plans; /* per recorded step; NULL where it is no plan */
+    bool *needed;              /* per recorded step */
+    struct bound_step *steps;
+    int step_count;
+    void *workspace;
+    size_t workspace_bytes, separate_bytes; /* and what it would be with nothing shared */
+};
+
+/* Binds to extents. The extents are copied. */
+akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct bound_graph **bound,
+                      akg_diagnostics **diagnostics);
+void bound_free(struct bound_graph *bound);
+
+/* Gives each value that is INSIDE its offset (recorded_memory.c). */
+void bound_place_values(struct bound_graph *bound);
+
+/* Argument of a step, for these extents; tensors are those of the values. */
+akg_argument bound_argument(struct bound_graph *bound, const struct recorded_argument *recorded);
+
+#endif

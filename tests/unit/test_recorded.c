@@ -1,0 +1,672 @@
+/*
+ * test_recorded.c: recorded graphs: the same bits as calls one by one, forward and backward, for extents that
+ * change; memory that is shared; weights that are written; what is refused, and every allocation failing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../../base/memory.h"
+#include "api_support.h"
+#include "check.h"
+
+#ifndef AKG_FAULT_INJECTION
+#define memory_fail_after(count) ((void)(count))
+#define memory_fail_remaining() (0L)
+#endif
+
+static const char program[] = "def blend(x, w, b):\n"
+                              "    n = x.shape[0]\n"
+                              "    y = gelu(linear(layer_norm(x), w, b))\n"
+                              "    return mean(y * (1.0 / n), (1,)) + sum(x) / (n * 3.0)\n"
+                              "\n"
+                              "def square(x):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for p in grid(x.shape):\n"
+                              "        y[p] = x[p] * x[p]\n"
+                              "    return y\n"
+                              "\n"
+                              "@bprop(square)\n"
+                              "def square_bprop(x, out, dout):\n"
+                              "    return (2.0 * x * dout,)\n";
+
+struct bench {
+    akg_module *module;
+    akg_registry *registry;
+    akg_tape *tape;
+    akg_tensor *weight, *bias, *filters;
+};
+
+static akg_tensor *normal(akg_dtype dtype, int rank, const int64_t *shape, uint64_t seed)
+{
+    akg_tensor *tensor;
+
+    if (akg_tensor_create(dtype, rank, shape, &tensor) == AKG_OK)
+        akg_tensor_fill_normal(tensor, seed);
+    return tensor;
+}
+
+static bool bench_begin(struct bench *bench)
+{
+    bench->module = api_compile(program);
+    bench->weight = normal(AKG_FLOAT32, 2, (int64_t[]){6, 8}, 1);
+    bench->bias = normal(AKG_FLOAT32, 1, (int64_t[]){6}, 2);
+    bench->filters = normal(AKG_FLOAT32, 4, (int64_t[]){3, 2, 3, 3}, 3);
+    return bench->module && akg_registry_create(&bench->registry) == AKG_OK &&
+           akg_registry_add_module(bench->registry, bench->module, NULL) == AKG_OK &&
+           akg_tape_create(bench->registry, &bench->tape) == AKG_OK &&
+           akg_tensor_set_requires_grad(bench->weight, true, NULL) == AKG_OK &&
+           akg_tensor_set_requires_grad(bench->bias, true, NULL) == AKG_OK &&
+           akg_tensor_set_requires_grad(bench->filters, true, NULL) == AKG_OK;
+}
+
+static void bench_end(struct bench *bench)
+{
+    akg_tensor_release(bench->weight);
+    akg_tensor_release(bench->bias);
+    akg_tensor_release(bench->filters);
+    akg_tape_release(bench->tape);
+    akg_registry_release(bench->registry);
+    akg_module_release(bench->module);
+}
+
+/* ---- computations ------------------------------------------------------------------------------- */
+
+/* A call with one output, as a new reference; NULL once one has failed. */
+struct calls {
+    akg_tape *tape;
+    akg_diagnostics **diagnostics;
+    akg_status status;
+    akg_tensor *kept[64]; /* released at the end */
+    int kept_count;
+};
+
+static akg_tensor *call(struct calls *calls, const char *name, const akg_argument *arguments, size_t count)
+{
+    akg_operator *found;
+    akg_tensor *made[3] = {NULL};
+
+    for (size_t i = 0; i < count; i++)
+        if (arguments[i].kind == AKG_ARGUMENT_TENSOR && !arguments[i].as.tensor)
+            return NULL;
+    if (calls->status == AKG_OK)
+        calls->status = akg_registry_find(akg_tape_registry(calls->tape), name, &found, calls->diagnostics);
+    if (calls->status == AKG_OK)
+        calls->status = akg_call(calls->tape, found, arguments, count, made, calls->diagnostics);
+    for (int i = 0; i < 3; i++)
+        if (made[i])
+            calls->kept[calls->kept_count++] = made[i];
+    return made[0];
+}
+
+static akg_tensor *call_1(struct calls *calls, const char *name, akg_tensor *a)
+{
+    return call(calls, name, (akg_argument[]){api_tensor(NULL, a)}, 1);
+}
+
+static akg_tensor *call_2(struct calls *calls, const char *name, akg_tensor *a, akg_tensor *b)
+{
+    return call(calls, name, (akg_argument[]){api_tensor(NULL, a), api_tensor(NULL, b)}, 2);
+}
+
+static akg_status calls_end(struct calls *calls, akg_tensor *result, akg_tensor **output)
+{
+    if (calls->status == AKG_OK)
+        *output = akg_tensor_retain(result);
+    for (int i = 0; i < calls->kept_count; i++)
+        akg_tensor_release(calls->kept[i]);
+    return calls->status;
+}
+
+#define NET(name)                                                                                            \
+    static akg_status name(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,        \
+                           akg_tensor **outputs, akg_diagnostics **diagnostics)
+
+/* Layers, activations, a loss over classes. */
+NET(net_layers)
+{
+    const struct bench *bench = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = call(&calls, "linear",
+                         (akg_argument[]){api_tensor(NULL, inputs[0]), api_tensor(NULL, bench->weight),
+                                          api_tensor(NULL, bench->bias)},
+                         3);
+
+    (void)input_count;
+    h = call_2(&calls, "multiply", call_1(&calls, "tanh", h), call_1(&calls, "sigmoid", h));
+    h = call_2(&calls, "add", call_1(&calls, "gelu", h), call_1(&calls, "softmax", h));
+    return calls_end(&calls, call_2(&calls, "cross_entropy", h, inputs[1]), &outputs[0]);
+}
+
+/* Elementwise chains with broadcast operands, whose gradients are summed. */
+NET(net_chain)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = call_2(&calls, "multiply", inputs[0], inputs[1]);
+
+    (void)user, (void)input_count;
+    h = call_2(&calls, "add", h, inputs[0]);
+    h = call(&calls, "multiply", (akg_argument[]){api_tensor(NULL, h), api_real(NULL, 0.5)}, 2);
+    h = call_2(&calls, "subtract", call_1(&calls, "exp", call_1(&calls, "neg", h)), h);
+    h = call_2(&calls, "add", h, inputs[1]);
+    return calls_end(&calls, call_1(&calls, "square", h), &outputs[0]);
+}
+
+/* Images of any size. */
+NET(net_images)
+{
+    const struct bench *bench = user;
+    const int64_t padding[] = {1, 1};
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = call(&calls, "conv2d",
+                         (akg_argument[]){api_tensor(NULL, inputs[0]), api_tensor(NULL, bench->filters),
+                                          api_ints("padding", padding, 2)},
+                         3);
+
+    (void)input_count;
+    h = call_1(&calls, "max_pool2d", call_1(&calls, "relu", h));
+    return calls_end(&calls, call_1(&calls, "mean", h), &outputs[0]);
+}
+
+/* A graph function whose numbers hang on an extent. */
+NET(net_blend)
+{
+    const struct bench *bench = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *y = call(&calls, "blend",
+                         (akg_argument[]){api_tensor(NULL, inputs[0]), api_tensor(NULL, bench->weight),
+                                          api_tensor(NULL, bench->bias)},
+                         3);
+
+    (void)input_count;
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+/* A computation, and the gradient of its output by input 0 and the weights it uses. */
+struct model {
+    const char *what;
+    akg_net net;
+    const char *inputs[2];
+    size_t input_count, parameter_count;
+    struct bench *bench;
+    akg_tensor *parameters[2];
+};
+
+enum { MODEL_OUTPUTS = 4 };
+
+NET(net_gradients)
+{
+    const struct model *model = user;
+    const size_t position = 0;
+    const akg_value_and_grad_request request = {.net = model->net,
+                                                .user = model->bench,
+                                                .inputs = inputs,
+                                                .input_count = input_count,
+                                                .output_count = 1,
+                                                .positions = &position,
+                                                .position_count = 1,
+                                                .parameters = model->parameters,
+                                                .parameter_count = model->parameter_count};
+
+    return akg_value_and_grad(tape, &request, &outputs[0], &outputs[1], &outputs[2], diagnostics);
+}
+
+static void release(akg_tensor **tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        akg_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
+static void complain(const char *what, akg_diagnostics *diagnostics)
+{
+    char *text = NULL;
+
+    akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text);
+    fprintf(stderr, "    %s: %s\n", what, text ? text : "no message");
+    akg_free(text);
+    akg_diagnostics_free(diagnostics);
+}
+
+static void compare(const struct model *model, akg_graph *graph, akg_tensor *const *inputs, akg_net net)
+{
+    akg_tensor *replayed[MODEL_OUTPUTS] = {NULL}, *eager[MODEL_OUTPUTS] = {NULL};
+    size_t count = akg_graph_output_count(graph);
+    akg_diagnostics *diagnostics;
+    akg_status status = net(model->bench->tape, net == net_gradients ? (void *)model : model->bench, inputs,
+                            model->input_count, eager, &diagnostics);
+
+    if (!CHECK(status == AKG_OK))
+        complain(model->what, diagnostics);
+    for (int run = 0; run < 2; run++) {
+        if (!CHECK(akg_graph_run(graph, inputs, replayed, &diagnostics) == AKG_OK))
+            complain(model->what, diagnostics);
+        for (size_t i = 0; i < count; i++)
+            if (!CHECK(replayed[i] && api_same(replayed[i], eager[i])))
+                fprintf(stderr, "    %s: output %zu\n", model->what, i);
+        release(replayed, count);
+    }
+    release(eager, count);
+}
+
+/* Extents for the symbols, in order of their names. */
+static void run_model(struct model *model, akg_tensor *(*input)(int index, const int64_t *extents))
+{
+    static const int64_t extents[][2] = {{5, 7}, {1, 4}, {64, 33}, {5, 7}, {130, 130}};
+    akg_graph *graphs[2];
+    akg_diagnostics *diagnostics;
+
+    for (int i = 0; i < 2; i++)
+        if (!CHECK(akg_graph_record(model->bench->tape, i ? net_gradients : model->net,
+                                    i ? (void *)model : model->bench, model->inputs, model->input_count,
+                                    i ? 2 + model->parameter_count : 1, &graphs[i], &diagnostics) == AKG_OK))
+            complain(model->what, diagnostics);
+    for (size_t k = 0; k < API_COUNT(extents); k++) {
+        akg_tensor *inputs[2] = {input(0, extents[k]), input(1, extents[k])};
+        for (int i = 0; i < 2 && graphs[i]; i++)
+            compare(model, graphs[i], inputs, i ? net_gradients : model->net);
+        release(inputs, 2);
+    }
+    for (int i = 0; i < 2; i++)
+        akg_graph_release(graphs[i]);
+}
+
+static akg_tensor *rows_and_classes(int index, const int64_t *extents)
+{
+    akg_tensor *classes;
+
+    if (index == 0)
+        return normal(AKG_FLOAT32, 2, (int64_t[]){extents[0], 8}, 9);
+    akg_tensor_create(AKG_INT64, 1, extents, &classes);
+    for (int64_t i = 0; i < extents[0]; i++)
+        akg_tensor_set(classes, &i, (double)(i % 6));
+    return classes;
+}
+
+static akg_tensor *rows_and_row(int index, const int64_t *extents)
+{
+    return index == 0 ? normal(AKG_FLOAT32, 2, extents, 5) : normal(AKG_FLOAT32, 1, extents + 1, 6);
+}
+
+static akg_tensor *images(int index, const int64_t *extents)
+{
+    return index == 0 ? normal(AKG_FLOAT32, 4, (int64_t[]){2, 2, extents[0] + 1, extents[1]}, 8) : NULL;
+}
+
+static akg_tensor *rows(int index, const int64_t *extents)
+{
+    return index == 0 ? normal(AKG_FLOAT32, 2, (int64_t[]){extents[0], 8}, 4) : NULL;
+}
+
+static void test_models(struct bench *bench)
+{
+    struct model layers = {.what = "layers",
+                           .net = net_layers,
+                           .inputs = {"float32[N, 8]", "int64[N]"},
+                           .input_count = 2,
+                           .parameter_count = 2,
+                           .bench = bench,
+                           .parameters = {bench->weight, bench->bias}};
+    struct model chain = {.what = "chain",
+                          .net = net_chain,
+                          .inputs = {"float32[M, N]", "float32[ N ]"},
+                          .input_count = 2,
+                          .bench = bench};
+    struct model of_images = {.what = "images",
+                              .net = net_images,
+                              .inputs = {"float32[2,2,H,W]"},
+                              .input_count = 1,
+                              .parameter_count = 1,
+                              .bench = bench,
+                              .parameters = {bench->filters}};
+    struct model blend = {.what = "blend",
+                          .net = net_blend,
+                          .inputs = {"float32[BATCH, 8]"},
+                          .input_count = 1,
+                          .parameter_count = 2,
+                          .bench = bench,
+                          .parameters = {bench->weight, bench->bias}};
+
+    run_model(&layers, rows_and_classes);
+    run_model(&chain, rows_and_row);
+    run_model(&of_images, images);
+    run_model(&blend, rows);
+}
+
+/* ---- weights that are written, memory ------------------------------------------------------------- */
+
+/* One step of training: the weight is written in place. */
+NET(net_step)
+{
+    const struct bench *bench = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *loss = call_1(
+        &calls, "mean",
+        call_1(&calls, "square",
+               call(&calls, "linear",
+                    (akg_argument[]){api_tensor(NULL, inputs[0]), api_tensor(NULL, bench->weight)}, 2)));
+    akg_tensor *gradient = NULL;
+
+    (void)input_count;
+    if (calls.status == AKG_OK)
+        calls.status = akg_gradients(tape, &loss, NULL, 1, &bench->weight, 1, NULL, &gradient, diagnostics);
+    bool before = akg_tape_set_recording(tape, false);
+    call(&calls, "sgd",
+         (akg_argument[]){api_tensor(NULL, bench->weight), api_tensor(NULL, gradient), api_real("rate", 0.1)},
+         3);
+    akg_tape_set_recording(tape, before);
+    akg_tensor_release(gradient);
+    return calls_end(&calls, loss, &outputs[0]);
+}
+
+static void test_training(struct bench *bench)
+{
+    const char *input = "float32[N, 8]";
+    akg_tensor *x = rows(0, (int64_t[]){20}), *start, *loss = NULL, *replayed = NULL, *after;
+    akg_graph *graph = NULL;
+
+    akg_tensor_copy(bench->weight, &start);
+    CHECK(akg_graph_record(bench->tape, net_step, bench, &input, 1, 1, &graph, NULL) == AKG_OK);
+    CHECK(api_same(bench->weight, start)); /* recording writes nothing */
+    for (int i = 0; i < 3; i++) {
+        akg_tensor_release(loss);
+        loss = NULL;
+        CHECK(net_step(bench->tape, bench, &x, 1, &loss, NULL) == AKG_OK);
+    }
+    akg_tensor_copy(bench->weight, &after);
+    CHECK(!api_same(after, start));
+    memcpy(akg_tensor_data(bench->weight), akg_tensor_data(start),
+           (size_t)akg_tensor_element_count(start) * sizeof(float));
+    for (int i = 0; i < 3; i++) {
+        akg_tensor_release(replayed);
+        replayed = NULL;
+        CHECK(akg_graph_run(graph, &x, &replayed, NULL) == AKG_OK);
+    }
+    CHECK(loss && replayed && api_same(loss, replayed));
+    CHECK(api_same(bench->weight, after));
+    akg_graph_release(graph);
+    release((akg_tensor *[]){x, start, loss, replayed, after}, 5);
+}
+
+static void test_memory(struct bench *bench)
+{
+    struct model model = {.net = net_chain, .bench = bench};
+    const char *inputs[] = {"float32[N]", "float32[N]"};
+    akg_tensor *given[2] = {api_vector(AKG_FLOAT32, 1000, 0, 0.001), api_vector(AKG_FLOAT32, 1000, 1, 0)};
+    akg_tensor *outputs[2] = {NULL};
+    akg_graph_measures measures;
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_gradients, &model, inputs, 2, 2, &graph, NULL) == AKG_OK);
+    CHECK(!akg_graph_measure(graph, &measures));
+    CHECK(akg_graph_run(graph, given, outputs, NULL) == AKG_OK);
+    CHECK(akg_graph_measure(graph, &measures));
+    CHECK(measures.calls >= 8);
+    CHECK(measures.steps > 0 && measures.steps <= measures.calls + 2);
+    CHECK(measures.workspace_bytes < measures.separate_bytes);
+    release(outputs, 2);
+    release(given, 2);
+    akg_graph_release(graph);
+}
+
+/* Outputs that are inputs, tensors of the program, or given twice; and what nobody needs. */
+NET(net_same)
+{
+    const struct bench *bench = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *y = call_1(&calls, "exp", inputs[0]);
+
+    (void)input_count;
+    call_1(&calls, "log", inputs[0]);
+    outputs[0] = akg_tensor_retain(inputs[0]);
+    outputs[1] = akg_tensor_retain(bench->bias);
+    if (y)
+        outputs[2] = akg_tensor_retain(y);
+    return calls_end(&calls, y, &outputs[3]);
+}
+
+static void test_outputs(struct bench *bench)
+{
+    const char *input = "float32[N]";
+    akg_tensor *x = api_vector(AKG_FLOAT32, 9, 0, 0.25), *outputs[4] = {NULL}, *expected = NULL, *own;
+    akg_tensor *strided = NULL, *wrong = api_vector(AKG_FLOAT32, 8, 0, 1);
+    akg_diagnostics *diagnostics;
+    akg_graph_measures measures;
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_same, bench, &input, 1, 4, &graph, NULL) == AKG_OK);
+    outputs[3] = own = api_vector(AKG_FLOAT32, 9, 0, 0);
+    CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
+    CHECK(outputs[0] != x && api_same(outputs[0], x));
+    CHECK(outputs[1] != bench->bias && api_same(outputs[1], bench->bias));
+    CHECK(outputs[3] == own && outputs[2] != own && api_same(outputs[2], own));
+    CHECK(akg_graph_measure(graph, &measures) && measures.calls == 2 && measures.steps == 1);
+    expected = akg_tensor_retain(own);
+    release(outputs, 4);
+    akg_tensor_view(x, 1, (int64_t[]){9}, (int64_t[]){1}, 0, &strided);
+    outputs[2] = akg_tensor_retain(strided); /* an output over an input */
+    CHECK(akg_graph_run(graph, &x, outputs, &diagnostics) == AKG_ERROR_CALL);
+    CHECK_STRING(api_error(diagnostics), "graph-output");
+    akg_diagnostics_free(diagnostics);
+    release(outputs, 4);
+    outputs[1] = akg_tensor_retain(wrong);
+    CHECK(akg_graph_run(graph, &x, outputs, &diagnostics) == AKG_ERROR_CALL);
+    CHECK_STRING(api_error(diagnostics), "graph-output");
+    akg_diagnostics_free(diagnostics);
+    CHECK(!outputs[0] && outputs[1] == wrong);
+    release(outputs, 4);
+    release((akg_tensor *[]){x, expected, strided, wrong}, 4);
+    akg_graph_release(graph);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------- */
+
+NET(net_reads)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *y = call_1(&calls, "exp", inputs[0]);
+
+    (void)user, (void)input_count;
+    if (y && akg_tensor_get(y, (int64_t[]){0}) > 1)
+        y = call_1(&calls, "neg", y);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+static akg_status host_forward(void *user, akg_tensor *const *inputs, akg_tensor **outputs,
+                               akg_diagnostics **diagnostics)
+{
+    (void)user, (void)diagnostics;
+    outputs[0] = akg_tensor_retain(inputs[0]);
+    return AKG_OK;
+}
+
+NET(net_host)
+{
+    static const akg_host_operator host = {
+        .name = "host", .input_count = 1, .output_count = 1, .forward = host_forward};
+
+    (void)user, (void)input_count;
+    return akg_host_operator_call(tape, &host, inputs, outputs, diagnostics);
+}
+
+NET(net_counts)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    double rows = (double)akg_tensor_shape(inputs[0])[0];
+
+    (void)user, (void)input_count;
+    return calls_end(
+        &calls,
+        call(&calls, "multiply", (akg_argument[]){api_tensor(NULL, inputs[0]), api_real(NULL, 1 / rows)}, 2),
+        &outputs[0]);
+}
+
+NET(net_branches)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *y = inputs[0];
+
+    (void)user, (void)input_count;
+    for (int64_t i = 0; i < akg_tensor_shape(inputs[0])[0] / 48; i++)
+        y = call_1(&calls, "exp", y);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_views)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *view = NULL, *y;
+
+    (void)user, (void)input_count;
+    akg_tensor_view(inputs[0], 1, (int64_t[]){3}, NULL, 0, &view);
+    y = call_1(&calls, "exp", view);
+    akg_tensor_release(view);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_backward)
+{
+    (void)user, (void)input_count, (void)outputs;
+    return akg_backward(tape, inputs, NULL, 1, false, diagnostics);
+}
+
+NET(net_kernel)
+{
+    akg_argument argument = api_tensor(NULL, inputs[0]);
+    akg_operator *found;
+
+    (void)user, (void)input_count;
+    akg_registry_find(akg_tape_registry(tape), "square", &found, NULL);
+    return akg_kernel_call(akg_operator_kernel(found), &argument, 1, NULL, outputs, diagnostics);
+}
+
+NET(net_nothing)
+{
+    (void)tape, (void)user, (void)inputs, (void)input_count, (void)outputs, (void)diagnostics;
+    return AKG_OK;
+}
+
+NET(net_function)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)input_count;
+    return calls_end(&calls, call_1(&calls, user, inputs[0]), &outputs[0]);
+}
+
+static void expect_refusal(struct bench *bench, akg_net net, const char *input, akg_status expected,
+                           const char *error, const char *piece)
+{
+    akg_graph *graph = NULL;
+    akg_diagnostics *diagnostics;
+    akg_status status = akg_graph_record(bench->tape, net, bench, &input, 1, 1, &graph, &diagnostics);
+
+    CHECK_INT(status, expected);
+    CHECK_STRING(api_error(diagnostics), error);
+    if (!CHECK(!piece || api_says(diagnostics, piece)))
+        complain(error, diagnostics);
+    else
+        akg_diagnostics_free(diagnostics);
+    CHECK(!graph);
+}
+
+static void test_refusals(struct bench *bench)
+{
+    expect_refusal(bench, net_reads, "float32[N]", AKG_ERROR_CALL, "graph-broken", "were asked for");
+    expect_refusal(bench, net_views, "float32[8]", AKG_ERROR_CALL, "graph-broken", "a view");
+    expect_refusal(bench, net_host, "float32[N]", AKG_ERROR_CALL, "graph-no-step", "host");
+    expect_refusal(bench, net_backward, "float32[N]", AKG_ERROR_USAGE, "graph-no-step", "akg_gradients");
+    expect_refusal(bench, net_counts, "float32[N]", AKG_ERROR_CALL, "graph-differs", "multiply");
+    expect_refusal(bench, net_branches, "float32[N]", AKG_ERROR_CALL, "graph-differs", "number of calls");
+    expect_refusal(bench, net_kernel, "float32[N]", AKG_ERROR_CALL, "graph-stand-in", "square");
+    expect_refusal(bench, net_nothing, "float32[N]", AKG_ERROR_USAGE, "gradient-no-value", NULL);
+    expect_refusal(bench, net_reads, "float31[N]", AKG_ERROR_USAGE, "graph-form", "dtype");
+    expect_refusal(bench, net_reads, "float32", AKG_ERROR_USAGE, "graph-form", "'['");
+    expect_refusal(bench, net_reads, "float32[N", AKG_ERROR_USAGE, "graph-form", "']'");
+    expect_refusal(bench, net_reads, "float32[3N]", AKG_ERROR_USAGE, "graph-form", "letter");
+    expect_refusal(bench, net_reads, "float32[,]", AKG_ERROR_USAGE, "graph-form", "missing");
+    expect_refusal(bench, net_reads, "float32[N]]", AKG_ERROR_USAGE, "graph-form", "behind");
+}
+
+static void expect_no_run(akg_graph *graph, akg_tensor *input, const char *error, const char *piece)
+{
+    akg_tensor *output = NULL;
+    akg_diagnostics *diagnostics = NULL;
+
+    CHECK(akg_graph_run(graph, &input, &output, &diagnostics) == AKG_ERROR_CALL);
+    CHECK_STRING(api_error(diagnostics), error);
+    CHECK(!output && api_says(diagnostics, piece));
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(input);
+}
+
+static void test_wrong_runs(struct bench *bench)
+{
+    const char *square = "float32[N, N]", *rows_of_8 = "float32[N, 8]";
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_function, "exp", &square, 1, 1, &graph, NULL) == AKG_OK);
+    expect_no_run(graph, normal(AKG_FLOAT32, 2, (int64_t[]){4, 5}, 1), "graph-input", "float32[4, 5]");
+    expect_no_run(graph, normal(AKG_FLOAT64, 2, (int64_t[]){4, 4}, 1), "graph-input", "float32[N, N]");
+    akg_graph_release(graph);
+    CHECK(akg_graph_record(bench->tape, net_function, "exp", &rows_of_8, 1, 1, &graph, NULL) == AKG_OK);
+    expect_no_run(graph, normal(AKG_FLOAT32, 2, (int64_t[]){4, 7}, 1), "graph-input", "float32[4, 7]");
+    expect_no_run(graph, normal(AKG_FLOAT32, 1, (int64_t[]){8}, 1), "graph-input", "input 0");
+    akg_graph_release(graph);
+}
+
+/* ---- memory that runs out ------------------------------------------------------------------------------ */
+
+static bool journey(struct bench *bench, long allowed)
+{
+    struct model model = {
+        .net = net_layers, .bench = bench, .parameter_count = 2, .parameters = {bench->weight, bench->bias}};
+    const char *forms[] = {"float32[N, 8]", "int64[N]"};
+    akg_tensor *inputs[2] = {rows_and_classes(0, (int64_t[]){4}), rows_and_classes(1, (int64_t[]){4})};
+    akg_tensor *outputs[MODEL_OUTPUTS] = {NULL};
+    akg_graph *graph = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status;
+    bool struck;
+
+    memory_fail_after(allowed);
+    status =
+        akg_graph_record(bench->tape, net_gradients, &model, forms, 2, MODEL_OUTPUTS, &graph, &diagnostics);
+    if (status == AKG_OK)
+        status = akg_graph_run(graph, inputs, outputs, &diagnostics);
+    struck = allowed >= 0 && memory_fail_remaining() < 0;
+    memory_fail_after(-1);
+    CHECK(status == AKG_OK || (struck && status == AKG_ERROR_MEMORY));
+    CHECK(status == AKG_OK ? outputs[3] != NULL : !outputs[0] && !outputs[3]);
+    akg_diagnostics_free(diagnostics);
+    akg_graph_release(graph);
+    release(outputs, MODEL_OUTPUTS);
+    release(inputs, 2);
+    return struck;
+}
+
+static void test_failures(struct bench *bench)
+{
+    journey(bench, -1); /* kernels are compiled and the library is read */
+#ifdef AKG_FAULT_INJECTION
+    for (long allowed = 0; journey(bench, allowed); allowed++)
+        ;
+#endif
+}
+
+int main(void)
+{
+    struct bench bench;
+
+    if (!CHECK(bench_begin(&bench)))
+        return check_done();
+    test_models(&bench);
+    test_training(&bench);
+    test_memory(&bench);
+    test_outputs(&bench);
+    test_refusals(&bench);
+    test_wrong_runs(&bench);
+    test_failures(&bench);
+    bench_end(&bench);
+    return check_done();
+}
