@@ -12,8 +12,13 @@ struct emit_c_options {
     const char *entry;              /* name of the function to define: int entry(const struct akg_frame *) */
     bool trust_indices;             /* leave per-element index checks out */
     bool without_lines;             /* leave out the comments with lines of the source: for a compiler */
+    bool hosted;                    /* for the system's C compiler, as a shared object: see emit_c_hosted.c */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
+
+/* Hosted text defines void EMIT_C_BIND(void *const *table), to be called first with the addresses of all
+ * functions of the library, in the order of scalar_library. */
+#define EMIT_C_BIND "akg_bind"
 
 /* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc.
  * When memory runs out, `out` is marked failed, as texts are. Writes nothing into the kernel, which needs its

@@ -112,6 +112,11 @@ void emit_prelude(struct emitter *emitter, struct text *out)
     bool any;
 
     text_string(out, structs);
+    if (emitter->options->hosted) {
+        emit_hosted_library(out);
+        emit_snippets(emitter, out);
+        return;
+    }
     any = declare_vectors(emitter, out);
     for (int row = 0; scalar_library[row].name; row++)
         if (emit_count_word(emitter, scalar_library[row].name)) {
@@ -187,6 +192,7 @@ void emit_note_words(struct emitter *emitter, const char *text)
 {
     for (const char *at = text; at && *at;) {
         bool member = at > text && (at[-1] == '.' || (at[-1] == '>' && at - text > 1 && at[-2] == '-'));
+        member |= at - text >= 7 && memcmp(at - 7, "struct ", 7) == 0;
         size_t length = word_length(at);
         if (at[0] == '/' && at[1] == '*')
             at = strstr(at, "*/") + 2;

@@ -202,6 +202,11 @@ enum emit_vector {
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done);
 
+/* ---- emit_c_hosted.c --------------------------------------------------------- */
+
+/* The functions of the library, for a shared object. */
+void emit_hosted_library(struct text *out);
+
 /* ---- emit_c_prelude.c ------------------------------------------------------- */
 
 /* Small functions and constants that emitted text defines for itself when it needs them. */
@@ -222,7 +227,7 @@ enum emit_snippet {
 
 /* The name of its function or constant. */
 const char *emit_snippet(enum emit_snippet snippet);
-/* Notes all identifiers of a text but those behind `.` and `->` and behind EMIT_PENDING. The text must
+/* Notes all identifiers of a text but those behind `.`, `->`, `struct` and EMIT_PENDING. The text must
  * live on. */
 void emit_note_words(struct emitter *emitter, const char *text);
 /* How often a word was noted. */

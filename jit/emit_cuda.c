@@ -38,7 +38,7 @@ static const char *cuda_stride(struct emitter *emitter, int buffer, int axis)
                         cuda_of(emitter)->stride_places[buffer] + axis);
 }
 
-static void declare_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer)
+void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer)
 {
     struct emitter *emitter = &cuda->emitter;
     const char *name = emitter->buffers[buffer->index], *count = emit_element_count(emitter, buffer);
@@ -57,7 +57,7 @@ static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
     if (stmt->kind != IR_ALLOCATE)
         return false;
     if (!stmt->access.buffer->unused) {
-        declare_temporary(cuda, stmt->access.buffer);
+        emit_cuda_temporary(cuda, stmt->access.buffer);
         if (stmt->access.buffer->clear)
             emit_cuda_clear(cuda, stmt->access.buffer, "0", "1");
     }

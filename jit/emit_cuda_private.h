@@ -50,6 +50,8 @@ void emit_cuda_team(struct cuda_emitter *cuda, const struct ir_stmt *first, int 
 void emit_cuda_team_block(struct cuda_emitter *cuda, const struct ir_stmt *block);
 /* A barrier, where threads touched what others may have written since the last. */
 void emit_cuda_barrier(struct cuda_emitter *cuda);
+/* Declares the temporary that a block or a thread has for itself. */
+void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer);
 /* The elements of a buffer to zero, by threads that start and step so. */
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);

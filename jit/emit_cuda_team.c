@@ -467,7 +467,10 @@ static void emit_jump(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 static void emit_team_allocate(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     struct touches touches = touches_new(cuda, true);
-    if (!stmt->access.buffer->clear || stmt->access.buffer->unused)
+    if (stmt->access.buffer->unused)
+        return;
+    emit_cuda_temporary(cuda, stmt->access.buffer);
+    if (!stmt->access.buffer->clear)
         return;
     touches_of(&touches, stmt);
     meet(cuda, &touches);

@@ -9,9 +9,9 @@
 
 /* ---- floats --------------------------------------------------------------- */
 
-/* The same text for float and double: what differs is the libm suffix. */
-#define FLOAT_FUNCTIONS(real, suffix)                                                                        \
-    real akg_floordiv##suffix(real a, real b)                                                                \
+/* The same text for float and double: what differs is the libm suffix. `linkage` stands before each. */
+#define FLOAT_FUNCTIONS(linkage, real, suffix)                                                               \
+    linkage real akg_floordiv##suffix(real a, real b)                                                        \
     {                                                                                                        \
         if (b == 0)                                                                                          \
             return a / b;                                                                                    \
@@ -27,14 +27,14 @@
         real whole = floor##suffix(quotient);                                                                \
         return quotient - whole > (real)0.5 ? whole + 1 : whole;                                             \
     }                                                                                                        \
-    real akg_mod##suffix(real a, real b)                                                                     \
+    linkage real akg_mod##suffix(real a, real b)                                                             \
     {                                                                                                        \
         real remainder = fmod##suffix(a, b);                                                                 \
         if (remainder == 0)                                                                                  \
             return copysign##suffix(remainder, b);                                                           \
         return (remainder < 0) != (b < 0) ? remainder + b : remainder;                                       \
     }                                                                                                        \
-    real akg_min##suffix(real a, real b)                                                                     \
+    linkage real akg_min##suffix(real a, real b)                                                             \
     {                                                                                                        \
         if (a != a || b != b)                                                                                \
             return a != a ? a : b;                                                                           \
@@ -42,7 +42,7 @@
             return signbit(a) ? a : b;                                                                       \
         return a < b ? a : b;                                                                                \
     }                                                                                                        \
-    real akg_max##suffix(real a, real b)                                                                     \
+    linkage real akg_max##suffix(real a, real b)                                                             \
     {                                                                                                        \
         if (a != a || b != b)                                                                                \
             return a != a ? a : b;                                                                           \
@@ -50,38 +50,43 @@
             return signbit(a) ? b : a;                                                                       \
         return a > b ? a : b;                                                                                \
     }                                                                                                        \
-    real akg_sign##suffix(real a)                                                                            \
+    linkage real akg_sign##suffix(real a)                                                                    \
     {                                                                                                        \
         if (a != a)                                                                                          \
             return a;                                                                                        \
         return (real)((a > 0) - (a < 0));                                                                    \
     }                                                                                                        \
-    real akg_rsqrt##suffix(real a)                                                                           \
+    linkage real akg_rsqrt##suffix(real a)                                                                   \
     {                                                                                                        \
         return 1 / sqrt##suffix(a);                                                                          \
     }                                                                                                        \
-    real akg_sigmoid##suffix(real a)                                                                         \
+    linkage real akg_sigmoid##suffix(real a)                                                                 \
     {                                                                                                        \
         if (a >= 0)                                                                                          \
             return 1 / (1 + exp##suffix(-a));                                                                \
         real power = exp##suffix(a);                                                                         \
         return power / (1 + power);                                                                          \
     }                                                                                                        \
-    int akg_isnan##suffix(real a)                                                                            \
+    linkage int akg_isnan##suffix(real a)                                                                    \
     {                                                                                                        \
         return a != a;                                                                                       \
     }                                                                                                        \
-    int akg_isinf##suffix(real a)                                                                            \
+    linkage int akg_isinf##suffix(real a)                                                                    \
     {                                                                                                        \
         return isinf(a) != 0;                                                                                \
     }                                                                                                        \
-    int akg_isfinite##suffix(real a)                                                                         \
+    linkage int akg_isfinite##suffix(real a)                                                                 \
     {                                                                                                        \
         return isfinite(a) != 0;                                                                             \
     }
 
-FLOAT_FUNCTIONS(float, f)
-FLOAT_FUNCTIONS(double, )
+FLOAT_FUNCTIONS(, float, f)
+FLOAT_FUNCTIONS(, double, )
+
+#define TEXT(...) #__VA_ARGS__
+#define TEXT_OF(...) TEXT(__VA_ARGS__)
+const char scalar_library_text[] = TEXT_OF(FLOAT_FUNCTIONS(static inline, float, f)) "\n" TEXT_OF(
+    FLOAT_FUNCTIONS(static inline, double, )) "\n";
 
 /* ---- conversions ----------------------------------------------------------- */
 

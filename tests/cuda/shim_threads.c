@@ -1,0 +1,347 @@
+/*
+ * shim_threads.c: the threads of a block as fibres, and what they do together.
+ *
+ * A fibre is a stack and the place where it stopped. Whatever runs on one is not instrumented by sanitizers,
+ * which do not know of such stacks. A fault in compiled text ends the fibre, not the process.
+ */
+#define _GNU_SOURCE /* the registers of a signal's context */
+#include "shim_private.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#if !defined __x86_64__
+#error the switch between fibres is written for x86-64
+#endif
+
+#define ON_FIBRE __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+
+enum { THREADS = 1024, WARP = 32, STACK = 64 * 1024 };
+
+enum state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
+
+struct fibre {
+    void *stack; /* where it stopped */
+    enum state state;
+    int line;       /* of the barrier */
+    int lane;       /* how far off the one with whom it exchanges */
+    uint64_t value; /* what it gives, and then what it got */
+};
+
+static struct {
+    pthread_mutex_t lock; /* one launch at a time */
+    char *stacks;
+    struct fibre fibres[THREADS];
+    void *scheduler; /* its stack, while a fibre runs */
+    int current;
+    struct shim_index indices[4];
+    jit_entry entry;
+    struct shim_call *call;
+    bool stopped; /* a thread told of a stop: then threads may leave before a barrier */
+    bool faulted;
+    unsigned order;
+} shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void shim_set_order(unsigned order)
+{
+    shim.order = order;
+}
+
+/* ---- switching ---------------------------------------------------------------------------- */
+
+void shim_switch(void **from, void *to);
+__asm__(".text\n"
+        ".type shim_switch, @function\n"
+        "shim_switch:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size shim_switch, . - shim_switch\n");
+
+/* Back to the scheduler. */
+ON_FIBRE static void wait_as(enum state state)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    fibre->state = state;
+    shim_switch(&fibre->stack, shim.scheduler);
+}
+
+ON_FIBRE static void run_fibre(void)
+{
+    shim.entry((const struct jit_frame *)(const void *)shim.call);
+    wait_as(DONE);
+    __builtin_unreachable();
+}
+
+/* Where a fibre goes on after a fault. */
+ON_FIBRE static void leave_after_fault(void)
+{
+    shim.faulted = true;
+    wait_as(DONE);
+    __builtin_unreachable();
+}
+
+ON_FIBRE static void on_fault(int number, siginfo_t *info, void *context_pointer)
+{
+    ucontext_t *context = context_pointer;
+    (void)number;
+    (void)info;
+    /* the stack as a call would leave it */
+    context->uc_mcontext.gregs[REG_RSP] = (context->uc_mcontext.gregs[REG_RSP] - 256) / 16 * 16 - 8;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)leave_after_fault;
+}
+
+static void begin_fibre(int number)
+{
+    uint64_t *top = (uint64_t *)(void *)(shim.stacks + (size_t)(number + 1) * STACK);
+    *--top = 0; /* keeps the stack as a call leaves it: 8 off a multiple of 16 behind the return address */
+    *--top = (uint64_t)(uintptr_t)run_fibre;
+    for (int k = 0; k < 6; k++)
+        *--top = 0;
+    shim.fibres[number] = (struct fibre){.stack = top, .state = READY};
+}
+
+/* Until it waits. */
+static void resume(int number)
+{
+    shim.current = number;
+    shim.indices[0].x = (unsigned)number;
+    shim_switch(&shim.scheduler, shim.fibres[number].stack);
+}
+
+/* ---- what compiled text calls ----------------------------------------------------------------- */
+
+ON_FIBRE static void barrier(int line)
+{
+    shim.fibres[shim.current].line = line;
+    wait_as(AT_BARRIER);
+}
+
+ON_FIBRE static uint64_t exchange(uint64_t value, int lane)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    fibre->value = value;
+    fibre->lane = lane;
+    wait_as(AT_EXCHANGE);
+    return fibre->value;
+}
+
+ON_FIBRE static float exchange_float32(float value, int lane)
+{
+    union {
+        float f;
+        uint64_t bits;
+    } both = {.bits = 0};
+    both.f = value;
+    both.bits = exchange(both.bits, lane);
+    return both.f;
+}
+
+ON_FIBRE static double exchange_float64(double value, int lane)
+{
+    union {
+        double d;
+        uint64_t bits;
+    } both = {.d = value};
+    both.bits = exchange(both.bits, lane);
+    return both.d;
+}
+
+ON_FIBRE static long long exchange_int64(long long value, int lane)
+{
+    return (long long)exchange((uint64_t)value, lane);
+}
+
+ON_FIBRE static unsigned long long exchange_uint64(unsigned long long value, int lane)
+{
+    return exchange(value, lane);
+}
+
+ON_FIBRE static unsigned long long atomic_swap_if(unsigned long long *at, unsigned long long before,
+                                                  unsigned long long after)
+{
+    unsigned long long found = *at;
+    if (found == before)
+        *at = after;
+    return found;
+}
+
+/* What emitted text swaps is the lock of the trap, when it told of a stop. */
+ON_FIBRE static unsigned long long atomic_swap(unsigned long long *at, unsigned long long value)
+{
+    unsigned long long found = *at;
+    *at = value;
+    shim.stopped = true;
+    return found;
+}
+
+const struct shim_symbol shim_symbols[] = {
+    {"akg_shim_barrier", "", barrier},
+    {"akg_exchange_float32", "float akg_exchange_float32(float value, int lane);", exchange_float32},
+    {"akg_exchange_float64", "double akg_exchange_float64(double value, int lane);", exchange_float64},
+    {"akg_exchange_int64", "long long akg_exchange_int64(long long value, int lane);", exchange_int64},
+    {"akg_exchange_uint64", "unsigned long long akg_exchange_uint64(unsigned long long value, int lane);",
+     exchange_uint64},
+    {"atomicCAS",
+     "unsigned long long atomicCAS(unsigned long long *at, unsigned long long before, unsigned long long "
+     "after);",
+     atomic_swap_if},
+    {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
+     atomic_swap},
+    {"fmodf", "float fmodf(float a, float b);", fmodf},
+    {"fmod", "double fmod(double a, double b);", fmod},
+    {"copysignf", "float copysignf(float a, float b);", copysignf},
+    {"copysign", "double copysign(double a, double b);", copysign},
+    {NULL, NULL, NULL}};
+
+/* ---- one block ------------------------------------------------------------------------------------ */
+
+static int turn(unsigned block, unsigned k)
+{
+    if (shim.order == 0)
+        return (int)k;
+    if (shim.order == 1)
+        return (int)(block - 1 - k);
+    return (int)((k * (2 * (shim.order % 977) + 1) + shim.order) % block); /* block is a power of two */
+}
+
+/* A warp whose threads that are still there all wait to exchange does so. */
+static bool exchange_warp(int first, int end)
+{
+    uint64_t values[WARP] = {0};
+    for (int k = first; k < end; k++) {
+        if (shim.fibres[k].state != AT_EXCHANGE && shim.fibres[k].state != DONE)
+            return false;
+        values[k - first] = shim.fibres[k].value;
+    }
+    bool any = false;
+    for (int k = first; k < end; k++)
+        if (shim.fibres[k].state == AT_EXCHANGE) {
+            shim.fibres[k].value = values[((k - first) ^ shim.fibres[k].lane) % WARP];
+            shim.fibres[k].state = READY;
+            any = true;
+        }
+    return any;
+}
+
+/* What all threads wait for, or the reason why that will never be. */
+static bool release(int block, char *reason, size_t size)
+{
+    bool any = false;
+    for (int k = 0; k < block; k += WARP)
+        any |= exchange_warp(k, k + WARP < block ? k + WARP : block);
+    if (any)
+        return true;
+    int waiting = -1, gone = -1;
+    for (int k = 0; k < block; k++) {
+        if (shim.fibres[k].state == DONE)
+            gone = k;
+        else if (waiting >= 0 && (shim.fibres[k].state != shim.fibres[waiting].state ||
+                                  shim.fibres[k].line != shim.fibres[waiting].line)) {
+            snprintf(reason, size, "threads %d and %d wait for different things, at lines %d and %d", waiting,
+                     k, shim.fibres[waiting].line, shim.fibres[k].line);
+            return false;
+        } else {
+            waiting = k;
+        }
+    }
+    if (gone >= 0 && !shim.stopped) {
+        snprintf(reason, size, "thread %d waits at line %d for thread %d, which is through", waiting,
+                 shim.fibres[waiting].line, gone);
+        return false;
+    }
+    for (int k = 0; k < block; k++)
+        if (shim.fibres[k].state == AT_BARRIER)
+            shim.fibres[k].state = READY;
+    return true;
+}
+
+static bool run_block(int block, char *reason, size_t size)
+{
+    for (int k = 0; k < block; k++)
+        begin_fibre(k);
+    for (;;) {
+        bool left = false;
+        for (unsigned k = 0; k < (unsigned)block; k++) {
+            int number = turn((unsigned)block, k);
+            if (shim.fibres[number].state == READY)
+                resume(number);
+            if (shim.faulted) {
+                snprintf(reason, size, "thread %d of block %u touched what is no memory of the launch",
+                         number, shim.indices[1].x);
+                return false;
+            }
+            left |= shim.fibres[number].state != DONE;
+        }
+        if (!left)
+            return true;
+        if (!release(block, reason, size))
+            return false;
+    }
+}
+
+static bool run_blocks(unsigned grid, unsigned block, char *reason, size_t size)
+{
+    struct sigaction action, segv, bus;
+    bool good = true;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &segv);
+    sigaction(SIGBUS, &action, &bus);
+    for (unsigned k = 0; k < grid && good; k++) {
+        shim.indices[1].x = k;
+        good = run_block((int)block, reason, size);
+    }
+    sigaction(SIGSEGV, &segv, NULL);
+    sigaction(SIGBUS, &bus, NULL);
+    return good;
+}
+
+bool shim_run(jit_entry entry, struct shim_call *call, unsigned grid, unsigned block, char *reason,
+              size_t size)
+{
+    bool good = false;
+    if (block == 0 || block > THREADS || call->number < 0) {
+        snprintf(reason, size, "there is no such launch");
+        return false;
+    }
+    pthread_mutex_lock(&shim.lock);
+    if (!shim.stacks) {
+        void *stacks = mmap(NULL, (size_t)THREADS * STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        shim.stacks = stacks == MAP_FAILED ? NULL : stacks;
+    }
+    if (shim.stacks) {
+        shim.entry = entry;
+        shim.call = call;
+        call->indices = shim.indices;
+        shim.indices[2] = (struct shim_index){block, 1, 1};
+        shim.indices[3] = (struct shim_index){grid, 1, 1};
+        shim.stopped = shim.faulted = false;
+        good = run_blocks(grid, block, reason, size);
+    } else {
+        snprintf(reason, size, "out of memory");
+    }
+    pthread_mutex_unlock(&shim.lock);
+    return good;
+}

@@ -1,0 +1,300 @@
+/*
+ * test_cuda.c: kernels as CUDA, executed on the CPU by the shim (tests/cuda/shim.h) and compared with the
+ * interpreter: random ones, whose results over integers are the same bits whatever the order of sums, and
+ * those of floats within a bound.
+ *
+ * Arguments: first seed and number of random kernels (default 1 and 120; fewer with sanitizers).
+ */
+#include "check.h"
+#include "random_kernel.h"
+
+#include "../cuda/emulate.h"
+#include "../../jit/interpreter.h"
+#include "../../jit/passes.h"
+#include "../../jit/scalar.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { BUFFERS = 16, ELEMENTS = 4096 };
+
+#ifdef ARENA_EACH
+enum { KERNELS = 30 };
+#else
+enum { KERNELS = 120 };
+#endif
+
+struct side {
+    struct arena arena;
+    struct ir_kernel *kernel;
+    struct jit_sites sites;
+    struct jit_trap trap;
+    int stopped;
+    union {
+        int32_t i[ELEMENTS];
+        float f[ELEMENTS];
+    } data[BUFFERS];
+};
+
+/* ---- the shim ------------------------------------------------------------------------------ */
+
+static const char shim_unit[] = "struct akg_frame {\n"
+                                "    int *data[1];\n"
+                                "    long long dims[1];\n"
+                                "};\n"
+                                "\nAKG_LAUNCH(outside, 32)\n"
+                                "{\n"
+                                "    AKG_FRAME->data[0][threadIdx.x] = 1;\n"
+                                "}\n"
+                                "\nAKG_LAUNCH(apart, 32)\n"
+                                "{\n"
+                                "    if (threadIdx.x < AKG_FRAME->dims[0])\n"
+                                "        __syncthreads();\n"
+                                "}\n"
+                                "\nAKG_LAUNCH(different, 32)\n"
+                                "{\n"
+                                "    if (threadIdx.x < AKG_FRAME->dims[0])\n"
+                                "        __syncthreads();\n"
+                                "    else\n"
+                                "        __syncthreads();\n"
+                                "}\n"
+                                "\nAKG_LAUNCH(around, 32)\n"
+                                "{\n"
+                                "    __shared__ int values[64];\n"
+                                "    values[threadIdx.x] = 3 * threadIdx.x + blockIdx.x;\n"
+                                "    __syncthreads();\n"
+                                "    AKG_FRAME->data[0][blockIdx.x * blockDim.x + threadIdx.x] =\n"
+                                "        values[(threadIdx.x + 1) % blockDim.x];\n"
+                                "}\n";
+
+/* What it is there to find, it finds. */
+static void test_shim(void)
+{
+    char reason[EMULATE_REASON] = "";
+    struct shim_module *module = shim_load(shim_unit, reason, sizeof reason);
+    int *data = shim_allocate((2 * 64 + 1) * sizeof *data);
+    struct {
+        int *data;
+        int64_t dim;
+    } words = {data, 40};
+    void *parameters[] = {&words};
+
+    CHECK(module && data);
+    for (unsigned order = 0; order < 4 && module; order++) {
+        shim_set_order(order);
+        CHECK(shim_launch(module, shim_find(module, "around"), 2, 64, parameters, reason, sizeof reason));
+        for (int k = 0; k < 2 * 64; k++)
+            if (data[k] != 3 * ((k % 64 + 1) % 64) + k / 64)
+                CHECK(!"a barrier did not hold");
+        CHECK(!shim_launch(module, shim_find(module, "outside"), 1, 256, parameters, reason, sizeof reason));
+        CHECK(strstr(reason, "no memory") != NULL);
+        CHECK(!shim_launch(module, shim_find(module, "apart"), 1, 64, parameters, reason, sizeof reason));
+        CHECK(strstr(reason, "which is through") != NULL);
+        CHECK(!shim_launch(module, shim_find(module, "different"), 1, 64, parameters, reason, sizeof reason));
+        CHECK(strstr(reason, "different things") != NULL);
+    }
+    shim_set_order(0);
+    CHECK(shim_find(module, "absent") == -1);
+    data[129] = 1; /* the padding up to a multiple of 16 bytes */
+    CHECK(!shim_release(data));
+    shim_unload(module);
+}
+
+/* ---- random kernels ------------------------------------------------------------------------------ */
+
+static bool side_make(struct side *side, jmp_buf *escape, const struct text *text, bool optimise)
+{
+    akg_diagnostics *diagnostics = diagnostics_create("random.ir", text->data, text->length);
+    struct passes_options options = {.verify = true, .for_threads = true};
+    struct text complaint;
+
+    memset(&side->sites, 0, sizeof side->sites);
+    arena_init(&side->arena, escape);
+    side->kernel = ir_read(&side->arena, text->data, text->length, diagnostics);
+    akg_diagnostics_free(diagnostics);
+    text_init(&complaint);
+    bool good = side->kernel && (!optimise || passes_run(side->kernel, &options, &complaint));
+    text_free(&complaint);
+    if (good)
+        sites_number(side->kernel, &side->sites);
+    return good;
+}
+
+static bool is_integer(const struct ir_kernel *kernel)
+{
+    return kernel->buffers.items[0]->dtype == AKG_INT32;
+}
+
+/* Small numbers: floats then stay where a sum in another order is near. */
+static void fill(struct side *side)
+{
+    for (int k = 0; k < side->kernel->buffers.count; k++)
+        for (int at = 0; at < ELEMENTS; at++) {
+            int value = (at * 7 + 3 * k) % 11 - 5;
+            if (is_integer(side->kernel))
+                side->data[k].i[at] = side->kernel->buffers.items[k]->role <= IR_INOUT ? value : -99;
+            else
+                side->data[k].f[at] =
+                    side->kernel->buffers.items[k]->role <= IR_INOUT ? (float)value / 8 : -99;
+        }
+}
+
+/* Elements of a buffer for the shape at hand; more than ELEMENTS are none. */
+static int64_t elements_of(const struct ir_buffer *buffer, const struct jit_frame *frame)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        union dtype_value extent;
+        if (!scalar_evaluate(buffer->shape[axis], frame->dims, frame->scalars, &extent))
+            return 0;
+        count *= extent.i;
+    }
+    return count;
+}
+
+static bool side_run(struct side *side, struct emulation *emulation, int64_t m, int64_t n)
+{
+    void *data[BUFFERS];
+    const int64_t *strides[BUFFERS];
+    int64_t dims[] = {m, n, n}, own[BUFFERS][2];
+    union jit_scalar scalars[] = {{.d = 0.75}};
+    struct emulate_buffer buffers[BUFFERS];
+    struct jit_frame frame = {data, dims, strides, scalars, &side->trap};
+    char reason[EMULATE_REASON];
+
+    fill(side);
+    for (int k = 0; k < side->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = side->kernel->buffers.items[k];
+        own[k][0] = buffer->rank == 2 ? n : 1;
+        own[k][1] = 1;
+        strides[k] = own[k];
+        data[k] = side->data[k].i;
+        buffers[k] =
+            (struct emulate_buffer){data[k], (size_t)elements_of(buffer, &frame) * sizeof(int32_t), 0};
+    }
+    memset(&side->trap, 0, sizeof side->trap);
+    if (!emulation) {
+        side->stopped = interpreter_run(side->kernel, &frame);
+        return true;
+    }
+    if (emulate_run(emulation, &frame, buffers, &side->stopped, reason))
+        return true;
+    fprintf(stderr, "M = %" PRId64 ", N = %" PRId64 ": %s\n", m, n, reason);
+    return false;
+}
+
+/* The bound of floats is of these kernels: a few hundred terms of magnitudes that stand near each other. A
+ * product in another order may overflow on the way. */
+static bool same_element(const struct side *a, const struct side *b, int buffer, int at)
+{
+    if (is_integer(a->kernel))
+        return a->data[buffer].i[at] == b->data[buffer].i[at];
+    float x = a->data[buffer].f[at], y = b->data[buffer].f[at];
+    return x == y || !isfinite(x) || !isfinite(y) ||
+           fabsf(x - y) <= 1e-3f * fmaxf(1, fmaxf(fabsf(x), fabsf(y)));
+}
+
+static bool same_results(const struct side *a, const struct side *b, int64_t m, int64_t n)
+{
+    int64_t dims[] = {m, n, n};
+    struct jit_frame frame = {.dims = dims};
+    for (int k = 0; k < a->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = a->kernel->buffers.items[k];
+        int64_t count = elements_of(buffer, &frame);
+        for (int at = 0; at < count && buffer->role != IR_TEMPORARY; at++)
+            if (!same_element(a, b, k, at)) {
+                fprintf(stderr, "M = %" PRId64 ", N = %" PRId64 ": %s[%d]: %d (%g) and %d (%g)\n", m, n,
+                        buffer->name, at, a->data[k].i[at], (double)a->data[k].f[at], b->data[k].i[at],
+                        (double)b->data[k].f[at]);
+                return false;
+            }
+    }
+    return true;
+}
+
+struct counts {
+    int ran, stopped, launches;
+};
+
+static bool same_for_all_shapes(struct side *plain, struct side *other, struct emulation *emulation,
+                                struct counts *counts)
+{
+    static const int64_t shapes[][2] = {{0, 3}, {1, 1}, {3, 2}, {5, 70}, {300, 3}, {2, 600}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        int64_t m = shapes[k][0], n = shapes[k][1];
+        shim_set_order((unsigned)k);
+        side_run(plain, NULL, m, n);
+        if (!side_run(other, emulation, m, n))
+            return false;
+        counts->stopped += plain->stopped;
+        counts->ran += !plain->stopped;
+        if (plain->stopped != other->stopped || (!plain->stopped && !same_results(plain, other, m, n))) {
+            fprintf(stderr, "M = %" PRId64 ", N = %" PRId64 ": stopped %d and %d\n", m, n, plain->stopped,
+                    other->stopped);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool test_text(const struct text *text, struct counts *counts)
+{
+    static struct side plain, other;
+    struct emulation emulation;
+    struct cuda_options options = {.trust_indices = false};
+    char reason[EMULATE_REASON] = "";
+    jmp_buf escape;
+    volatile bool good = false;
+
+    if (setjmp(escape))
+        return false;
+    if (side_make(&plain, &escape, text, false) && side_make(&other, &escape, text, true)) {
+        other.kernel->arena->escape = NULL;
+        good = emulate_load(&emulation, other.kernel, &options, reason);
+        if (good) {
+            counts->launches += emulation.program.launches.count;
+            good = same_for_all_shapes(&plain, &other, &emulation, counts);
+            if (!good)
+                fprintf(stderr, "%s\n", emulation.program.text.data);
+            emulate_free(&emulation);
+        } else {
+            fprintf(stderr, "%s\n", reason);
+        }
+        arena_free(&other.arena);
+    }
+    arena_free(&plain.arena);
+    return good;
+}
+
+static void test_seed(uint64_t seed, struct counts *counts)
+{
+    static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
+    struct text text;
+
+    text_init(&text);
+    random_kernel(&text, seed, dtypes[seed % 4 == 0]);
+    if (!CHECK(test_text(&text, counts)))
+        fprintf(stderr, "\nseed %" PRIu64 "\n%s", seed, text.data);
+    text_free(&text);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    int count = argc > 2 ? atoi(argv[2]) : KERNELS;
+    struct counts counts = {0};
+
+    if (!SHIM_RUNS) {
+        printf("skipped: the thread sanitizer cannot follow the shim's fibres\n");
+        return check_done();
+    }
+    test_shim();
+    for (int k = 0; k < count && check_failed == 0; k++)
+        test_seed(first + (uint64_t)k, &counts);
+    printf("%d runs, %d stopped, %d launches\n", counts.ran, counts.stopped, counts.launches);
+    CHECK(counts.ran > counts.stopped / 4);
+    CHECK(counts.launches > count);
+    return check_done();
+}

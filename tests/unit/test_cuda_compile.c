@@ -1,0 +1,147 @@
+/*
+ * test_cuda_compile.c: every kernel of tests/kernels, examples and stdlib as CUDA, compiled by NVRTC without
+ * a complaint. Needs no GPU; where NVRTC is not there, it says that it skips.
+ *
+ * Many kernels go into one unit, for a unit costs more than a kernel, and the units take the architectures in
+ * turn; with the argument `all` each unit is compiled for each. Further arguments: files, instead of those
+ * folders.
+ */
+#include "check.h"
+
+#include "../../base/text.h"
+#include "../../include/akg.h"
+#include "../../jit/nvrtc.h"
+
+#include <glob.h>
+#include <stdlib.h>
+
+static const int architectures[][2] = {{7, 5}, {8, 0}, {9, 0}};
+
+/* Kernels of a unit, and of how many one is taken. */
+enum { ARCHITECTURES = 3, TOGETHER = 16, TAKEN = 10 };
+
+#ifdef ARENA_EACH
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+static struct {
+    struct text text;
+    int seen, kernels, in_unit, units, kept[ARCHITECTURES];
+    bool all;
+} batch;
+
+/* ---- units ------------------------------------------------------------------------------ */
+
+static void compile_for(int architecture)
+{
+    struct nvrtc_request request = {.name = "unit",
+                                    .text = batch.text.data,
+                                    .major = architectures[architecture][0],
+                                    .minor = architectures[architecture][1],
+                                    .ptx = !batch.all};
+    struct nvrtc_code code;
+    akg_diagnostics *diagnostics = diagnostics_create("unit.cu", NULL, 0);
+    char *why = NULL;
+    akg_status status = nvrtc_compile(&request, &code, diagnostics);
+    CHECK_INT(status, AKG_OK);
+    if (status == AKG_OK) {
+        batch.kept[architecture] += batch.in_unit;
+        nvrtc_free(&code);
+    } else if (akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &why) == AKG_OK) {
+        fprintf(stderr, "%s\n%s", why, getenv("AKG_SHOW_UNIT") ? batch.text.data : "");
+    }
+    akg_free(why);
+    akg_diagnostics_free(diagnostics);
+}
+
+static void compile_unit(void)
+{
+    if (batch.in_unit == 0)
+        return;
+    CHECK(!batch.text.failed);
+    for (int k = 0; k < ARCHITECTURES; k++)
+        if (batch.all || k == batch.units % ARCHITECTURES)
+            compile_for(k);
+    batch.units++;
+    batch.in_unit = 0;
+    text_free(&batch.text);
+    text_init(&batch.text);
+}
+
+/* The kernel's unit in a namespace, its launches under other names: they are C's, which knows no namespaces.
+ */
+static void add_kernel(const char *text)
+{
+    static const char launch[] = "akg_launch_";
+    text_format(&batch.text, "namespace kernel%d {\n", batch.kernels);
+    while (*text) {
+        const char *next = strstr(text, launch);
+        text_append(&batch.text, text, next ? (size_t)(next - text) : strlen(text));
+        if (!next)
+            break;
+        text_format(&batch.text, "k%d_%s", batch.kernels, launch);
+        text = next + strlen(launch);
+    }
+    text_string(&batch.text, "}\n");
+    batch.kernels++;
+    if (++batch.in_unit == TOGETHER)
+        compile_unit();
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static void add_file(const char *path)
+{
+    jit_source source = {.name = path};
+    akg_module *module = NULL;
+    akg_status status = jit_compile(&source, NULL, &module, NULL);
+    CHECK_INT(status, AKG_OK);
+    if (status != AKG_OK)
+        return;
+    for (size_t k = 0; k < akg_module_kernel_count(module); k++) {
+        const char *name = akg_kernel_name(akg_module_kernel_at(module, k));
+        char *text = NULL;
+        if (batch.seen++ % TAKEN != 0 && !batch.all)
+            continue;
+        if (jit_emit(&source, AKG_STAGE_CUDA, name, NULL, 0, &text, NULL) == AKG_OK)
+            add_kernel(text);
+        akg_free(text);
+    }
+    akg_module_release(module);
+}
+
+static void add_files(const char *pattern)
+{
+    glob_t found;
+    if (!CHECK(glob(pattern, 0, NULL, &found) == 0))
+        return;
+    for (size_t k = 0; k < found.gl_pathc; k++)
+        add_file(found.gl_pathv[k]);
+    globfree(&found);
+}
+
+int main(int argc, char **argv)
+{
+    text_init(&batch.text);
+    batch.all = argc > 1 && strcmp(argv[1], "all") == 0;
+    if (nvrtc_version() == 0 || (SANITIZED && !batch.all)) {
+        printf("skipped: %s\n", SANITIZED ? "emitted CUDA is compiled in other builds"
+                                          : "no NVRTC to compile emitted CUDA with");
+        return check_done();
+    }
+    for (int k = 1 + batch.all; k < argc; k++)
+        add_file(argv[k]);
+    if (argc <= 1 + batch.all) {
+        add_files("tests/kernels/*.akg");
+        add_files("examples/*.akg");
+        add_files("stdlib/*.akg");
+        CHECK(batch.kernels > (batch.all ? 300 : 30));
+    }
+    compile_unit();
+    printf("%d kernels in %d units; %d for sm_75, %d for sm_80, %d for sm_90\n", batch.kernels, batch.units,
+           batch.kept[0], batch.kept[1], batch.kept[2]);
+    text_free(&batch.text);
+    return check_done();
+}
