@@ -71,7 +71,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report docs install install-files uninstall \
+.PHONY: all demo check check-nvrtc check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -129,6 +129,9 @@ $(B)/jit/build_identity.inc: $(identity_sources) $(LIBTCC) $(B)/settings
 
 $(B)/jit/cache_key.o: $(B)/jit/build_identity.inc
 
+# The compiler that the optimising tier asks where AKG_CC does not say.
+$(B)/jit/compiler.o: private flags += -DCONFIGURED_CC='"$(CONFIGURED_CC)"'
+
 # The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
 $(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources) $(wildcard tests/fuzz/*.c)): | $(B)/dsl/parser.h
@@ -171,6 +174,9 @@ $(B)/libakg.so: $(B)/akg.o
 	$(Q)$(CC) -shared $(link_flags) -Wl,-soname,$(soname) -Wl,-z,defs -Wl,-z,text $< $(LIBS) -o $@
 	$(Q)ln -sf $(notdir $@) $(B)/$(soname)
 
+# The compiler that `bench --vs cc` takes where AKG_CC names none.
+$(B)/tools/twin.o: private flags += -DCONFIGURED_CC='"$(CONFIGURED_CC)"'
+
 $(B)/akgrun: $(tool_objects) $(B)/libakg.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $(tool_objects) $(B)/libakg.a $(LIBS) -o $@
@@ -184,6 +190,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(lib
 
 # The operators of the standard library, with akgrun's reader of values.
 $(B)/tests/test_stdlib: $(patsubst %.c,$(B)/%.o,$(wildcard tests/stdlib/*.c)) $(filter-out $(B)/tools/akgrun.o,$(tool_objects))
+
+# What akgrun makes of measured times, and reads of reports.
+$(B)/tests/test_statistics: $(patsubst %,$(B)/tools/%.o,statistics json support)
 
 $(B)/tests/differential: $(patsubst %.c,$(B)/%.o,tests/fuzz/differential.c $(fuzz_support)) $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
@@ -231,6 +240,9 @@ $(B)/tests/libnvrtc_stub.so: $(B)/tests/cuda/stub_nvrtc.o
 $(B)/tests/unit/test_gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
 $(B)/tests/test_gpu: | $(stubs)
 
+# Emitted CUDA run on the CPU.
+$(B)/tests/test_cuda: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o emulate.o)
+
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
@@ -244,6 +256,10 @@ demo: $(B)/akgrun
 
 check: all $(unit_programs) $(fuzz_programs) $(stubs)
 	@BUILD=$(B) sh tests/run
+
+# Every kernel of the tests, the examples and the standard library as CUDA for three architectures; needs NVRTC, no GPU.
+check-nvrtc: $(B)/tests/test_cuda_compile
+	$< all
 
 check-sanitize:
 	$(MAKE) check SANITIZE=address,undefined
@@ -270,7 +286,7 @@ fuzz-long: $(B)/tests/differential
 	$< --certify $(CERTIFY) mutate $(MUTANTS_FROM) $(MUTANTS) 2>>$(B)/fuzz-long.log
 
 bench: $(bench_programs)
-	@for program in $^; do echo "== $$program"; $$program || exit; done
+	@for program in $^; do echo "== $$program"; AKG_CACHE=off $$program || exit; done
 
 # Lines that the tests execute, file by file, and the total of dsl/ and the analyses. gcc only; with injected failures, so
 # that the lines behind them count.

@@ -288,6 +288,15 @@ typedef enum jit_backend {
     JIT_BACKEND_INTERPRETER /* the reference interpreter: slow, every access checked */
 } jit_backend;
 
+/* Which code a kernel gets. */
+typedef enum jit_tier {
+    JIT_TIER_DEFAULT = 0, /* what AKG_TIER says: "auto", "optimised", else instant */
+    JIT_TIER_INSTANT,     /* made in a millisecond at the first call; no other program is ever started */
+    JIT_TIER_AUTO, /* and what is called much is made anew in the background by a C compiler, if there is one
+                    */
+    JIT_TIER_OPTIMISED /* and everything is, from its first call on */
+} jit_tier;
+
 typedef struct jit_source {
     /* File name, for messages; read from there when text is NULL. "std:softmax" is the file of the standard
      * library that defines softmax. */
@@ -326,6 +335,10 @@ typedef struct jit_options {
     /* The directory where generated code is kept for other processes, or "off". NULL: $AKG_CACHE_DIR, else
      * akg in $XDG_CACHE_HOME or in ~/.cache; none where AKG_CACHE is "off" (docs/cache.md). */
     const char *cache;
+    /* Code of the C compiler (AKG_CC, or the one that the library was built with) takes the place of the
+     * first only when it gave the same results on a copy of the inputs of a call (with `strict` the same
+     * bits), in less time; that call takes longer by the copying, and no call waits (docs/tiers.md). */
+    jit_tier tier;
 } jit_options;
 
 /*
@@ -343,9 +356,11 @@ AKG_API const char *akg_standard_name(size_t index);
 
 AKG_API akg_module *akg_module_retain(akg_module *module);
 AKG_API void akg_module_release(akg_module *module);
+/* Waits until nothing of the module is compiled in the background. */
+AKG_API void akg_module_finish(akg_module *module);
 /* What is to be told although nothing failed, since the last time this was asked: warnings of a damaged entry
- * of the cache, which was made anew, or of a directory for it that is not used. The caller's to free; NULL:
- * nothing. */
+ * of the cache, which was made anew, of a directory for it that is not used, of a C compiler that does not
+ * work. The caller's to free; NULL: nothing. */
 AKG_API akg_diagnostics *akg_module_notes(akg_module *module);
 AKG_API size_t akg_module_kernel_count(const akg_module *module);
 /* Kernel number `index` in the order of the file, or NULL past the end. */
@@ -374,12 +389,23 @@ typedef struct akg_parameter {
     int rank;        /* known rank, else -1 */
 } akg_parameter;
 
+/* Whether the code that was made last for the kernel has been replaced by that of the C compiler. */
+AKG_API bool akg_kernel_is_optimised(const akg_kernel *kernel);
 AKG_API size_t akg_kernel_parameter_count(const akg_kernel *kernel);
 /* Fills *parameter; false past the end. */
 AKG_API bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter);
 AKG_API size_t akg_kernel_output_count(const akg_kernel *kernel);
 /* Name of output `index`, as the return statement names it; NULL past the end. */
 AKG_API const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index);
+
+/* How long a stage of making code took. */
+typedef struct akg_compile_stage {
+    const char *name;    /* "specialise", "optimise", "generate"; static storage */
+    int64_t nanoseconds; /* of the signature that was met last; 0: nothing was done */
+} akg_compile_stage;
+
+/* Fills *stage; false past the end, and where nothing of the kernel was compiled yet. */
+AKG_API bool akg_kernel_compile_stage(const akg_kernel *kernel, size_t index, akg_compile_stage *stage);
 
 /* The signature of one kernel with symbolic dims, and the preconditions of a call. *text is freed with
  * akg_free. */
@@ -1035,6 +1061,57 @@ typedef struct akg_value_and_grad_request {
 AKG_API akg_status akg_value_and_grad(akg_tape *tape, const akg_value_and_grad_request *request,
                                       akg_tensor **values, akg_tensor **input_gradients,
                                       akg_tensor **parameter_gradients, akg_diagnostics **diagnostics);
+
+/* ---- recorded graphs --------------------------------------------------------- */
+
+/*
+ * A computation that was put down once and is run many times, without the code that described it. Reference
+ * counted (atomically); threads may share a graph, its runs take turns.
+ */
+typedef struct akg_graph akg_graph;
+
+/*
+ * Calls the net with tensors that only stand for inputs, and puts down what it calls on the tape: operators
+ * with kernels from .akg files, akg_function, akg_gradients and akg_value_and_grad. `inputs` says what each
+ * input is, as an annotation would: "float32[N, 784]", "int64[N]", "float32[]". A name is an extent that may
+ * be another one at each run; to find what hangs on it, the net is then called twice, with different extents.
+ *
+ * Tensors of the program that the net uses (weights) belong to the graph: each run reads their elements as
+ * they are then, and writes them where a call writes in place.
+ *
+ * AKG_ERROR_CALL, with a message: host functions and operators written in C; elements of tensors that were
+ * asked for (akg_tensor_get, akg_tensor_data), on which the computation might hang; calls or numbers that are
+ * not the same for all extents. AKG_ERROR_USAGE: text that describes no input; akg_backward; a tape without
+ * registry, or one that puts down a graph already. What the net returns comes back.
+ */
+AKG_API akg_status akg_graph_record(akg_tape *tape, akg_net net, void *user, const char *const *inputs,
+                                    size_t input_count, size_t output_count, akg_graph **graph,
+                                    akg_diagnostics **diagnostics);
+AKG_API akg_graph *akg_graph_retain(akg_graph *graph);
+AKG_API void akg_graph_release(akg_graph *graph);
+AKG_API size_t akg_graph_output_count(const akg_graph *graph);
+
+/*
+ * Runs the graph, with the results of the calls one by one to the bit. The first run with new extents plans
+ * memory and kernels for them. An entry of `outputs` that is NULL receives a new tensor; one that is not is
+ * written to, and must have dtype and shape of the output, be C-contiguous, and share no memory with what the
+ * graph reads. The run is not recorded on a tape, so no gradient flows through it: record the gradient too.
+ * AKG_ERROR_CALL, with a message, where an input does not fit; else errors as of akg_kernel_call. On error
+ * entries stay as they are.
+ */
+AKG_API akg_status akg_graph_run(akg_graph *graph, akg_tensor *const *inputs, akg_tensor **outputs,
+                                 akg_diagnostics **diagnostics);
+
+typedef struct akg_graph_measures {
+    size_t calls; /* that were recorded */
+    size_t steps; /* that the last choice of extents comes to: what no output needs is left out, and calls
+                     that are element by element become one */
+    size_t workspace_bytes; /* for the tensors between the steps */
+    size_t separate_bytes;  /* and how many these would be if none shared memory */
+} akg_graph_measures;
+
+/* Of the extents that came new last; false before the first run. */
+AKG_API bool akg_graph_measure(akg_graph *graph, akg_graph_measures *measures);
 
 /* ---- checking gradients ----------------------------------------------------- */
 

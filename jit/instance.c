@@ -5,6 +5,7 @@
  * other, so that a signature is compiled once.
  */
 #include <string.h>
+#include <time.h>
 
 #include "pipeline.h"
 
@@ -18,6 +19,23 @@ const struct jit_instance *jit_find_instance(struct akg_kernel *kernel, uint64_t
             memcmp(instance->key, key, key_length) == 0)
             return instance;
     return NULL;
+}
+
+static int64_t instance_clock(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (int64_t)moment.tv_sec * 1000000000 + moment.tv_nsec;
+}
+
+/* Notes what a stage took; from where the next one counts. */
+static int64_t instance_time(struct jit_instance *instance, enum jit_stage stage, int64_t since)
+{
+    int64_t now = instance_clock();
+
+    instance->times[stage] = now - since;
+    return now;
 }
 
 struct instance_making {
@@ -34,6 +52,7 @@ static akg_status instance_build(struct instance_making *making)
     struct akg_kernel *kernel = making->kernel;
     struct jit_instance *instance = making->instance;
     struct elaborate_result result = {0};
+    int64_t since = instance_clock();
 
     pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments,
                         false, &result, making->diagnostics);
@@ -49,10 +68,12 @@ static akg_status instance_build(struct instance_making *making)
     if (!result.kernel)
         return diagnostics_tell_of_bug(making->diagnostics) ? AKG_ERROR_INTERNAL : AKG_ERROR_CALL;
     instance->kernel = result.kernel;
+    since = instance_time(instance, JIT_STAGE_SPECIALISE, since);
     if (making->request->backend != JIT_BACKEND_INTERPRETER &&
         !pipeline_optimise(instance->kernel, NULL, making->diagnostics))
         return AKG_ERROR_INTERNAL;
     sites_number(instance->kernel, &instance->sites);
+    since = instance_time(instance, JIT_STAGE_OPTIMISE, since);
     instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
                                                       making->request->key_length);
     instance->key_length = making->request->key_length;
@@ -63,8 +84,13 @@ static akg_status instance_build(struct instance_making *making)
     diagnostics_set_escape(making->diagnostics, NULL);
     struct vector_options vectors = kernel->module->vectors;
     vectors.trust_indices = making->request->trust_indices;
-    return pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,
-                             making->diagnostics);
+    akg_status status = pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,
+                                          making->diagnostics);
+    instance_time(instance, JIT_STAGE_GENERATE, since);
+    if (status == AKG_OK)
+        instance->optimised =
+            optimised_make(&kernel->module->optimiser, instance->kernel, &vectors, instance->code.entry);
+    return status;
 }
 
 static akg_status instance_guarded(struct instance_making *making)

@@ -261,16 +261,19 @@ static void module_check(struct akg_module *module, akg_diagnostics *diagnostics
 
 static void module_free(struct akg_module *module)
 {
+    optimiser_end(&module->optimiser);
     for (int i = 0; i < module->kernel_count; i++) {
         struct jit_instance *instance = atomic_load(&module->kernels[i].instances), *next;
         for (; instance; instance = next) {
             next = instance->next;
+            optimised_free(instance->optimised);
             backend_tcc_free(&instance->code);
             arena_free(&instance->arena);
             memory_free(instance);
         }
         pthread_mutex_destroy(&module->kernels[i].lock);
     }
+    optimiser_free(&module->optimiser);
     notes_free(&module->notes);
     arena_free(&module->arena);
     memory_free(module);
@@ -402,7 +405,8 @@ static bool module_options_are_valid(const jit_options *options)
     enum x86_target target;
     if (options->target && (!x86_target_from_name(options->target, &target) || target > x86_cpu_target()))
         return false;
-    if (!jit_backend_is_valid(options->backend) || (options->warning_count && !options->warnings))
+    if (!jit_backend_is_valid(options->backend) || (unsigned)options->tier > JIT_TIER_OPTIMISED ||
+        (options->warning_count && !options->warnings))
         return false;
     for (size_t i = 0; i < options->warning_count; i++)
         if (!options->warnings[i].name || (unsigned)options->warnings[i].use > JIT_WARNING_ERROR)
@@ -430,6 +434,8 @@ akg_status jit_compile(const jit_source *source, const jit_options *options, akg
     atomic_init(&reading.module->references, 1);
     arena_init(&reading.module->arena, NULL);
     notes_init(&reading.module->notes);
+    optimiser_init(&reading.module->optimiser, options ? options->tier : JIT_TIER_DEFAULT,
+                   &reading.module->cache, &reading.module->notes);
     reading.diagnostics = diagnostics_create(name, source->text, source->text ? source->length : 0);
     if (reading.diagnostics && !source->text && module_load(&reading)) {
         akg_diagnostics_free(reading.diagnostics);
@@ -467,6 +473,12 @@ void akg_module_release(akg_module *module)
         module_free(module);
 }
 
+void akg_module_finish(akg_module *module)
+{
+    if (module)
+        optimiser_finish(&module->optimiser);
+}
+
 akg_diagnostics *akg_module_notes(akg_module *module)
 {
     return module ? notes_take(&module->notes) : NULL;
@@ -497,6 +509,22 @@ const char *akg_kernel_name(const akg_kernel *kernel)
     return kernel ? kernel->function->name : NULL;
 }
 
+bool akg_kernel_compile_stage(const akg_kernel *kernel, size_t index, akg_compile_stage *stage)
+{
+    static const char *const names[JIT_STAGE_COUNT] = {
+#define X(id, name) name,
+        JIT_STAGE_TABLE(X)
+#undef X
+    };
+    const struct jit_instance *instance;
+
+    if (!kernel || !stage || index >= JIT_STAGE_COUNT)
+        return false;
+    instance = atomic_load_explicit(&((akg_kernel *)kernel)->instances, memory_order_acquire);
+    *stage = (akg_compile_stage){names[index], instance ? instance->times[index] : 0};
+    return instance != NULL;
+}
+
 const char *akg_kernel_documentation(const akg_kernel *kernel)
 {
     return kernel ? kernel->function->documentation : NULL;
@@ -505,6 +533,12 @@ const char *akg_kernel_documentation(const akg_kernel *kernel)
 bool akg_kernel_is_graph(const akg_kernel *kernel)
 {
     return kernel && kernel->function->is_graph;
+}
+
+bool akg_kernel_is_optimised(const akg_kernel *kernel)
+{
+    const struct jit_instance *newest = kernel ? atomic_load(&kernel->instances) : NULL;
+    return newest && newest->optimised && atomic_load(&newest->optimised->is_swapped);
 }
 
 size_t akg_kernel_parameter_count(const akg_kernel *kernel)

@@ -11,9 +11,22 @@
 #include "../dsl/elaborate.h"
 #include "../dsl/parse.h"
 #include "backend_tcc.h"
-#include "disk_cache.h"
+#include "optimised.h"
 #include "sites.h"
 #include "vector.h"
+
+/* What a signature costs once. */
+#define JIT_STAGE_TABLE(X)                                                                                   \
+    X(SPECIALISE, "specialise")                                                                              \
+    X(OPTIMISE, "optimise")                                                                                  \
+    X(GENERATE, "generate")
+
+enum jit_stage {
+#define X(id, name) JIT_STAGE_##id,
+    JIT_STAGE_TABLE(X)
+#undef X
+        JIT_STAGE_COUNT
+};
 
 /* One specialisation: a kernel's function for one signature, backend and trust. Immutable once published. */
 struct jit_instance {
@@ -25,7 +38,9 @@ struct jit_instance {
     struct ir_kernel *kernel;
     struct jit_sites sites;
     jit_backend backend;
-    struct backend_code code; /* entry NULL for the interpreter */
+    struct backend_code code;       /* entry NULL for the interpreter */
+    struct optimised *optimised;    /* what may take its place; NULL: nothing */
+    int64_t times[JIT_STAGE_COUNT]; /* in nanoseconds */
 };
 
 struct akg_kernel {
@@ -57,6 +72,7 @@ struct akg_module {
     struct vector_options vectors; /* trust_indices aside, which a call says */
     struct disk_cache cache;
     struct jit_notes notes;
+    struct optimiser optimiser;
 };
 
 static inline bool jit_backend_is_valid(jit_backend backend)

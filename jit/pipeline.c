@@ -6,6 +6,7 @@
 #include "analysis.h"
 #include "cache_key.h"
 #include "emit_c.h"
+#include "perf_map.h"
 #include "vector_plan.h"
 
 #define PIPELINE_ENTRY "akg_kernel_entry"
@@ -210,6 +211,20 @@ static void pipeline_make_key(struct text *key, const struct pipeline_source *so
     cache_key_program(key, source->text.data);
 }
 
+/* The names of the code for profilers. */
+static void pipeline_name(const struct ir_kernel *kernel, const struct pipeline_source *source,
+                          const struct backend_code *code)
+{
+    const struct vector_plan *plan = &source->plan;
+    const char *end = (const char *)plan->pages.memory + plan->pages.size;
+    perf_map_add(kernel->name, "", code->pages.memory, code->pages.size);
+    for (int k = plan->loops.count - 1; k >= 0; k--) {
+        const char *start = plan->loops.items[k]->code;
+        perf_map_add(kernel->name, vector_loop_name(plan, k), start, (size_t)(end - start));
+        end = start;
+    }
+}
+
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
                              const struct disk_cache *cache, struct backend_code *code,
                              akg_diagnostics *diagnostics)
@@ -224,6 +239,7 @@ akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_optio
     if (status == AKG_OK)
         status = pipeline_translate(&source, cache, &key, code, diagnostics);
     if (status == AKG_OK) {
+        pipeline_name(kernel, &source, code);
         code->vectors = source.plan.pages;
         source.plan.pages.memory = NULL;
     }

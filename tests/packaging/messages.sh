@@ -39,6 +39,13 @@ gradient-form             tests/unit/test_autograd.c
 gradient-none             tests/unit/test_autograd.c
 gradient-second           tests/unit/test_autograd.c
 gradient-no-value         tests/unit/test_autograd.c
+graph-form                tests/unit/test_recorded.c
+graph-no-step             tests/unit/test_recorded.c
+graph-stand-in            tests/unit/test_recorded.c
+graph-broken              tests/unit/test_recorded.c
+graph-differs             tests/unit/test_recorded.c
+graph-input               tests/unit/test_recorded.c
+graph-output              tests/unit/test_recorded.c
 function-no-input         tests/unit/test_function.c
 function-no-output        tests/unit/test_function.c
 function-gradient-count   tests/unit/test_function.c
@@ -51,6 +58,8 @@ function-attribute        tests/unit/test_function.c
 host-skip                 tests/unit/test_function.c
 cache-damaged             tests/unit/test_disk_cache.c
 cache-refused             tests/unit/test_disk_cache.c
+compiler-failed           tests/unit/test_optimised.c
+compiler-wrong            tests/unit/test_optimised.c
 dlpack                    tests/unit/test_tensor.c
 plain-c                   tests/unit/test_plain_c.c
 cuda-absent               tests/unit/test_gpu.c

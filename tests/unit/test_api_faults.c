@@ -294,6 +294,7 @@ static void journey_of_stages(void)
     }
     emit_each(&source, AKG_STAGE_IR, "f", arguments, 2);
     emit_each(&source, AKG_STAGE_C, "f", arguments, 2);
+    emit_each(&source, AKG_STAGE_CUDA, "f", arguments, 2);
     ATTEMPT(AKG_ERROR_PROGRAM, jit_emit(&broken, AKG_STAGE_C, NULL, NULL, 0, &text, &diagnostics));
     arguments[1].name = "m";
     ATTEMPT(AKG_ERROR_CALL, jit_emit(&source, AKG_STAGE_C, "f", arguments, 2, &text, &diagnostics));

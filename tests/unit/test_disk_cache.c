@@ -372,6 +372,36 @@ static void test_no_code(void)
     akg_tensor_release(expected);
 }
 
+#ifdef AKG_FAULT_INJECTION
+/* Listing, removing and explaining, with a failure in each place: an error that says so, or what is right. */
+static bool look_after(void)
+{
+    jit_source source = {.name = "f.akg", .text = program, .length = strlen(program)};
+    jit_options options = {.cache = directory};
+    akg_tensor *x = api_vector(AKG_FLOAT32, 5, 0.1, 0.1);
+    akg_argument arguments[] = {api_tensor(NULL, x), api_tensor(NULL, x)};
+    akg_cache *opened = NULL;
+    akg_diagnostics *list = NULL;
+    char *text = NULL;
+    akg_status status = akg_cache_open(directory, &opened, &list);
+    if (status == AKG_OK)
+        status = akg_cache_remove(opened, AKG_CACHE_REFUSE, NULL);
+    if (status == AKG_OK)
+        status = akg_cache_explain(&source, &options, "f", arguments, x ? 2 : 0, false, AKG_FORMAT_TEXT,
+                                   &text, &list);
+    bool struck = memory_fail_remaining() < 0;
+    memory_fail_after(-1);
+    CHECK(status == AKG_OK || struck);
+    CHECK((status == AKG_OK) == (text != NULL));
+    CHECK(status != AKG_OK || strncmp(text, "f: ", 3) == 0);
+    akg_free(text);
+    akg_diagnostics_free(list);
+    akg_cache_close(opened);
+    akg_tensor_release(x);
+    return struck;
+}
+#endif
+
 /* Each allocation and each file operation of a call with an empty cache, and with a full one, fails once. */
 static void test_failures(void)
 {
@@ -393,6 +423,11 @@ static void test_failures(void)
             step = at < 100 ? 7 : 41;
         }
         check_call(program, expected, NULL);
+    }
+    bool struck = true;
+    for (long at = 0; struck; at += at < 100 ? 3 : 41) {
+        memory_fail_after(at);
+        struck = look_after();
     }
     akg_tensor_release(expected);
 #endif

@@ -1,0 +1,93 @@
+/*
+ * optimised.h: the optimising tier: the code of kernels that are called much is made anew by the system's C
+ * compiler, in the background, and put in the place of the first when it is known to be right and faster.
+ *
+ * An optimiser belongs to a module and has at most one thread, which ends when there is nothing to do.
+ * Callers never wait for it; at most one call of an instance copies its inputs. What goes wrong leaves the
+ * code as it is.
+ */
+#ifndef JIT_OPTIMISED_H
+#define JIT_OPTIMISED_H
+
+#include "compiler.h"
+#include "disk_cache.h"
+#include "shared_object.h"
+#include "trial.h"
+#include "vector.h"
+
+#include <pthread.h>
+
+struct optimised;
+
+struct optimiser {
+    jit_tier tier; /* never DEFAULT */
+    const struct disk_cache *cache;
+    struct jit_notes *notes;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t idle;
+    struct optimised *first, **last; /* waiting */
+    pthread_t thread;
+    bool has_thread, is_running; /* one is to be joined; it takes from the queue */
+    atomic_bool is_broken;       /* the compiler failed: it is not asked again */
+    atomic_bool cancelled;
+    long process; /* that the thread is of: a fork has none */
+};
+
+/* JIT_TIER_DEFAULT: what AKG_TIER says. */
+void optimiser_init(struct optimiser *optimiser, jit_tier tier, const struct disk_cache *cache,
+                    struct jit_notes *notes);
+/* Ends what is running. Before the instances are freed. */
+void optimiser_end(struct optimiser *optimiser);
+void optimiser_free(struct optimiser *optimiser);
+/* Waits until nothing is left to do. */
+void optimiser_finish(struct optimiser *optimiser);
+
+enum optimised_state {
+    OPTIMISED_COUNTING, /* how long its calls take together */
+    OPTIMISED_WANTED,   /* the next call hands its inputs in */
+    OPTIMISED_WORKING,  /* in the queue, or at it */
+    OPTIMISED_DONE      /* for better or worse */
+};
+
+/* Of one instance, made with it. */
+struct optimised {
+    struct optimiser *optimiser;
+    const struct ir_kernel *kernel;
+    struct vector_options options;
+    _Atomic(jit_entry) entry; /* what is to be called */
+    jit_entry known;          /* the first code */
+    atomic_int state;
+    atomic_ullong calls, nanoseconds;
+    atomic_bool is_swapped;
+    struct text source, key;
+    struct shared_object object; /* of the candidate */
+    jit_entry candidate;
+    struct trial *trial;
+    struct optimised *next; /* in the queue */
+};
+
+/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. */
+struct optimised *optimised_make(struct optimiser *optimiser, const struct ir_kernel *kernel,
+                                 const struct vector_options *options, jit_entry known);
+void optimised_free(struct optimised *optimised);
+
+/* Never NULL. */
+static inline jit_entry optimised_entry(struct optimised *optimised)
+{
+    return atomic_load_explicit(&optimised->entry, memory_order_acquire);
+}
+
+static inline bool optimised_wants_inputs(struct optimised *optimised)
+{
+    return atomic_load_explicit(&optimised->state, memory_order_relaxed) == OPTIMISED_WANTED;
+}
+
+/* The inputs of a call that is about to run. Copies them and returns. */
+void optimised_offer(struct optimised *optimised, const struct trial_view *views, const int64_t *dims,
+                     const union jit_scalar *scalars);
+
+/* Whether this call is to be timed: one in so many is, and stands for all. */
+bool optimised_is_timed(struct optimised *optimised);
+void optimised_add_time(struct optimised *optimised, unsigned long long nanoseconds);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * trial.c: see trial.h.
+ */
+#include "trial.h"
+#include "../base/memory.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* The memory that a buffer's elements span, `origin` bytes before element 0. */
+struct trial_buffer {
+    unsigned char *pristine; /* as the call had it; of what is only written: NULL */
+    unsigned char *sides[2]; /* what each version works on; inputs share the pristine one */
+    size_t size, origin;
+};
+
+struct trial {
+    const struct ir_kernel *kernel;
+    struct trial_buffer *buffers;
+    void **data;
+    const int64_t **strides;
+    int64_t *numbers; /* strides and dims, all in one */
+    int64_t *dims;
+    union jit_scalar *scalars;
+};
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+static bool has_inputs(const struct ir_buffer *buffer)
+{
+    return buffer->role == IR_INPUT || buffer->role == IR_INOUT;
+}
+
+static void measure(const struct ir_buffer *buffer, const struct trial_view *view, struct trial_buffer *copy)
+{
+    int64_t low = 0, high = 0, element = dtype_table[buffer->dtype].size;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        if (view->shape[axis] == 0)
+            return; /* no element: nothing is copied */
+        int64_t reach = (view->shape[axis] - 1) * view->strides[axis];
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+    }
+    copy->origin = (size_t)(-low * element);
+    copy->size = (size_t)((high - low + 1) * element);
+}
+
+static bool copy_buffer(const struct ir_buffer *buffer, const struct trial_view *view,
+                        struct trial_buffer *copy)
+{
+    if (has_inputs(buffer)) {
+        copy->pristine = memory_aligned(copy->size);
+        if (copy->pristine && copy->size)
+            memcpy(copy->pristine, (const unsigned char *)view->data - copy->origin, copy->size);
+    }
+    for (int side = 0; side < 2; side++) {
+        copy->sides[side] = buffer->role == IR_INPUT ? copy->pristine : memory_aligned(copy->size);
+        if (copy->sides[side] && !copy->pristine)
+            memset(copy->sides[side], 0, copy->size); /* what the kernel does not write is no difference */
+    }
+    return copy->sides[0] && copy->sides[1] && (copy->pristine || !has_inputs(buffer));
+}
+
+static bool copy_buffers(struct trial *trial, const struct trial_view *views)
+{
+    const struct ir_kernel *kernel = trial->kernel;
+    const size_t most = (size_t)1 << 30;
+    size_t total = 0;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        if (views[k].data)
+            measure(kernel->buffers.items[k], &views[k], &trial->buffers[k]);
+        if (trial->buffers[k].size > most || (total += trial->buffers[k].size) > most)
+            return false;
+    }
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (views[k].data && !copy_buffer(kernel->buffers.items[k], &views[k], &trial->buffers[k]))
+            return false;
+    return true;
+}
+
+/* Strides, dims and scalars, which the call keeps on its stack. */
+static bool copy_numbers(struct trial *trial, const struct trial_view *views, const int64_t *dims,
+                         const union jit_scalar *scalars)
+{
+    const struct ir_kernel *kernel = trial->kernel;
+    size_t count = (size_t)kernel->dims.count, place = 0;
+    for (int k = 0; k < kernel->buffers.count; k++)
+        count += (size_t)kernel->buffers.items[k]->rank;
+    trial->numbers = memory_zeroed(count + 1, sizeof *trial->numbers);
+    trial->scalars = memory_zeroed((size_t)kernel->attributes.count + 1, sizeof *trial->scalars);
+    if (!trial->numbers || !trial->scalars)
+        return false;
+    for (int k = 0; k < kernel->buffers.count; k++) {
+        int rank = kernel->buffers.items[k]->rank;
+        trial->strides[k] = trial->numbers + place;
+        for (int axis = 0; views[k].data && axis < rank; axis++)
+            trial->numbers[place + (size_t)axis] = views[k].strides[axis];
+        place += (size_t)rank;
+    }
+    trial->dims = trial->numbers + place;
+    for (int k = 0; k < kernel->dims.count; k++)
+        trial->dims[k] = dims[k];
+    for (int k = 0; k < kernel->attributes.count; k++)
+        trial->scalars[k] = scalars[k];
+    return true;
+}
+
+struct trial *trial_make(const struct ir_kernel *kernel, const struct trial_view *views, const int64_t *dims,
+                         const union jit_scalar *scalars)
+{
+    size_t count = (size_t)kernel->buffers.count + 1;
+    struct trial *trial = memory_zeroed(1, sizeof *trial);
+    if (!trial)
+        return NULL;
+    trial->kernel = kernel;
+    trial->buffers = memory_zeroed(count, sizeof *trial->buffers);
+    trial->data = memory_zeroed(count, sizeof *trial->data);
+    trial->strides = memory_zeroed(count, sizeof *trial->strides);
+    if (trial->buffers && trial->data && trial->strides && copy_numbers(trial, views, dims, scalars) &&
+        copy_buffers(trial, views))
+        return trial;
+    trial_free(trial);
+    return NULL;
+}
+
+void trial_free(struct trial *trial)
+{
+    if (!trial)
+        return;
+    for (int k = 0; trial->buffers && k < trial->kernel->buffers.count; k++) {
+        struct trial_buffer *copy = &trial->buffers[k];
+        for (int side = 0; side < 2; side++)
+            if (copy->sides[side] != copy->pristine)
+                memory_free(copy->sides[side]);
+        memory_free(copy->pristine);
+    }
+    memory_free(trial->buffers);
+    memory_free(trial->data);
+    memory_free(trial->strides);
+    memory_free(trial->numbers);
+    memory_free(trial->scalars);
+    memory_free(trial);
+}
+
+/* ---- running -------------------------------------------------------------------------------------- */
+
+struct trial_run {
+    int stopped;
+    struct jit_trap trap;
+    double seconds;
+};
+
+static struct trial_run run_side(struct trial *trial, int side, jit_entry entry)
+{
+    struct trial_run run = {.seconds = 0};
+    struct jit_frame frame = {trial->data, trial->dims, trial->strides, trial->scalars, &run.trap};
+    struct timespec start, end;
+    for (int k = 0; k < trial->kernel->buffers.count; k++) {
+        struct trial_buffer *copy = &trial->buffers[k];
+        if (copy->pristine && copy->sides[side] != copy->pristine)
+            memcpy(copy->sides[side], copy->pristine, copy->size);
+        trial->data[k] = copy->sides[side] ? copy->sides[side] + copy->origin : NULL;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    run.stopped = entry(&frame);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    run.seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    return run;
+}
+
+/* ---- comparing ---------------------------------------------------------------------------------------- */
+
+static double element_at(akg_dtype dtype, const unsigned char *bytes)
+{
+    union dtype_value value = dtype_load(dtype, bytes);
+    return dtype == AKG_FLOAT64 ? value.d : (double)value.f;
+}
+
+/* How far two results of a float dtype may be apart, relative to the largest. */
+static double tolerance_of(akg_dtype dtype)
+{
+    switch (dtype) {
+    case AKG_FLOAT64:
+        return 0x1p-44;
+    case AKG_FLOAT32:
+        return 0x1p-15;
+    case AKG_FLOAT16:
+        return 0x1p-6;
+    default:
+        return 0x1p-4;
+    }
+}
+
+static bool floats_agree(akg_dtype dtype, const struct trial_buffer *copy, bool strict)
+{
+    size_t step = (size_t)dtype_table[dtype].size;
+    double largest = 0;
+    for (size_t at = 0; at < copy->size; at += step) {
+        double known = fabs(element_at(dtype, copy->sides[0] + at));
+        largest = isfinite(known) && known > largest ? known : largest;
+    }
+    double tolerance = strict ? 0 : tolerance_of(dtype) * largest;
+    for (size_t at = 0; at < copy->size; at += step) {
+        if (memcmp(copy->sides[0] + at, copy->sides[1] + at, step) == 0)
+            continue;
+        double known = element_at(dtype, copy->sides[0] + at), other = element_at(dtype, copy->sides[1] + at);
+        if (isnan(known) && isnan(other))
+            continue;
+        if (strict || !(fabs(known - other) <= tolerance))
+            return false;
+    }
+    return true;
+}
+
+static bool results_agree(const struct trial *trial, bool strict)
+{
+    for (int k = 0; k < trial->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = trial->kernel->buffers.items[k];
+        const struct trial_buffer *copy = &trial->buffers[k];
+        if (buffer->role == IR_INPUT || buffer->role == IR_TEMPORARY || !copy->size)
+            continue;
+        if (dtype_is_float(buffer->dtype) ? !floats_agree(buffer->dtype, copy, strict)
+                                          : memcmp(copy->sides[0], copy->sides[1], copy->size) != 0)
+            return false;
+    }
+    return true;
+}
+
+enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict)
+{
+    enum { ROUNDS = 5 };
+    const double enough = 0.2; /* seconds */
+    double best[2] = {INFINITY, INFINITY}, spent = 0;
+    for (int round = 0; round < ROUNDS && spent < enough; round++) {
+        struct trial_run first = run_side(trial, 0, known), second = run_side(trial, 1, candidate);
+        if (first.stopped != second.stopped)
+            return TRIAL_DIFFERENT;
+        if (first.stopped)
+            return first.trap.site == second.trap.site && first.trap.axis == second.trap.axis &&
+                           first.trap.index == second.trap.index
+                       ? TRIAL_STOPPED
+                       : TRIAL_DIFFERENT;
+        if (round == 0 && !results_agree(trial, strict))
+            return TRIAL_DIFFERENT;
+        best[0] = first.seconds < best[0] ? first.seconds : best[0];
+        best[1] = second.seconds < best[1] ? second.seconds : best[1];
+        spent += first.seconds + second.seconds;
+    }
+    return best[1] < best[0] ? TRIAL_FASTER : TRIAL_SLOWER;
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# akgrun run --tier.
+. "$(dirname "$0")/functions"
+
+cat >steps.akg <<'PROGRAM'
+def steps(x: int64[N]):
+    for i in range(x.shape[0]):
+        n = x[i]
+        count = 0
+        while n > 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        x[i] = count
+    return x
+PROGRAM
+AKG_CACHE=on AKG_CACHE_DIR=$PWD/cache TMPDIR=$PWD/tmp
+export AKG_CACHE AKG_CACHE_DIR TMPDIR
+mkdir tmp
+
+expect 0 'instant' run steps.akg 'x=arange(2000)' --out instant --time
+stdout_has 'x int64[2000] = [0, 0, 1, ..., 50, 50, 50]'
+status=0
+command -v cc >/dev/null || status=1
+if [ $status = 0 ]; then
+    AKG_CC=cc
+    export AKG_CC
+    expect 0 'optimised' run steps.akg 'x=arange(2000)' --tier optimised --out optimised --time
+    stdout_has ', optimised tier)'
+    stderr_empty
+    assert 'the same' cmp instant/x.npy optimised/x.npy
+    expect 0 'kept' cache ls
+    stdout_has 'optimised  '
+    expect 0 'from the cache' run steps.akg 'x=arange(2000)' --tier auto --time --json
+    stdout_has '"tier": "optimised"'
+    json 'timing'
+else
+    echo 'skipped: the optimising tier: there is no cc'
+fi
+assert 'nothing is left' [ -z "$(ls tmp)" ]
+AKG_CC=/nowhere/cc
+export AKG_CC
+expect 0 'no compiler' run steps.akg 'x=arange(2000)' --tier optimised --out without
+stderr_has 'the C compiler is not there [AKG0762]'
+assert 'the same without' cmp instant/x.npy without/x.npy
+AKG_TIER=auto
+export AKG_TIER
+expect 0 'no compiler, not asked for' run steps.akg 'x=arange(2000)'
+stderr_empty
+expect 2 'an unknown tier' run steps.akg 'x=arange(2)' --tier optimized
+stderr_has "did you mean 'optimised'?"
+
+# ---- names for profilers
+
+AKG_PERF_MAP=1 "$AKGRUN" run steps.akg 'x=arange(20)' >/dev/null &
+child=$!
+wait $child
+assert 'perf finds names' grep -q '^[0-9a-f]* [0-9a-f]* akg:steps$' /tmp/perf-$child.map
+rm -f /tmp/perf-$child.map
+finish

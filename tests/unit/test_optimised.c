@@ -1,0 +1,340 @@
+/*
+ * test_optimised.c: the optimising tier: code is replaced while threads call it, and results stay the same;
+ * what was made is there for the next module; and compilers that are absent, fail, hang, print garbage, make
+ * something cut or something wrong change nothing but a note. Nothing is left of any of them.
+ */
+#include "../../base/memory.h"
+#include "api_support.h"
+#include "check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AKG_FAULT_INJECTION
+#define memory_fail_after(count) ((void)(count))
+#define memory_fail_remaining() (-1L)
+#endif
+
+enum { LENGTH = 3000, THREADS = 4 };
+
+static char directory[] = "/tmp/akg-tier-XXXXXX";
+static char cache_directory[60], temporary_directory[60], script[60];
+
+/* Branches and loops of unknown length: what vector loops cannot have. */
+static const char program[] = "def steps(x: int64[N]):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        n = x[i]\n"
+                              "        count = 0\n"
+                              "        while n > 1:\n"
+                              "            if n % 2 == 0:\n"
+                              "                n = n // 2\n"
+                              "            else:\n"
+                              "                n = 3 * n + 1\n"
+                              "            count += 1\n"
+                              "        y[i] = count\n"
+                              "    return y\n"
+                              "\n"
+                              "def smooth(x, index: int32[N]):\n"
+                              "    last = 0.0\n"
+                              "    for i in range(index.shape[0]):\n"
+                              "        last = max(last * 0.5, abs(x[index[i]])) + exp(-last)\n"
+                              "        x[index[i]] = last\n"
+                              "    return x\n";
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static akg_module *compile(jit_tier tier, bool strict)
+{
+    jit_source source = {.name = "tier.akg", .text = program, .length = strlen(program)};
+    jit_options options = {.cache = cache_directory, .tier = tier, .strict = strict};
+    akg_module *module = NULL;
+    akg_status status = jit_compile(&source, &options, &module, NULL);
+    CHECK(status == AKG_OK || memory_fail_remaining() < 0);
+    return module;
+}
+
+static akg_tensor *call(akg_module *module, const char *name, akg_tensor *x, akg_tensor *index)
+{
+    akg_argument arguments[] = {api_tensor(NULL, x), api_tensor(NULL, index)};
+    akg_tensor *output = NULL;
+    akg_kernel_call(akg_module_kernel(module, name), arguments, index ? 2 : 1, NULL, &output, NULL);
+    return output;
+}
+
+static int count_files(const char *path)
+{
+    DIR *stream = opendir(path);
+    const struct dirent *row;
+    int count = 0;
+    while (stream && (row = readdir(stream)) != NULL)
+        count += row->d_name[0] != '.';
+    if (stream)
+        closedir(stream);
+    return count;
+}
+
+static void empty_cache(void)
+{
+    akg_cache *cache = NULL;
+    if (CHECK(akg_cache_open(cache_directory, &cache, NULL) == AKG_OK))
+        CHECK(akg_cache_remove(cache, AKG_CACHE_ALL, NULL) == AKG_OK);
+    akg_cache_close(cache);
+}
+
+/* The name of the first note of the module, or "". */
+static const char *noted(akg_module *module)
+{
+    static char name[60];
+    akg_diagnostics *list = akg_module_notes(module);
+    const akg_diagnostic *note = akg_diagnostics_at(list, 0);
+    snprintf(name, sizeof name, "%s", note ? note->name : "");
+    akg_diagnostics_free(list);
+    return name;
+}
+
+/* No directory of a compiler is left, and no child that nobody took care of. */
+static void check_nothing_left(void)
+{
+    CHECK_INT(count_files(temporary_directory), 0);
+    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+/* ---- what works ---------------------------------------------------------------------------------- */
+
+struct caller {
+    pthread_t thread;
+    akg_module *module;
+    akg_tensor *x, *expected;
+    int wrong, calls;
+};
+
+static void *call_often(void *opaque)
+{
+    struct caller *caller = opaque;
+    double end = now() + 20;
+    akg_kernel *kernel = akg_module_kernel(caller->module, "steps");
+    int after = 0;
+    while (after < 20 && now() < end) {
+        akg_tensor *y = call(caller->module, "steps", caller->x, NULL);
+        caller->wrong += !y || !api_same(y, caller->expected);
+        akg_tensor_release(y);
+        caller->calls++;
+        after += akg_kernel_is_optimised(kernel);
+    }
+    return NULL;
+}
+
+/* Threads call while the code is replaced under them. */
+static void test_swap(jit_tier tier, akg_tensor *x, akg_tensor *expected)
+{
+    struct caller callers[THREADS];
+    akg_module *module = compile(tier, true);
+    empty_cache();
+    for (int k = 0; k < THREADS; k++) {
+        callers[k] = (struct caller){.module = module, .x = x, .expected = expected};
+        pthread_create(&callers[k].thread, NULL, call_often, &callers[k]);
+    }
+    for (int k = 0; k < THREADS; k++) {
+        pthread_join(callers[k].thread, NULL);
+        CHECK_INT(callers[k].wrong, 0);
+        CHECK(callers[k].calls > 20);
+    }
+    akg_module_finish(module);
+    CHECK(akg_kernel_is_optimised(akg_module_kernel(module, "steps")));
+    CHECK_STRING(noted(module), "");
+    akg_module_release(module);
+    check_nothing_left();
+}
+
+/* The next module has it from its first call on. */
+static void test_kept(akg_tensor *x, akg_tensor *expected)
+{
+    akg_module *module = compile(JIT_TIER_AUTO, true);
+    akg_tensor *y = call(module, "steps", x, NULL);
+    CHECK(y && api_same(y, expected));
+    CHECK(akg_kernel_is_optimised(akg_module_kernel(module, "steps")));
+    akg_tensor_release(y);
+    akg_module_release(module);
+
+    module = compile(JIT_TIER_INSTANT, true);
+    y = call(module, "steps", x, NULL);
+    CHECK(!akg_kernel_is_optimised(akg_module_kernel(module, "steps")));
+    akg_tensor_release(y);
+    akg_module_release(module);
+}
+
+/* In place, strided, and where an index stops the kernel: all calls give what the instant tier gives. */
+static void test_in_place(void)
+{
+    const int64_t shape[] = {LENGTH}, strides[] = {-2};
+    for (int round = 0; round < 3; round++) {
+        akg_module *modules[] = {compile(JIT_TIER_INSTANT, true), compile(JIT_TIER_OPTIMISED, true)};
+        for (int k = 0; k < 4; k++) {
+            akg_tensor *index = api_vector(AKG_INT32, 500, k == 2 ? -7 : 0, 3), *views[2], *outputs[2];
+            akg_tensor *wholes[2];
+            for (int side = 0; side < 2; side++) {
+                wholes[side] = api_vector(AKG_FLOAT32, 2 * LENGTH, -1, 0.001);
+                akg_tensor_view(wholes[side], 1, shape, strides, 2 * LENGTH - 1, &views[side]);
+                outputs[side] = call(modules[side], "smooth", views[side], index);
+                akg_module_finish(modules[side]);
+            }
+            CHECK(api_same(wholes[0], wholes[1]));
+            CHECK((outputs[0] != NULL) == (outputs[1] != NULL));
+            for (int side = 0; side < 2; side++) {
+                akg_tensor_release(outputs[side]);
+                akg_tensor_release(views[side]);
+                akg_tensor_release(wholes[side]);
+            }
+            akg_tensor_release(index);
+        }
+        akg_module_release(modules[0]);
+        CHECK_STRING(noted(modules[1]), "");
+        akg_module_release(modules[1]);
+    }
+    check_nothing_left();
+}
+
+/* ---- what does not ---------------------------------------------------------------------------------- */
+
+/* A compiler that is that shell script; "$out" is the file that it is to make. */
+static void set_script(const char *body)
+{
+    FILE *file = fopen(script, "w");
+    if (!CHECK(file != NULL))
+        return;
+    fprintf(file, "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2 in=$3\n%s\n", body);
+    fclose(file);
+    CHECK(chmod(script, 0755) == 0);
+    setenv("AKG_CC", script, 1);
+}
+
+static void check_compiler(const char *note, akg_tensor *x, akg_tensor *expected)
+{
+    empty_cache();
+    akg_module *module = compile(JIT_TIER_OPTIMISED, true);
+    double start = now();
+    for (int k = 0; k < 3; k++) {
+        akg_tensor *y = call(module, "steps", x, NULL);
+        CHECK(y && api_same(y, expected));
+        akg_tensor_release(y);
+        if (k < 2)
+            akg_module_finish(module);
+    }
+    CHECK(now() - start < 20);
+    CHECK(!akg_kernel_is_optimised(akg_module_kernel(module, "steps")));
+    if (!CHECK(strcmp(noted(module), note) == 0))
+        fprintf(stderr, "    with AKG_CC=%s\n", getenv("AKG_CC"));
+    akg_module_release(module);
+    check_nothing_left();
+}
+
+static void test_compilers(akg_tensor *x, akg_tensor *expected, const char *good)
+{
+    char body[400];
+    setenv("AKG_CC", "/nowhere/cc", 1);
+    check_compiler("compiler-failed", x, expected);
+    setenv("AKG_CC", "false -x", 1);
+    check_compiler("compiler-failed", x, expected);
+    setenv("AKG_CC", "true", 1);
+    check_compiler("compiler-failed", x, expected);
+    set_script("echo garbage; echo garbage >&2; echo garbage >\"$out\"");
+    check_compiler("compiler-failed", x, expected);
+    set_script("mkdir \"$out\"; kill -9 $$");
+    check_compiler("compiler-failed", x, expected);
+    set_script("exec cat /dev/zero >\"$out\"");
+    check_compiler("compiler-failed", x, expected);
+    snprintf(body, sizeof body,
+             "%s -O1 -w -fPIC -shared -nostartfiles -o \"$out\" \"$in\" -lm || exit\n"
+             "head -c 9000 \"$out\" >\"$out.cut\" && mv \"$out.cut\" \"$out\"",
+             good);
+    set_script(body);
+    check_compiler("compiler-failed", x, expected);
+    snprintf(body, sizeof body,
+             "sed 's/count + 1/count + 2/' \"$in\" >\"$in.c\"\n"
+             "exec %s -O1 -w -fPIC -shared -nostartfiles -o \"$out\" \"$in.c\" -lm",
+             good);
+    set_script(body);
+    check_compiler("compiler-wrong", x, expected);
+}
+
+/* One that hangs, with a child that does: for its time, and for as long as the module lives. */
+static void test_hanging(akg_tensor *x, akg_tensor *expected)
+{
+    set_script("sleep 1000 & sleep 1000");
+    setenv("AKG_CC_LIMIT", "0.2", 1);
+    check_compiler("compiler-failed", x, expected);
+    unsetenv("AKG_CC_LIMIT");
+    akg_module *module = compile(JIT_TIER_OPTIMISED, true);
+    akg_tensor *y = call(module, "steps", x, NULL);
+    CHECK(y && api_same(y, expected));
+    akg_tensor_release(y);
+    double start = now();
+    usleep(20000);
+    akg_module_release(module);
+    CHECK(now() - start < 10);
+    check_nothing_left();
+}
+
+/* Each allocation and file operation of the caller's thread fails once. */
+static void test_failures(akg_tensor *x, akg_tensor *expected)
+{
+#ifdef AKG_FAULT_INJECTION
+    bool struck = true;
+    for (long at = 0; struck; at += at < 150 ? 13 : 61) {
+        memory_fail_after(at);
+        akg_module *module = compile(JIT_TIER_OPTIMISED, true);
+        akg_tensor *y = module ? call(module, "steps", x, NULL) : NULL;
+        struck = memory_fail_remaining() < 0;
+        memory_fail_after(-1);
+        CHECK(!y || api_same(y, expected));
+        akg_tensor_release(y);
+        akg_module_release(module);
+    }
+    check_nothing_left();
+#else
+    (void)x, (void)expected;
+#endif
+}
+
+int main(void)
+{
+    const char *good = getenv("AKG_CC") ? getenv("AKG_CC") : "cc";
+    char command[100];
+    if (!mkdtemp(directory))
+        return 1;
+    snprintf(cache_directory, sizeof cache_directory, "%s/cache", directory);
+    snprintf(temporary_directory, sizeof temporary_directory, "%s/tmp", directory);
+    snprintf(script, sizeof script, "%s/cc", directory);
+    mkdir(temporary_directory, 0700);
+    setenv("TMPDIR", temporary_directory, 1);
+    setenv("AKG_CC", good, 1);
+
+    akg_module *module = compile(JIT_TIER_INSTANT, true);
+    akg_tensor *x = api_vector(AKG_INT64, LENGTH, 1, 1), *expected = call(module, "steps", x, NULL);
+    CHECK(expected != NULL);
+    akg_module_release(module);
+    test_swap(JIT_TIER_OPTIMISED, x, expected);
+    test_kept(x, expected);
+    test_swap(JIT_TIER_AUTO, x, expected);
+    test_in_place();
+    test_failures(x, expected);
+    test_compilers(x, expected, good);
+    test_hanging(x, expected);
+    akg_tensor_release(x);
+    akg_tensor_release(expected);
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    CHECK(system(command) == 0);
+    return check_done();
+}
