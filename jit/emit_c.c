@@ -213,10 +213,9 @@ void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emi
         up ? low->nonnegative : high->nonnegative || (high->constant && high->number.i == -1);
 }
 
-static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
+void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+               struct emit_value high)
 {
-    struct emit_value low, high;
-    emit_bounds(emitter, stmt, &low, &high);
     const char *done = NULL;
     enum emit_vector vector = emit_vector_loop(emitter, stmt, low, high, &done);
     if (vector == EMIT_VECTOR_ALWAYS)
@@ -224,6 +223,14 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
     if (vector == EMIT_VECTOR_SOMETIMES)
         emit_line(emitter, "if (!%s)", done);
     emit_c_loop(emitter, stmt, low, high);
+}
+
+static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_value low, high;
+    emit_bounds(emitter, stmt, &low, &high);
+    if (!emit_split(emitter, stmt, low, high))
+        emit_loop(emitter, stmt, low, high);
 }
 
 static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
@@ -576,7 +583,11 @@ static void emit_all(struct emitter *emitter, struct text *out)
     emit_block(emitter, kernel->body);
     struct emit_function inside = emit_function(emitter, emit_capture_end(emitter));
 
+    for (int k = 0; k < emitter->parts.count; k++)
+        emit_note_words(emitter, emitter->parts.items[k]);
     emit_prelude(emitter, out);
+    for (int k = 0; k < emitter->parts.count; k++)
+        text_string(out, emitter->parts.items[k]);
     text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
                 emitter->options->entry, inside.locals ? inside.locals : "",
                 inside.locals && inside.body ? "\n" : "", inside.body ? inside.body : "");

@@ -73,21 +73,28 @@ const char *emit_snippet(enum emit_snippet snippet)
     return snippets[snippet].name;
 }
 
-static const char structs[] = "struct akg_trap {\n"
-                              "    long long site, axis, index, extent;\n"
-                              "    long long loops[16];\n"
-                              "};\n"
-                              "union akg_scalar {\n"
-                              "    long long i;\n"
-                              "    double d;\n"
-                              "};\n"
-                              "struct akg_frame {\n"
-                              "    void **data;\n"
-                              "    const long long *dims;\n"
-                              "    const long long *const *strides;\n"
-                              "    const union akg_scalar *scalars;\n"
-                              "    struct akg_trap *trap;\n"
-                              "};\n\n";
+static const char structs[] =
+    "struct akg_trap {\n"
+    "    long long site, axis, index, extent;\n"
+    "    long long loops[16];\n"
+    "};\n"
+    "union akg_scalar {\n"
+    "    long long i;\n"
+    "    double d;\n"
+    "};\n"
+    "struct akg_frame;\n"
+    "typedef int akg_part(const struct akg_frame *frame, long long from, long long to,\n"
+    "    const union akg_scalar *kept);\n"
+    "struct akg_frame {\n"
+    "    void **data;\n"
+    "    const long long *dims;\n"
+    "    const long long *const *strides;\n"
+    "    const union akg_scalar *scalars;\n"
+    "    struct akg_trap *trap;\n"
+    "    int (*split)(const struct akg_frame *frame, akg_part *part, long long low,\n"
+    "        long long high, long long step, int grain, double work,\n"
+    "        const union akg_scalar *kept);\n"
+    "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 
 /* The vector loops, and what they are handed. */

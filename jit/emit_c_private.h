@@ -107,6 +107,8 @@ struct emitter {
     bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     int loop_count;
+    LIST(const char *) parts; /* functions that stand above the kernel */
+    bool in_part;             /* inside one of them */
 };
 
 enum { EMIT_ESCAPE_MEMORY = 1, EMIT_ESCAPE_NESTING };
@@ -130,6 +132,9 @@ void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emi
 /* "for (...) {" */
 void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                    struct emit_value high);
+/* The FOR from `low` to `high`, as a call of a vector loop or in C. */
+void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+               struct emit_value high);
 /* A FOR whose body is emitted next: a trap in it tells its variable. */
 void emit_enter_loop(struct emitter *emitter, const struct ir_stmt *stmt);
 void emit_leave_loop(struct emitter *emitter);
@@ -206,6 +211,11 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 
 /* The functions of the library, for a shared object. */
 void emit_hosted_library(struct text *out);
+/* ---- emit_c_split.c --------------------------------------------------------- */
+
+/* Emits the FOR as a function of its own and a call of it, where threads may share it; false: it may not. */
+bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                struct emit_value high);
 
 /* ---- emit_c_prelude.c ------------------------------------------------------- */
 

@@ -54,6 +54,10 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
+    if (stmt->kind == IR_STORE && cuda->step->adds && cuda_is_atomic(&cuda->plan, &cuda->step->chain, stmt)) {
+        emit_cuda_atomic(cuda, stmt);
+        return true;
+    }
     if (stmt->kind != IR_ALLOCATE)
         return false;
     if (!stmt->access.buffer->unused) {
@@ -132,6 +136,20 @@ static void mention(struct mentioned *mentioned, const struct ir_stmt *stmt)
     ir_block_walk(stmt->otherwise, mention_assigned, mentioned);
 }
 
+/* What combining the sums of a chain needs. */
+static void mention_sums(struct cuda_emitter *cuda, struct mentioned *mentioned,
+                         const struct cuda_chain *chain)
+{
+    struct cuda_sums sums;
+    cuda_sums_of(&cuda->plan, chain, &sums);
+    for (int k = 0; k < sums.count; k++)
+        mentioned->slots[sums.items[k]->symbol->slot] = 1;
+    for (int k = 0; k < chain->count; k++) {
+        ir_expr_walk(chain->loops[k]->low, mention_read, mentioned);
+        ir_expr_walk(chain->loops[k]->high, mention_read, mentioned);
+    }
+}
+
 static struct mentioned mentioned_in(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
     struct mentioned mentioned = {
@@ -139,6 +157,8 @@ static struct mentioned mentioned_in(struct cuda_emitter *cuda, const struct cud
     const struct ir_stmt *stmt = step->first;
     for (int k = 0; k < step->count; k++, stmt = stmt->next)
         mention(&mentioned, stmt);
+    if (step->collects >= 0)
+        mention_sums(cuda, &mentioned, &cuda->plan.steps.items[step->collects].chain);
     return mentioned;
 }
 
@@ -165,6 +185,9 @@ static void find_kept(struct cuda_emitter *cuda)
     for (int k = 0; k < plan->steps.count; k++) {
         const struct cuda_step *step = &plan->steps.items[k];
         struct mentioned mentioned = mentioned_in(cuda, step);
+        for (int slot = 0; slot < plan->kernel->slot_count; slot++)
+            if (mentioned.slots[slot])
+                cuda->last_uses[slot] = k;
         for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next)
             if (declares(stmt) && mentioned.slots[stmt->symbol->slot] && cuda->kept[stmt->symbol->slot] < 0 &&
                 !cuda_is_settled(stmt) && !is_within(step, stmt))
@@ -208,13 +231,15 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     }
 }
 
-/* A step of one block leaves the scalars that it declared or assigned to the steps behind it. */
+/* A step of one block leaves the scalars that it declared or assigned to the steps behind it that need them.
+ */
 static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *mentioned)
 {
     struct emitter *emitter = &cuda->emitter;
     bool any = false;
     for (const struct ir_stmt *stmt = cuda->plan.kernel->body; stmt; stmt = stmt->next) {
         if (!declares(stmt) || cuda->kept[stmt->symbol->slot] < 0 ||
+            cuda->last_uses[stmt->symbol->slot] <= (int)(cuda->step - cuda->plan.steps.items) ||
             !(is_within(cuda->step, stmt) ||
               (stmt->kind == IR_VARIABLE && mentioned->slots[stmt->symbol->slot])))
             continue;
@@ -256,11 +281,18 @@ static void emit_step_body(struct cuda_emitter *cuda)
     const char *number = "(long long)blockIdx.x * blockDim.x + threadIdx.x",
                *threads = "(long long)gridDim.x * blockDim.x";
     const struct cuda_step *step = cuda->step;
+    struct cuda_sums sums = {.count = 0};
+    if (step->sums) {
+        cuda_sums_of(&cuda->plan, &step->chain, &sums);
+        emit_cuda_begin_parts(cuda, &sums);
+    }
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
         emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
     case CUDA_STEP_TEAM:
+        if (step->collects >= 0)
+            emit_cuda_collect(cuda, &cuda->plan.steps.items[step->collects].chain);
         emit_cuda_team(cuda, step->first, step->count);
         break;
     case CUDA_STEP_TEAMS:
@@ -270,6 +302,8 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_chain(cuda, &step->chain, number, threads, emit_thread_body);
         break;
     }
+    if (step->sums)
+        emit_cuda_end_parts(cuda, &sums, step->kind == CUDA_STEP_TEAMS);
 }
 
 static const char *step_text(struct cuda_emitter *cuda)
@@ -305,6 +339,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count]);
+    if (emit_count_word(emitter, "akg_parts"))
+        text_format(out, "    union akg_scalar *const akg_parts = (union akg_scalar *)frame->data[%d];\n",
+                    cuda->places[cuda->plan.kernel->buffers.count + 1]);
     if (cuda->shared_scalars)
         text_format(out, "    __shared__ union akg_scalar akg_handed[%d];\n", cuda->shared_scalars);
     text_string(out, inside.locals ? inside.locals : "");
@@ -354,6 +391,10 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_chain_work(cuda, &step->chain);
         break;
     }
+    if (step->sums) {
+        launch.per_block *= step->kind == CUDA_STEP_THREADS ? CUDA_SUM_ITEMS : 1;
+        launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
+    }
     if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)
         launch.most_blocks = CUDA_UNKNOWN_BLOCKS;
     list_push(&cuda->program->arena, &cuda->program->launches, launch);
@@ -393,6 +434,20 @@ static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer
     add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
 }
 
+/* Of the steps that leave parts of sums, what the one with most of them has. */
+static int most_sums(const struct cuda_emitter *cuda)
+{
+    int most = 0;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        struct cuda_sums sums;
+        if (!cuda->plan.steps.items[k].sums)
+            continue;
+        cuda_sums_of(&cuda->plan, &cuda->plan.steps.items[k].chain, &sums);
+        most = sums.count > most ? sums.count : most;
+    }
+    return most;
+}
+
 static void add_words(struct cuda_emitter *cuda)
 {
     const struct ir_kernel *kernel = cuda->plan.kernel;
@@ -402,6 +457,13 @@ static void add_words(struct cuda_emitter *cuda)
         cuda->places[kernel->buffers.count] = cuda->program->words.count;
         struct cuda_temporary kept = {.element_bytes = (int64_t)sizeof(union jit_scalar) * cuda->kept_count};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, kept), 0);
+    }
+    int parts = most_sums(cuda);
+    if (parts) {
+        cuda->places[kernel->buffers.count + 1] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) *
+                                                            (1 + CUDA_SUM_BLOCKS * parts)};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     for (int k = 0; k < kernel->dims.count; k++)
         add_word(cuda, CUDA_WORD_DIM, k, 0);
@@ -450,7 +512,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 1;
+    int buffers = kernel->buffers.count + 2; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||
@@ -459,6 +521,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     cuda->stride_places = arena_array(&emitter->arena, int, buffers);
     cuda->touched = arena_array(&emitter->arena, unsigned char, buffers);
     cuda->kept = arena_array(&emitter->arena, int, kernel->slot_count);
+    cuda->last_uses = arena_array(&emitter->arena, int, kernel->slot_count);
     find_kept(cuda);
     add_words(cuda);
     emit_capture_begin(emitter);

@@ -85,6 +85,22 @@ static void take_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain
     }
 }
 
+static const char *total_text(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                              const struct loop_texts *texts)
+{
+    const char *total = texts[0].trips;
+    for (int k = 1; k < chain->count; k++)
+        total = arena_format(&cuda->emitter.arena, "%s * %s", total, texts[k].trips);
+    return total;
+}
+
+const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain)
+{
+    struct loop_texts texts[CUDA_CHAIN];
+    declare_trips(cuda, chain, texts);
+    return total_text(cuda, chain, texts);
+}
+
 void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                      const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
 {
@@ -95,8 +111,7 @@ void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
     const char *total = NULL;
 
     declare_trips(cuda, chain, texts);
-    for (int k = 0; k < chain->count; k++)
-        total = total ? arena_format(&emitter->arena, "%s * %s", total, texts[k].trips) : texts[k].trips;
+    total = total_text(cuda, chain, texts);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
                                      first, number, total, number, step));

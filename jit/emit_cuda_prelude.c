@@ -88,111 +88,6 @@ static void print_library(struct emitter *emitter, struct text *out)
         text_string(out, "#endif\n");
 }
 
-/* ---- what a block has together ----------------------------------------------------------------- */
-
-/* How two values are combined, by types of the functions' names. */
-static const struct combining_row {
-    const char *name, *real, *integer; /* of `a` and `b`; NULL: there is none */
-} combinings[] = {{"add", "a + b", "(T)((unsigned long long)a + (unsigned long long)b)"},
-                  {"mul", "a * b", "(T)((unsigned long long)a * (unsigned long long)b)"},
-                  {"min", "akg_min$(a, b)", "b < a ? b : a"},
-                  {"max", "akg_max$(a, b)", "a < b ? b : a"},
-                  {"bitand", NULL, "a & b"},
-                  {"bitor", NULL, "a | b"},
-                  {"bitxor", NULL, "a ^ b"}};
-
-static const struct {
-    const char *name, *type;
-    const char *suffix; /* of functions of floats; NULL: integers */
-} combined_types[] = {{"float32", "float", "f"},
-                      {"float64", "double", ""},
-                      {"int64", "long long", NULL},
-                      {"uint64", "unsigned long long", NULL}};
-
-/* Within each warp by exchange, then the warps in order: every thread gets the same, and each run does. */
-static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
-                                "{\n"
-                                "    __shared__ T parts[32];\n"
-                                "    for (int lane = 16; lane > 0; lane /= 2) {\n"
-                                "        const T b = akg_exchange_TYPE(a, lane);\n"
-                                "        a = COMBINED;\n"
-                                "    }\n"
-                                "    __syncthreads();\n"
-                                "    if (threadIdx.x % 32 == 0)\n"
-                                "        parts[threadIdx.x / 32] = a;\n"
-                                "    __syncthreads();\n"
-                                "    a = parts[0];\n"
-                                "    for (unsigned int k = 1; k < blockDim.x / 32; k++) {\n"
-                                "        const T b = parts[k];\n"
-                                "        a = COMBINED;\n"
-                                "    }\n"
-                                "    return a;\n"
-                                "}\n";
-
-static const char exchange_text[] = "#ifdef __CUDACC__\n"
-                                    "__device__ static T akg_exchange_TYPE(T value, int lane)\n"
-                                    "{\n"
-                                    "    return __shfl_xor_sync(0xffffffffu, value, lane);\n"
-                                    "}\n"
-                                    "#endif\n";
-
-/* Prints with T, TYPE, NAME, COMBINED and $ replaced, words as wholes. */
-static void print_replaced(struct text *out, const char *text, const char *const *pairs)
-{
-    while (*text) {
-        size_t length = 0;
-        for (int k = 0; pairs[k] && !length; k += 2)
-            if (strncmp(text, pairs[k], strlen(pairs[k])) == 0) {
-                length = strlen(pairs[k]);
-                text_string(out, pairs[k + 1]);
-            }
-        if (!length)
-            text_char(out, *text);
-        text += length ? length : 1;
-    }
-}
-
-static const char *replaced(struct emitter *emitter, const char *text, const char *const *pairs)
-{
-    emit_capture_begin(emitter);
-    print_replaced(emitter->out, text, pairs);
-    return emit_capture_end(emitter);
-}
-
-/* The functions that end a shared loop; those that they call are noted. */
-static const char *team_functions(struct emitter *emitter)
-{
-    const char *all = "";
-    for (size_t type = 0; type < sizeof combined_types / sizeof *combined_types; type++) {
-        const char *functions = "", *suffix = combined_types[type].suffix;
-        for (size_t row = 0; row < sizeof combinings / sizeof *combinings; row++) {
-            const char *name =
-                arena_format(&emitter->arena, "%s_%s", combinings[row].name, combined_types[type].name);
-            const char *how = suffix ? combinings[row].real : combinings[row].integer;
-            if (!how || !emit_count_word(emitter, arena_format(&emitter->arena, "akg_team_%s", name)))
-                continue;
-            const char *first[] = {"T)", combined_types[type].type, "$", suffix ? suffix : "", NULL};
-            how = strstr(how, "(T)")
-                      ? arena_format(&emitter->arena, "(%s%s", combined_types[type].type, how + 2)
-                      : replaced(emitter, how, first);
-            const char *pairs[] = {
-                "TYPE",     combined_types[type].name,
-                "COMBINED", how,
-                "NAME",     name,
-                "T ",       arena_format(&emitter->arena, "%s ", combined_types[type].type),
-                NULL};
-            functions = arena_format(&emitter->arena, "%s%s", functions, replaced(emitter, team_text, pairs));
-        }
-        const char *pairs[] = {"TYPE", combined_types[type].name, "T ",
-                               arena_format(&emitter->arena, "%s ", combined_types[type].type), NULL};
-        if (*functions)
-            all = arena_format(&emitter->arena, "%s%s%s", all, replaced(emitter, exchange_text, pairs),
-                               functions);
-    }
-    emit_note_words(emitter, all);
-    return all;
-}
-
 /* ---- the words that a launch is handed -------------------------------------------------------------- */
 
 static void print_frame(const struct cuda_emitter *cuda, struct text *out)
@@ -230,8 +125,8 @@ void emit_cuda_prelude(struct cuda_emitter *cuda, struct text *out)
     text_string(out, macros);
     text_string(out, structs);
     print_frame(cuda, out);
-    const char *team = team_functions(emitter);
+    const char *combining = emit_cuda_combining(cuda);
     print_library(emitter, out);
     emit_snippets(emitter, out);
-    text_string(out, team);
+    text_string(out, combining);
 }

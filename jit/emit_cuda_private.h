@@ -20,9 +20,10 @@ struct cuda_emitter {
     struct cuda_program *program;
     struct cuda_plan plan;
     const struct cuda_step *step; /* at hand */
-    int *places;                  /* by buffer: where the words hold its address; -1: nowhere */
-    int *stride_places;           /* by buffer: where its strides begin */
-    int *kept;                    /* by slot: place among the scalars that launches hand on; -1: none */
+    int *places;        /* by buffer, then of scratch: where the words hold its address; -1: nowhere */
+    int *stride_places; /* by buffer: where its strides begin */
+    int *kept;          /* by slot: place among the scalars that launches hand on; -1: none */
+    int *last_uses;     /* by slot: the last step that mentions the scalar */
     int kept_count;
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
@@ -42,6 +43,24 @@ void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 /* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
  * hang on more. */
 const struct ir_expr *cuda_chain_work(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+
+/* The number of its iterations as a text, with the lines before that it needs. */
+const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+
+/* ---- emit_cuda_combine.c ---------------------------------------------------- */
+
+/* Around a loop that a block shares: the scalars are what a thread has of them, and then what all have. */
+void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+/* Around a chain that the grid shares, by threads or by teams: the blocks leave their parts. */
+void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams);
+/* One block combines the parts. */
+void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* A store that accumulates into an element that others may do at the same time. */
+void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The functions for that whose names were noted; what they call is noted. */
+const char *emit_cuda_combining(struct cuda_emitter *cuda);
 
 /* ---- emit_cuda_team.c ------------------------------------------------------- */
 

@@ -178,7 +178,7 @@ static bool is_solo(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
                !cuda_has_shared(&cuda->plan, stmt->body) && !cuda_has_shared(&cuda->plan, stmt->otherwise);
     case IR_FOR:
     case IR_WHILE:
-        return has_stores(stmt) && cuda_share_of(&cuda->plan, stmt) == CUDA_SHARE_NONE &&
+        return has_stores(stmt) && !cuda_team_shares(&cuda->plan, stmt) &&
                !cuda_has_shared(&cuda->plan, stmt->body);
     default:
         return false;
@@ -241,91 +241,6 @@ static const struct ir_stmt *emit_solo(struct cuda_emitter *cuda, const struct i
 
 /* ---- loops that are shared ------------------------------------------------------------------- */
 
-static const char *const combining[OPERATION_COUNT] = {
-    [OP_ADD] = "add",       [OP_MUL] = "mul",     [OP_MIN] = "min",      [OP_MAX] = "max",
-    [OP_BITAND] = "bitand", [OP_BITOR] = "bitor", [OP_BITXOR] = "bitxor"};
-
-/* What combining with changes nothing. */
-static const char *neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
-{
-    union dtype_value value = {.i = 0};
-    int bits = emit_dtype_bits(dtype);
-    if (dtype_is_float(dtype))
-        value = dtype_from_double(dtype, operation == OP_ADD   ? -0.0
-                                         : operation == OP_MUL ? 1
-                                         : operation == OP_MIN ? __builtin_inf()
-                                                               : -__builtin_inf());
-    else if (operation == OP_MUL)
-        value.i = 1;
-    else if (operation == OP_BITAND)
-        value.i = dtype_wrap(dtype, -1);
-    else if (operation == OP_MIN)
-        value.i = bits == 64 ? -1 : (int64_t)(((uint64_t)1 << bits) - 1);
-    else if (operation == OP_MAX && dtype_is_signed(dtype))
-        value.i = bits == 63 ? INT64_MIN : -((int64_t)1 << bits);
-    return emit_constant(&cuda->emitter, dtype, value).text;
-}
-
-/* "akg_team_add_float" */
-static const char *combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
-{
-    bool bitwise = operation == OP_BITAND || operation == OP_BITOR || operation == OP_BITXOR;
-    const char *type = dtype == AKG_FLOAT64                ? "float64"
-                       : dtype_is_float(dtype)             ? "float32"
-                       : bitwise || dtype_is_signed(dtype) ? "int64"
-                                                           : "uint64";
-    return arena_format(&cuda->emitter.arena, "akg_team_%s_%s", combining[operation], type);
-}
-
-/* Scalars that the loops of the chain accumulate. */
-struct sums {
-    const struct dependence_scalar *items[16];
-    int count;
-};
-
-static bool sums_of(const struct cuda_emitter *cuda, const struct cuda_chain *chain, struct sums *sums)
-{
-    const struct dependences *all = cuda->plan.dependences;
-    sums->count = 0;
-    for (int k = 0; k < all->scalars.count; k++) {
-        const struct dependence_scalar *scalar = &all->scalars.items[k];
-        if (all->loops.items[scalar->loop].stmt != chain->loops[0] || scalar->use != DEPENDENCE_REDUCTION)
-            continue;
-        if (sums->count == (int)(sizeof sums->items / sizeof *sums->items))
-            return false;
-        sums->items[sums->count++] = scalar;
-    }
-    return true;
-}
-
-static void begin_sums(struct cuda_emitter *cuda, const struct sums *sums)
-{
-    struct emitter *emitter = &cuda->emitter;
-    for (int k = 0; k < sums->count; k++) {
-        const struct ir_symbol *symbol = sums->items[k]->symbol;
-        const char *name = emitter->symbols[symbol->slot].name;
-        emit_line(emitter, "const %s %s_before_ = %s;", emit_type(symbol->dtype), name, name);
-        emit_line(emitter, "%s = %s;", name, neutral(cuda, sums->items[k]->reduction, symbol->dtype));
-        emitter->symbols[symbol->slot].assignments += 2;
-    }
-}
-
-/* What was there before comes first, then the threads in order. */
-static void end_sums(struct cuda_emitter *cuda, const struct sums *sums)
-{
-    struct emitter *emitter = &cuda->emitter;
-    for (int k = 0; k < sums->count; k++) {
-        const struct ir_symbol *symbol = sums->items[k]->symbol;
-        enum operation operation = sums->items[k]->reduction;
-        const char *name = emitter->symbols[symbol->slot].name;
-        struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
-                                         emit_name(arena_format(&emitter->arena, "%s_all_", name))};
-        emit_line(emitter, "const %s %s = (%s)%s(%s);", emit_type(symbol->dtype), operands[1].text,
-                  emit_type(symbol->dtype), combiner(cuda, operation, symbol->dtype), name);
-        emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
-    }
-}
-
 static void emit_shared_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
 {
     emit_block(&cuda->emitter, block);
@@ -336,7 +251,7 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     struct emitter *emitter = &cuda->emitter;
     struct touches touches = touches_new(cuda, true);
     struct cuda_chain chain;
-    struct sums sums = {.count = 0};
+    struct cuda_sums sums;
 
     cuda_chain_of(&cuda->plan, loop, share, &chain);
     for (int k = 0; k < chain.count; k++)
@@ -345,10 +260,10 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     meet(cuda, &touches);
     emit_line(emitter, "{");
     emitter->indent++;
-    sums_of(cuda, &chain, &sums);
-    begin_sums(cuda, &sums);
+    cuda_sums_of(&cuda->plan, &chain, &sums);
+    emit_cuda_begin_sums(cuda, &sums);
     emit_cuda_chain(cuda, &chain, "threadIdx.x", "blockDim.x", emit_shared_body);
-    end_sums(cuda, &sums);
+    emit_cuda_end_sums(cuda, &sums);
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -488,9 +403,8 @@ static void emit_all_alike(struct cuda_emitter *cuda, const struct ir_stmt *stmt
 static void emit_team_statement(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     bool inside = cuda_has_shared(&cuda->plan, stmt->body) || cuda_has_shared(&cuda->plan, stmt->otherwise);
-    enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(&cuda->plan, stmt) : CUDA_SHARE_NONE;
-    if (share != CUDA_SHARE_NONE)
-        emit_shared(cuda, stmt, share);
+    if (cuda_team_shares(&cuda->plan, stmt))
+        emit_shared(cuda, stmt, cuda_share_of(&cuda->plan, stmt));
     else if (stmt->kind == IR_FOR && inside)
         emit_team_for(cuda, stmt);
     else if (stmt->kind == IR_WHILE && inside)

@@ -25,12 +25,24 @@ struct jit_trap {
     int64_t loops[JIT_TRAP_LOOPS];
 };
 
+struct jit_frame;
+
+/* A range of the iterations of a loop of the kernel; `kept`: values of variables around it. As jit_entry. */
+typedef int jit_part(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept);
+
+/* Runs all iterations from `low` to below `high`, in pieces of a multiple of `grain` iterations (but the
+ * last), which may run at the same time. `work`: operations in one iteration, about. 1 with the trap of the
+ * first iteration that has one. */
+typedef int jit_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
+                      int grain, double work, const union jit_scalar *kept);
+
 struct jit_frame {
     void **data;                   /* per buffer of the kernel, in order: address of element 0 */
     const int64_t *dims;           /* per DIM symbol, in order */
     const int64_t *const *strides; /* per buffer: its strides in elements (used where it is not contiguous) */
     const union jit_scalar *scalars; /* per ATTRIBUTE symbol, in order */
     struct jit_trap *trap;
+    jit_split *split; /* NULL: one thread does it all */
 };
 
 /* 0, or 1 with the trap filled. */

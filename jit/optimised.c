@@ -11,6 +11,7 @@
 #include "cache_key.h"
 #include "emit_c.h"
 #include "scalar_library.h"
+#include "vector_plan.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -225,12 +226,26 @@ static void enqueue(struct optimised *optimised)
 /* ---- instances ------------------------------------------------------------------------------------------
  */
 
-static bool emit_source(struct optimised *optimised)
+/* The C of the kernel, all of it C, with the loops that threads share. */
+static bool emit_text(struct optimised *optimised, struct text *complaint)
 {
+    struct vector_options all_c = optimised->options;
+    struct vector_plan plan;
+    all_c.target = X86_TARGET_NONE;
+    if (!vector_plan_make(&plan, optimised->kernel, &all_c))
+        return false;
     const struct emit_c_options options = {.entry = OPTIMISED_ENTRY,
                                            .trust_indices = optimised->options.trust_indices,
                                            .without_lines = true,
-                                           .hosted = true};
+                                           .hosted = true,
+                                           .plan = &plan};
+    bool good = emit_c(&optimised->source, optimised->kernel, &options, complaint);
+    vector_plan_free(&plan);
+    return good;
+}
+
+static bool emit_source(struct optimised *optimised)
+{
     struct text complaint, identity;
     struct compiler compiler;
     text_init(&complaint);
@@ -238,8 +253,7 @@ static bool emit_source(struct optimised *optimised)
     compiler_choose(&compiler);
     bool known = compiler_identify(&compiler, &identity);
     compiler_free(&compiler);
-    bool good = known && emit_c(&optimised->source, optimised->kernel, &options, &complaint) &&
-                !optimised->source.failed && !identity.failed;
+    bool good = known && emit_text(optimised, &complaint) && !optimised->source.failed && !identity.failed;
     if (good) {
         cache_key_begin(&optimised->key, "optimised", optimised->kernel, &optimised->options, identity.data);
         cache_key_program(&optimised->key, optimised->source.data);
@@ -267,7 +281,7 @@ static bool find_kept(struct optimised *optimised)
     return good;
 }
 
-struct optimised *optimised_make(struct optimiser *optimiser, const struct ir_kernel *kernel,
+struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
                                  const struct vector_options *options, jit_entry known)
 {
     if (optimiser->tier == JIT_TIER_INSTANT)

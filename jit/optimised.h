@@ -52,7 +52,7 @@ enum optimised_state {
 /* Of one instance, made with it. */
 struct optimised {
     struct optimiser *optimiser;
-    const struct ir_kernel *kernel;
+    struct ir_kernel *kernel;
     struct vector_options options;
     _Atomic(jit_entry) entry; /* what is to be called */
     jit_entry known;          /* the first code */
@@ -67,7 +67,7 @@ struct optimised {
 };
 
 /* NULL: the instance stays as it is. What was kept in the cache is in its place at once. */
-struct optimised *optimised_make(struct optimiser *optimiser, const struct ir_kernel *kernel,
+struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
                                  const struct vector_options *options, jit_entry known);
 void optimised_free(struct optimised *optimised);
 

@@ -5,6 +5,7 @@
  * gives. What either refuses stays C.
  */
 #include "vector_plan.h"
+#include "split.h"
 #include "vector_x86.h"
 
 #include <string.h>
@@ -26,6 +27,8 @@ static bool is_innermost(const struct ir_stmt *first)
     return true;
 }
 
+/* ---- what may run in any order ------------------------------------------------------------- */
+
 static const struct dependences *dependences_of(struct planning *planning)
 {
     if (!planning->dependences)
@@ -33,38 +36,86 @@ static const struct dependences *dependences_of(struct planning *planning)
     return planning->dependences;
 }
 
-static void plan_loop(struct planning *planning, const struct ir_stmt *stmt, bool is_nest)
+static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 {
-    enum { MOST = 1000 }; /* loops of a kernel: they are found by going through all of them */
+    if (stmt->independent)
+        return true;
+    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences_of(planning), stmt);
+    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
+}
+
+/* ---- loops and nests -------------------------------------------------------------------------- */
+
+/* As machine code; false where that cannot be. */
+static bool add_loop(struct planning *planning, struct vector_loop *loop)
+{
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
-    if (planning->plan->loops.count >= MOST)
-        return;
-    const struct dependences *dependences = dependences_of(planning);
-    struct vector_loop *loop = is_nest
-                                   ? vector_nest_build(arena, stmt, dependences, planning->options)
-                                   : vector_build(arena, stmt, dependence_loop_is_parallel(dependences, stmt),
-                                                  dependences, planning->options);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
-        return;
+        return false;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);
     list_push(arena, &planning->plan->loops, loop);
     list_push(arena, &planning->plan->names, name);
     list_push(arena, &planning->listings, listing);
+    return true;
+}
+
+static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
+{
+    static const struct dependence_loop independent = {
+        .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
+    const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning);
+    const struct dependence_loop *verdict =
+        stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
+    add_loop(planning, vector_build(&planning->plan->arena, stmt, verdict, dependences, planning->options));
+}
+
+/* Whether all of what the loop is is done by the machine code, but for loops of no iteration. */
+static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    if (!vector_nest_shape(stmt, nest) || !is_parallel(planning, nest->loops[VECTOR_ROWS]) ||
+        !is_parallel(planning, nest->loops[VECTOR_COLUMNS]))
+        return false;
+    struct vector_loop *loop = vector_nest_build(&planning->plan->arena, nest, planning->options);
+    if (!add_loop(planning, loop))
+        return false;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].assumed)
+            return false;
+    return true;
+}
+
+/* Loops around loops that may not be split may hold some that may. */
+static void plan_shares(struct planning *planning, const struct ir_stmt *first, int depth)
+{
+    enum { MOST = 100, DEEPEST = 200 };
+    struct vector_plan *plan = planning->plan;
+    if (depth > DEEPEST)
+        return;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && plan->shared.count < MOST &&
+            split_is_possible(dependences_of(planning), stmt)) {
+            list_push(&plan->arena, &plan->shared, stmt);
+            continue;
+        }
+        plan_shares(planning, stmt->body, depth + 1);
+        plan_shares(planning, stmt->otherwise, depth + 1);
+    }
 }
 
 static void plan_block(struct planning *planning, const struct ir_stmt *first, int depth)
 {
-    enum { DEEPEST = 200 };
+    enum { DEEPEST = 200, MOST = 1000 }; /* of a kernel: they are found by going through all of them */
     if (depth > DEEPEST)
         return;
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+    for (const struct ir_stmt *stmt = first; stmt && planning->plan->loops.count < MOST; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && is_innermost(stmt->body)) {
-            plan_loop(planning, stmt, false);
+            plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR)
-            plan_loop(planning, stmt, true);
+        if (stmt->kind == IR_FOR && plan_nest(planning, stmt))
+            continue;
         plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
     }
@@ -116,6 +167,7 @@ static bool make(struct planning *planning)
 {
     if (planning->options->target != X86_TARGET_NONE)
         plan_block(planning, planning->kernel->body, 0);
+    plan_shares(planning, planning->kernel->body, 0);
     return place_code(planning);
 }
 
@@ -130,6 +182,14 @@ void vector_plan_free(struct vector_plan *plan)
 {
     code_pages_free(&plan->pages);
     arena_free(&plan->arena);
+}
+
+bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *stmt)
+{
+    for (int k = 0; plan && k < plan->shared.count; k++)
+        if (plan->shared.items[k] == stmt)
+            return true;
+    return false;
 }
 
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)

@@ -1,5 +1,6 @@
 /*
- * vector_plan.h: which loops of a kernel are machine code of our own, and that code.
+ * vector_plan.h: which loops of a kernel are machine code of our own, and that code; which may be shared
+ * among threads.
  */
 #ifndef JIT_VECTOR_PLAN_H
 #define JIT_VECTOR_PLAN_H
@@ -10,8 +11,9 @@
 struct vector_plan {
     struct arena arena;
     LIST(struct vector_loop *) loops;
-    LIST(const char *) names; /* akg_vector_0, ... */
-    struct code_pages pages;  /* NULL when there is none */
+    LIST(const char *) names;            /* akg_vector_0, ... */
+    LIST(const struct ir_stmt *) shared; /* loops that threads may share (split.h), outermost ones only */
+    struct code_pages pages;             /* NULL when there is none */
 };
 
 /* Makes code for what innermost loops can be had as vectors, none where the options' target is none. Writes
@@ -26,6 +28,9 @@ static inline const char *vector_loop_name(const struct vector_plan *plan, int n
 {
     return plan->names.items[number];
 }
+
+/* Whether the loop is among the shared; false where there is no plan. */
+bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *stmt);
 
 /* The number of the loop, or -1. */
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt);

@@ -163,6 +163,18 @@ void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_valu
         dtype_store(dtype, pair->bytes[side][buffer] + PAIR_GUARD + place * dtype_table[dtype].size, value);
 }
 
+int pair_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
+               int grain, double work, const union jit_scalar *kept)
+{
+    int64_t piece = step * (grain > 32 ? grain : 3);
+
+    (void)work;
+    for (int64_t from = low; from < high; from += piece)
+        if (part(frame, from, high - from > piece ? from + piece : high, kept))
+            return 1;
+    return 0;
+}
+
 int pair_run_side(struct jit_pair *pair, int side)
 {
     void *data[PAIR_BUFFERS];
@@ -171,7 +183,7 @@ int pair_run_side(struct jit_pair *pair, int side)
         data[k] = pair_data(pair, side, k);
         strides[k] = pair->strides[k];
     }
-    struct jit_frame frame = {data, pair->dims, strides, pair->scalars, &pair->traps[side]};
+    struct jit_frame frame = {data, pair->dims, strides, pair->scalars, &pair->traps[side], pair_split};
     memset(&pair->traps[side], 0, sizeof pair->traps[side]);
     return side == 0 ? pair->code.entry(&frame) : interpreter_run(pair->kernel, &frame);
 }

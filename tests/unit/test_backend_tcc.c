@@ -22,7 +22,7 @@ static akg_diagnostics *diagnostics_new(void)
 
 static int run(const struct backend_code *code)
 {
-    struct jit_frame frame = {NULL, NULL, NULL, NULL, NULL};
+    struct jit_frame frame = {.data = NULL};
     return code->entry(&frame);
 }
 
@@ -125,6 +125,7 @@ static void test_layout(void)
         " out[2] = (long long)&((struct akg_frame *)0)->strides;\n"
         " out[3] = (long long)&((struct akg_frame *)0)->scalars;\n"
         " out[4] = (long long)&((struct akg_frame *)0)->trap;\n out[5] = sizeof(struct akg_frame);\n"
+        " out[13] = (long long)&((struct akg_frame *)0)->split;\n"
         " out[6] = (long long)&((struct akg_trap *)0)->site;\n out[7] = (long long)&((struct akg_trap "
         "*)0)->axis;\n"
         " out[8] = (long long)&((struct akg_trap *)0)->index;\n"
@@ -143,12 +144,13 @@ static void test_layout(void)
                                offsetof(struct jit_trap, extent),
                                offsetof(struct jit_trap, loops),
                                sizeof(struct jit_trap),
-                               sizeof(union jit_scalar)};
+                               sizeof(union jit_scalar),
+                               offsetof(struct jit_frame, split)};
     struct jit_pair pair;
     struct backend_code code;
-    int64_t out[13] = {0};
+    int64_t out[14] = {0};
     void *data[] = {out};
-    struct jit_frame frame = {data, NULL, NULL, NULL, NULL};
+    struct jit_frame frame = {.data = data};
     pair_init(&pair);
     CHECK(pair_read(&pair, text) && pair_compile(&pair, false));
     text_string(&pair.text, probe);

@@ -1,0 +1,315 @@
+/*
+ * emit_cuda_combine.c: accumulating, by threads together.
+ *
+ * Consumes scalars that a chain of loops accumulates, and stores that accumulate into elements. Each thread
+ * begins with what changes nothing; at the end a block combines what its threads have, in an order that is
+ * the same each time, and a chain of the whole grid leaves what its blocks have to the step behind it.
+ * Elements are accumulated into atomically. The functions that do it are texts here, made for the types that
+ * are used.
+ */
+#include "emit_cuda_private.h"
+
+#include <string.h>
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+/* How two values are combined, by types of the functions' names. */
+static const struct combining_row {
+    const char *name, *real, *integer; /* of `a` and `b`; NULL: there is none */
+} combinings[] = {{"add", "a + b", "(T)((unsigned long long)a + (unsigned long long)b)"},
+                  {"sub", "a - b", "(T)((unsigned long long)a - (unsigned long long)b)"},
+                  {"mul", "a * b", "(T)((unsigned long long)a * (unsigned long long)b)"},
+                  {"min", "akg_min$(a, b)", "b < a ? b : a"},
+                  {"max", "akg_max$(a, b)", "a < b ? b : a"},
+                  {"bitand", NULL, "a & b"},
+                  {"bitor", NULL, "a | b"},
+                  {"bitxor", NULL, "a ^ b"}};
+
+static const struct combined_type {
+    const char *name, *type;
+    const char *suffix; /* of functions of floats; NULL: integers */
+    int bits;
+} combined_types[] = {{"float32", "float", "f", 32},    {"float64", "double", "", 64},
+                      {"int32", "int", NULL, 32},       {"uint32", "unsigned int", NULL, 32},
+                      {"int64", "long long", NULL, 64}, {"uint64", "unsigned long long", NULL, 64}};
+
+enum {
+    COMBININGS = sizeof combinings / sizeof *combinings,
+    COMBINED_TYPES = sizeof combined_types / sizeof *combined_types
+};
+
+/* Within each warp by exchange, then the warps in order: every thread gets the same, and each run does. */
+static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
+                                "{\n"
+                                "    __shared__ T parts[32];\n"
+                                "    for (int lane = 16; lane > 0; lane /= 2) {\n"
+                                "        const T b = akg_exchange_TYPE(a, lane);\n"
+                                "        a = COMBINED;\n"
+                                "    }\n"
+                                "    __syncthreads();\n"
+                                "    if (threadIdx.x % 32 == 0)\n"
+                                "        parts[threadIdx.x / 32] = a;\n"
+                                "    __syncthreads();\n"
+                                "    a = parts[0];\n"
+                                "    for (unsigned int k = 1; k < blockDim.x / 32; k++) {\n"
+                                "        const T b = parts[k];\n"
+                                "        a = COMBINED;\n"
+                                "    }\n"
+                                "    return a;\n"
+                                "}\n";
+
+static const char exchange_text[] = "#ifdef __CUDACC__\n"
+                                    "__device__ static T akg_exchange_TYPE(T value, int lane)\n"
+                                    "{\n"
+                                    "    return __shfl_xor_sync(0xffffffffu, value, lane);\n"
+                                    "}\n"
+                                    "#endif\n";
+
+static const char atomic_text[] = "__device__ static void akg_atomic_NAME(T *at, T b)\n"
+                                  "{\n"
+                                  "    union {\n"
+                                  "        T value;\n"
+                                  "        WORD bits;\n"
+                                  "    } old, next;\n"
+                                  "    old.value = *(volatile T *)at;\n"
+                                  "    for (;;) {\n"
+                                  "        const T a = old.value;\n"
+                                  "        next.value = COMBINED;\n"
+                                  "        const WORD found = SWAP((WORD *)at, old.bits, next.bits);\n"
+                                  "        if (found == old.bits)\n"
+                                  "            return;\n"
+                                  "        old.bits = found;\n"
+                                  "    }\n"
+                                  "}\n";
+
+/* What the device has an instruction for. */
+static const char atomic_add_text[] = "#ifdef __CUDACC__\n"
+                                      "__device__ static void akg_atomic_NAME(T *at, T b)\n"
+                                      "{\n"
+                                      "    atomicAdd((NATIVE *)at, (NATIVE)b);\n"
+                                      "}\n"
+                                      "#else\n";
+
+/* With the words of the pairs replaced. */
+static const char *replaced(struct emitter *emitter, const char *text, const char *const *pairs)
+{
+    emit_capture_begin(emitter);
+    while (*text) {
+        size_t length = 0;
+        for (int k = 0; pairs[k] && !length; k += 2)
+            if (strncmp(text, pairs[k], strlen(pairs[k])) == 0) {
+                length = strlen(pairs[k]);
+                text_string(emitter->out, pairs[k + 1]);
+            }
+        if (!length)
+            text_char(emitter->out, *text);
+        text += length ? length : 1;
+    }
+    return emit_capture_end(emitter);
+}
+
+/* One of the texts for a type and, unless the row is NULL, a way of combining. */
+static const char *made_for(struct emitter *emitter, const char *text, const struct combined_type *type,
+                            const struct combining_row *row)
+{
+    struct arena *arena = &emitter->arena;
+    const char *how = row ? (type->suffix ? row->real : row->integer) : "";
+    const char *word = type->bits == 32 ? "unsigned int" : "unsigned long long";
+    const char *details[] = {"(T)", arena_format(arena, "(%s)", type->type), "$",
+                             type->suffix ? type->suffix : "", NULL};
+    const char *pairs[] = {"TYPE",     type->name,
+                           "COMBINED", *how ? replaced(emitter, how, details) : "",
+                           "NAME",     row ? arena_format(arena, "%s_%s", row->name, type->name) : "",
+                           "WORD",     word,
+                           "SWAP",     type->bits == 32 ? "akg_swap32" : "akg_swap64",
+                           "NATIVE",   strcmp(type->name, "int64") == 0 ? word : type->type,
+                           "(T ",      arena_format(arena, "(%s ", type->type),
+                           " T ",      arena_format(arena, " %s ", type->type),
+                           NULL};
+    return replaced(emitter, text, pairs);
+}
+
+/* The functions of one type whose names were noted. */
+static const char *functions_for(struct emitter *emitter, const struct combined_type *type)
+{
+    struct arena *arena = &emitter->arena;
+    const char *all = "";
+    bool exchanges = false;
+    for (int k = 0; k < COMBININGS; k++) {
+        const struct combining_row *row = &combinings[k];
+        if (!(type->suffix ? row->real : row->integer))
+            continue;
+        if (emit_count_word(emitter, arena_format(arena, "akg_team_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s", all, made_for(emitter, team_text, type, row));
+            exchanges = true;
+        }
+        if (emit_count_word(emitter, arena_format(arena, "akg_atomic_%s_%s", row->name, type->name))) {
+            bool adds = strcmp(row->name, "add") == 0;
+            all = arena_format(arena, "%s%s%s%s", all,
+                               adds ? made_for(emitter, atomic_add_text, type, row) : "",
+                               made_for(emitter, atomic_text, type, row), adds ? "#endif\n" : "");
+        }
+    }
+    return exchanges ? arena_format(arena, "%s%s", made_for(emitter, exchange_text, type, NULL), all) : all;
+}
+
+const char *emit_cuda_combining(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *all = "";
+    for (int k = 0; k < COMBINED_TYPES; k++)
+        all = arena_format(&emitter->arena, "%s%s", all, functions_for(emitter, &combined_types[k]));
+    emit_note_words(emitter, all);
+    return all;
+}
+
+/* ---- by a block --------------------------------------------------------------------------------- */
+
+static const char *const combining[OPERATION_COUNT] = {
+    [OP_ADD] = "add",       [OP_MUL] = "mul",     [OP_MIN] = "min",      [OP_MAX] = "max",
+    [OP_BITAND] = "bitand", [OP_BITOR] = "bitor", [OP_BITXOR] = "bitxor"};
+
+/* What combining with changes nothing. */
+static const char *neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
+{
+    union dtype_value value = {.i = 0};
+    int bits = emit_dtype_bits(dtype);
+    if (dtype_is_float(dtype))
+        value = dtype_from_double(dtype, operation == OP_ADD   ? -0.0
+                                         : operation == OP_MUL ? 1
+                                         : operation == OP_MIN ? __builtin_inf()
+                                                               : -__builtin_inf());
+    else if (operation == OP_MUL)
+        value.i = 1;
+    else if (operation == OP_BITAND)
+        value.i = dtype_wrap(dtype, -1);
+    else if (operation == OP_MIN)
+        value.i = bits == 64 ? -1 : (int64_t)(((uint64_t)1 << bits) - 1);
+    else if (operation == OP_MAX && dtype_is_signed(dtype))
+        value.i = bits == 63 ? INT64_MIN : -((int64_t)1 << bits);
+    return emit_constant(&cuda->emitter, dtype, value).text;
+}
+
+/* "akg_team_add_float" */
+static const char *combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
+{
+    bool bitwise = operation == OP_BITAND || operation == OP_BITOR || operation == OP_BITXOR;
+    const char *type = dtype == AKG_FLOAT64                ? "float64"
+                       : dtype_is_float(dtype)             ? "float32"
+                       : bitwise || dtype_is_signed(dtype) ? "int64"
+                                                           : "uint64";
+    return arena_format(&cuda->emitter.arena, "akg_team_%s_%s", combining[operation], type);
+}
+
+void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < sums->count; k++) {
+        const struct ir_symbol *symbol = sums->items[k]->symbol;
+        const char *name = emitter->symbols[symbol->slot].name;
+        emit_line(emitter, "const %s %s_before_ = %s;", emit_type(symbol->dtype), name, name);
+        emit_line(emitter, "%s = %s;", name, neutral(cuda, sums->items[k]->reduction, symbol->dtype));
+        emitter->symbols[symbol->slot].assignments += 2;
+    }
+}
+
+void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < sums->count; k++) {
+        const struct ir_symbol *symbol = sums->items[k]->symbol;
+        enum operation operation = sums->items[k]->reduction;
+        const char *name = emitter->symbols[symbol->slot].name;
+        struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
+                                         emit_name(arena_format(&emitter->arena, "%s_all_", name))};
+        emit_line(emitter, "const %s %s = (%s)%s(%s);", emit_type(symbol->dtype), operands[1].text,
+                  emit_type(symbol->dtype), combiner(cuda, operation, symbol->dtype), name);
+        emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
+    }
+}
+
+/* ---- by the grid ---------------------------------------------------------------------------------- */
+
+/* Where a part of sum `number` lies, `at` being the number of the block. */
+static const char *part_text(struct cuda_emitter *cuda, const struct cuda_sums *sums, int number,
+                             const char *at)
+{
+    return arena_format(&cuda->emitter.arena, "akg_parts[1 + %s * %d + %d].%s", at, sums->count, number,
+                        dtype_is_float(sums->items[number]->symbol->dtype) ? "d" : "i");
+}
+
+void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < sums->count; k++) {
+        const struct ir_symbol *symbol = sums->items[k]->symbol;
+        emit_line(emitter, "%s = %s;", emitter->symbols[symbol->slot].name,
+                  neutral(cuda, sums->items[k]->reduction, symbol->dtype));
+        emitter->symbols[symbol->slot].assignments++;
+    }
+}
+
+/* Where teams went through the iterations, each thread has what the block has. */
+void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < sums->count && !teams; k++) {
+        const struct ir_symbol *symbol = sums->items[k]->symbol;
+        const char *name = emitter->symbols[symbol->slot].name;
+        emit_line(emitter, "%s = (%s)%s(%s);", name, emit_type(symbol->dtype),
+                  combiner(cuda, sums->items[k]->reduction, symbol->dtype), name);
+    }
+    emit_line(emitter, "if (threadIdx.x == 0) {");
+    emitter->indent++;
+    emit_line(emitter, "if (blockIdx.x == 0)");
+    emit_line(emitter, "    akg_parts[0].i = gridDim.x;");
+    for (int k = 0; k < sums->count; k++)
+        emit_line(emitter, "%s = %s;", part_text(cuda, sums, k, "blockIdx.x"),
+                  emitter->symbols[sums->items[k]->symbol->slot].name);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* A launch without iterations may have been left out, and left nothing. */
+void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct cuda_sums sums;
+    cuda_sums_of(&cuda->plan, chain, &sums);
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const long long parts_ = %s > 0 ? akg_parts[0].i : 0;", emit_cuda_total(cuda, chain));
+    emit_cuda_begin_sums(cuda, &sums);
+    emit_line(emitter, "for (long long part_ = threadIdx.x; part_ < parts_; part_ += blockDim.x) {");
+    emitter->indent++;
+    for (int k = 0; k < sums.count; k++) {
+        const struct ir_symbol *symbol = sums.items[k]->symbol;
+        const char *name = emitter->symbols[symbol->slot].name, *type = emit_type(symbol->dtype);
+        struct emit_value operands[2] = {emit_name(name),
+                                         emit_name(arena_format(&emitter->arena, "%s_part_", name))};
+        emit_line(emitter, "const %s %s = (%s)%s;", type, operands[1].text, type,
+                  part_text(cuda, &sums, k, "part_"));
+        emit_line(emitter, "%s = %s;", name,
+                  emit_combined(emitter, sums.items[k]->reduction, symbol->dtype, operands).text);
+    }
+    emitter->indent--;
+    emit_line(emitter, "}");
+    emit_cuda_end_sums(cuda, &sums);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------- */
+
+void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct cuda_add add;
+    cuda_add_of(stmt, &add);
+    const char *target = emit_access(emitter, &stmt->access).text;
+    const char *value = emit_shallow(emitter, add.value).text;
+    emit_statement_line(emitter, stmt,
+                        arena_format(&emitter->arena, "akg_atomic_%s_%s(&%s, %s);",
+                                     add.negative ? "sub" : combining[add.operation],
+                                     dtype_table[stmt->access.buffer->dtype].name, target, value));
+}

@@ -1,0 +1,16 @@
+/*
+ * split.h: which loops of a kernel may be shared among threads.
+ */
+#ifndef JIT_SPLIT_H
+#define JIT_SPLIT_H
+
+#include "dependence.h"
+
+/* The iterations may run in any order and at the same time, each thread with variables of its own: they
+ * depend on each other in nothing, and keep nothing that is used behind the loop. */
+bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
+
+/* Iterations that stay together, so that a loop that is split computes just what it does in one piece. */
+int split_grain(const struct ir_stmt *loop);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * pool.c: see pool.h.
+ *
+ * One job at a time: a loop, of which threads take pieces until none is left. Pieces start large and become
+ * small, so that all end at about the same time. A worker joins a job only while it is open; the caller
+ * closes it and waits for those inside, so the job may live on the caller's stack.
+ *
+ * Assumes that a process that forks does not call kernels on both sides of a fork that happened while a job
+ * was going on in another thread; otherwise the child starts threads of its own.
+ */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "pool.h"
+#include "../include/akg.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { MOST_THREADS = 256 };
+
+/* Operations, as emit_c_split.c counts them. Waking threads takes some ten microseconds, in which one core
+ * does about as many as the first. */
+static const double WORTH_SHARING = 400e3, WORTH_A_PIECE = 60e3;
+
+struct job {
+    const struct jit_frame *frame;
+    jit_part *part;
+    const union jit_scalar *kept;
+    int64_t low, high, step, grain; /* grain: iterations */
+    int64_t grains;                 /* pieces are whole grains, but for the last */
+    int64_t least;                  /* grains of the smallest piece */
+    int threads;
+    pthread_mutex_t lock; /* of what follows */
+    int64_t next;         /* the first grain that nobody has taken */
+    int64_t failed;       /* the first grain of the first piece that stopped; `grains`: none did */
+    struct jit_trap trap; /* its own */
+};
+
+static struct {
+    pthread_mutex_t busy; /* held by the caller whose job it is */
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake, left;
+    pthread_t threads[MOST_THREADS];
+    int count;       /* threads that were started */
+    struct job *job; /* NULL: none is open */
+    unsigned number; /* of the job */
+    int inside;      /* workers in it */
+    bool ends;
+} pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
+          .lock = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .left = PTHREAD_COND_INITIALIZER};
+
+static atomic_int wanted; /* threads, the caller's among them; 0: one per processor */
+
+/* ---- a job ---------------------------------------------------------------------------------------- */
+
+/* Takes the next piece: a part of what is left, the smaller the less that is. */
+static int64_t job_take(struct job *job, int64_t *first)
+{
+    int64_t count;
+
+    pthread_mutex_lock(&job->lock);
+    *first = job->next;
+    count = (job->grains - job->next) / (2 * (int64_t)job->threads);
+    count = count > job->least ? count : job->least;
+    count = count < job->grains - job->next ? count : job->grains - job->next;
+    if (job->failed < job->grains)
+        count = 0; /* pieces are taken in order: none of those left comes before the one that stopped */
+    job->next += count;
+    pthread_mutex_unlock(&job->lock);
+    return count;
+}
+
+static void job_fail(struct job *job, int64_t first, const struct jit_trap *trap)
+{
+    pthread_mutex_lock(&job->lock);
+    if (first < job->failed) {
+        job->failed = first;
+        job->trap = *trap;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+static void job_work(struct job *job)
+{
+    struct jit_trap trap;
+    struct jit_frame frame = *job->frame;
+    int64_t first, count;
+
+    frame.trap = &trap;
+    frame.split = NULL;
+    while ((count = job_take(job, &first)) > 0) {
+        int64_t from = job->low + first * job->grain * job->step, to = job->high;
+        if (first + count < job->grains)
+            to = from + count * job->grain * job->step;
+        if (job->part(&frame, from, to, job->kept))
+            job_fail(job, first, &trap);
+    }
+}
+
+/* ---- workers ---------------------------------------------------------------------------------------- */
+
+static void *worker(void *nothing)
+{
+    unsigned seen = 0;
+
+    (void)nothing;
+    pthread_mutex_lock(&pool.lock);
+    while (!pool.ends) {
+        struct job *job = pool.job;
+        if (!job || pool.number == seen || pool.inside + 1 >= job->threads) {
+            pthread_cond_wait(&pool.wake, &pool.lock);
+            continue;
+        }
+        seen = pool.number;
+        pool.inside++;
+        pthread_mutex_unlock(&pool.lock);
+        job_work(job);
+        pthread_mutex_lock(&pool.lock);
+        if (--pool.inside == 0)
+            pthread_cond_signal(&pool.left);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+/* The child of a fork has none of the threads. */
+static void pool_forget(void)
+{
+    pool.busy = pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pool.wake = pool.left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    pool.count = pool.inside = 0;
+    pool.job = NULL;
+}
+
+/* Before the code of the threads goes away. */
+__attribute__((destructor)) static void pool_end(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.ends = true;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    for (int k = 0; k < pool.count; k++)
+        pthread_join(pool.threads[k], NULL);
+    pool.count = 0;
+}
+
+/* Under the lock. Fewer than are wanted will do. */
+static void pool_grow(int count)
+{
+    static bool registered;
+    sigset_t all, before;
+
+    if (!registered)
+        pthread_atfork(NULL, NULL, pool_forget);
+    registered = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+    while (pool.count < count && pthread_create(&pool.threads[pool.count], NULL, worker, NULL) == 0)
+        pool.count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static int processors(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+
+    return count < MOST_THREADS ? count : MOST_THREADS;
+}
+
+/* ---- sharing ------------------------------------------------------------------------------------------ */
+
+static void pool_share(struct job *job)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool_grow(job->threads - 1);
+    pool.job = job;
+    pool.number++;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    job_work(job);
+    pthread_mutex_lock(&pool.lock);
+    pool.job = NULL;
+    while (pool.inside)
+        pthread_cond_wait(&pool.left, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
+               int grain, double work, const union jit_scalar *kept)
+{
+    struct job job = {.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
+    int64_t iterations = low < high ? (high - low - 1) / step + 1 : 0;
+
+    job.threads = akg_threads();
+    job.grain = grain;
+    job.grains = (iterations - 1) / grain + 1;
+    if (job.threads == 1 || iterations <= grain || work * (double)iterations < WORTH_SHARING ||
+        pthread_mutex_trylock(&pool.busy))
+        return part(frame, low, high, kept);
+    job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
+    job.failed = job.grains;
+    pthread_mutex_init(&job.lock, NULL);
+    pool_share(&job);
+    pthread_mutex_destroy(&job.lock);
+    pthread_mutex_unlock(&pool.busy);
+    if (job.failed == job.grains)
+        return 0;
+    *frame->trap = job.trap;
+    return 1;
+}
+
+void akg_set_threads(int count)
+{
+    atomic_store(&wanted, count < 0 ? 0 : count < MOST_THREADS ? count : MOST_THREADS);
+}
+
+int akg_threads(void)
+{
+    static atomic_int found; /* the processors, once they were counted */
+    int count = atomic_load(&wanted);
+
+    if (count)
+        return count;
+    count = atomic_load(&found);
+    if (!count)
+        atomic_store(&found, count = processors());
+    return count;
+}

@@ -1,0 +1,326 @@
+/*
+ * test_pool.c: loops shared among threads: the same bits for any number of them, the first trap of the loop
+ * whoever meets it, callers at once, after a fork. Sizes are such that loops are really shared, which is
+ * tested too.
+ */
+#include "../../runtime/pool.h"
+#include "api_support.h"
+#include "check.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef THREAD_SANITIZED
+#define THREAD_SANITIZED 0
+#endif
+
+/* ---- the split itself ------------------------------------------------------------------------------ */
+
+enum { ITERATIONS = 1000 };
+
+static atomic_int times[ITERATIONS], pieces, strange;
+static int64_t stops[2]; /* iterations that stop; -1: none */
+
+/* Iteration i stands for the value 5 + 3 * i. */
+static int note_piece(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
+{
+    atomic_fetch_add(&pieces, 1);
+    atomic_fetch_add(&strange, kept[0].i != 42);
+    for (int64_t value = from; value < to; value += 3) {
+        int64_t i = (value - 5) / 3;
+        atomic_fetch_add(&times[i], 1);
+        if (i == stops[0] || i == stops[1]) {
+            frame->trap->site = 7;
+            frame->trap->index = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int split_noted(int64_t iterations, double work, struct jit_trap *trap)
+{
+    union jit_scalar kept[1] = {{.i = 42}};
+    struct jit_frame frame = {.trap = trap};
+
+    memset(times, 0, sizeof times);
+    pieces = 0;
+    return pool_split(&frame, note_piece, 5, 5 + 3 * iterations - 1, 3, 10, work, kept);
+}
+
+static void test_split(void)
+{
+    struct jit_trap trap;
+    const int64_t counts[] = {0, 1, 9, 10, 11, 20, 101, ITERATIONS};
+
+    stops[0] = stops[1] = -1;
+    for (int threads = 1; threads <= 5; threads++) {
+        akg_set_threads(threads);
+        CHECK_INT(akg_threads(), threads);
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            int wrong = 0;
+            CHECK_INT(split_noted(counts[c], 1e6, &trap), 0);
+            for (int i = 0; i < ITERATIONS; i++)
+                wrong += times[i] != (i < counts[c]);
+            CHECK_INT(wrong, 0);
+        }
+        CHECK(threads == 1 ? pieces == 1 : pieces >= threads);
+        CHECK_INT(strange, 0);
+        split_noted(ITERATIONS, 1.0, &trap); /* too little work */
+        CHECK_INT(pieces, 1);
+    }
+}
+
+/* Of two iterations that stop, the trap is that of the first. */
+static void test_trap(void)
+{
+    for (int round = 0; round < 60; round++) {
+        struct jit_trap trap = {.site = 0};
+        akg_set_threads(1 + round % 4);
+        stops[0] = (round * 37) % ITERATIONS;
+        stops[1] = stops[0] + 1 + (round * 91) % (ITERATIONS - stops[0]);
+        CHECK_INT(split_noted(ITERATIONS, 1e6, &trap), 1);
+        CHECK_INT(trap.site, 7);
+        CHECK_INT(trap.index, stops[0]);
+    }
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------- */
+
+static const char text[] = "def rows(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n,), x.dtype)\n"
+                           "    z = output_tensor((n, m), x.dtype)\n"
+                           "    for i in range(n):\n"
+                           "        acc = 0.0\n"
+                           "        for j in range(m):\n"
+                           "            acc += exp(x[i, j]) * s\n"
+                           "        y[i] = acc\n"
+                           "        for j in range(m):\n"
+                           "            z[i, j] = x[i, j] / acc\n"
+                           "    return y, z\n"
+                           "\n"
+                           "def flat(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n * m,), x.dtype)\n"
+                           "    for k in range(n * m):\n"
+                           "        y[k] = tanh(x[k // m, k % m]) + s\n"
+                           "    return y\n"
+                           "\n"
+                           "def steps(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n, m), x.dtype)\n"
+                           "    for t in range(3):\n"
+                           "        f = s * t\n"
+                           "        for i in range(n):\n"
+                           "            for j in range(m):\n"
+                           "                y[i, j] = y[i, j] * f + log(x[i, j] + t + 2.0)\n"
+                           "    return y\n"
+                           "\n"
+                           "def gram(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n, n), x.dtype)\n"
+                           "    for i in range(n):\n"
+                           "        for j in range(n):\n"
+                           "            for k in range(m):\n"
+                           "                y[i, j] += x[i, k] * x[j, k]\n"
+                           "    return y\n"
+                           "\n"
+                           "def picked(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n, m), x.dtype)\n"
+                           "    for i in range(n):\n"
+                           "        for j in range(m):\n"
+                           "            y[i, j] = exp(x[int32(x[i, j] * 3.0), j]) * s\n"
+                           "    return y\n";
+
+static akg_module *compiled;
+
+enum { ROWS = 157, COLUMNS = 331 };
+
+static akg_tensor *make_input(akg_dtype dtype)
+{
+    akg_tensor *x = NULL;
+    uint64_t state = 12345;
+
+    CHECK(akg_tensor_create(dtype, 2, (const int64_t[]){ROWS, COLUMNS}, &x) == AKG_OK);
+    for (int k = 0; k < ROWS * COLUMNS; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        double value = (double)(state >> 40) / (1 << 24);
+        if (dtype == AKG_FLOAT32)
+            ((float *)akg_tensor_data(x))[k] = (float)value;
+        else
+            ((double *)akg_tensor_data(x))[k] = value;
+    }
+    return x;
+}
+
+/* The outputs of a kernel; how it ended. */
+static akg_status run(const char *kernel, akg_tensor *x, akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = x};
+
+    outputs[0] = outputs[1] = NULL;
+    return akg_kernel_call(akg_module_kernel(compiled, kernel), &argument, 1, NULL, outputs, diagnostics);
+}
+
+static void test_same_bits(void)
+{
+    static const char *const kernels[] = {"rows", "flat", "steps", "gram", "picked"};
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64};
+
+    for (int d = 0; d < 2; d++) {
+        akg_tensor *x = make_input(dtypes[d]);
+        for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+            akg_tensor *one[2], *many[2];
+            akg_set_threads(1);
+            CHECK(run(kernels[k], x, one, NULL) == AKG_OK);
+            for (int threads = 2; threads <= 5; threads++) {
+                akg_set_threads(threads);
+                if (!CHECK(run(kernels[k], x, many, NULL) == AKG_OK) || !CHECK(api_same(one[0], many[0])) ||
+                    !CHECK(!one[1] || api_same(one[1], many[1])))
+                    fprintf(stderr, "    %s with %d threads\n", kernels[k], threads);
+                akg_tensor_release(many[0]);
+                akg_tensor_release(many[1]);
+            }
+            akg_tensor_release(one[0]);
+            akg_tensor_release(one[1]);
+        }
+        akg_tensor_release(x);
+    }
+}
+
+/* Threads of this process. */
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+/* An index that leaves its tensor: the same message, with the same iteration. */
+static void test_same_message(void)
+{
+    akg_tensor *x = make_input(AKG_FLOAT32), *outputs[2];
+    char *first = NULL;
+
+    ((float *)akg_tensor_data(x))[100 * COLUMNS + 7] = 60;
+    ((float *)akg_tensor_data(x))[101 * COLUMNS] = 70;
+    ((float *)akg_tensor_data(x))[150 * COLUMNS] = 80;
+    for (int threads = 1; threads <= 4; threads++) {
+        akg_diagnostics *diagnostics = NULL;
+        char *shown = NULL;
+        akg_set_threads(threads);
+        CHECK(run("picked", x, outputs, &diagnostics) == AKG_ERROR_CALL);
+        CHECK(akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &shown) == AKG_OK);
+        CHECK(shown && strstr(shown, "i = 100, j = 7"));
+        CHECK(!first || (shown && strcmp(shown, first) == 0));
+        if (first)
+            akg_free(shown);
+        else
+            first = shown;
+        akg_diagnostics_free(diagnostics);
+    }
+    akg_free(first);
+    akg_tensor_release(x);
+}
+
+/* ---- callers at once, and after a fork -------------------------------------------------------------------
+ */
+
+struct caller {
+    pthread_t thread;
+    akg_tensor *x;
+    const akg_tensor *expected;
+    int wrong;
+};
+
+static void *caller_run(void *context)
+{
+    struct caller *caller = context;
+    akg_tensor *outputs[2];
+
+    for (int k = 0; k < 10; k++) {
+        caller->wrong +=
+            run("rows", caller->x, outputs, NULL) != AKG_OK || !api_same(outputs[1], caller->expected);
+        akg_tensor_release(outputs[0]);
+        akg_tensor_release(outputs[1]);
+    }
+    return NULL;
+}
+
+/* In the child there are no threads at first. */
+static void test_fork(struct caller caller)
+{
+    int status = -1;
+
+    if (THREAD_SANITIZED) {
+        puts("skipped: threads after a fork: the thread sanitizer does not take them");
+        return;
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        caller_run(&caller);
+        _exit(caller.wrong);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_callers(void)
+{
+    enum { CALLERS = 4 };
+    struct caller callers[CALLERS];
+    akg_tensor *x = make_input(AKG_FLOAT32), *expected[2];
+
+    akg_set_threads(3);
+    CHECK(run("rows", x, expected, NULL) == AKG_OK);
+    for (int k = 0; k < CALLERS; k++) {
+        callers[k] = (struct caller){.x = x, .expected = expected[1]};
+        CHECK(pthread_create(&callers[k].thread, NULL, caller_run, &callers[k]) == 0);
+    }
+    for (int k = 0; k < CALLERS; k++) {
+        pthread_join(callers[k].thread, NULL);
+        CHECK_INT(callers[k].wrong, 0);
+    }
+    test_fork((struct caller){.x = x, .expected = expected[1]});
+    akg_tensor_release(expected[0]);
+    akg_tensor_release(expected[1]);
+    akg_tensor_release(x);
+}
+
+int main(void)
+{
+    jit_source source = {.name = "pool.akg", .text = text, .length = sizeof text - 1};
+
+    CHECK(jit_compile(&source, NULL, &compiled, NULL) == AKG_OK);
+    int threads = count_threads(); /* a sanitizer may have one of its own */
+    test_same_bits();
+    CHECK(count_threads() >= threads + 4); /* so loops were shared */
+    test_split();
+    test_trap();
+    test_same_message();
+    test_callers();
+    akg_module_release(compiled);
+    akg_set_threads(0);
+    CHECK(akg_threads() >= 1);
+    return check_done();
+}
