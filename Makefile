@@ -71,7 +71,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-nvrtc check-sanitize fuzz fuzz-programs fuzz-long bench coverage coverage-report docs install install-files uninstall \
+.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-gpu coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -189,7 +189,8 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(lib
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
 
 # The operators of the standard library, with akgrun's reader of values.
-$(B)/tests/test_stdlib: $(patsubst %.c,$(B)/%.o,$(wildcard tests/stdlib/*.c)) $(filter-out $(B)/tools/akgrun.o,$(tool_objects))
+$(B)/tests/test_stdlib: $(patsubst %.c,$(B)/%.o,$(wildcard tests/stdlib/*.c)) \
+    $(addprefix $(B)/tools/,arguments.o literal.o support.o value.o)
 
 # What akgrun makes of measured times, and reads of reports.
 $(B)/tests/test_statistics: $(patsubst %,$(B)/tools/%.o,statistics json support)
@@ -226,20 +227,26 @@ $(B)/tests/test_tools_faults: private link_flags += $(shell sed -n \
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
 $(B)/tests/test_dependence_isl: private LIBS += $(ISL)
 
-# Libraries that stand in for NVIDIA's: tensors lie in memory of the host, failures come when they are asked for. What uses them finds
+# Libraries that stand in for NVIDIA's: kernels run on the CPU, failures come when they are asked for. What uses them finds
 # them in the folder of the unit tests; without the headers of CUDA it says what it skips.
 stubs := $(if $(CUDA),$(addprefix $(B)/tests/,libcuda_stub.so libnvrtc_stub.so))
-$(B)/tests/libcuda_stub.so: $(B)/tests/cuda/stub_cuda.o
+# As for libakg.so, all names but those of the driver become local.
+$(B)/tests/libcuda_stub.so: $(patsubst %.c,$(B)/%.o,$(wildcard tests/cuda/stub_[cm]*.c tests/cuda/shim*.c)) $(library_objects) \
+    $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared $(link_flags) $^ $(LIBS) -o $@
+	$(Q)ld -r $^ -o $(@:.so=.o)
+	$(Q)objcopy --wildcard --keep-global-symbol='cu[A-Z]*' --keep-global-symbol='stub_*' $(@:.so=.o)
+	$(Q)$(CC) -shared $(link_flags) $(@:.so=.o) $(LIBS) -o $@
+	$(Q)rm -f $(@:.so=.o)
 
 $(B)/tests/libnvrtc_stub.so: $(B)/tests/cuda/stub_nvrtc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(link_flags) $^ -o $@
 
-$(B)/tests/unit/test_gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
-$(B)/tests/test_gpu: | $(stubs)
+$(B)/tests/unit/test_gpu.o $(B)/tests/unit/test_gpu_call.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
+$(B)/tests/test_gpu $(B)/tests/test_gpu_call: | $(stubs)
 
+$(B)/bench/gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
 # Emitted CUDA run on the CPU.
 $(B)/tests/test_cuda: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o emulate.o)
 
@@ -284,6 +291,14 @@ fuzz-long: $(B)/tests/differential
 	date >>$(B)/fuzz-long.log
 	$< --certify $(CERTIFY) generate $(FROM) $(COUNT) 2>>$(B)/fuzz-long.log
 	$< --certify $(CERTIFY) mutate $(MUTANTS_FROM) $(MUTANTS) 2>>$(B)/fuzz-long.log
+
+# On a machine with a GPU: every operator, gradient and example there against the CPU; and times. Both say so where there
+# is no GPU.
+check-gpu: all $(B)/tests/test_stdlib
+	@BUILD=$(B) sh tests/cuda/check-gpu
+
+bench-gpu: $(B)/bench/gpu
+	@$<
 
 bench: $(bench_programs)
 	@for program in $^; do echo "== $$program"; AKG_CACHE=off $$program || exit; done

@@ -1,8 +1,8 @@
 /*
  * tape.c: what a recorded call costs over its kernel: a node alone (record, backward and free, with a kernel
- * that does nothing), a function in C, and an eager call of a compiled operator, not recorded and recorded.
- * Prints medians; asserts nothing. bench/tape.py measures the same of PyTorch; it is run behind this where
- * python3 finds torch.
+ * that does nothing), a function in C, and an eager call of a compiled operator, not recorded and recorded;
+ * then a chain of such calls and its gradient, eager and as a recorded graph. Prints medians; asserts
+ * nothing. bench/tape.py measures the same of PyTorch; it is run behind this where python3 finds torch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +153,96 @@ static void measure(struct bench *bench, const char *what, link_function *link, 
     printf("%-44s forward %7.0f ns   backward %7.0f ns\n", what, forward, backward);
 }
 
+/* ---- recorded graphs
+ * ------------------------------------------------------------------------------------------ */
+
+enum { LINKS = 20, RUNS = 500 };
+
+/* x -> tanh(x * x) and so on: LINKS pairs of calls. */
+static akg_status net_chain(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,
+                            akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    akg_operator **operators = user;
+    akg_tensor *y = akg_tensor_retain(inputs[0]);
+    akg_status status = AKG_OK;
+
+    (void)input_count;
+    for (int i = 0; i < 2 * LINKS && status == AKG_OK; i++) {
+        akg_argument arguments[] = {{.kind = AKG_ARGUMENT_TENSOR, .as.tensor = y},
+                                    {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[0]}};
+        akg_tensor *next = NULL;
+        status = akg_call(tape, operators[i % 2], arguments, i % 2 ? 1 : 2, &next, diagnostics);
+        akg_tensor_release(y);
+        y = next;
+    }
+    outputs[0] = y;
+    return status;
+}
+
+/* The chain and its gradient by x. */
+static akg_status net_gradient(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,
+                               akg_tensor **outputs, akg_diagnostics **diagnostics)
+{
+    const size_t position = 0;
+    akg_value_and_grad_request request = {.net = net_chain,
+                                          .user = user,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .positions = &position,
+                                          .position_count = 1};
+
+    return akg_value_and_grad(tape, &request, &outputs[0], &outputs[1], NULL, diagnostics);
+}
+
+static double net_run(akg_tape *tape, akg_net net, akg_operator **operators, akg_graph *graph, akg_tensor *x)
+{
+    akg_tensor *outputs[2] = {NULL, NULL};
+    double start = now_ns(), took;
+
+    expect(graph ? akg_graph_run(graph, &x, outputs, NULL) : net(tape, operators, &x, 1, outputs, NULL));
+    took = now_ns() - start;
+    akg_tensor_release(outputs[0]);
+    akg_tensor_release(outputs[1]);
+    return took;
+}
+
+static void measure_graph(akg_tape *tape, akg_operator **operators, int64_t length, bool gradient)
+{
+    static double times[2][RUNS];
+    const char *form = "float32[N]";
+    akg_net net = gradient ? net_gradient : net_chain;
+    akg_graph_measures measures;
+    akg_graph *graph;
+    akg_tensor *x;
+
+    expect(akg_tensor_create(AKG_FLOAT32, 1, &length, &x));
+    akg_tensor_fill_normal(x, 1);
+    expect(akg_graph_record(tape, net, operators, &form, 1, gradient ? 2 : 1, &graph, NULL));
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < RUNS; k++)
+            times[i][k] = net_run(tape, net, operators, i ? graph : NULL, x);
+    akg_graph_measure(graph, &measures);
+    printf("%s of %6lld elements: eager %9.0f ns   recorded %9.0f ns   (%zu calls, %zu kernels)\n",
+           gradient ? "gradient" : "chain   ", (long long)length, median(times[0], RUNS),
+           median(times[1], RUNS), measures.calls, measures.steps);
+    akg_graph_release(graph);
+    akg_tensor_release(x);
+}
+
+static void measure_graphs(akg_registry *registry, akg_tape *tape)
+{
+    akg_operator *operators[2];
+
+    expect(akg_registry_find(registry, "std:multiply", &operators[0], NULL));
+    expect(akg_registry_find(registry, "std:tanh", &operators[1], NULL));
+    printf("%d times x = tanh(x * input), float32\n", LINKS);
+    for (int64_t length = 16; length <= 65536; length *= 64) {
+        measure_graph(tape, operators, length, false);
+        measure_graph(tape, operators, length, true);
+    }
+}
+
 int main(void)
 {
     struct bench bench = {0};
@@ -171,6 +261,7 @@ int main(void)
     measure(&bench, "akg_call of std:multiply, not recorded", link_multiply, false);
     if (akg_operator_has_gradient(bench.multiply))
         measure(&bench, "akg_call of std:multiply", link_multiply, true);
+    measure_graphs(registry, bench.tape);
     akg_tensor_release(bench.x);
     akg_tape_release(bench.tape);
     akg_registry_release(registry);

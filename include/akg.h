@@ -466,6 +466,16 @@ typedef struct akg_argument {
     } as;
 } akg_argument;
 
+/*
+ * How many threads share the loops of a kernel on the CPU, the caller's among them: for all calls from now
+ * on, of all threads. 0 or less: one per processor that the process may use, which is also the start. Results
+ * are the same to the bit for any number. Short loops stay with the caller, and so do those of a call that is
+ * made while another one has the threads. Threads are started when they are first needed. Thread-safe.
+ */
+AKG_API void akg_set_threads(int count);
+/* How many that is. */
+AKG_API int akg_threads(void);
+
 typedef struct akg_call_options {
     jit_backend backend; /* JIT_BACKEND_DEFAULT: the module's */
     bool trust_indices;  /* switch per-element checks off: the caller vouches for data-dependent indices */
@@ -532,7 +542,8 @@ typedef enum akg_stage {
     AKG_STAGE_CANONICAL, /* the program itself, canonically formatted; of the whole file only */
     AKG_STAGE_OPTIMISED, /* the loop IR after the optimising passes, which is what code is made of */
     AKG_STAGE_ASM,       /* the instructions of its vector loops, for this processor */
-    AKG_STAGE_CUDA       /* the CUDA C translation unit; nvcc compiles it as it is */
+    AKG_STAGE_CUDA,      /* the CUDA C translation unit; nvcc compiles it as it is */
+    AKG_STAGE_PTX        /* what NVRTC makes of that, where it is installed, for the newest GPU it knows */
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments

@@ -203,9 +203,11 @@ struct ir_stmt {
     struct span span;
     struct ir_stmt *next; /* in its block */
     struct ir_symbol *symbol;
-    struct ir_expr *low, *high;           /* FOR */
-    int64_t step;                         /* FOR */
-    unsigned hint;                        /* FOR */
+    struct ir_expr *low, *high; /* FOR */
+    int64_t step;               /* FOR */
+    unsigned hint;              /* FOR */
+    bool independent; /* FOR: a pass knows, and notes for back ends, that no iteration depends on another one:
+                         they may run in any order, or at once */
     LIST(struct ir_reduction) reductions; /* FOR: see above; empty until they have been looked for */
     struct ir_expr *value;
     struct ir_access access;   /* STORE, ALLOCATE (buffer only) */

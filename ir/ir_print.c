@@ -187,6 +187,8 @@ static void print_for(struct text *out, const struct ir_stmt *stmt)
     for (unsigned k = 0; k < sizeof hints / sizeof *hints; k++)
         if (stmt->hint & 1u << k)
             text_format(out, " %s", hints[k]);
+    if (stmt->independent)
+        text_string(out, " independent");
     for (int k = 0; k < stmt->reductions.count; k++)
         print_reduction(out, &stmt->reductions.items[k], k == 0);
 }

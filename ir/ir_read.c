@@ -62,6 +62,10 @@ static struct ir_stmt *read_for(struct ir_reader *reader)
             read_reductions(reader, stmt);
             break;
         }
+        if (ir_reader_accept(reader, "independent")) {
+            stmt->independent = true;
+            continue;
+        }
         int hint = ir_reader_choice(reader, hints, 5, "a hint");
         if (hint >= 0)
             stmt->hint |= 1u << hint;

@@ -145,6 +145,114 @@ static bool scalars_allow(const struct cuda_plan *plan, const struct dependence_
     return true;
 }
 
+/* ---- accumulating into elements ---------------------------------------------------------- */
+
+bool cuda_add_of(const struct ir_stmt *store, struct cuda_add *add)
+{
+    const struct ir_expr *value = store->value;
+    int size = dtype_table[store->access.buffer->dtype].size;
+    if (store->kind != IR_STORE || value->kind != IR_OPERATION || value->count != 2 ||
+        (size != 4 && size != 8))
+        return false;
+    add->negative = value->operation == OP_SUB;
+    add->operation = add->negative ? OP_ADD : value->operation;
+    for (int k = 0; k < (add->negative ? 1 : 2); k++) {
+        const struct ir_expr *target = value->operands[k];
+        if (target->kind != IR_LOAD || target->access.buffer != store->access.buffer)
+            continue;
+        bool same = true;
+        for (int axis = 0; axis < store->access.buffer->rank; axis++)
+            same &= ir_expr_equal(target->access.indices[axis], store->access.indices[axis]);
+        add->value = value->operands[1 - k];
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+/* The loop that carries a dependence, or NULL. */
+static const struct dependence_loop *carrier(const struct dependences *all, const struct dependence *item)
+{
+    if (item->level == item->depth)
+        return NULL;
+    int loop = all->accesses.items[item->source].loop;
+    while (all->loops.items[loop].depth > item->level)
+        loop = all->loops.items[loop].parent;
+    return &all->loops.items[loop];
+}
+
+/* Whether the order of the additions shows. */
+static bool is_exact(const struct ir_stmt *store, enum operation operation)
+{
+    return !dtype_is_float(store->access.buffer->dtype) || operation == OP_MIN || operation == OP_MAX;
+}
+
+/* Everything that the loop's iterations accumulate into the same elements can be done atomically. */
+static bool adds_allow(const struct cuda_plan *plan, const struct dependence_loop *row)
+{
+    const struct dependences *all = plan->dependences;
+    for (int k = 0; k < all->items.count; k++) {
+        const struct dependence *item = &all->items.items[k];
+        struct cuda_add add;
+        if (!item->reduction || carrier(all, item) != row)
+            continue;
+        for (int side = 0; side < 2; side++) {
+            const struct dependence_access *access = &all->accesses.items[side ? item->sink : item->source];
+            if (!cuda_add_of(access->stmt, &add) ||
+                (plan->options->deterministic && !is_exact(access->stmt, add.operation)))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool cuda_is_atomic(const struct cuda_plan *plan, const struct cuda_chain *chain, const struct ir_stmt *store)
+{
+    const struct dependences *all = plan->dependences;
+    for (int k = 0; k < all->items.count; k++) {
+        const struct dependence *item = &all->items.items[k];
+        const struct dependence_loop *row = item->reduction ? carrier(all, item) : NULL;
+        if (!row || (all->accesses.items[item->source].stmt != store &&
+                     all->accesses.items[item->sink].stmt != store))
+            continue;
+        for (int loop = 0; loop < chain->count; loop++)
+            if (chain->loops[loop] == row->stmt)
+                return true;
+    }
+    return false;
+}
+
+/* ---- the verdict on a loop ------------------------------------------------------------------ */
+
+static bool can_combine(const struct dependence_scalar *scalar)
+{
+    switch (scalar->reduction) {
+    case OP_ADD:
+    case OP_MUL:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int count_sums(const struct cuda_plan *plan, const struct dependence_loop *row)
+{
+    const struct dependences *all = plan->dependences;
+    int count = 0;
+    for (int k = 0; k < all->scalars.count; k++) {
+        const struct dependence_scalar *scalar = &all->scalars.items[k];
+        if (&all->loops.items[scalar->loop] != row || scalar->use != DEPENDENCE_REDUCTION)
+            continue;
+        count = can_combine(scalar) ? count + 1 : CUDA_SUMS + 1;
+    }
+    return count;
+}
+
 enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop)
 {
     const struct dependence_loop *row = row_of(plan, loop);
@@ -152,14 +260,35 @@ enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt
         return CUDA_SHARE_NONE;
     if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
         return CUDA_SHARE_ANY;
-    if (row->verdict == DEPENDENCE_ACCUMULATES && row->reduction < 0 && scalars_allow(plan, row, true))
-        return CUDA_SHARE_SUMS;
-    return CUDA_SHARE_NONE;
+    if (row->verdict != DEPENDENCE_ACCUMULATES)
+        return CUDA_SHARE_NONE;
+    if (row->reduction < 0)
+        return scalars_allow(plan, row, true) && count_sums(plan, row) <= CUDA_SUMS ? CUDA_SHARE_SUMS
+                                                                                    : CUDA_SHARE_NONE;
+    return scalars_allow(plan, row, false) && adds_allow(plan, row) ? CUDA_SHARE_ADDS : CUDA_SHARE_NONE;
+}
+
+void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, struct cuda_sums *sums)
+{
+    const struct dependences *all = plan->dependences;
+    sums->count = 0;
+    for (int k = 0; k < all->scalars.count; k++) {
+        const struct dependence_scalar *scalar = &all->scalars.items[k];
+        if (all->loops.items[scalar->loop].stmt == chain->loops[0] && scalar->use == DEPENDENCE_REDUCTION)
+            sums->items[sums->count++] = scalar;
+    }
+}
+
+/* A team leaves atomic additions to the grid. */
+bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt)
+{
+    enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
+    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS;
 }
 
 static bool is_unshared(struct ir_stmt *stmt, void *context)
 {
-    return stmt->kind != IR_FOR || cuda_share_of(context, stmt) == CUDA_SHARE_NONE;
+    return !cuda_team_shares(context, stmt);
 }
 
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block)
@@ -267,8 +396,9 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
     *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
     while (chain->count < CUDA_CHAIN) {
         const struct ir_stmt *inner = only_loop(loop->body);
-        if (!inner || cuda_share_of(plan, inner) != share || !lets_are_fixed(loop->body) ||
-            !has_own_bounds(chain, inner))
+        enum cuda_share also = inner ? cuda_share_of(plan, inner) : CUDA_SHARE_NONE;
+        bool fits = also == share || (share == CUDA_SHARE_ADDS && also == CUDA_SHARE_ANY);
+        if (!fits || !lets_are_fixed(loop->body) || !has_own_bounds(chain, inner))
             break;
         chain->loops[chain->count++] = loop = inner;
     }
@@ -293,7 +423,7 @@ static bool is_short(const struct ir_stmt *loop)
 static bool vote(struct ir_stmt *stmt, void *context)
 {
     struct votes *votes = context;
-    if (stmt->kind == IR_FOR && !is_short(stmt) && cuda_share_of(votes->plan, stmt) != CUDA_SHARE_NONE)
+    if (stmt->kind == IR_FOR && !is_short(stmt) && cuda_team_shares(votes->plan, stmt))
         votes->team += accesses_along(stmt->body, stmt->symbol);
     return true;
 }
@@ -313,20 +443,38 @@ static bool wants_team(const struct cuda_plan *plan, const struct cuda_chain *ch
 
 /* ---- steps ----------------------------------------------------------------------------- */
 
-/* The parallel loops at the top of a nest; false when its iterations depend on each other. */
-static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_chain *chain)
+/* So few iterations, whatever the call, that a block does them as fast as a grid. */
+static bool is_small(const struct cuda_chain *chain)
+{
+    enum { SMALL = 4096 };
+    int64_t iterations = 1;
+    for (int k = 0; k < chain->count; k++) {
+        const struct ir_expr *low = chain->loops[k]->low, *high = chain->loops[k]->high;
+        if (low->kind != IR_INTEGER || high->kind != IR_INTEGER || high->integer - low->integer > SMALL)
+            return false;
+        iterations *= high->integer - low->integer;
+        if (iterations > SMALL)
+            return false;
+    }
+    return true;
+}
+
+/* The loops at the top of a nest that the grid may share; false when there are none. */
+static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_step *step)
 {
     const struct dependence_loop *row = row_of(plan, loop);
-    if (!row || row->verdict != DEPENDENCE_PARALLEL || !scalars_allow(plan, row, false))
+    enum cuda_share share = cuda_share_of(plan, loop);
+    if (!row || !is_fixed(loop->low) || !is_fixed(loop->high))
         return false;
-    if (!is_fixed(loop->low) || !is_fixed(loop->high))
-        return false;
-    if (cuda_share_of(plan, loop) == CUDA_SHARE_ANY) {
-        cuda_chain_of(plan, loop, CUDA_SHARE_ANY, chain);
-        return true;
+    *step = (struct cuda_step){.first = loop, .count = 1, .collects = -1};
+    if (share != CUDA_SHARE_NONE) {
+        cuda_chain_of(plan, loop, share, &step->chain);
+        step->sums = share == CUDA_SHARE_SUMS;
+        step->adds = share == CUDA_SHARE_ADDS;
+        return !step->sums || !is_small(&step->chain);
     }
-    *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
-    return true;
+    step->chain = (struct cuda_chain){.loops = {loop}, .count = 1};
+    return row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false);
 }
 
 static void add_step(struct cuda_plan *plan, struct cuda_step step)
@@ -339,7 +487,7 @@ static void add_step(struct cuda_plan *plan, struct cuda_step step)
 static void place_temporaries(struct cuda_plan *plan, const struct ir_stmt *block, enum cuda_life life)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        bool shares = stmt->kind == IR_FOR && cuda_share_of(plan, stmt) != CUDA_SHARE_NONE;
+        bool shares = cuda_team_shares(plan, stmt);
         if (stmt->kind == IR_ALLOCATE)
             plan->lives[stmt->access.buffer->index] = life;
         place_temporaries(plan, stmt->body, shares ? CUDA_LIFE_THREAD : life);
@@ -347,46 +495,48 @@ static void place_temporaries(struct cuda_plan *plan, const struct ir_stmt *bloc
     }
 }
 
-static void take_nest(struct cuda_plan *plan, const struct ir_stmt *loop, const struct cuda_chain *chain)
+static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
-    struct cuda_step step = {.first = loop, .count = 1, .chain = *chain};
-    step.kind = wants_team(plan, chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
+    step.kind = !step.adds && wants_team(plan, &step.chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     add_step(plan, step);
-    place_temporaries(plan, cuda_chain_body(chain),
+    place_temporaries(plan, cuda_chain_body(&step.chain),
                       step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);
 }
 
 static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
 {
-    add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer});
+    add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .collects = -1});
 }
 
-/* Statements that one block is to go through; settled LETs alone are none. */
+/* Statements that one block is to go through; settled LETs alone are none, unless sums are to be combined. */
 static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int count)
 {
-    bool any = false;
+    int last = plan->steps.count - 1;
+    bool any = last >= 0 && plan->steps.items[last].sums;
+    int collects = any ? last : -1;
     const struct ir_stmt *stmt = first;
     for (int k = 0; k < count; k++, stmt = stmt->next) {
         any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE;
-        if (stmt->kind == IR_FOR && cuda_share_of(plan, stmt) != CUDA_SHARE_NONE)
+        if (cuda_team_shares(plan, stmt))
             place_temporaries(plan, stmt->body, CUDA_LIFE_THREAD);
         else if (stmt->kind != IR_ALLOCATE)
             place_temporaries(plan, stmt->body, CUDA_LIFE_CALL);
     }
     if (any)
-        add_step(plan, (struct cuda_step){.kind = CUDA_STEP_TEAM, .first = first, .count = count});
+        add_step(plan, (struct cuda_step){
+                           .kind = CUDA_STEP_TEAM, .first = first, .count = count, .collects = collects});
 }
 
 static void plan_steps(struct cuda_plan *plan)
 {
     const struct ir_stmt *first = plan->kernel->body;
-    struct cuda_chain chain;
+    struct cuda_step nest;
     int count = 0;
 
     for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next) {
         bool clears = stmt->kind == IR_ALLOCATE && stmt->access.buffer->clear && !stmt->access.buffer->unused;
-        bool nest = stmt->kind == IR_FOR && grid_chain(plan, stmt, &chain);
-        if (!clears && !nest) {
+        bool shares = stmt->kind == IR_FOR && grid_chain(plan, stmt, &nest);
+        if (!clears && !shares) {
             count++;
             continue;
         }
@@ -394,7 +544,7 @@ static void plan_steps(struct cuda_plan *plan)
         if (clears)
             clear_buffer(plan, stmt->access.buffer);
         else
-            take_nest(plan, stmt, &chain);
+            take_nest(plan, nest);
         first = stmt->next;
         count = 0;
     }

@@ -16,11 +16,14 @@
 #include "dependence.h"
 
 enum {
-    CUDA_THREADS = 256,        /* of every block */
-    CUDA_CHAIN = 6,            /* loops that may be run as one */
-    CUDA_LOCAL_BYTES = 1024,   /* of a temporary that a thread holds for itself */
-    CUDA_SCRATCH_BLOCKS = 256, /* of a launch whose blocks have temporaries of their own */
-    CUDA_UNKNOWN_BLOCKS = 1024 /* of a launch whose work only the device knows */
+    CUDA_THREADS = 256,         /* of every block */
+    CUDA_CHAIN = 6,             /* loops that may be run as one */
+    CUDA_LOCAL_BYTES = 1024,    /* of a temporary that a thread holds for itself */
+    CUDA_SCRATCH_BLOCKS = 256,  /* of a launch whose blocks have temporaries of their own */
+    CUDA_UNKNOWN_BLOCKS = 1024, /* of a launch whose work only the device knows */
+    CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums */
+    CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
+    CUDA_SUMS = 16              /* scalars that one chain accumulates into */
 };
 
 /* Loops that are run as one over all their iterations: each holds the next, and before it LETs at most, and
@@ -38,12 +41,18 @@ enum cuda_step_kind {
     CUDA_STEP_THREADS /* the body of the chain, by a thread for each iteration */
 };
 
+/* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
+ * team's, begins with combining that. */
+
 struct cuda_step {
     enum cuda_step_kind kind;
     const struct ir_stmt *first; /* at the top of the kernel */
     int count;
     struct cuda_chain chain;
     const struct ir_buffer *cleared;
+    bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
+    bool adds;    /* likewise into elements, which several iterations may do to the same one */
+    int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
 };
 
 /* Where a temporary lives. */
@@ -71,12 +80,15 @@ void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kerne
 enum cuda_share {
     CUDA_SHARE_NONE, /* its iterations run in order */
     CUDA_SHARE_ANY,  /* in any order */
-    CUDA_SHARE_SUMS  /* in any order, when what each thread accumulates is combined at the end */
+    CUDA_SHARE_SUMS, /* in any order, when what each thread accumulates is combined at the end */
+    CUDA_SHARE_ADDS  /* in any order, when accumulating into an element is atomic */
 };
 enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop);
 /* The loop and what can be run together with it as one. */
 void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enum cuda_share share,
                    struct cuda_chain *chain);
+/* Whether a team shares the statement, which is a loop then. */
+bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt);
 /* Whether there is a loop in the block, at whatever depth, that a team would share. */
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
 /* Whether the block, or one inside it, mentions a symbol, or stores into a buffer. */
@@ -86,6 +98,25 @@ bool cuda_is_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */
 const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
                                                const struct ir_symbol *symbol);
+
+/* The scalars that the chain accumulates into. */
+struct cuda_sums {
+    const struct dependence_scalar *items[CUDA_SUMS];
+    int count;
+};
+void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, struct cuda_sums *sums);
+
+/* What a store that must be atomic accumulates: x = x + value. */
+struct cuda_add {
+    enum operation operation;
+    struct ir_expr *value;
+    bool negative; /* x = x - value */
+};
+/* Whether it has that form, and a dtype for which the device can do it. */
+bool cuda_add_of(const struct ir_stmt *store, struct cuda_add *add);
+/* Whether iterations of the chain may accumulate into the same element by this store. */
+bool cuda_is_atomic(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                    const struct ir_stmt *store);
 
 static inline const struct ir_stmt *cuda_chain_body(const struct cuda_chain *chain)
 {

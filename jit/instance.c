@@ -38,6 +38,23 @@ static int64_t instance_time(struct jit_instance *instance, enum jit_stage stage
     return now;
 }
 
+void jit_free_instance(struct jit_instance *instance)
+{
+    struct jit_device_code *code = atomic_load(&instance->device_code), *next;
+
+    for (; code; code = next) {
+        next = code->next;
+        code->release(code);
+    }
+    if (instance->program)
+        cuda_program_free(instance->program);
+    memory_free(instance->program);
+    optimised_free(instance->optimised);
+    backend_tcc_free(&instance->code);
+    arena_free(&instance->arena);
+    memory_free(instance);
+}
+
 struct instance_making {
     struct akg_kernel *kernel;
     const struct jit_request *request;
@@ -45,6 +62,24 @@ struct instance_making {
     akg_diagnostics *diagnostics;
     bool retry;
 };
+
+/* For calls with tensors on a device: text, which is compiled for each device when it is first run there. */
+static akg_status instance_program(struct instance_making *making)
+{
+    struct jit_instance *instance = making->instance;
+    struct cuda_options options = {.trust_indices = making->request->trust_indices,
+                                   .deterministic = instance->strict};
+    struct cuda_program *program = memory_zeroed(1, sizeof *program);
+    akg_status status = AKG_ERROR_MEMORY;
+
+    if (program)
+        status = cuda_program_make(program, instance->kernel, &options, making->diagnostics);
+    if (status == AKG_OK)
+        instance->program = program;
+    else
+        memory_free(program);
+    return status;
+}
 
 /* The stages for one signature; escapes when memory runs out. */
 static akg_status instance_build(struct instance_making *making)
@@ -69,8 +104,9 @@ static akg_status instance_build(struct instance_making *making)
         return diagnostics_tell_of_bug(making->diagnostics) ? AKG_ERROR_INTERNAL : AKG_ERROR_CALL;
     instance->kernel = result.kernel;
     since = instance_time(instance, JIT_STAGE_SPECIALISE, since);
+    const struct passes_options passes = {.for_threads = making->request->backend == JIT_BACKEND_CUDA};
     if (making->request->backend != JIT_BACKEND_INTERPRETER &&
-        !pipeline_optimise(instance->kernel, NULL, making->diagnostics))
+        !pipeline_optimise(instance->kernel, &passes, making->diagnostics))
         return AKG_ERROR_INTERNAL;
     sites_number(instance->kernel, &instance->sites);
     since = instance_time(instance, JIT_STAGE_OPTIMISE, since);
@@ -79,9 +115,12 @@ static akg_status instance_build(struct instance_making *making)
     instance->key_length = making->request->key_length;
     instance->hash = making->request->hash;
     instance->backend = making->request->backend;
+    instance->strict = kernel->module->vectors.strict;
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);
+    if (instance->backend == JIT_BACKEND_CUDA)
+        return instance_program(making);
     struct vector_options vectors = kernel->module->vectors;
     vectors.trust_indices = making->request->trust_indices;
     akg_status status = pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,
@@ -136,9 +175,7 @@ akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request
         atomic_store_explicit(&kernel->instances, making.instance, memory_order_release);
         *instance = making.instance;
     } else {
-        backend_tcc_free(&making.instance->code);
-        arena_free(&making.instance->arena);
-        memory_free(making.instance);
+        jit_free_instance(making.instance);
     }
     pthread_mutex_unlock(&kernel->lock);
     return status;

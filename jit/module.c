@@ -266,10 +266,7 @@ static void module_free(struct akg_module *module)
         struct jit_instance *instance = atomic_load(&module->kernels[i].instances), *next;
         for (; instance; instance = next) {
             next = instance->next;
-            optimised_free(instance->optimised);
-            backend_tcc_free(&instance->code);
-            arena_free(&instance->arena);
-            memory_free(instance);
+            jit_free_instance(instance);
         }
         pthread_mutex_destroy(&module->kernels[i].lock);
     }

@@ -11,6 +11,8 @@
 #include "../dsl/elaborate.h"
 #include "../dsl/parse.h"
 #include "backend_tcc.h"
+#include "cuda.h"
+#include "disk_cache.h"
 #include "optimised.h"
 #include "sites.h"
 #include "vector.h"
@@ -28,6 +30,15 @@ enum jit_stage {
         JIT_STAGE_COUNT
 };
 
+/* Code of an instance on one device: whoever made it knows more of it. */
+struct jit_device_code {
+    struct jit_device_code *next;
+    void (*release)(struct jit_device_code *code);
+};
+
+/* The backend of calls whose tensors lie on a device, which no option can ask for. */
+#define JIT_BACKEND_CUDA ((jit_backend)(JIT_BACKEND_INTERPRETER + 1))
+
 /* One specialisation: a kernel's function for one signature, backend and trust. Immutable once published. */
 struct jit_instance {
     struct jit_instance *next;
@@ -38,9 +49,12 @@ struct jit_instance {
     struct ir_kernel *kernel;
     struct jit_sites sites;
     jit_backend backend;
-    struct backend_code code;       /* entry NULL for the interpreter */
+    struct backend_code code;       /* entry NULL for the interpreter and CUDA */
     struct optimised *optimised;    /* what may take its place; NULL: nothing */
     int64_t times[JIT_STAGE_COUNT]; /* in nanoseconds */
+    bool strict;
+    struct cuda_program *program;                  /* JIT_BACKEND_CUDA; else NULL */
+    _Atomic(struct jit_device_code *) device_code; /* one for each device; only ever prepended to */
 };
 
 struct akg_kernel {
@@ -92,6 +106,9 @@ struct jit_request {
     const void *key;
     size_t key_length;
 };
+
+/* All that hangs on an instance, and itself. */
+void jit_free_instance(struct jit_instance *instance);
 
 /*
  * Makes and publishes an instance. *instance is NULL with AKG_OK when the request lacks constants:

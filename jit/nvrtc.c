@@ -186,7 +186,7 @@ static akg_status take(nvrtcProgram program, struct nvrtc_code *code)
         return result == NVRTC_SUCCESS ? AKG_ERROR_MEMORY : AKG_ERROR_INTERNAL;
     result = code->is_ptx ? opened.nvrtcGetPTX(program, image) : opened.nvrtcGetCUBIN(program, image);
     if (result == NVRTC_SUCCESS)
-        text_append(&code->image, image, size);
+        text_append(&code->image, image, size - code->is_ptx); /* whose 0 at the end counts there */
     memory_free(image);
     if (result != NVRTC_SUCCESS)
         return AKG_ERROR_INTERNAL;

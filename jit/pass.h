@@ -14,7 +14,9 @@
 struct pass {
     struct ir_kernel *kernel;
     struct arena *arena;
-    int analyses; /* dependence analyses that may still be made for this kernel */
+    int analyses;                    /* dependence analyses that may still be made for this kernel */
+    const struct pass_tiles *tiles;  /* sizes of blocks; NULL: none are to be made */
+    LIST(struct ir_symbol *) copied; /* by pass_copy_block, with notes that stand for their copies */
 };
 
 /* Each returns whether it changed anything. */
@@ -87,6 +89,14 @@ void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol
  * function gets whole expressions, not those inside. */
 typedef struct ir_expr *pass_rewriter(struct pass *pass, struct ir_expr *expr, void *context);
 void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
+
+/* Two loops of a nest with nothing between them change places. */
+void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);
+/* A deep copy of statements that neither allocate nor jump, assert or loop without an end, with symbols of
+ * its own for what they declare. */
+struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
+/* pass_promote for one nest: what its loops work on lives in scalars. */
+bool pass_promote_nest(struct pass *pass, struct ir_stmt *nest);
 
 /* Marks a statement; the sweep takes marked ones out, and loops and ifs that are left empty. */
 void pass_remove(struct ir_stmt *stmt);

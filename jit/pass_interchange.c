@@ -245,23 +245,6 @@ static bool is_legal(struct pass *pass, struct nest *nest, int moved)
 /* ---- the change -------------------------------------------------------------------------------------------
  */
 
-/* What makes a loop the loop it is changes places; the nodes stay. */
-static void exchange(struct ir_stmt *a, struct ir_stmt *b)
-{
-    struct ir_stmt header = *a;
-
-    a->symbol = b->symbol;
-    a->low = b->low;
-    a->high = b->high;
-    a->step = b->step;
-    a->span = b->span;
-    b->symbol = header.symbol;
-    b->low = header.low;
-    b->high = header.high;
-    b->step = header.step;
-    b->span = header.span;
-}
-
 static bool interchange_nest(struct pass *pass, struct nest *nest)
 {
     int best = nest->depth - 1;
@@ -275,7 +258,7 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
     if (best == nest->depth - 1 || !may_move(nest) || !is_legal(pass, nest, best))
         return false;
     for (int k = best; k < nest->depth - 1; k++)
-        exchange(nest->loops[k], nest->loops[k + 1]);
+        pass_exchange_loops(nest->loops[k], nest->loops[k + 1]);
     return true;
 }
 

@@ -346,6 +346,16 @@ static void promote_block(struct promoter *promoter, struct ir_stmt **block)
     }
 }
 
+bool pass_promote_nest(struct pass *pass, struct ir_stmt *nest)
+{
+    struct promoter promoter = {.pass = pass};
+
+    promoter.uses = arena_array(pass->arena, struct use *, pass->kernel->buffers.count);
+    promoter.around[promoter.depth++] = nest;
+    promote_block(&promoter, &nest->body);
+    return promoter.changed;
+}
+
 bool pass_promote(struct pass *pass)
 {
     struct promoter promoter = {.pass = pass};

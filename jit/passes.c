@@ -23,10 +23,11 @@ static const struct pass_row pass_table[PASS_COUNT] = {
 };
 
 /* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
- * brought together. */
+ * brought together. What notes things for back ends comes last. */
 static const enum pass_id usual_order[] = {
-    PASS_simplify, PASS_interchange, PASS_promote,  PASS_forward, PASS_overwrite, PASS_dead, PASS_fuse,
-    PASS_forward,  PASS_overwrite,   PASS_simplify, PASS_common,  PASS_hoist,     PASS_dead, PASS_reductions};
+    PASS_simplify, PASS_contract, PASS_interchange, PASS_promote,   PASS_forward,   PASS_overwrite,
+    PASS_dead,     PASS_fuse,     PASS_forward,     PASS_overwrite, PASS_simplify,  PASS_arrange,
+    PASS_common,   PASS_hoist,    PASS_dead,        PASS_tile,      PASS_reductions};
 
 const char *passes_name(int pass)
 {
@@ -44,7 +45,7 @@ struct passes {
     struct text *complaint;
     struct text before; /* the kernel as it was, when changes are printed */
     int analyses;
-    bool annotated; /* loops have reductions noted, which the next change would make wrong */
+    bool annotated; /* loops have notes for back ends, which the next change could make wrong */
 };
 
 static bool link_values(struct ir_stmt *stmt, void *context)
@@ -55,10 +56,11 @@ static bool link_values(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-static bool forget_reductions(struct ir_stmt *stmt, void *context)
+static bool forget_notes(struct ir_stmt *stmt, void *context)
 {
     (void)context;
     stmt->reductions.count = 0;
+    stmt->independent = false;
     return true;
 }
 
@@ -68,7 +70,8 @@ static void run_pass(struct passes *passes, enum pass_id id)
     struct ir_kernel *kernel = passes->kernel;
     struct arena *arena = kernel->arena, scratch;
     jmp_buf escape, *outer = arena->escape;
-    struct pass pass = {kernel, &scratch, passes->analyses};
+    struct pass pass = {
+        .kernel = kernel, .arena = &scratch, .analyses = passes->analyses, .tiles = passes->options->tiles};
 
     arena_init(&scratch, &escape);
     if (setjmp(escape)) {
@@ -79,10 +82,10 @@ static void run_pass(struct passes *passes, enum pass_id id)
         longjmp(*outer, 1);
     }
     arena->escape = &escape;
-    if (passes->annotated)
-        ir_block_walk(kernel->body, forget_reductions, NULL);
+    if (passes->annotated && id != PASS_reductions)
+        ir_block_walk(kernel->body, forget_notes, NULL);
     pass_table[id].run(&pass);
-    passes->annotated = id == PASS_reductions;
+    passes->annotated = id == PASS_reductions || id == PASS_tile;
     passes->analyses = pass.analyses;
     arena->escape = outer;
     arena_free(&scratch);
@@ -140,6 +143,12 @@ static bool run_one(struct passes *passes, enum pass_id id)
     return !passes->options->verify || verify(passes, id);
 }
 
+/* What suits caches and registers: on a processor of thousands of threads other things count. */
+static bool moves_loops(enum pass_id id)
+{
+    return id == PASS_contract || id == PASS_interchange || id == PASS_arrange || id == PASS_tile;
+}
+
 bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint)
 {
     const enum pass_id *order = options->order ? options->order : usual_order;
@@ -153,7 +162,7 @@ bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, 
         ir_print(&passes.before, kernel);
     ir_block_walk(kernel->body, link_values, NULL);
     for (int k = 0; k < count && good; k++)
-        if (options->order || !options->for_threads || order[k] != PASS_interchange)
+        if (options->order || !options->for_threads || !moves_loops(order[k]))
             good = run_one(&passes, order[k]);
     text_free(&passes.before);
     return good;

@@ -18,11 +18,22 @@ enum pass_id {
     PASS_COUNT
 };
 
+/* The sizes of what pass_tile makes. */
+struct pass_tiles {
+    int64_t rows;    /* that are packed at a time */
+    int64_t columns; /* in a panel of packed columns */
+    int64_t depths;  /* in a stretch of what is accumulated */
+    int64_t large;   /* elements of a factor: as many, and packing pays */
+    int64_t few;     /* rows or columns: fewer, and it does not */
+};
+extern const struct pass_tiles pass_usual_tiles;
+
 struct passes_options {
     bool verify;               /* after each pass */
     bool for_threads;          /* for code whose loops are spread over threads: none is moved inwards */
     const enum pass_id *order; /* other than the usual one; NULL: that */
     int order_count;
+    const struct pass_tiles *tiles; /* NULL: nothing is packed */
     struct text *dump;     /* gets the kernel after each pass that changed it, with the time it took */
     const char *dump_only; /* after this pass only; NULL: after all of them */
 };

@@ -114,6 +114,7 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
     struct text complaint;
 
     options.verify |= PIPELINE_VERIFIES;
+    options.tiles = options.tiles ? options.tiles : &pass_usual_tiles;
     text_init(&complaint);
     if (passes_run(kernel, &options, &complaint))
         return true;

@@ -154,7 +154,7 @@ struct trial_run {
 static struct trial_run run_side(struct trial *trial, int side, jit_entry entry)
 {
     struct trial_run run = {.seconds = 0};
-    struct jit_frame frame = {trial->data, trial->dims, trial->strides, trial->scalars, &run.trap};
+    struct jit_frame frame = {trial->data, trial->dims, trial->strides, trial->scalars, &run.trap, NULL};
     struct timespec start, end;
     for (int k = 0; k < trial->kernel->buffers.count; k++) {
         struct trial_buffer *copy = &trial->buffers[k];

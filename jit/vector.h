@@ -152,9 +152,10 @@ struct vector_options {
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
-/* The nest as values, or NULL where it is not one of those. */
-struct vector_loop *vector_nest_build(struct arena *arena, const struct ir_stmt *stmt,
-                                      const struct dependences *dependences,
+/* Whether the loop is the outermost of loops that have the shape of a nest, and which these are. */
+bool vector_nest_shape(const struct ir_stmt *rows, struct vector_nest *nest);
+/* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
+struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);

@@ -37,8 +37,9 @@ static bool add_level(struct vector_nest *nest, const struct ir_stmt *loop)
     return true;
 }
 
-static bool find_shape(const struct ir_stmt *rows, struct vector_nest *nest)
+bool vector_nest_shape(const struct ir_stmt *rows, struct vector_nest *nest)
 {
+    *nest = (struct vector_nest){.depth = 0};
     if (!add_level(nest, rows) || !add_level(nest, loop_of(rows->body, true)) ||
         !add_level(nest, loop_of(nest->loops[VECTOR_COLUMNS]->body, false)))
         return false;
@@ -46,12 +47,6 @@ static bool find_shape(const struct ir_stmt *rows, struct vector_nest *nest)
         if (!add_level(nest, inner))
             return false;
     return true;
-}
-
-static bool is_parallel(const struct dependences *dependences, const struct ir_stmt *stmt)
-{
-    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences, stmt);
-    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
 }
 
 /* A bound that is the same all the time, and may be looked at before the loops around are known to run. */
@@ -293,21 +288,17 @@ static void finish(struct vector_builder *builder)
     loop->nest = nest;
 }
 
-struct vector_loop *vector_nest_build(struct arena *arena, const struct ir_stmt *stmt,
-                                      const struct dependences *dependences,
+struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options)
 {
+    const struct ir_stmt *stmt = nest->loops[VECTOR_ROWS];
     struct vector_builder builder = {
-        .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    builder.nest = arena_new(arena, struct vector_nest);
-    if (!find_shape(stmt, builder.nest) ||
-        vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
-        !is_parallel(dependences, stmt) || !is_parallel(dependences, builder.nest->loops[VECTOR_COLUMNS]) ||
-        !bounds_stay(&builder))
+        .arena = arena, .stmt = stmt, .options = options, .mask = -1, .nest = nest};
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || !bounds_stay(&builder))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
-    for (int level = 0; level < builder.nest->depth; level++)
+    for (int level = 0; level < nest->depth; level++)
         vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, level});
     build_sections(&builder);
     if (builder.refused)

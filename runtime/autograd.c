@@ -87,6 +87,7 @@ static int64_t *node_describe(struct autograd_node *node, int index, const akg_t
         return dims;
     output->dtype = tensor->dtype;
     output->rank = tensor->rank;
+    output->device = tensor->device;
     output->recorded = tensor->recording ? tensor->recorded : -1;
     memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof *dims);
     return dims + tensor->rank;

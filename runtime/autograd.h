@@ -115,6 +115,7 @@ struct autograd_edge {
 struct autograd_output {
     akg_tensor *gradient; /* during a pass: the sum so far. Of a leaf between passes: its gradient. */
     const int64_t *dims;  /* NULL: the call left this output out */
+    struct gpu_device *device;
     akg_dtype dtype;
     int rank;
     bool wanted;  /* during a pass: the gradient is to be kept for the caller */
@@ -171,20 +172,24 @@ void autograd_attach(akg_tensor *tensor, struct autograd_node *node, int output)
 
 /* ---- elementary operations (autograd_elementary.c) --------------------------------------------------- */
 
-/* Each makes a new tensor; where the tape records, a recorded one. `tape` may be NULL. */
-akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum);
+/* Each makes a new tensor, on the device of its arguments; where the tape records, a recorded one. `tape` may
+ * be NULL. What goes wrong on a device is told. */
+akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum,
+                        akg_diagnostics **diagnostics);
 /* To the dtype and shape of an output. */
 akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
-                           akg_tensor **sum);
-akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast);
+                           akg_tensor **sum, akg_diagnostics **diagnostics);
+akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast,
+                         akg_diagnostics **diagnostics);
 /* A view with strides of 0, in the shape of an output. */
 akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
                            akg_tensor **expanded);
+/* In the form of an output, and where that lies. */
 akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
-                           akg_tensor **tensor);
-/* The elements of autograd_sum_to, stored in a tensor that is there. */
+                           akg_tensor **tensor, akg_diagnostics **diagnostics);
+/* The elements of autograd_sum_to, stored in a tensor that is there; both on the host. */
 akg_status autograd_sum_into(const akg_tensor *source, akg_tensor *sum);
-/* a += b, of the same dtype and shape; both contiguous. */
+/* a += b, of the same dtype and shape; both contiguous and on the host. */
 void autograd_add_into(akg_tensor *a, const akg_tensor *b);
 /* Whether `shape` comes out when axes of `from` are summed: it is what was broadcast to `from`. */
 bool autograd_can_sum_to(int from_rank, const int64_t *from, int rank, const int64_t *shape);

@@ -1,6 +1,7 @@
 /*
  * autograd_elementary.c: the few operations that gradients need whatever the operators are: sums of two, sums
- * over what was broadcast, casts, constants. Loops in C, in C order: the same bits on every run.
+ * over what was broadcast, casts, constants. Loops in C, in C order: the same bits on every run; for tensors
+ * on a device kernels there (device_kernels.c).
  *
  * Sums over axes are accumulated in float64 and rounded once. Where the tape records, the operations are
  * recorded like any other; each one's gradient is its output's, which the pass sums and casts to what is
@@ -10,6 +11,8 @@
 
 #include "../base/memory.h"
 #include "broadcast.h"
+#include "device_kernels.h"
+#include "gpu.h"
 #include "recording.h"
 
 #include <string.h>
@@ -134,10 +137,13 @@ static akg_status add_recorded(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg
                             : status;
 }
 
-akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum)
+akg_status autograd_add(akg_tape *tape, akg_tensor *a, akg_tensor *b, akg_tensor **sum,
+                        akg_diagnostics **diagnostics)
 {
     akg_tensor *inputs[] = {a, b};
-    akg_status status = tape && tape->graph ? add_recorded(tape, a, b, sum) : add_values(a, b, sum);
+    akg_status status = tape && tape->graph      ? add_recorded(tape, a, b, sum)
+                        : a->device || b->device ? device_add(a, b, sum, diagnostics)
+                                                 : add_values(a, b, sum);
 
     return status == AKG_OK ? record_result(tape, &same_operation, "sum of gradients", inputs, 2, sum)
                             : status;
@@ -237,11 +243,16 @@ static akg_status sum_values(const akg_tensor *source, const struct autograd_out
 }
 
 akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
-                           akg_tensor **sum)
+                           akg_tensor **sum, akg_diagnostics **diagnostics)
 {
-    akg_status status = tape && tape->graph ? recording_sum(tape->graph, source, form->recorded, form->dtype,
-                                                            form->rank, form->dims, sum)
-                                            : sum_values(source, form, sum);
+    akg_status status;
+
+    if (tape && tape->graph)
+        status = recording_sum(tape->graph, source, form->recorded, form->dtype, form->rank, form->dims, sum);
+    else if (source->device)
+        status = device_sum_to(source, form->dtype, form->rank, form->dims, sum, diagnostics);
+    else
+        status = sum_values(source, form, sum);
 
     return status == AKG_OK ? record_result(tape, &widen_operation, "sum over axes", &source, 1, sum)
                             : status;
@@ -249,11 +260,16 @@ akg_status autograd_sum_to(akg_tape *tape, akg_tensor *source, const struct auto
 
 /* ---- casts, views, constants -------------------------------------------------------------------------- */
 
-akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast)
+akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, akg_tensor **cast,
+                         akg_diagnostics **diagnostics)
 {
-    akg_status status = tape && tape->graph ? recording_sum(tape->graph, source, -1, dtype, source->rank,
-                                                            tensor_shape(source), cast)
-                                            : akg_tensor_cast(source, dtype, cast);
+    akg_status status;
+
+    if (tape && tape->graph)
+        status = recording_sum(tape->graph, source, -1, dtype, source->rank, tensor_shape(source), cast);
+    else
+        status = source->device ? device_convert(source, dtype, cast, diagnostics)
+                                : akg_tensor_cast(source, dtype, cast);
 
     return status == AKG_OK ? record_result(tape, &same_operation, "cast", &source, 1, cast) : status;
 }
@@ -270,14 +286,17 @@ akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct auto
 }
 
 akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
-                           akg_tensor **tensor)
+                           akg_tensor **tensor, akg_diagnostics **diagnostics)
 {
+    struct gpu_failure failure = {0};
+
     if (tape && tape->graph)
         return recording_fill(tape->graph, form->recorded, form->dtype, form->rank, form->dims, value,
                               tensor);
-    akg_status status = tensor_allocate(form->dtype, form->rank, form->dims, value == 0, tensor);
+    akg_status status =
+        tensor_allocate_on(form->device, form->dtype, form->rank, form->dims, value == 0, tensor, &failure);
 
     if (status == AKG_OK && value != 0)
         akg_tensor_fill(*tensor, value);
-    return status;
+    return failure.status != AKG_OK ? gpu_failure_report(&failure, diagnostics) : status;
 }

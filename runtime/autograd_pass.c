@@ -12,6 +12,7 @@
 #include "autograd.h"
 
 #include "../base/memory.h"
+#include "gpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,14 +158,20 @@ static akg_status bring_to_form(struct autograd_pass *pass, const struct autogra
         status = refuse_form(pass, AKG_ERROR_CALL, place, given, output);
     } else if (given->rank == output->rank &&
                memcmp(given->dims, output->dims, (size_t)output->rank * sizeof(int64_t)) == 0) {
-        status = autograd_cast(pass->tape, given, output->dtype, gradient);
+        status = autograd_cast(pass->tape, given, output->dtype, gradient, pass->diagnostics);
     } else {
-        status = autograd_sum_to(pass->tape, given, output, gradient);
+        status = autograd_sum_to(pass->tape, given, output, gradient, pass->diagnostics);
     }
     if (status != AKG_OK)
         *gradient = NULL;
     akg_tensor_release(given);
     return status;
+}
+
+/* Whether adding in place changes nothing for anybody else, and cannot fail. */
+static bool grad_may_grow(const akg_tensor *sum)
+{
+    return tensor_is_exclusive(sum) && !sum->device;
 }
 
 /* Adds to the sum of an output. Takes over the reference. */
@@ -177,10 +184,10 @@ static akg_status accumulate(struct autograd_pass *pass, struct autograd_output 
         output->gradient = gradient;
         return AKG_OK;
     }
-    if (!pass->create && !pass->tape->graph && tensor_is_exclusive(sum) && gradient->contiguous) {
+    if (!pass->create && !pass->tape->graph && grad_may_grow(sum) && gradient->contiguous) {
         autograd_add_into(sum, gradient);
     } else {
-        status = autograd_add(pass->tape, sum, gradient, &output->gradient);
+        status = autograd_add(pass->tape, sum, gradient, &output->gradient, pass->diagnostics);
         if (status == AKG_OK)
             akg_tensor_release(sum);
         else
@@ -223,7 +230,7 @@ static akg_status take_output_gradients(struct autograd_pass *pass, struct autog
     for (int i = 0; i < node->output_count && node->materialise && *any && status == AKG_OK; i++) {
         const struct autograd_output *output = &node->outputs[i];
         if (!pass->output_gradients[i] && output->dims)
-            status = autograd_filled(pass->tape, output, 0, &pass->output_gradients[i]);
+            status = autograd_filled(pass->tape, output, 0, &pass->output_gradients[i], pass->diagnostics);
     }
     return status;
 }
@@ -378,7 +385,7 @@ static akg_status start_root(struct autograd_pass *pass, const akg_tensor *root,
 {
     struct autograd_output *output = &root->node->outputs[root->output];
     akg_tensor *first = akg_tensor_retain(gradient);
-    akg_status status = first ? AKG_OK : autograd_filled(pass->tape, output, 1, &first);
+    akg_status status = first ? AKG_OK : autograd_filled(pass->tape, output, 1, &first, pass->diagnostics);
 
     return status == AKG_OK ? accumulate(pass, output, first) : status;
 }
@@ -421,39 +428,35 @@ static bool pass_is_usable(const akg_tape *tape, akg_tensor *const *roots, size_
 }
 
 /* A gradient nobody else has: what the caller gave, or anybody may still write, is copied. */
-static akg_status make_own(akg_tensor **gradient)
+static akg_status make_own(akg_tensor **gradient, akg_diagnostics **diagnostics)
 {
     akg_tensor *given = *gradient;
+    struct gpu_failure failure = {0};
 
     if (tensor_is_exclusive(given) && given->contiguous && !given->node)
         return AKG_OK;
-    akg_status status = akg_tensor_copy(given, gradient);
+    akg_status status = tensor_copy_to(given, given->device, gradient, &failure);
     if (status == AKG_OK)
         akg_tensor_release(given);
     else
         *gradient = given;
-    return status;
+    return failure.status != AKG_OK ? gpu_failure_report(&failure, diagnostics) : status;
 }
 
 /* ---- akg_backward -------------------------------------------------------------------------------------- */
 
-static bool grad_may_grow(const struct autograd_node *leaf)
-{
-    return tensor_is_exclusive(leaf->grad);
-}
-
 /* Makes ready what commit_leaf needs, so that it cannot fail. */
-static akg_status prepare_leaf(struct autograd_node *leaf)
+static akg_status prepare_leaf(struct autograd_node *leaf, akg_diagnostics **diagnostics)
 {
     struct autograd_output *output = &leaf->outputs[0];
     akg_tensor *sum;
 
     if (!output->gradient)
         return AKG_OK;
-    akg_status status = make_own(&output->gradient);
-    if (status != AKG_OK || !leaf->grad || grad_may_grow(leaf))
+    akg_status status = make_own(&output->gradient, diagnostics);
+    if (status != AKG_OK || !leaf->grad || grad_may_grow(leaf->grad))
         return status;
-    status = autograd_add(NULL, leaf->grad, output->gradient, &sum);
+    status = autograd_add(NULL, leaf->grad, output->gradient, &sum, diagnostics);
     if (status != AKG_OK)
         return status;
     akg_tensor_release(output->gradient);
@@ -467,7 +470,7 @@ static void commit_leaf(struct autograd_node *leaf)
 
     if (!output->gradient)
         return;
-    if (leaf->grad && grad_may_grow(leaf)) {
+    if (leaf->grad && grad_may_grow(leaf->grad)) {
         autograd_add_into(leaf->grad, output->gradient);
         return;
     }
@@ -496,7 +499,7 @@ akg_status akg_backward(akg_tape *tape, akg_tensor *const *roots, akg_tensor *co
     if (status == AKG_OK)
         status = pass_through(&pass, roots, root_gradients, root_count);
     for (struct autograd_node *leaf = pass.kept; leaf && status == AKG_OK; leaf = leaf->link)
-        status = prepare_leaf(leaf);
+        status = prepare_leaf(leaf, pass.diagnostics);
     for (struct autograd_node *leaf = pass.kept; leaf && status == AKG_OK; leaf = leaf->link)
         commit_leaf(leaf);
     pass_end(&pass);
@@ -541,7 +544,7 @@ static akg_status take_wanted(const struct autograd_pass *pass, akg_tensor *cons
             continue;
         gradients[i] = akg_tensor_retain(gradient);
         if (!pass->create && !pass->tape->graph)
-            status = make_own(&gradients[i]);
+            status = make_own(&gradients[i], pass->diagnostics);
     }
     return status;
 }

@@ -6,6 +6,8 @@
  */
 #include "broadcast.h"
 
+#include "gpu.h"
+
 #include <string.h>
 
 bool broadcast_shapes(int *rank, int64_t *shape, int second_rank, const int64_t *second)
@@ -35,9 +37,10 @@ akg_status broadcast_view(akg_tensor *tensor, int rank, const int64_t *shape, ak
 }
 
 /* The number as a tensor of rank 0. */
-static akg_status broadcast_number(const akg_argument *argument, akg_dtype dtype, akg_tensor **tensor)
+static akg_status broadcast_number(const akg_argument *argument, akg_dtype dtype, struct gpu_device *device,
+                                   akg_tensor **tensor)
 {
-    akg_status status = akg_tensor_create(dtype, 0, NULL, tensor);
+    akg_status status = tensor_allocate_on(device, dtype, 0, NULL, true, tensor, &(struct gpu_failure){0});
 
     if (status == AKG_OK)
         akg_tensor_set(*tensor, NULL,
@@ -67,6 +70,7 @@ struct broadcast_common {
     int rank;
     int64_t shape[AKG_MAX_RANK];
     akg_dtype dtype; /* of the last tensor: a condition comes before what it chooses between */
+    struct gpu_device *device;
     bool differ;
 };
 
@@ -90,6 +94,7 @@ static bool broadcast_find_common(const struct call_binding *binding, struct bro
         else
             first = tensor;
         common->dtype = tensor->dtype;
+        common->device = tensor->device;
         if (!broadcast_shapes(&common->rank, common->shape, tensor->rank, tensor_shape(tensor))) {
             call_refuse_broadcast(binding, i, common->rank, common->shape, tensor, diagnostics);
             return false;
@@ -111,7 +116,7 @@ static akg_status broadcast_take(struct broadcast *broadcast, struct call_bindin
         return AKG_OK;
     if (operand->kind == AKG_ARGUMENT_TENSOR)
         tensor = akg_tensor_retain(operand->as.tensor);
-    else if ((status = broadcast_number(operand, common->dtype, &tensor)) != AKG_OK)
+    else if ((status = broadcast_number(operand, common->dtype, common->device, &tensor)) != AKG_OK)
         return status;
     status = broadcast_view(tensor, common->rank, common->shape, &changed->as.tensor);
     akg_tensor_release(tensor);

@@ -15,10 +15,12 @@
 #include "../jit/cost.h"
 #include "../jit/emit_plain.h"
 #include "../jit/interpreter.h"
+#include "../jit/pipeline.h"
 #include "../jit/scalar.h"
 #include "broadcast.h"
 #include "failure.h"
 #include "overlap.h"
+#include "pool.h"
 
 #define CALL_INLINE_BUFFERS 16
 #define CALL_INLINE_DIMS 48
@@ -29,8 +31,9 @@ struct call_run {
     const struct akg_kernel *kernel;
     const struct call_runner *runner; /* or NULL */
     const struct jit_instance *instance;
-    int64_t repeats;     /* how often the code is run */
-    bool results_differ; /* in number, from those in general: see run_output_of */
+    struct gpu_device *device; /* where all of it happens, or NULL */
+    int64_t repeats;           /* how often the code is run */
+    bool results_differ;       /* in number, from those in general: see run_output_of */
     struct call_messages *messages;
     akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
     bool *owned;
@@ -268,6 +271,8 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
         return run_refuse_output(run, result, "has another shape");
     if (!given->contiguous)
         return run_refuse_output(run, result, "is not contiguous");
+    if (given->device != run->device)
+        return run_refuse_output(run, result, "is on another device than the arguments");
     run->tensors[buffer->index] = given;
     return AKG_OK;
 }
@@ -281,10 +286,10 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
         return AKG_OK;
     if (!run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
-    if (buffer->unused)
+    if (buffer->unused || (run->device && buffer->role == IR_TEMPORARY)) /* the program sees to these */
         status = tensor_size_is_valid(buffer->dtype, buffer->rank, shape, &count) ? AKG_OK : AKG_ERROR_USAGE;
     else
-        status = tensor_allocate(buffer->dtype, buffer->rank, shape, false, &run->tensors[buffer->index]);
+        status = call_allocate(run->device, buffer, shape, &run->tensors[buffer->index], run->messages);
     run->owned[buffer->index] = run->tensors[buffer->index] != NULL;
     if (status == AKG_ERROR_USAGE) {
         diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
@@ -377,12 +382,16 @@ static int run_tiered(struct call_run *run, const struct jit_frame *frame)
     return stopped;
 }
 
-static int run_once(struct call_run *run, const struct jit_frame *frame)
+static akg_status run_once(struct call_run *run, const struct jit_frame *frame, int *stopped)
 {
+    if (run->device)
+        return call_run_on_device(run->device, run->instance, frame, stopped, run->messages);
     if (run->instance->optimised)
-        return run_tiered(run, frame);
-    return run->instance->code.entry ? run->instance->code.entry(frame)
-                                     : interpreter_run(run->instance->kernel, frame);
+        *stopped = run_tiered(run, frame);
+    else
+        *stopped = run->instance->code.entry ? run->instance->code.entry(frame)
+                                             : interpreter_run(run->instance->kernel, frame);
+    return AKG_OK;
 }
 
 static akg_status run_execute(struct call_run *run)
@@ -392,7 +401,9 @@ static akg_status run_execute(struct call_run *run)
                               .dims = run->dims,
                               .strides = run->strides,
                               .scalars = run->scalars,
-                              .trap = &trap};
+                              .trap = &trap,
+                              .split = pool_split};
+    akg_status status = AKG_OK;
     int stopped = 0;
 
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
@@ -406,10 +417,10 @@ static akg_status run_execute(struct call_run *run)
     if (run->runner)
         stopped = run->runner->run(run->runner->context, run->instance->kernel, &frame);
     else
-        for (int64_t k = 0; k < run->repeats && !stopped; k++)
-            stopped = run_once(run, &frame);
-    if (!stopped)
-        return AKG_OK;
+        for (int64_t k = 0; k < run->repeats && !stopped && status == AKG_OK; k++)
+            status = run_once(run, &frame, &stopped);
+    if (status != AKG_OK || !stopped)
+        return status;
     if (trap.site == 0)
         return AKG_ERROR_MEMORY;
     call_refuse_trap(call_list(run->messages), run->instance, &trap);
@@ -491,6 +502,7 @@ struct call {
     struct broadcast broadcast;
     struct call_messages messages;
     const struct jit_instance *instance;
+    struct gpu_device *device; /* of its tensors; NULL: the host */
     jit_backend backend;
     bool trust_indices;
     int64_t repeats;
@@ -537,11 +549,15 @@ static void call_fast(struct call *call, const akg_argument *arguments, size_t c
 
 /* ---- asking only ---------------------------------------------------------------------------------- */
 
-akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor)
+akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, struct gpu_device *device,
+                              akg_tensor **tensor)
 {
     static _Alignas(64) char nothing[64];
+    akg_status status = akg_tensor_from_memory(nothing, dtype, rank, shape, NULL, NULL, NULL, tensor);
 
-    return akg_tensor_from_memory(nothing, dtype, rank, shape, NULL, NULL, NULL, tensor);
+    if (status == AKG_OK)
+        (*tensor)->device = device;
+    return status;
 }
 
 /* Outputs as descriptions. */
@@ -559,7 +575,7 @@ static akg_status run_describe(struct call_run *run, akg_tensor **outputs)
         else if (!run_shape(run, buffer, shape))
             status = AKG_ERROR_CALL;
         else
-            status = call_describe_only(buffer->dtype, buffer->rank, shape, output);
+            status = call_describe_only(buffer->dtype, buffer->rank, shape, run->device, output);
         if (status == AKG_ERROR_USAGE) {
             diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
             status = AKG_ERROR_CALL;
@@ -599,6 +615,7 @@ static akg_status call_execute(struct call *call, akg_tensor **outputs)
     run.kernel = call->binding.kernel;
     run.instance = call->instance;
     run.messages = &call->messages;
+    run.device = call->device;
     run.runner = call->runner;
     run.repeats = call->repeats;
     if (!run_prepare(&run))
@@ -626,7 +643,7 @@ static akg_status call_finish(struct call_messages *messages, akg_status status,
     }
     if (!messages->list || diagnostics_lost_some(messages->list))
         status = AKG_ERROR_MEMORY; /* the call may be wrong as well, but there was no room to say how */
-    if (status == AKG_ERROR_MEMORY)
+    if (status == AKG_ERROR_MEMORY && akg_diagnostics_error_count(messages->list) == 0)
         diagnostic_add(call_list(messages), MSG_MEMORY, (struct span){0});
     if (messages->list)
         diagnostics_hand_over(messages->list, diagnostics);
@@ -651,7 +668,7 @@ struct call_wish {
 
 /* Finds the instance; false status: there is none. What is in the binding is set when it is needed. */
 static akg_status call_start(struct call *call, akg_kernel *kernel, const akg_argument *arguments,
-                             size_t count, const akg_call_options *options)
+                             size_t count, const akg_call_options *options, bool runs)
 {
     akg_status status = call_begin(&call->binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
 
@@ -661,6 +678,11 @@ static akg_status call_start(struct call *call, akg_kernel *kernel, const akg_ar
     call->backend = options && options->backend ? options->backend : kernel->module->backend;
     call->trust_indices = options && options->trust_indices;
     call->repeats = options && options->repeats ? options->repeats : 1;
+    call->device = NULL;
+    if (status == AKG_OK && !call_find_device(kernel, arguments, count, &call->messages, &call->device))
+        status = AKG_ERROR_CALL;
+    if (call->device && runs)
+        call->backend = JIT_BACKEND_CUDA;
     if (status == AKG_OK)
         call_fast(call, arguments, count);
     if (status == AKG_OK && !call->instance)
@@ -673,7 +695,8 @@ static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments
                                akg_diagnostics **diagnostics)
 {
     struct call call; /* large */
-    akg_status status = call_start(&call, kernel, arguments, count, options);
+    bool runs = !wish.cost && !wish.text;
+    akg_status status = call_start(&call, kernel, arguments, count, options, runs);
 
     call.infer = wish.infer;
     call.cost = wish.cost;
@@ -808,6 +831,7 @@ static akg_status prepared_fill(struct call_prepared *prepared, const struct cal
     if (!run_prepare(run))
         return AKG_ERROR_MEMORY;
     run->instance = call->instance;
+    run->device = call->device;
     run_take_arguments(run, &call->binding);
     if (run_check_results(run) && run_check_shapes(run) && run_check_preconditions(run))
         status = run_make_buffers(run, true, outputs);
@@ -831,7 +855,7 @@ akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_
         *diagnostics = NULL;
     if (!prepared)
         return AKG_ERROR_MEMORY;
-    status = call_start(&call, kernel, arguments, count, NULL);
+    status = call_start(&call, kernel, arguments, count, NULL, true);
     if (status == AKG_OK) {
         prepared->run.instance = call.instance;
         status = prepared_fill(prepared, &call, outputs);
@@ -868,4 +892,55 @@ void call_prepared_free(struct call_prepared *prepared)
     broadcast_end(&prepared->broadcast);
     memory_free(prepared->offsets);
     memory_free(prepared);
+}
+
+const struct jit_instance *call_prepared_instance(const struct call_prepared *prepared)
+{
+    return prepared->run.instance;
+}
+
+akg_tensor *call_prepared_tensor(const struct call_prepared *prepared, int buffer)
+{
+    return prepared->run.tensors[buffer];
+}
+
+union jit_scalar call_prepared_scalar(const struct call_prepared *prepared, int attribute)
+{
+    return prepared->run.scalars[attribute];
+}
+
+/* Escapes when memory runs out. */
+static struct ir_kernel *elaborate_bound(struct call_binding *binding, struct arena *arena,
+                                         akg_diagnostics *list)
+{
+    const struct akg_kernel *kernel = binding->kernel;
+    struct dsl_argument *described =
+        arena_array(arena, struct dsl_argument, kernel->function->parameter_count + 1);
+    struct elaborate_result result = {0};
+
+    call_describe(binding, arena, described);
+    pipeline_specialise(arena, kernel->module->tree, kernel->function, described, false, &result, list);
+    return result.retry ? NULL : result.kernel;
+}
+
+struct ir_kernel *call_elaborate(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                                 struct arena *arena)
+{
+    struct call call;
+    struct ir_kernel *volatile made = NULL;
+    akg_status status = call_start(&call, kernel, arguments, count, NULL, false);
+    akg_diagnostics *list = call_list(&call.messages);
+    jmp_buf escape, *before = arena->escape;
+
+    if (status == AKG_OK && list && !setjmp(escape)) {
+        arena->escape = &escape;
+        diagnostics_set_escape(list, &escape);
+        made = elaborate_bound(&call.binding, arena, list);
+    }
+    arena->escape = before;
+    diagnostics_set_escape(list, NULL);
+    akg_diagnostics_free(list);
+    broadcast_end(&call.broadcast);
+    call_end(&call.binding);
+    return made;
 }

@@ -44,6 +44,18 @@ struct call_messages {
 /* NULL when memory ran out; diagnostic_add takes that. */
 akg_diagnostics *call_list(struct call_messages *messages);
 
+/* ---- where the tensors lie (call_device.c) ---- */
+
+/* The device of all tensors among the arguments (NULL: the host), or false with a message that names two. */
+bool call_find_device(const struct akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                      struct call_messages *messages, struct gpu_device **device);
+/* A tensor for a buffer, with a message where a device has no room for it. */
+akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
+                         akg_tensor **tensor, struct call_messages *messages);
+/* As a jit_entry; compiles for the device first where that was not done. */
+akg_status call_run_on_device(struct gpu_device *device, const struct jit_instance *instance,
+                              const struct jit_frame *frame, int *stopped, struct call_messages *messages);
+
 /* Puts arguments to parameters by place and name. Messages for what does not fit. */
 bool call_bind(struct call_binding *binding, const akg_argument *arguments, size_t count,
                akg_diagnostics *diagnostics);
@@ -79,8 +91,8 @@ akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t
                        const struct call_runner *runner, akg_tensor **outputs, akg_diagnostics **diagnostics);
 /*
  * A call that is made again and again: all that is checked before a kernel starts was checked, and its memory
- * is there. `outputs` has a tensor for each output. Of the arguments and outputs elements may lie elsewhere at
- * each run, shapes stay; they live as long as this. Nothing is asked about overlaps. Errors as of
+ * is there. `outputs` has a tensor for each output. Of the arguments and outputs elements may lie elsewhere
+ * at each run, shapes stay; they live as long as this. Nothing is asked about overlaps. Errors as of
  * akg_kernel_call.
  */
 struct call_prepared;
@@ -88,9 +100,17 @@ akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_
                         struct call_prepared **prepared, akg_diagnostics **diagnostics);
 akg_status call_prepared_run(struct call_prepared *prepared, akg_diagnostics **diagnostics);
 void call_prepared_free(struct call_prepared *prepared);
+/* What it runs; the tensor of one of its buffers; the value of one of its attributes. */
+const struct jit_instance *call_prepared_instance(const struct call_prepared *prepared);
+akg_tensor *call_prepared_tensor(const struct call_prepared *prepared, int buffer);
+union jit_scalar call_prepared_scalar(const struct call_prepared *prepared, int attribute);
+/* The kernel of such a call as the analyses leave it, made anew in `arena`; NULL where there is none. */
+struct ir_kernel *call_elaborate(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                                 struct arena *arena);
 
 /* A tensor that is only a description: for call_infer. */
-akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, akg_tensor **tensor);
+akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, struct gpu_device *device,
+                              akg_tensor **tensor);
 
 /* The instance for a bound call, made if need be. */
 akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,

@@ -6,6 +6,7 @@
 #include "../dsl/format.h"
 #include "../jit/cuda.h"
 #include "../jit/emit_c.h"
+#include "../jit/nvrtc.h"
 #include "../jit/pipeline.h"
 #include "../jit/source.h"
 #include "../jit/vector_plan.h"
@@ -87,6 +88,20 @@ static akg_status emit_front_end(struct emission *emission)
     return status;
 }
 
+/* What CUDA's compiler makes of it, for the newest GPU that the compiler knows. */
+static akg_status emit_ptx(struct emission *emission, const struct ir_kernel *kernel, const char *text)
+{
+    const struct nvrtc_request request = {.name = kernel->name, .text = text, .ptx = true};
+    struct nvrtc_code code;
+    akg_status status = nvrtc_compile(&request, &code, emission->diagnostics);
+
+    if (status != AKG_OK)
+        return status;
+    text_append(&emission->out, code.image.data, code.image.length);
+    nvrtc_free(&code);
+    return AKG_OK;
+}
+
 /* Of an optimised kernel. */
 static akg_status emit_kernel_cuda(struct emission *emission, struct ir_kernel *kernel)
 {
@@ -96,9 +111,12 @@ static akg_status emit_kernel_cuda(struct emission *emission, struct ir_kernel *
 
     if (status != AKG_OK)
         return status;
-    text_append(&emission->out, program.text.data, program.text.length);
+    if (emission->stage == AKG_STAGE_PTX)
+        status = emit_ptx(emission, kernel, program.text.data);
+    else
+        text_append(&emission->out, program.text.data, program.text.length);
     cuda_program_free(&program);
-    return AKG_OK;
+    return status;
 }
 
 /* C of an optimised kernel, or what of it is vector code. */
@@ -121,11 +139,16 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
     return good ? AKG_OK : AKG_ERROR_INTERNAL;
 }
 
+static bool emit_is_for_threads(akg_stage stage)
+{
+    return stage == AKG_STAGE_CUDA || stage == AKG_STAGE_PTX;
+}
+
 /* The kernel is made what code is generated from. It works in its arena, and in the list of messages. */
 static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
 {
     struct passes_options options = {
-        .verify = true, .for_threads = emission->stage == AKG_STAGE_CUDA, .dump_only = emission->pass};
+        .verify = true, .for_threads = emit_is_for_threads(emission->stage), .dump_only = emission->pass};
     struct jit_sites sites = {0};
 
     if (emission->dumps)
@@ -160,7 +183,7 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
         return AKG_ERROR_INTERNAL;
     if (emission->stage == AKG_STAGE_OPTIMISED)
         ir_print(&emission->out, kernel);
-    if (emission->stage == AKG_STAGE_CUDA)
+    if (emit_is_for_threads(emission->stage))
         return emit_kernel_cuda(emission, kernel);
     return emission->stage == AKG_STAGE_C || emission->stage == AKG_STAGE_ASM
                ? emit_kernel_c(emission, kernel)
@@ -286,7 +309,7 @@ static akg_status emit_finish(struct emission *emission, akg_status status, akg_
 static bool emit_needs_kernels(akg_stage stage)
 {
     return stage == AKG_STAGE_IR || stage == AKG_STAGE_OPTIMISED || stage == AKG_STAGE_C ||
-           stage == AKG_STAGE_ASM || stage == AKG_STAGE_CUDA;
+           stage == AKG_STAGE_ASM || emit_is_for_threads(stage);
 }
 
 /* `wanted` says what; the rest of an emission is made here. */
@@ -302,7 +325,7 @@ static akg_status emit_run(const jit_source *source, const struct emission *want
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
-    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_CUDA ||
+    if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_PTX ||
         (emission.argument_count && !emission.kernel_name) ||
         !call_arguments_are_there(emission.arguments, emission.argument_count))
         return AKG_ERROR_USAGE;

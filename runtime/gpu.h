@@ -15,6 +15,10 @@
 
 struct gpu_device;
 struct gpu_block;
+struct gpu_code;
+struct ir_kernel;
+struct jit_instance;
+struct jit_frame;
 
 /* Why something went wrong, as the arguments of a row of messages.def. Status AKG_OK: nothing did. */
 struct gpu_failure {
@@ -65,5 +69,22 @@ akg_status gpu_move(struct gpu_device *device, void *to, struct gpu_device *sour
 /* `count` times the `size` (1, 2, 4 or 8) low bytes of the pattern. */
 akg_status gpu_fill(struct gpu_device *device, void *to, uint64_t pattern, int size, int64_t count,
                     struct gpu_failure *failure);
+
+/* ---- kernels (gpu_call.c) -------------------------------------------------------------------------------
+ */
+
+/* The code of an instance (that was made for devices: JIT_BACKEND_CUDA) on one device; NULL before it is
+ * made. */
+struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_instance *instance);
+/* Makes it, once; it lives as long as the instance. */
+akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
+                         struct gpu_code **code, akg_diagnostics *diagnostics);
+/*
+ * Runs it with the frame of a call, whose data are addresses of the device; buffers of role IR_TEMPORARY need
+ * no memory. As a jit_entry, *stopped is 1 with the trap filled where the kernel was stopped. It waits for
+ * the device only where something may stop it.
+ */
+akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
+                   int *stopped, struct gpu_failure *failure);
 
 #endif

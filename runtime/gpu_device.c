@@ -164,10 +164,12 @@ static struct gpu_device *open_device(const struct gpu_driver *driver, int index
     device->index = index;
     pthread_mutex_init(&device->memory.lock, NULL);
     pthread_mutex_init(&device->staging.lock, NULL);
+    pthread_mutex_init(&device->code_lock, NULL);
     if (set_up(device, failure) == AKG_OK)
         return device;
     pthread_mutex_destroy(&device->memory.lock);
     pthread_mutex_destroy(&device->staging.lock);
+    pthread_mutex_destroy(&device->code_lock);
     memory_free(device);
     return NULL;
 }

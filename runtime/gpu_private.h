@@ -49,7 +49,12 @@
     X(cuMemsetD8Async, true)                                                                                 \
     X(cuMemsetD16Async, true)                                                                                \
     X(cuMemsetD32Async, true)                                                                                \
-    X(cuMemsetD2D32Async, true)
+    X(cuMemsetD2D32Async, true)                                                                              \
+    X(cuModuleLoadDataEx, true)                                                                              \
+    X(cuModuleGetFunction, true)                                                                             \
+    X(cuModuleUnload, true)                                                                                  \
+    X(cuFuncSetAttribute, true)                                                                              \
+    X(cuLaunchKernel, true)
 
 struct gpu_driver {
 #define X(name, needed) __typeof__(&name) name;
@@ -101,6 +106,7 @@ struct gpu_device {
     atomic_int lost;  /* the CUresult after which nothing works any more, or 0 */
     struct gpu_memory memory;
     struct gpu_staging staging;
+    pthread_mutex_t code_lock; /* held while an instance is compiled */
 };
 
 /* Makes the device the thread's current one until gpu_leave; false, with a failure, for one that is lost. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "autograd.h"
+#include "gpu.h"
 #include "operator_native.h"
 
 #define DEFAULT_TOLERANCE 1e-6
@@ -49,6 +50,7 @@ struct check {
     akg_tensor **outputs, **weights; /* of the recorded call; NULL weights: not part of the sum */
     akg_tensor **high, **low;        /* of the calls that are compared, as float64 */
     size_t output_count;
+    struct gpu_device *device; /* where the gradient is computed; all else is on the host */
     double epsilon, tolerance, complex_tolerance; /* epsilon: of the coarsest dtype that takes part */
     struct gradcheck_complex complex;
     akg_tape *tape;
@@ -88,6 +90,30 @@ static bool check_is_named(const struct check *check, const char *name)
     return !options->names;
 }
 
+/* A copy on the host, of that dtype. */
+static akg_status check_host_cast(const struct check *check, const akg_tensor *tensor, akg_dtype dtype,
+                                  akg_tensor **copy)
+{
+    struct gpu_failure failure = {0};
+    akg_tensor *host;
+    akg_status status = tensor_to_host(tensor, &host, &failure);
+
+    if (status != AKG_OK)
+        return gpu_failure_report(&failure, check->diagnostics);
+    status = akg_tensor_cast(host, dtype, copy);
+    akg_tensor_release(host);
+    return status;
+}
+
+/* A copy where the gradient is computed. */
+static akg_status check_send(const struct check *check, const akg_tensor *tensor, akg_tensor **copy)
+{
+    struct gpu_failure failure = {0};
+
+    tensor_copy_to(tensor, check->device, copy, &failure);
+    return gpu_failure_report(&failure, check->diagnostics);
+}
+
 /* Takes one tensor: floats in float64, unless the parameter asks for another dtype. */
 static akg_status check_take(struct check *check, size_t argument, int index, const akg_parameter *parameter,
                              int64_t item, akg_tensor *tensor)
@@ -97,11 +123,13 @@ static akg_status check_take(struct check *check, size_t argument, int index, co
 
     *input =
         (struct check_input){.name = parameter->name, .parameter = index, .item = item, .argument = argument};
+    if (tensor->device)
+        check->device = tensor->device;
     if (!dtype_is_float(tensor->dtype) || !(is_open || dtype_is_float(parameter->dtype)))
-        return akg_tensor_copy(tensor, &input->value);
+        return check_host_cast(check, tensor, tensor->dtype, &input->value);
     input->wanted = check_is_named(check, parameter->name);
     check->wanted_count += input->wanted;
-    return akg_tensor_cast(tensor, is_open ? AKG_FLOAT64 : parameter->dtype, &input->value);
+    return check_host_cast(check, tensor, is_open ? AKG_FLOAT64 : parameter->dtype, &input->value);
 }
 
 static akg_status check_take_all(struct check *check)
@@ -219,15 +247,14 @@ static akg_status check_make_leaf(struct check *check, size_t index)
 {
     struct check_input *input = &check->inputs[index];
     akg_tensor *zeros = NULL;
-    akg_status status = akg_tensor_copy(input->value, &input->leaf);
+    akg_status status = check_send(check, input->value, &input->leaf);
 
     if (status == AKG_OK)
         status = akg_tensor_set_requires_grad(input->leaf, true, check->diagnostics);
     if (status == AKG_OK)
-        status =
-            akg_tensor_create(input->value->dtype, input->value->rank, tensor_shape(input->value), &zeros);
+        status = autograd_filled(NULL, &input->leaf->node->outputs[0], 0, &zeros, check->diagnostics);
     if (status == AKG_OK)
-        status = autograd_add(check->tape, input->leaf, zeros, &check->given[index]);
+        status = autograd_add(check->tape, input->leaf, zeros, &check->given[index], check->diagnostics);
     akg_tensor_release(zeros);
     check->epsilon = fmax(check->epsilon, check_epsilon(input->value->dtype));
     return status;
@@ -239,7 +266,7 @@ static akg_status check_record(struct check *check)
 
     for (size_t i = 0; status == AKG_OK && i < check->input_count; i++)
         status = check->inputs[i].wanted ? check_make_leaf(check, i)
-                                         : akg_tensor_copy(check->inputs[i].value, &check->given[i]);
+                                         : check_send(check, check->inputs[i].value, &check->given[i]);
     check_put_given(check);
     if (status == AKG_OK)
         status = check_call(check, check->tape, check->outputs);
@@ -262,7 +289,8 @@ static akg_status check_differentiate(struct check *check)
     for (size_t i = 0; tensors && i < check->output_count; i++)
         if (check->weights[i] && akg_tensor_requires_grad(check->outputs[i])) {
             tensors[roots] = check->outputs[i];
-            gradients[roots++] = check->weights[i];
+            if (status == AKG_OK)
+                status = check_send(check, check->weights[i], &gradients[roots++]);
         }
     for (size_t i = 0; tensors && i < check->input_count; i++)
         if (check->inputs[i].wanted)
@@ -276,12 +304,14 @@ static akg_status check_differentiate(struct check *check)
             continue;
         akg_tensor *gradient = by[leaves + k++];
         if (gradient && status == AKG_OK)
-            status = akg_tensor_cast(gradient, AKG_FLOAT64, &input->gradient);
+            status = check_host_cast(check, gradient, AKG_FLOAT64, &input->gradient);
         else if (status == AKG_OK)
             status = akg_tensor_create(AKG_FLOAT64, input->value->rank, tensor_shape(input->value),
                                        &input->gradient);
         akg_tensor_release(gradient);
     }
+    if (tensors)
+        autograd_release_tensors(gradients, roots);
     memory_free(tensors);
     return status;
 }

@@ -193,7 +193,7 @@ static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, st
                                        .units_known = true,
                                        .shape = tensor_shape(tensor)};
     list_push(&plan->arena, &plan->described, NULL);
-    if (call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor),
+    if (call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor->device,
                            &plan->described.items[plan->described.count - 1]) != AKG_OK)
         longjmp(*plan->arena.escape, 1);
 }

@@ -335,7 +335,7 @@ static akg_status gradient_describe_one(const akg_tensor *tensor, akg_tensor **d
 
     if (!tensor)
         return AKG_OK;
-    status = call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), described);
+    status = call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor->device, described);
     if (status == AKG_OK)
         tensor_stand_for(*described, tensor);
     return status;

@@ -268,7 +268,7 @@ static akg_status operation_call(akg_operation *operation, const struct operator
 
 akg_status akg_operation_run(akg_operation *operation, akg_tape *tape, akg_diagnostics **diagnostics)
 {
-    struct operator_place place = {.tape = tape, .device = {DEVICE_CPU, 0}};
+    struct operator_place place = {.tape = tape, .device_is_open = !operation || !operation->device};
     akg_status status;
 
     if (diagnostics)

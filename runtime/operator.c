@@ -8,6 +8,7 @@
 #include "call.h"
 #include "failure.h"
 #include "operator_gradient.h"
+#include "tensor.h"
 
 const char *akg_operator_name(const akg_operator *callee)
 {
@@ -59,8 +60,7 @@ static akg_status operator_call_recorded(akg_operator *callee, const struct oper
                                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                                          akg_diagnostics **diagnostics)
 {
-    struct operator_place unrecorded = {
-        .tape = place->tape, .device = place->device, .info = place->info};
+    struct operator_place unrecorded = {.tape = place->tape, .device = place->device, .info = place->info};
     size_t output_count = gradient_output_count(callee, arguments, count);
     akg_tensor **made = memory_zeroed(output_count, sizeof(akg_tensor *));
     akg_status status = made ? AKG_OK : AKG_ERROR_MEMORY;
@@ -86,16 +86,49 @@ static akg_status operator_call_recorded(akg_operator *callee, const struct oper
     return status;
 }
 
+/* The first tensor among the arguments, or NULL. */
+static const akg_tensor *operator_first_tensor(const akg_argument *arguments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (arguments[i].kind == AKG_ARGUMENT_TENSOR)
+            return arguments[i].as.tensor;
+        if (arguments[i].kind == AKG_ARGUMENT_TENSORS && arguments[i].as.tensors.count)
+            return arguments[i].as.tensors.items[0];
+    }
+    return NULL;
+}
+
+/* A call runs where its tensors lie: whoever asks for another device is told so. */
+static akg_status operator_find_device(const akg_operator *callee, struct operator_place *place,
+                                       const akg_argument *arguments, size_t count,
+                                       akg_diagnostics **diagnostics)
+{
+    const akg_tensor *first = operator_first_tensor(arguments, count);
+    akg_device device = akg_tensor_device(first);
+    char asked[32], there[32], note[96];
+
+    if (place->device_is_open) {
+        place->device = (struct device){(enum device_kind)device.kind, device.index};
+        place->device_is_open = false;
+    }
+    if (place->device.kind == (enum device_kind)device.kind && place->device.index == device.index)
+        return AKG_OK;
+    snprintf(asked, sizeof asked, "%s:%d", device_name(place->device.kind), place->device.index);
+    snprintf(note, sizeof note, "note: its tensors lie on '%s', and that is where it can run",
+             first ? tensor_device_name(first, there) : "cpu");
+    return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, asked, callee->name, NULL, note);
+}
+
 akg_status operator_call(akg_operator *callee, const struct operator_place *place,
                          const akg_argument *arguments, size_t count, akg_tensor **outputs,
                          akg_diagnostics **diagnostics)
 {
-    if (place->device.kind != DEVICE_CPU) {
-        char name[32];
-        snprintf(name, sizeof name, "%s:%d", device_name(place->device.kind), place->device.index);
-        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, name, callee->name, NULL,
-                              "note: this library runs on the CPU; call it on device 'cpu'");
-    }
+    struct operator_place found = *place;
+    akg_status status = operator_find_device(callee, &found, arguments, count, diagnostics);
+
+    if (status != AKG_OK)
+        return status;
+    place = &found;
     if (callee->native && place->tape && place->tape->graph)
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_NO_STEP, callee->name,
                               "it is written in C", NULL, NULL);
@@ -108,7 +141,7 @@ akg_status operator_call(akg_operator *callee, const struct operator_place *plac
 akg_status akg_call(akg_tape *tape, akg_operator *callee, const akg_argument *arguments,
                     size_t argument_count, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
-    struct operator_place place = {.tape = tape, .device = {DEVICE_CPU, 0}};
+    struct operator_place place = {.tape = tape, .device_is_open = true};
 
     if (diagnostics)
         *diagnostics = NULL;
@@ -122,7 +155,7 @@ akg_status operator_finish(akg_diagnostics *list, akg_status status, akg_diagnos
 {
     if (status != AKG_OK && (!list || diagnostics_lost_some(list)))
         status = AKG_ERROR_MEMORY;
-    if (status == AKG_ERROR_MEMORY && list)
+    if (status == AKG_ERROR_MEMORY && list && akg_diagnostics_error_count(list) == 0)
         diagnostic_add(list, MSG_MEMORY, (struct span){0});
     if (status == AKG_OK && diagnostics)
         *diagnostics = NULL;

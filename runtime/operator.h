@@ -21,8 +21,9 @@
 
 /* What a call is told besides its arguments. */
 struct operator_place {
-    akg_tape *tape; /* that records it, or NULL */
-    struct device device;
+    akg_tape *tape;       /* that records it, or NULL */
+    struct device device; /* where it is to run; of an operation that does not say, where its tensors lie */
+    bool device_is_open;  /* it does not say */
     const akg_operator_info *info; /* in place of what is registered, or NULL */
 };
 

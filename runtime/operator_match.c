@@ -498,3 +498,12 @@ void match_explain(const struct match *match, const akg_invocation *invocation, 
 {
     match_blame(match, invocation, true, text);
 }
+
+bool match_names_device(const struct match *match)
+{
+    if (!match)
+        return false;
+    if (match->kind == MATCH_COMPARE)
+        return match->term == TERM_DEVICE;
+    return match_names_device(match->left) || match_names_device(match->right);
+}

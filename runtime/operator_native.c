@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "gpu.h"
 #include "operator_gradient.h"
 #include "operator_info.h"
 #include "overlap.h"
@@ -79,6 +80,8 @@ static akg_status native_take_output(akg_invocation *invocation, size_t index, a
         return native_refuse_output(invocation, index, "has another shape");
     if (!given->contiguous)
         return native_refuse_output(invocation, index, "is not contiguous");
+    if (given->device != invocation->gpu)
+        return native_refuse_output(invocation, index, "is on another device than the arguments");
     for (size_t i = 0; i < invocation->input_tensor_count; i++)
         if (overlap_between(given, invocation->input_tensors[i]))
             return native_refuse_output(invocation, index, "shares memory with an input");
@@ -101,6 +104,7 @@ static akg_status native_check_outputs(akg_invocation *invocation, akg_tensor *c
 /* From here on the invocation owns a reference to each of its output tensors. */
 static akg_status native_make_outputs(akg_invocation *invocation, akg_tensor *const *outputs)
 {
+    struct gpu_failure failure = {0};
     akg_status status = AKG_OK;
 
     for (size_t i = 0; status == AKG_OK && i < invocation->output_tensor_count; i++) {
@@ -108,9 +112,11 @@ static akg_status native_make_outputs(akg_invocation *invocation, akg_tensor *co
         if (outputs[i])
             invocation->output_tensors[i] = akg_tensor_retain(outputs[i]);
         else
-            status = tensor_allocate(needed->dtype, needed->rank, needed->shape, false,
-                                     &invocation->output_tensors[i]);
+            status = tensor_allocate_on(invocation->gpu, needed->dtype, needed->rank, needed->shape, false,
+                                        &invocation->output_tensors[i], &failure);
     }
+    if (failure.status != AKG_OK)
+        gpu_failure_add(&failure, invocation_list(invocation), (struct span){0});
     return status;
 }
 
@@ -124,12 +130,30 @@ static bool native_is_empty(const akg_invocation *invocation)
 
 /* ---- running --------------------------------------------------------------------------------------- */
 
+/* With scratch memory on the device. */
+static akg_status native_compute_there(akg_invocation *invocation, const akg_kernel_definition *kernel,
+                                       size_t size)
+{
+    struct gpu_failure failure = {0};
+    struct gpu_block *block;
+    akg_status status = gpu_allocate(invocation->gpu, size, &block, &invocation->scratch, &failure);
+
+    if (status != AKG_OK)
+        return gpu_failure_add(&failure, invocation_list(invocation), (struct span){0});
+    status = native_failed(invocation, kernel->compute(invocation), kernel->name);
+    gpu_free(block);
+    invocation->scratch = NULL;
+    return status;
+}
+
 static akg_status native_compute(akg_invocation *invocation, const akg_kernel_definition *kernel)
 {
     akg_registry *registry = invocation->callee->registry;
     size_t size = kernel->scratch_size ? kernel->scratch_size(invocation) : 0;
     akg_status status;
 
+    if (kernel->scratch_size && invocation->gpu)
+        return native_compute_there(invocation, kernel, size);
     if (kernel->scratch_size) {
         invocation->scratch = registry_take_scratch(registry, size);
         if (!invocation->scratch)
@@ -189,12 +213,32 @@ static akg_status native_check_info(akg_invocation *invocation)
     return info_check(&call, invocation_list(invocation));
 }
 
+/* All inputs must lie in one place. */
+static akg_status native_find_device(akg_invocation *invocation)
+{
+    akg_tensor *const *inputs = invocation->input_tensors;
+    char here[32], there[32];
+
+    for (size_t i = 0; i < invocation->input_tensor_count; i++) {
+        if (inputs[i]->device == inputs[0]->device)
+            continue;
+        diagnostic_add(invocation_list(invocation), MSG_DEVICES_DIFFER, (struct span){0},
+                       invocation->callee->name, tensor_device_name(inputs[0], here),
+                       tensor_device_name(inputs[i], there));
+        return AKG_ERROR_CALL;
+    }
+    invocation->gpu = invocation->input_tensor_count ? inputs[0]->device : NULL;
+    return AKG_OK;
+}
+
 /* Everything up to the outputs themselves. */
 static akg_status native_prepare(akg_invocation *invocation, const akg_argument *arguments, size_t count,
                                  const struct native_kernel **kernel)
 {
     akg_status status = invocation_bind(invocation, arguments, count);
 
+    if (status == AKG_OK)
+        status = native_find_device(invocation);
     if (status == AKG_OK && invocation->native->check)
         status = native_failed(invocation, invocation->native->check(invocation), "check");
     if (status == AKG_OK)

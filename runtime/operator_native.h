@@ -46,11 +46,14 @@ struct operand_use {
     bool is_bound;
 };
 
+struct gpu_device;
+
 struct akg_invocation {
     akg_operator *callee;
     const struct native *native;
     struct arena arena;
     struct device device;
+    struct gpu_device *gpu;        /* the same, opened; NULL: the CPU */
     const akg_operator_info *info; /* given with the call, or NULL */
     struct operand_use *inputs, *outputs;
     akg_argument *attributes; /* values, defaults included */

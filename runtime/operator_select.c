@@ -15,6 +15,12 @@ static const struct native_kernel *kernel_first(const akg_invocation *invocation
     return atomic_load_explicit(&((struct native *)invocation->native)->kernels, memory_order_acquire);
 }
 
+/* Whether it can be handed tensors of that device at all. */
+static bool kernel_is_for(const struct native_kernel *kernel, const akg_invocation *invocation)
+{
+    return invocation->device.kind == DEVICE_CPU || match_names_device(kernel->match);
+}
+
 static void select_explain(akg_invocation *invocation)
 {
     struct diagnostic_entry *entry = diagnostic_add(invocation_list(invocation), MSG_NO_KERNEL,
@@ -26,9 +32,13 @@ static void select_explain(akg_invocation *invocation)
     for (; kernel; kernel = kernel_next(kernel)) {
         struct text why;
         text_init(&why);
-        match_explain(kernel->match, invocation, &why);
+        if (kernel_is_for(kernel, invocation))
+            match_explain(kernel->match, invocation, &why);
+        else
+            text_format(&why, "it is written for the CPU, since its condition names no device");
         diagnostic_note(entry, "note: kernel '%s' (%s) does not fit: %s", kernel->about.name,
-                        kernel->about.condition, why.data ? why.data : "");
+                        kernel->about.condition ? kernel->about.condition : "always",
+                        why.data ? why.data : "");
         text_free(&why);
     }
 }
@@ -54,7 +64,7 @@ const struct native_kernel *native_select(akg_invocation *invocation)
     const struct native_kernel *best = NULL, *tied = NULL, *kernel = kernel_first(invocation);
 
     for (; kernel; kernel = kernel_next(kernel)) {
-        if ((best && kernel->about.priority < best->about.priority) ||
+        if ((best && kernel->about.priority < best->about.priority) || !kernel_is_for(kernel, invocation) ||
             !match_holds(kernel->match, invocation))
             continue;
         tied = best && kernel->about.priority == best->about.priority ? best : NULL;

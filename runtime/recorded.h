@@ -47,13 +47,17 @@ struct akg_graph {
     graph_symbols symbols;
     struct bound_graph *bound; /* newest first */
     int bound_count;
+    struct fused_kernel *fused;    /* kernels of several steps (recorded_fuse.c) */
+    struct fuse_verdict *verdicts; /* which kernels go element by element */
 };
 
 /* A step that runs. */
 struct bound_step {
-    const struct recorded_step *recorded;
-    int number;                     /* of the recorded step */
-    struct call_prepared *prepared; /* CALL */
+    const struct recorded_step *recorded; /* the first of the members */
+    const struct recorded_step **members; /* the recorded steps that it is, in order */
+    int member_count;
+    struct call_prepared *prepared; /* CALL, alone */
+    struct fused_run *fused;        /* several of them */
 };
 
 /* Where the tensor that a value is lies. */
@@ -84,6 +88,7 @@ struct bound_graph {
     bool *needed;              /* per recorded step */
     struct bound_step *steps;
     int step_count;
+    LIST(struct call_prepared *) prepared; /* all of them; NULL where one was given up */
     void *workspace;
     size_t workspace_bytes, separate_bytes; /* and what it would be with nothing shared */
 };
@@ -96,6 +101,17 @@ void bound_free(struct bound_graph *bound);
 /* Gives each value that is INSIDE its offset (recorded_memory.c). */
 void bound_place_values(struct bound_graph *bound);
 
+/* Makes one step of neighbouring ones that go element by element (recorded_fuse.c). Values that are then
+ * stored nowhere become ABSENT. Where memory runs out steps stay as they are, or it escapes. */
+void bound_fuse(struct bound_graph *bound);
+akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run);
+void fused_drop_all(struct akg_graph *graph);
+
+/* call_prepare of a step with the tensors as they are now; *place is its place in bound->prepared. */
+akg_status bound_prepare(struct bound_graph *bound, const struct recorded_step *step, int *place,
+                         akg_diagnostics **diagnostics);
+/* The arguments of a step. */
+akg_argument *bound_arguments(struct bound_graph *bound, const struct recorded_step *step);
 /* Argument of a step, for these extents; tensors are those of the values. */
 akg_argument bound_argument(struct bound_graph *bound, const struct recorded_argument *recorded);
 

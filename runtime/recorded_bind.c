@@ -67,7 +67,7 @@ akg_argument bound_argument(struct bound_graph *bound, const struct recorded_arg
     }
 }
 
-static akg_argument *bound_arguments(struct bound_graph *bound, const struct recorded_step *step)
+akg_argument *bound_arguments(struct bound_graph *bound, const struct recorded_step *step)
 {
     akg_argument *arguments = arena_array(&bound->arena, akg_argument, step->argument_count + 1);
 
@@ -86,7 +86,7 @@ static akg_status describe_input(struct bound_graph *bound, const struct graph_f
     for (int k = 0; k < form->rank; k++)
         shape[k] =
             form->extents[k].symbol < 0 ? form->extents[k].extent : bound->extents[form->extents[k].symbol];
-    return call_describe_only(form->dtype, form->rank, shape, described);
+    return call_describe_only(form->dtype, form->rank, shape, NULL, described);
 }
 
 static akg_status describe_values(struct bound_graph *bound)
@@ -145,7 +145,7 @@ static akg_status infer_elementary(struct bound_graph *bound, const struct recor
     struct bound_value *made = &bound->values[step->outputs[0]];
 
     if (step->kind != RECORDED_EXPAND)
-        return call_describe_only(step->dtype, like->rank, tensor_shape(like), &made->tensor);
+        return call_describe_only(step->dtype, like->rank, tensor_shape(like), NULL, &made->tensor);
     made->owner = bound->values[step->source].owner;
     return broadcast_view(bound->values[step->source].tensor, like->rank, tensor_shape(like), &made->tensor);
 }
@@ -245,6 +245,14 @@ static void use_prolong(struct bound_graph *bound, int value, int number)
     bound->values[bound->values[value].owner].last = number;
 }
 
+static struct bound_step step_alone(struct bound_graph *bound, const struct recorded_step *step)
+{
+    const struct recorded_step **members = arena_array(&bound->arena, const struct recorded_step *, 1);
+
+    members[0] = step;
+    return (struct bound_step){.recorded = step, .members = members, .member_count = 1};
+}
+
 static void collect_steps(struct bound_graph *bound)
 {
     const struct recording *recording = bound->graph->recording;
@@ -268,7 +276,7 @@ static void collect_steps(struct bound_graph *bound)
         }
         step_uses(bound, step, bound->step_count, use_prolong);
         if (step->kind != RECORDED_EXPAND) /* that is a view, and nothing to run */
-            bound->steps[bound->step_count++] = (struct bound_step){step, i, NULL};
+            bound->steps[bound->step_count++] = step_alone(bound, step);
     }
     for (size_t i = 0; i < bound->graph->output_count; i++) {
         struct bound_value *value = &bound->values[bound->graph->outputs[i]];
@@ -321,20 +329,30 @@ static akg_status lay_values(struct bound_graph *bound)
     return status;
 }
 
+akg_status bound_prepare(struct bound_graph *bound, const struct recorded_step *step, int *place,
+                         akg_diagnostics **diagnostics)
+{
+    akg_argument *arguments = bound_arguments(bound, step);
+    akg_tensor **outputs = arena_array(&bound->arena, akg_tensor *, step->output_count + 1);
+
+    for (int k = 0; k < step->output_count; k++)
+        outputs[k] = step->outputs[k] < 0 ? NULL : bound->values[step->outputs[k]].tensor;
+    *place = bound->prepared.count;
+    list_push(&bound->arena, &bound->prepared, NULL);
+    return call_prepare(step->kernel, arguments, (size_t)step->argument_count, outputs,
+                        &bound->prepared.items[*place], diagnostics);
+}
+
 static akg_status prepare_steps(struct bound_graph *bound, akg_diagnostics **diagnostics)
 {
     akg_status status = AKG_OK;
+    int place;
 
     for (int i = 0; i < bound->step_count && status == AKG_OK; i++) {
-        const struct recorded_step *step = bound->steps[i].recorded;
-        akg_tensor **outputs;
-        if (step->kind != RECORDED_CALL)
+        if (bound->steps[i].recorded->kind != RECORDED_CALL || bound->steps[i].fused)
             continue;
-        outputs = arena_array(&bound->arena, akg_tensor *, step->output_count + 1);
-        for (int k = 0; k < step->output_count; k++)
-            outputs[k] = step->outputs[k] < 0 ? NULL : bound->values[step->outputs[k]].tensor;
-        status = call_prepare(step->kernel, bound_arguments(bound, step), (size_t)step->argument_count,
-                              outputs, &bound->steps[i].prepared, diagnostics);
+        status = bound_prepare(bound, bound->steps[i].recorded, &place, diagnostics);
+        bound->steps[i].prepared = bound->prepared.items[place];
     }
     return status;
 }
@@ -359,6 +377,7 @@ static akg_status bound_fill(struct bound_graph *bound, const int64_t *extents, 
         return status;
     mark_needed(bound);
     collect_steps(bound);
+    bound_fuse(bound);
     bound_place_values(bound);
     status = lay_values(bound);
     return status == AKG_OK ? prepare_steps(bound, diagnostics) : status;
@@ -403,8 +422,8 @@ void bound_free(struct bound_graph *bound)
 {
     const struct recording *recording = bound->graph->recording;
 
-    for (int i = 0; i < bound->step_count; i++)
-        call_prepared_free(bound->steps[i].prepared);
+    for (int i = 0; i < bound->prepared.count; i++)
+        call_prepared_free(bound->prepared.items[i]);
     for (int i = 0; bound->values && i < recording->values.count; i++)
         akg_tensor_release(bound->values[i].tensor);
     for (int i = 0; bound->values && i < recording->steps.count; i++)

@@ -265,6 +265,7 @@ void akg_graph_release(akg_graph *graph)
         bound_free(graph->bound);
         graph->bound = next;
     }
+    fused_drop_all(graph);
     recording_release(graph->recording);
     akg_registry_release(graph->registry);
     pthread_mutex_destroy(&graph->lock);

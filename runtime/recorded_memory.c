@@ -51,10 +51,9 @@ static void alive_place(struct alive *alive, struct bound_value *value)
     alive->count++;
 }
 
-static void place_made_by(struct bound_graph *bound, struct alive *alive, int step)
+static void place_made_by(struct bound_graph *bound, struct alive *alive,
+                          const struct recorded_step *recorded, int step)
 {
-    const struct recorded_step *recorded = bound->steps[step].recorded;
-
     for (int i = 0; i < recorded->output_count; i++) {
         struct bound_value *value = recorded->outputs[i] < 0 ? NULL : &bound->values[recorded->outputs[i]];
         if (!value || value->place != BOUND_INSIDE || value->first != step)
@@ -74,6 +73,7 @@ void bound_place_values(struct bound_graph *bound)
 
     for (int step = 0; step < bound->step_count; step++) {
         alive_drop_dead(&alive, step);
-        place_made_by(bound, &alive, step);
+        for (int m = 0; m < bound->steps[step].member_count; m++)
+            place_made_by(bound, &alive, bound->steps[step].members[m], step);
     }
 }

@@ -223,6 +223,8 @@ static akg_status run_step(struct bound_graph *bound, const struct bound_step *s
 {
     akg_tensor *made = bound->values[step->recorded->outputs[0]].tensor, *source;
 
+    if (step->fused)
+        return fused_step_run(bound, step->fused);
     if (step->prepared)
         return call_prepared_run(step->prepared, diagnostics);
     if (step->recorded->kind == RECORDED_FILL) {

@@ -32,8 +32,8 @@ struct akg_tensor {
     bool contiguous;  /* C order without gaps; an empty tensor always is */
     bool owns_memory; /* nobody else knows the elements: they are part of this allocation, or `owner` */
     int output;       /* of `node` */
-    struct autograd_node *node; /* what made it, or keeps its gradient; NULL: no gradient flows here */
-    _Atomic uint64_t version;   /* of the elements; of a view it is its base's that counts */
+    struct autograd_node *node;  /* what made it, or keeps its gradient; NULL: no gradient flows here */
+    _Atomic uint64_t version;    /* of the elements; of a view it is its base's that counts */
     struct recording *recording; /* it only stands for what a call would give (recording.h); a reference */
     int recorded;                /* its number there; -1: nobody knows how it comes about */
     int64_t element_count;
@@ -103,6 +103,8 @@ akg_status tensor_cast_on(const akg_tensor *source, akg_dtype dtype, akg_tensor 
 /* The tensor itself where it is on the host, else a copy there with the same strides: for loops over
  * elements. */
 akg_status tensor_to_host(const akg_tensor *tensor, akg_tensor **host, struct gpu_failure *failure);
+/* "cuda:1" into a buffer of 32 bytes; gives the buffer. */
+const char *tensor_device_name(const akg_tensor *tensor, char *buffer);
 /* What was changed in that copy goes back. */
 akg_status tensor_from_host(const akg_tensor *tensor, const akg_tensor *host, struct gpu_failure *failure);
 /* The bits of one element on the host, in 8 bytes; false where it cannot be had. */

@@ -2,16 +2,22 @@
  * tensor_device.c: tensors on devices: making them, copying them there and back, and their elements on the
  * host for the loops of the other files.
  *
- * Whatever is strided travels as the memory between its first and its last element, and is put in order on
- * the host.
+ * What is strided is put in order by a kernel on its device (device_kernels.c). What is little and goes to
+ * the host anyway travels as the memory between its first and its last element, and is put in order there; so
+ * is all else where the kernel cannot run.
  */
 #include "tensor.h"
 
 #include "../base/memory.h"
 #include "device.h"
+#include "device_kernels.h"
 #include "gpu.h"
 
-#include <string.h>
+#include <stdio.h>
+
+/* From so many on a kernel is worth its compiling where one element after the other could be copied as well.
+ */
+enum { MANY_ELEMENTS = 1 << 16 };
 
 /* ---- devices ---------------------------------------------------------------------------------------- */
 
@@ -81,6 +87,15 @@ akg_device akg_tensor_device(const akg_tensor *tensor)
     if (!tensor || !tensor->device)
         return (akg_device){AKG_DEVICE_CPU, 0};
     return (akg_device){AKG_DEVICE_CUDA, gpu_index(tensor->device)};
+}
+
+const char *tensor_device_name(const akg_tensor *tensor, char *buffer)
+{
+    if (tensor->device)
+        snprintf(buffer, 32, "cuda:%d", gpu_index(tensor->device));
+    else
+        snprintf(buffer, 32, "cpu");
+    return buffer;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------ */
@@ -264,6 +279,16 @@ akg_status tensor_copy_to(const akg_tensor *source, struct gpu_device *device, a
     *copy = NULL;
     if (source->contiguous && source->device && device)
         return send(source, device, copy, failure);
+    if (!source->contiguous && source->device && (device || source->element_count >= MANY_ELEMENTS) &&
+        device_convert((akg_tensor *)source, source->dtype, &packed, NULL) == AKG_OK) {
+        if (packed->device == device) {
+            *copy = packed;
+            return AKG_OK;
+        }
+        status = tensor_copy_to(packed, device, copy, failure);
+        akg_tensor_release(packed);
+        return status;
+    }
     if (!source->device && !device) {
         status = akg_tensor_copy(source, copy);
         return status == AKG_ERROR_MEMORY ? no_memory(failure) : status;
@@ -301,9 +326,11 @@ akg_status tensor_cast_on(const akg_tensor *source, akg_dtype dtype, akg_tensor 
                           struct gpu_failure *failure)
 {
     akg_tensor *host, *cast = NULL;
-    akg_status status = tensor_to_host(source, &host, failure);
+    akg_status status;
 
-    *copy = NULL;
+    if (device_convert((akg_tensor *)source, dtype, copy, NULL) == AKG_OK)
+        return AKG_OK;
+    status = tensor_to_host(source, &host, failure);
     if (status != AKG_OK)
         return status;
     status = akg_tensor_cast(host, dtype, &cast);

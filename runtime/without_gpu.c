@@ -86,3 +86,28 @@ akg_status gpu_fill(struct gpu_device *device, void *to, uint64_t pattern, int s
     (void)device, (void)to, (void)pattern, (void)size, (void)count;
     return refuse(failure);
 }
+
+struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_instance *instance)
+{
+    (void)device, (void)instance;
+    return NULL;
+}
+
+akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
+                         struct gpu_code **code, akg_diagnostics *diagnostics)
+{
+    struct gpu_failure failure;
+
+    (void)device, (void)instance;
+    *code = NULL;
+    refuse(&failure);
+    return gpu_failure_add(&failure, diagnostics, (struct span){0});
+}
+
+akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
+                   int *stopped, struct gpu_failure *failure)
+{
+    (void)code, (void)instance, (void)frame;
+    *stopped = 0;
+    return refuse(failure);
+}

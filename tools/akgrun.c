@@ -3,7 +3,7 @@
  * table, and turns its problem, if any, into messages and the exit status:
  *
  *   0 done   1 the program is wrong   2 the command line is wrong, or a file
- *   cannot be read or written   3 the call is wrong   4 an internal error, or no memory
+ *   cannot be read or written   3 the call is wrong   4 an internal error, no memory, or a device that fails
  */
 #include "akgrun.h"
 
@@ -52,6 +52,8 @@ static const struct command_row command_table[COMMAND_COUNT] = {
     [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--json]", "list the operators of the standard library",
                      "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
                      "'akgrun run std:NAME' calls one.\n"},
+    [COMMAND_DEVICES] = {"devices", command_devices, "devices [--json]", "list the GPUs that can be used",
+                         "Each with its name, compute capability and memory, as --device takes it.\n"},
     [COMMAND_CHECK] =
         {"check", command_check, "check [--fix] [--explain-proof] FILE [KERNEL] [options]",
          "print each kernel's signature and the preconditions of a call",
@@ -128,7 +130,8 @@ static bool check_is_file(const char *word, struct problem *problem)
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
     return problem_help(
-        problem, "the subcommands are run, grad, gradcheck, ops, check, emit, explain, fmt, cache and bench");
+        problem,
+        "the subcommands are run, grad, gradcheck, ops, devices, check, emit, explain, fmt, cache and bench");
 }
 
 /* Takes the subcommand off the words. */
@@ -169,6 +172,7 @@ static bool perform(int argc, char **argv, struct options *options, struct probl
         return false;
     if (options->help)
         return print_and_flush_help(command, no_words, problem);
+    akg_set_threads(options->threads);
     if (no_words && argc == 1) {
         print_overview(stderr);
         return problem_set(problem, AKG_ERROR_USAGE, "no program is named");

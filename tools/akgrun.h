@@ -15,6 +15,7 @@ enum command_id {
     COMMAND_GRAD,
     COMMAND_GRADCHECK,
     COMMAND_OPS,
+    COMMAND_DEVICES,
     COMMAND_CHECK,
     COMMAND_EMIT,
     COMMAND_EXPLAIN,
@@ -27,6 +28,7 @@ enum command_id {
 struct options {
     const char *out; /* --out: directory, or NULL */
     jit_backend backend;
+    akg_device device; /* --device; the CPU where it is not given */
     uint64_t seed;
     const char *wrt; /* --wrt: names with commas, or NULL */
     char **douts;    /* --dout NAME=VALUE, in their order */
@@ -72,6 +74,7 @@ bool command_run(const struct options *options, struct problem *problem);
 bool command_grad(const struct options *options, struct problem *problem);
 bool command_gradcheck(const struct options *options, struct problem *problem);
 bool command_ops(const struct options *options, struct problem *problem);
+bool command_devices(const struct options *options, struct problem *problem);
 bool command_check(const struct options *options, struct problem *problem);
 bool command_emit(const struct options *options, struct problem *problem);
 bool command_explain(const struct options *options, struct problem *problem);

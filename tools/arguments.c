@@ -133,6 +133,48 @@ bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t 
     return true;
 }
 
+bool arguments_move_tensor(akg_tensor **tensor, akg_device device, struct problem *problem)
+{
+    akg_diagnostics *diagnostics = NULL;
+    akg_tensor *copy = NULL;
+    akg_device from = akg_tensor_device(*tensor);
+    if (from.kind == device.kind && from.index == device.index)
+        return true;
+    akg_status status = akg_tensor_to(*tensor, device, &copy, &diagnostics);
+    if (status != AKG_OK)
+        return problem_library(problem, status, diagnostics);
+    akg_tensor_release(*tensor);
+    *tensor = copy;
+    return true;
+}
+
+bool arguments_move(struct arguments *arguments, akg_device device, struct problem *problem)
+{
+    for (size_t i = 0; i < arguments->value_count; i++) {
+        akg_tensor **tensor = &arguments->values[i].tensor, *before = *tensor;
+        if (!before)
+            continue;
+        if (!arguments_move_tensor(tensor, device, problem))
+            return false;
+        for (size_t k = 0; k < arguments->count; k++)
+            if (arguments->items[k].kind == AKG_ARGUMENT_TENSOR && arguments->items[k].as.tensor == before)
+                arguments->items[k].as.tensor = *tensor;
+        for (size_t k = 0; k < arguments->value_count; k++)
+            if (arguments->variadic[k] == before)
+                arguments->variadic[k] = *tensor;
+    }
+    return true;
+}
+
+bool arguments_fetch(akg_tensor **tensors, size_t count, struct problem *problem)
+{
+    const akg_device cpu = {AKG_DEVICE_CPU, 0};
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i] && !arguments_move_tensor(&tensors[i], cpu, problem))
+            return false;
+    return true;
+}
+
 void arguments_free(struct arguments *arguments)
 {
     for (size_t i = 0; i < arguments->value_count; i++)

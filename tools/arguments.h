@@ -22,6 +22,12 @@ bool arguments_is_value(const char *word);
  * parameter without default and value are problems. */
 bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t seed,
                     struct arguments *arguments, struct problem *problem);
+/* Puts copies on a device in the place of all tensors. */
+bool arguments_move(struct arguments *arguments, akg_device device, struct problem *problem);
+/* The same for one tensor, whose reference is taken over. */
+bool arguments_move_tensor(akg_tensor **tensor, akg_device device, struct problem *problem);
+/* Puts copies in memory of the host in the place of tensors that lie on a device; entries may be NULL. */
+bool arguments_fetch(akg_tensor **tensors, size_t count, struct problem *problem);
 void arguments_free(struct arguments *arguments);
 
 #endif

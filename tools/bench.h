@@ -11,9 +11,12 @@
 
 enum { BENCH_MOST_ROWS = 8, BENCH_MOST_STAGES = 8 };
 
+/* What became of the optimising tier. */
+enum bench_optimised { BENCH_NOT_ASKED, BENCH_OPTIMISED, BENCH_NOT_BETTER };
+
 /* One way to run the kernel. */
 struct bench_row {
-    const char *tier;     /* "instant", "cc" */
+    const char *tier;     /* "instant", "optimised", "cc" */
     const char *compiler; /* of "cc" */
     struct spread seconds;
     int samples;
@@ -35,6 +38,7 @@ struct bench {
     int row_count;
     struct bench_stage stages[BENCH_MOST_STAGES];
     int stage_count;
+    enum bench_optimised optimised;
     double difference; /* largest between the results of two rows, relative; negative: none were compared */
 };
 

@@ -74,10 +74,12 @@ static void print_ratios(const struct bench *bench)
 {
     for (int k = 1; k < bench->row_count; k++) {
         const struct bench_row *first = &bench->rows[0], *row = &bench->rows[k];
-        printf("  %s %s / %s: %.2f%s\n", row->tier, row->compiler ? row->compiler : "", first->tier,
-               row->seconds.median / first->seconds.median,
+        printf("  %s%s%s / %s: %.2f%s\n", row->tier, row->compiler ? " " : "",
+               row->compiler ? row->compiler : "", first->tier, row->seconds.median / first->seconds.median,
                statistics_differ(&first->seconds, &row->seconds) ? "" : " (no significant difference)");
     }
+    if (bench->optimised == BENCH_NOT_BETTER)
+        printf("  optimised: the code of the instant tier was kept\n");
     if (bench->difference > 1e-3)
         printf("  their results differ by up to %.1g\n", bench->difference);
 }

@@ -1,6 +1,7 @@
 /*
  * command_bench.c: `akgrun bench FILE [KERNEL] NAME=VALUE...`: measures a kernel, and with --vs the plain C
- * of it compiled by the system's C compiler, in turn; or compares two reports.
+ * of it compiled by the system's C compiler, in turn; or compares two reports. With --tier optimised the code
+ * of that tier is a contestant too.
  *
  * Each contestant has outputs of its own, and copies of its own of what is written in place; other inputs
  * they share.
@@ -23,6 +24,8 @@ static const double default_seconds = 1;
 /* The tensors of one contestant. */
 struct side {
     struct benchmark *benchmark;
+    akg_kernel *kernel;      /* NULL: a twin */
+    akg_module *module;      /* of the optimising tier: its own */
     akg_argument *arguments; /* as the benchmark's, with copies of its own */
     akg_tensor **copies;     /* per argument: of what is written in place, or NULL */
     akg_tensor **outputs;
@@ -127,6 +130,7 @@ static bool side_begin(struct benchmark *benchmark, struct side *side, struct pr
     return true;
 }
 
+/* Frees all of it; it may be used again. */
 static void side_end(const struct benchmark *benchmark, struct side *side)
 {
     for (size_t i = 0; side->outputs && i < benchmark->output_count; i++)
@@ -138,6 +142,8 @@ static void side_end(const struct benchmark *benchmark, struct side *side)
     free(side->outputs);
     free(side->tensors);
     twin_free(&side->twin);
+    akg_module_release(side->module);
+    memset(side, 0, sizeof *side);
 }
 
 /* Puts back what running has changed. */
@@ -169,8 +175,8 @@ static bool run_kernel(void *context, long repeats, struct problem *problem)
     const akg_call_options settings = {.trust_indices = benchmark->options->trust_indices,
                                        .repeats = repeats};
     akg_diagnostics *diagnostics = NULL;
-    akg_status status = akg_kernel_call(benchmark->kernel, side->arguments, benchmark->arguments.count,
-                                        &settings, side->outputs, &diagnostics);
+    akg_status status = akg_kernel_call(side->kernel, side->arguments, benchmark->arguments.count, &settings,
+                                        side->outputs, &diagnostics);
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
     akg_diagnostics_free(diagnostics);
@@ -190,6 +196,7 @@ static bool first_call(struct benchmark *benchmark, struct problem *problem)
 {
     struct side *side = &benchmark->sides[0];
     akg_compile_stage stage;
+    side->kernel = benchmark->kernel;
     if (!side_begin(benchmark, side, problem) || !run_kernel(side, 1, problem))
         return false;
     for (size_t i = 0; i < benchmark->arguments.count; i++)
@@ -198,6 +205,33 @@ static bool first_call(struct benchmark *benchmark, struct problem *problem)
                 benchmark->in_place[i] = true;
     for (size_t k = 0; akg_kernel_compile_stage(benchmark->kernel, k, &stage); k++)
         add_stage(benchmark, stage.name, 1e-9 * (double)stage.nanoseconds);
+    return true;
+}
+
+/* The same kernel in a module that waits for the C compiler; a row where its code took the place of the
+ * first. */
+static bool add_optimised(struct benchmark *benchmark, struct problem *problem)
+{
+    struct bench *bench = &benchmark->bench;
+    struct side *side = &benchmark->sides[bench->row_count];
+    struct options settings = *benchmark->options;
+    akg_diagnostics *diagnostics = NULL;
+    double start = now();
+    settings.tier = JIT_TIER_OPTIMISED;
+    akg_status status = program_try(&settings, &benchmark->program, &side->module, &diagnostics);
+    akg_diagnostics_free(diagnostics); /* they were told of the first */
+    if (status != AKG_OK)
+        return problem_library(problem, status, NULL);
+    side->kernel = akg_module_kernel(side->module, bench->kernel);
+    if (!side_begin(benchmark, side, problem) || !run_kernel(side, 1, problem))
+        return false;
+    akg_module_finish(side->module);
+    bench->optimised = akg_kernel_is_optimised(side->kernel) ? BENCH_OPTIMISED : BENCH_NOT_BETTER;
+    if (bench->optimised == BENCH_OPTIMISED)
+        bench->rows[bench->row_count++] =
+            (struct bench_row){.tier = "optimised", .compile_seconds = now() - start};
+    else
+        side_end(benchmark, side);
     return true;
 }
 
@@ -351,7 +385,7 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
     for (size_t i = 0; i < benchmark->arguments.count; i++)
         resets |= benchmark->in_place[i];
     for (int k = 0; k < bench->row_count; k++) {
-        benchmark->contestants[k].run = k ? run_twin : run_kernel;
+        benchmark->contestants[k].run = benchmark->sides[k].kernel ? run_kernel : run_twin;
         benchmark->contestants[k].reset = resets ? side_reset : NULL;
         benchmark->contestants[k].context = &benchmark->sides[k];
     }
@@ -426,8 +460,10 @@ static bool emit(struct benchmark *benchmark, struct problem *problem)
 
 static bool compile(struct benchmark *benchmark, struct problem *problem)
 {
+    struct options settings = *benchmark->options;
     double start = now();
-    if (!program_compile(benchmark->options, &benchmark->program, problem))
+    settings.tier = JIT_TIER_INSTANT;
+    if (!program_compile(&settings, &benchmark->program, problem))
         return false;
     add_stage(benchmark, "front end", now() - start);
     report_warnings(benchmark->options, benchmark->program.warnings);
@@ -450,12 +486,15 @@ static bool run(struct benchmark *benchmark, struct problem *problem)
     /* what compiling costs is asked, not what loading does */
     if (setenv("AKG_CACHE", "off", 1) != 0)
         return problem_memory(problem);
+    akg_set_threads(threads);
     if (!machine_pin(threads, problem) || !program_open(options, &benchmark->program, problem) ||
         !compile(benchmark, problem) || !first_call(benchmark, problem))
         return false;
     if (options->emit)
         return emit(benchmark, problem);
-    return count_cost(benchmark, problem) && add_twins(benchmark, problem) &&
+    return count_cost(benchmark, problem) &&
+           (options->tier != JIT_TIER_OPTIMISED || add_optimised(benchmark, problem)) &&
+           add_twins(benchmark, problem) &&
            machine_know(benchmark->machine_file, threads, &benchmark->bench.machine, problem) &&
            measure(benchmark, problem) && deliver(benchmark, problem);
 }

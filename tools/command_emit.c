@@ -22,7 +22,7 @@ struct stage_row {
 static const struct stage_row stage_table[] = {
     {"tokens", AKG_STAGE_TOKENS, false},      {"ast", AKG_STAGE_AST, false}, {"ir", AKG_STAGE_IR, true},
     {"optimised", AKG_STAGE_OPTIMISED, true}, {"c", AKG_STAGE_C, true},      {"asm", AKG_STAGE_ASM, true},
-    {"cuda", AKG_STAGE_CUDA, true},
+    {"cuda", AKG_STAGE_CUDA, true},           {"ptx", AKG_STAGE_PTX, true},
 };
 
 /* What --dump-ir asks for: the loop IR, more than once. */
@@ -61,7 +61,7 @@ static const struct stage_row *find_stage(const char *name, struct problem *prob
     if (nearest.best)
         problem_help(problem, "did you mean '%s'?", nearest.best);
     else
-        problem_help(problem, "the stages are tokens, ast, ir, optimised, c, asm and cuda");
+        problem_help(problem, "the stages are tokens, ast, ir, optimised, c, asm, cuda and ptx");
     return NULL;
 }
 
@@ -92,7 +92,7 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     if (!stage->of_kernel && program_has_values(&emission->program)) {
         problem_set(problem, AKG_ERROR_USAGE, "the stage '%s' is the same for all values", stage->name);
         return problem_help(problem,
-                            "leave the values out, or ask for the stage ir, optimised, c, asm or cuda");
+                            "leave the values out, or ask for the stage ir, optimised, c, asm, cuda or ptx");
     }
     if (stage->of_kernel && !bind_kernel(options, emission, problem))
         return false;

@@ -112,7 +112,7 @@ static bool read_output_gradient(struct grad *grad, const char *word, struct pro
         akg_tensor_release(grad->output_gradients[i]);
         grad->output_gradients[i] = akg_tensor_retain(value.tensor);
         value_free(&value);
-        return true;
+        return arguments_move_tensor(&grad->output_gradients[i], grad->options->device, problem);
     }
     return unknown_output(grad, word, problem);
 }
@@ -175,12 +175,13 @@ static bool differentiate_into(struct grad *grad, akg_tensor **roots, akg_tensor
                                NULL, gradients, &diagnostics);
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
-    for (size_t i = 0; i < grad->wanted_count; i++) {
+    for (size_t i = 0; i < grad->wanted_count; i++)
         grad->wanted[i].gradient = gradients[i];
-        if (!fill_missing(&grad->wanted[i], problem))
+    for (size_t i = 0; i < grad->wanted_count; i++)
+        if (!fill_missing(&grad->wanted[i], problem) ||
+            !arguments_fetch(&grad->wanted[i].gradient, 1, problem))
             return false;
-    }
-    return true;
+    return arguments_fetch(grad->outputs, grad->output_count, problem);
 }
 
 static bool differentiate(struct grad *grad, struct problem *problem)
@@ -289,7 +290,8 @@ bool command_grad(const struct options *options, struct problem *problem)
     good = good &&
            arguments_bind(grad.kernel, grad.program.values, grad.program.value_count, options->seed,
                           &grad.arguments, problem) &&
-           call(&grad, problem) && differentiate(&grad, problem) && deliver(&grad, problem);
+           arguments_move(&grad.arguments, options->device, problem) && call(&grad, problem) &&
+           differentiate(&grad, problem) && deliver(&grad, problem);
     output_discard(&grad.files);
     release(&grad);
     arguments_free(&grad.arguments);

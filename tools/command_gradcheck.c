@@ -182,7 +182,8 @@ bool command_gradcheck(const struct options *options, struct problem *problem)
     good = good &&
            arguments_bind(check.kernel, check.program.values, check.program.value_count, options->seed,
                           &check.arguments, problem) &&
-           choose_names(&check, problem) && compare(&check, problem);
+           arguments_move(&check.arguments, options->device, problem) && choose_names(&check, problem) &&
+           compare(&check, problem);
     akg_gradient_report_release(check.report);
     akg_registry_release(check.registry);
     arguments_free(&check.arguments);

@@ -63,6 +63,8 @@ static bool call_once(const struct run *run, const akg_argument *arguments, akg_
     double start = now();
     akg_status status =
         akg_kernel_call(run->kernel, arguments, run->arguments.count, &settings, outputs, &diagnostics);
+    if (status == AKG_OK && run->options->device.kind != AKG_DEVICE_CPU)
+        status = akg_device_wait(run->options->device, &diagnostics);
     *seconds = now() - start;
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
@@ -193,7 +195,8 @@ static bool call_kernel(struct run *run, struct problem *problem)
                 (!warmed || warm_up(run, &measurement, problem)) &&
                 call_once(run, run->arguments.items, run->outputs, &run->timing.first_call,
                           &run->call_warnings, problem) &&
-                (!timed || repeat_calls(run, &measurement, problem));
+                (!timed || repeat_calls(run, &measurement, problem)) &&
+                arguments_fetch(run->outputs, run->output_count, problem);
     if (timed || warmed)
         measurement_end(run, &measurement);
     if (!run->call_warnings)
@@ -301,7 +304,8 @@ bool command_run(const struct options *options, struct problem *problem)
                 program_kernel(&run.program, &run.kernel, problem) &&
                 arguments_bind(run.kernel, run.program.values, run.program.value_count, options->seed,
                                &run.arguments, problem) &&
-                call_kernel(&run, problem) && deliver(&run, problem);
+                arguments_move(&run.arguments, options->device, problem) && call_kernel(&run, problem) &&
+                deliver(&run, problem);
     output_discard(&run.files);
     if (run.outputs)
         release_tensors(run.outputs, run.output_count);

@@ -19,6 +19,7 @@ enum option_id {
     OPTION_TOLERANCE,
     OPTION_VALUE,
     OPTION_BACKEND,
+    OPTION_DEVICE,
     OPTION_SEED,
     OPTION_TIME,
     OPTION_TRUST_INDICES,
@@ -82,6 +83,8 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_VALUE] = {"--value", NO_VALUE, FOR(GRAD), "print the outputs too"},
     [OPTION_BACKEND] = {"--backend", APART("tcc|interp"), FOR(RUN),
                         "machine code through libtcc (the default), or the reference interpreter"},
+    [OPTION_DEVICE] = {"--device", APART("NAME"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
+                       "where the tensors lie and the kernels run: cpu, cuda or cuda:N"},
     [OPTION_SEED] = {"--seed", APART("N"),
                      FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
                      "seed of randn and rand (default 0)"},
@@ -94,9 +97,10 @@ static const struct option_row option_table[OPTION_COUNT] = {
                        "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
     [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
                          "neither use nor keep code on disk"},
-    [OPTION_TIER] = {"--tier", APART("TIER"), FOR(RUN),
+    [OPTION_TIER] = {"--tier", APART("TIER"), FOR(RUN) | FOR(BENCH),
                      "instant, auto, or optimised: made anew by the C compiler first (default: instant)"},
-    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT), "tokens, ast, ir, optimised, c, asm or cuda"},
+    [OPTION_STAGE] = {"--stage", APART("STAGE"), FOR(EMIT),
+                      "tokens, ast, ir, optimised, c, asm, cuda or ptx"},
     [OPTION_DUMP_IR] = {"--dump-ir", APART("PASS"), FOR(EMIT),
                         "the loop IR after each optimising pass that changed it: that pass, or all"},
     [OPTION_CHECK] = {"--check", NO_VALUE, FOR(FMT),
@@ -118,7 +122,9 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_JSON_FILE] = {"--json", APART("FILE"), FOR(BENCH), "write the report as JSON; '-' prints it"},
     [OPTION_REPORT] = {"--report", APART("FILE"), FOR(BENCH),
                        "write the report as an HTML page with a roofline"},
-    [OPTION_THREADS] = {"--threads", APART("N"), FOR(BENCH), "pin the program to N processors (default 1)"},
+    [OPTION_THREADS] = {"--threads", APART("N"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(BENCH),
+                        "threads that share long loops (default: one per processor); "
+                        "bench pins the program to N processors (default 1)"},
     [OPTION_SECONDS] = {"--seconds", APART("S"), FOR(BENCH),
                         "measure each contestant for at most S seconds (default 1)"},
     [OPTION_EMIT] = {"--emit", APART("DIR"), FOR(BENCH),
@@ -185,6 +191,15 @@ static bool set_backend(struct options *options, const char *value, struct probl
     if (nearest.best)
         return problem_help(problem, "did you mean '%s'?", nearest.best);
     return problem_help(problem, "the backends are tcc and interp");
+}
+
+/* Whether it is there, the library says. */
+static bool set_device(struct options *options, const char *value, struct problem *problem)
+{
+    if (akg_device_parse(value, &options->device))
+        return true;
+    problem_set(problem, AKG_ERROR_USAGE, "'%.200s' is no device", value);
+    return problem_help(problem, "the devices are cpu, cuda and, where there are several, cuda:1 and so on");
 }
 
 /* Whether the processor has it, the library says. */
@@ -317,6 +332,8 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return true;
     case OPTION_BACKEND:
         return set_backend(options, value, problem);
+    case OPTION_DEVICE:
+        return set_device(options, value, problem);
     case OPTION_SEED:
         return set_seed(options, value, problem);
     case OPTION_NO_CACHE:
@@ -458,6 +475,10 @@ bool options_parse(int argc, char **argv, struct options *options, struct proble
 bool options_check(const struct options *options, enum command_id command, const char *command_name,
                    struct problem *problem)
 {
+    if (options->device.kind != AKG_DEVICE_CPU && options->given & UINT64_C(1) << OPTION_BACKEND) {
+        problem_set(problem, AKG_ERROR_USAGE, "--backend and --device are two things");
+        return problem_help(problem, "backends run kernels on the CPU");
+    }
     for (int id = 0; id < OPTION_COUNT; id++) {
         if (!(options->given & UINT64_C(1) << id) || option_table[id].commands & 1u << command)
             continue;

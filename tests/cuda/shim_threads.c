@@ -176,8 +176,16 @@ ON_FIBRE static unsigned long long exchange_uint64(unsigned long long value, int
     return exchange(value, lane);
 }
 
-ON_FIBRE static unsigned long long atomic_swap_if(unsigned long long *at, unsigned long long before,
-                                                  unsigned long long after)
+ON_FIBRE static unsigned swap32(unsigned *at, unsigned before, unsigned after)
+{
+    unsigned found = *at;
+    if (found == before)
+        *at = after;
+    return found;
+}
+
+ON_FIBRE static unsigned long long swap64(unsigned long long *at, unsigned long long before,
+                                          unsigned long long after)
 {
     unsigned long long found = *at;
     if (found == before)
@@ -201,10 +209,12 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_exchange_int64", "long long akg_exchange_int64(long long value, int lane);", exchange_int64},
     {"akg_exchange_uint64", "unsigned long long akg_exchange_uint64(unsigned long long value, int lane);",
      exchange_uint64},
-    {"atomicCAS",
-     "unsigned long long atomicCAS(unsigned long long *at, unsigned long long before, unsigned long long "
+    {"akg_swap32", "unsigned int akg_swap32(unsigned int *at, unsigned int before, unsigned int after);",
+     swap32},
+    {"akg_swap64",
+     "unsigned long long akg_swap64(unsigned long long *at, unsigned long long before, unsigned long long "
      "after);",
-     atomic_swap_if},
+     swap64},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},
     {"fmodf", "float fmodf(float a, float b);", fmodf},

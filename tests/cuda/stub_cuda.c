@@ -1,14 +1,16 @@
 /*
  * stub_cuda.c: a libcuda.so without a GPU, for tests: memory of a device is memory of the host that can be
- * reached only through the library, so that whoever takes an address of a device for one of the host's is
- * caught.
+ * reached only while the library works on it, so that whoever takes an address of a device for one of the
+ * host's is caught. Work is done at once, but failures of kernels are told when somebody waits, as by a real
+ * device.
  *
  * What the devices are like stands in AKG_STUB_CUDA, words "name=number" with blanks between:
  *     devices    how many (1)        memory   bytes of each (256 MiB)
  *     pool       0: no stream-ordered pool (1)
  *     major, minor   compute capability (9, 0)
  * Failures come from stub_fail, or from AKG_STUB_FAIL, "FUNCTION:AFTER:RESULT" with blanks between: after so
- * many more calls the function gives that CUresult, once.
+ * many more calls the function gives that CUresult, once. The name "kernel" stands for the kernel itself:
+ * then its launch succeeds, and everything behind it fails.
  */
 #define _GNU_SOURCE
 #include "stub_cuda.h"
@@ -49,6 +51,8 @@ static struct {
     char *alias;  /* the same memory, for copies */
     struct piece *pieces;
     struct failure failures[FAILURES_MOST];
+    CUresult sticky[DEVICES_MOST]; /* what everything gives from now on */
+    long launches;
 } stub = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int current = -1, below[8], depth;
@@ -74,6 +78,11 @@ API void stub_fail(const char *function, long after, int result)
             break;
         }
     pthread_mutex_unlock(&stub.lock);
+}
+
+API long stub_launches(void)
+{
+    return stub.launches;
 }
 
 API size_t stub_used(int device)
@@ -150,6 +159,8 @@ static CUresult begin(const char *function)
     pthread_once(&stub.once, set_up);
     pthread_mutex_lock(&stub.lock);
     result = struck(function);
+    if (result == CUDA_SUCCESS && current >= 0)
+        result = stub.sticky[current];
     return result;
 }
 
@@ -529,4 +540,58 @@ API CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, si
     (void)stream;
     BEGIN;
     return end(width == 1 ? set(to, pitch, &value, sizeof value, height) : CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* ---- kernels
+ * ----------------------------------------------------------------------------------------------------- */
+
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                                void **values)
+{
+    (void)count, (void)options, (void)values;
+    BEGIN;
+    *module = (CUmodule)stub_module_load(image);
+    return end(*module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE);
+}
+
+API CUresult cuModuleUnload(CUmodule module)
+{
+    BEGIN;
+    stub_module_unload((struct stub_module *)module);
+    END;
+}
+
+API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    BEGIN;
+    *function = (CUfunction)stub_module_function((struct stub_module *)module, name);
+    return end(*function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+}
+
+API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    (void)function, (void)attribute, (void)value;
+    BEGIN;
+    END;
+}
+
+API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                            CUstream stream, void **parameters, void **extra)
+{
+    CUresult failed;
+
+    (void)shared, (void)stream, (void)extra;
+    BEGIN;
+    if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_x > 1024 || block_y != 1 || block_z != 1)
+        return end(CUDA_ERROR_INVALID_VALUE);
+    stub.launches++;
+    failed = struck("kernel");
+    mprotect(stub.region, REGION_BYTES, PROT_READ | PROT_WRITE);
+    if (failed == CUDA_SUCCESS &&
+        !stub_function_run((struct stub_function *)function, grid_x, block_x, parameters))
+        failed = CUDA_ERROR_LAUNCH_FAILED;
+    mprotect(stub.region, REGION_BYTES, PROT_NONE);
+    stub.sticky[current] = failed;
+    END;
 }

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import warnings
 from math import erf
 
 import numpy as np
@@ -20,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(os.path.dirname(HERE), "stdlib", "operators.def")
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 random = np.random.default_rng(1)
+warnings.simplefilter("ignore")  # of means of nothing
 counts = {"ok": 0, "not ok": 0}
 
 
@@ -161,8 +163,12 @@ def call(folder, name, arguments):
 def compare(name, case, dtype):
     arguments = arguments_of(case, name, dtype)
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
+        try:
+            want = np.asarray(NUMPY[name](**arguments))
+        except RuntimeError as refused:  # PyTorch has no windows that leave nothing
+            print(f"skipped: {name} {case.strip()} ({dtype}): PyTorch: {str(refused).splitlines()[0]}")
+            return
         got, why = call(folder, name, arguments)
-        want = np.asarray(NUMPY[name](**arguments))
     good = got is not None and len(got) == 1 and got[0].shape == want.shape and np.allclose(
         got[0].astype(float), want.astype(float), TOLERANCE[dtype], TOLERANCE[dtype], equal_nan=True)
     counts["ok" if good else "not ok"] += 1

@@ -61,12 +61,13 @@ cache-refused             tests/unit/test_disk_cache.c
 compiler-failed           tests/unit/test_optimised.c
 compiler-wrong            tests/unit/test_optimised.c
 dlpack                    tests/unit/test_tensor.c
+cuda-absent               tests/cli/devices.sh
 plain-c                   tests/unit/test_plain_c.c
-cuda-absent               tests/unit/test_gpu.c
 device-number             tests/unit/test_gpu.c
 device-memory             tests/unit/test_gpu.c
 device-lost               tests/unit/test_gpu.c
 device-refused            tests/unit/test_gpu.c
+devices-differ            tests/unit/test_gpu_call.c
 ir-syntax                 tests/unit/test_messages.c
 ir-name                   tests/unit/test_messages.c
 source-file               tests/cli/diagnostics.sh

@@ -152,7 +152,7 @@ bool trial_read(struct trial *trial, akg_kernel *kernel, const char *text, akg_d
     return read;
 }
 
-void trial_free(struct trial *trial)
+void trial_drop(struct trial *trial)
 {
     for (int i = 0; i < trial->input_count; i++)
         free(trial->inputs[i].data);

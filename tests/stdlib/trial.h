@@ -35,7 +35,7 @@ struct trial {
 
 /* False, with a message on standard error, when the case cannot be read. */
 bool trial_read(struct trial *trial, akg_kernel *kernel, const char *text, akg_dtype dtype);
-void trial_free(struct trial *trial);
+void trial_drop(struct trial *trial);
 
 /* A tensor parameter by name; NULL where it was left out. Of a variadic one, number `index`. */
 const struct array *trial_input(const struct trial *trial, const char *name);

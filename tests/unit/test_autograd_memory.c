@@ -277,7 +277,7 @@ static akg_status square_backward(akg_context *context, akg_tensor *const *outpu
     if (status == AKG_OK)
         status = net_multiply(akg_context_tape(context), output_gradients[0], saved[0], &part, diagnostics);
     if (status == AKG_OK)
-        status = autograd_add(akg_context_tape(context), part, part, &input_gradients[0]);
+        status = autograd_add(akg_context_tape(context), part, part, &input_gradients[0], diagnostics);
     akg_tensor_release(part);
     return status;
 }

@@ -239,11 +239,11 @@ static bool same_for_all_shapes(struct side *plain, struct side *other, struct e
     return true;
 }
 
-static bool test_text(const struct text *text, struct counts *counts)
+static bool test_text(const struct text *text, const struct cuda_options *options, const char *holds,
+                      struct counts *counts)
 {
     static struct side plain, other;
     struct emulation emulation;
-    struct cuda_options options = {.trust_indices = false};
     char reason[EMULATE_REASON] = "";
     jmp_buf escape;
     volatile bool good = false;
@@ -252,10 +252,11 @@ static bool test_text(const struct text *text, struct counts *counts)
         return false;
     if (side_make(&plain, &escape, text, false) && side_make(&other, &escape, text, true)) {
         other.kernel->arena->escape = NULL;
-        good = emulate_load(&emulation, other.kernel, &options, reason);
+        good = emulate_load(&emulation, other.kernel, options, reason);
         if (good) {
             counts->launches += emulation.program.launches.count;
-            good = same_for_all_shapes(&plain, &other, &emulation, counts);
+            good = same_for_all_shapes(&plain, &other, &emulation, counts) &&
+                   (!holds || strstr(emulation.program.text.data, holds));
             if (!good)
                 fprintf(stderr, "%s\n", emulation.program.text.data);
             emulate_free(&emulation);
@@ -268,14 +269,75 @@ static bool test_text(const struct text *text, struct counts *counts)
     return good;
 }
 
+/* ---- what random kernels have not ------------------------------------------------------------------ */
+
+static const struct {
+    const char *dtype;
+    bool deterministic;
+    const char *holds; /* a piece of the text: it became what it should */
+    const char *body;
+} mappings[] = {
+    {"int32", false, "akg_atomic_add_int32(&y",
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[i, j])\n}\n}\n"},
+    {"int32", true, "akg_atomic_sub_int32(&y",
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] - x[i, j])\n}\n}\n"},
+    {"float32", false, "akg_atomic_max_float32(&y",
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "y[(int64(z[j]) % 3)?] = max(y[(int64(z[j]) % 3)?], x[i, j])\n}\n}\n"},
+    {"float32", false, "akg_atomic_add_float32(&y",
+     "for j = 0 to N step 1 {\ny[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[0?, j])\n}\n"},
+    {"float32", true, "threadIdx.x == 0",
+     "for j = 0 to N step 1 {\ny[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[0?, j])\n}\n"},
+    {"float32", false, "akg_parts", /* by threads */
+     "var c: float32 = 0.5:float32\nvar d: float32 = 0.0:float32\n"
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\nd = max(d, x[i, j])\n}\n}\ns[] = (c + d)\n"},
+    {"float32", false, "akg_parts", /* by blocks */
+     "var c: float32 = 0.5:float32\n"
+     "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
+     "c = (c + (d * d))\n}\ns[] = c\n"},
+    {"int32", false, "+ blockIdx.x * (", /* a temporary for each block */
+     "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
+     "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"
+     "for j1 = 0 to N step 1 {\nd = (d + t[((N - 1) - j1)])\n}\nm[i] = d\n}\n"},
+    {"int32", false, "int f[4];", /* for each thread */
+     "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
+     "m[i] = (f[3] - f[1])\n}\n"},
+    {"int32", false, "__syncthreads();", /* in order, with what is inside shared */
+     "for i = 1 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (w[(i - 1), j] + x[i, ((N - 1) - "
+     "j)])\n}\n}\n"},
+};
+
+static void test_mappings(struct counts *counts)
+{
+    for (size_t k = 0; k < sizeof mappings / sizeof *mappings; k++) {
+        struct cuda_options options = {.deterministic = mappings[k].deterministic};
+        const char *dtype = mappings[k].dtype;
+        struct text text;
+        text_init(&text);
+        text_format(&text,
+                    "kernel k {\n  attribute alpha: float64\n  input x: %s[M, N]\n  input z: %s[N2]\n"
+                    "  output y: %s[N] clear\n  output w: %s[M, N] clear\n  output m: %s[M] clear\n"
+                    "  output s: %s[] clear\n  temporary t: %s[N]\n  temporary f: %s[4]\n"
+                    "  require assert (N == N2) \"same\"\n  body {\n%s}\n}\n",
+                    dtype, dtype, dtype, dtype, dtype, dtype, dtype, dtype, mappings[k].body);
+        if (!CHECK(test_text(&text, &options, mappings[k].holds, counts)))
+            fprintf(stderr, "\nmapping %zu\n%s", k, text.data);
+        text_free(&text);
+    }
+}
+
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
+    struct cuda_options options = {.deterministic = seed % 8 < 4};
     struct text text;
 
     text_init(&text);
     random_kernel(&text, seed, dtypes[seed % 4 == 0]);
-    if (!CHECK(test_text(&text, counts)))
+    if (!CHECK(test_text(&text, &options, NULL, counts)))
         fprintf(stderr, "\nseed %" PRIu64 "\n%s", seed, text.data);
     text_free(&text);
 }
@@ -291,6 +353,7 @@ int main(int argc, char **argv)
         return check_done();
     }
     test_shim();
+    test_mappings(&counts);
     for (int k = 0; k < count && check_failed == 0; k++)
         test_seed(first + (uint64_t)k, &counts);
     printf("%d runs, %d stopped, %d launches\n", counts.ran, counts.stopped, counts.launches);

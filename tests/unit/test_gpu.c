@@ -5,55 +5,17 @@
  */
 #include "check.h"
 
-#include "../../include/akg.h"
+#include "gpu_support.h"
 
 #ifdef HAVE_CUDA
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cuda.h>
-
-static const akg_device cpu = {AKG_DEVICE_CPU, 0}, gpu = {AKG_DEVICE_CUDA, 0}, second = {AKG_DEVICE_CUDA, 1};
-
-static struct {
-    void (*fail)(const char *function, long after, int result);
-    size_t (*used)(int device);
-    void (*set_memory)(size_t bytes);
-} stub;
+static struct gpu_stub stub;
 
 /* ---- support --------------------------------------------------------------------------------------------
  */
-
-static void stub_path(const char *variable, const char *file)
-{
-    char path[1024];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-
-    CHECK(length > 0);
-    path[length > 0 ? length : 0] = '\0';
-    strcpy(strrchr(path, '/') + 1, file);
-    setenv(variable, path, 1);
-}
-
-static void stub_open(void)
-{
-    void *library;
-
-    stub_path("AKG_CUDA_LIBRARY", "libcuda_stub.so");
-    stub_path("AKG_NVRTC_LIBRARY", "libnvrtc_stub.so");
-    setenv("AKG_STUB_CUDA", "devices=2 memory=67108864", 0);
-    library = dlopen(getenv("AKG_CUDA_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    *(void **)&stub.fail = dlsym(library, "stub_fail");
-    *(void **)&stub.used = dlsym(library, "stub_used");
-    *(void **)&stub.set_memory = dlsym(library, "stub_set_memory");
-}
 
 /* Whether the list has that message and says all of the text. Frees the list. */
 static void check_told(akg_diagnostics *diagnostics, const char *name, const char *text)
@@ -69,15 +31,11 @@ static void check_told(akg_diagnostics *diagnostics, const char *name, const cha
     akg_diagnostics_free(diagnostics);
 }
 
-/* arange of this shape, on the device. */
 static akg_tensor *range_on(akg_device device, akg_dtype dtype, int rank, const int64_t *shape)
 {
-    akg_tensor *host = NULL, *made = NULL;
+    akg_tensor *made = gpu_range(device, dtype, rank, shape, 0, 1);
 
-    CHECK_INT(akg_tensor_create(dtype, rank, shape, &host), AKG_OK);
-    akg_tensor_fill_range(host, 0, 1);
-    CHECK_INT(akg_tensor_to(host, device, &made, NULL), AKG_OK);
-    akg_tensor_release(host);
+    CHECK(made != NULL);
     return made;
 }
 
@@ -90,24 +48,20 @@ static void check_format(const akg_tensor *tensor, const char *expected)
     akg_free(text);
 }
 
-/* Runs a test in a process of its own, with these settings of the stub. */
+static void (*child_test)(void);
+
+static int run_child(void)
+{
+    check_failed = 0;
+    if (CHECK(gpu_stub_open(&stub)))
+        child_test();
+    return check_failed;
+}
+
 static void in_child(const char *settings, const char *failures, void (*test)(void))
 {
-    int status = 0;
-    pid_t child;
-
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        setenv("AKG_STUB_CUDA", settings, 1);
-        setenv("AKG_STUB_FAIL", failures, 1);
-        check_failed = 0;
-        stub_open();
-        test();
-        _exit(check_failed != 0);
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    child_test = test;
+    CHECK(gpu_in_child(settings, failures, run_child));
 }
 
 /* ---- devices ----------------------------------------------------------------------------------------------
@@ -138,7 +92,7 @@ static void test_devices(void)
     CHECK_STRING(info.name, "Stub 1");
     CHECK_INT(info.major * 10 + info.minor, 90);
     CHECK_INT(info.memory, 67108864);
-    CHECK_INT(info.driver, CUDA_VERSION);
+    CHECK(info.driver >= 11020);
     CHECK_INT(akg_device_describe((akg_device){AKG_DEVICE_CUDA, 2}, &info, &diagnostics), AKG_ERROR_USAGE);
     check_told(diagnostics, "device-number", "there is no device 'cuda:2': the last one is cuda:1");
     CHECK_INT(
@@ -383,18 +337,18 @@ static void test_refused(void)
     akg_diagnostics *diagnostics = NULL;
     char *text = NULL;
 
-    stub.fail("cuMemcpyDtoHAsync", 0, CUDA_ERROR_INVALID_VALUE);
+    stub.fail("cuMemcpyDtoHAsync", 0, STUB_INVALID_VALUE);
     CHECK_INT(akg_tensor_to(there, cpu, &back, &diagnostics), AKG_ERROR_DEVICE);
     CHECK(back == NULL);
     check_told(diagnostics, "device-refused",
                "device 'cuda:0' did not copy 16 bytes from it: invalid argument (CUDA_ERROR_INVALID_VALUE)");
-    stub.fail("cuMemcpyDtoHAsync", 0, CUDA_ERROR_INVALID_VALUE);
+    stub.fail("cuMemcpyDtoHAsync", 0, STUB_INVALID_VALUE);
     CHECK_INT(akg_tensor_format(there, &text), AKG_ERROR_DEVICE);
-    stub.fail("cuMemcpyDtoHAsync", 0, CUDA_ERROR_INVALID_VALUE);
+    stub.fail("cuMemcpyDtoHAsync", 0, STUB_INVALID_VALUE);
     CHECK_INT(akg_npy_write("/tmp/never-written.npy", there, &diagnostics), AKG_ERROR_DEVICE);
     check_told(diagnostics, "device-refused", "did not copy 16 bytes");
     CHECK(access("/tmp/never-written.npy", F_OK) != 0);
-    stub.fail("cuMemAllocHost", 0, CUDA_ERROR_INVALID_VALUE); /* is not even called */
+    stub.fail("cuMemAllocHost", 0, STUB_INVALID_VALUE); /* is not even called */
     check_format(there, "[0, 1, 2, 3]");
     akg_tensor_release(there);
 }
@@ -411,7 +365,7 @@ static void test_lost(void)
     akg_tensor *there = range_on(gpu, AKG_FLOAT32, 1, shape), *back = NULL;
     akg_diagnostics *diagnostics = NULL;
 
-    stub.fail("cuMemcpyDtoHAsync", 0, CUDA_ERROR_ILLEGAL_ADDRESS);
+    stub.fail("cuMemcpyDtoHAsync", 0, STUB_ILLEGAL_ADDRESS);
     CHECK_INT(akg_tensor_to(there, cpu, &back, &diagnostics), AKG_ERROR_DEVICE);
     check_told(
         diagnostics, "device-lost",
@@ -474,7 +428,8 @@ int main(void)
     in_child("devices=2", "", test_lost);
     in_child("devices=2 memory=67108864 pool=0", "", test_without_pool);
     in_child("devices=1", "cuMemHostAlloc:0:2 cuMemHostAlloc:0:2", test_no_staging);
-    stub_open();
+    if (!CHECK(gpu_stub_open(&stub)))
+        return check_done();
     test_devices();
     test_there_and_back();
     test_large();

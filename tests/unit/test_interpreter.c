@@ -79,7 +79,7 @@ static int run(struct machine *machine)
         strides[k] = machine->strides[k] ? machine->strides[k] : machine->packed[k];
     }
     memset(&machine->trap, 0x55, sizeof machine->trap);
-    struct jit_frame frame = {machine->data, machine->dims, strides, machine->scalars, &machine->trap};
+    struct jit_frame frame = {machine->data, machine->dims, strides, machine->scalars, &machine->trap, NULL};
     return interpreter_run(machine->kernel, &frame);
 }
 

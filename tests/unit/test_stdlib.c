@@ -5,6 +5,9 @@
  * arguments, and by the interpreter; all three are compared with the reference. Gradients come from a tape,
  * twice, with the same bits, and are compared with central differences in float64: by loops written here, and
  * by akg_gradient_check.
+ *
+ * With --device the arguments lie there, and what runs there is compared with the same references; the
+ * differences that gradients are compared with are those of the CPU.
  */
 #include "../../dsl/standard.h"
 #include "../stdlib/reference.h"
@@ -40,6 +43,22 @@ static const struct row rows[] = {
 };
 
 static akg_registry *registry;
+static akg_device device; /* the CPU where none is asked for */
+static const akg_device cpu;
+
+/* Puts a copy on another device in the place of the tensor, which may be NULL. */
+static bool move(akg_tensor **tensor, akg_device to)
+{
+    akg_tensor *copy;
+
+    if (!*tensor || akg_tensor_device(*tensor).kind == to.kind)
+        return true;
+    if (akg_tensor_to(*tensor, to, &copy, NULL) != AKG_OK)
+        return false;
+    akg_tensor_release(*tensor);
+    *tensor = copy;
+    return true;
+}
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
@@ -49,7 +68,7 @@ enum layout { PLAIN, STRIDED };
 static akg_tensor *strided_copy(const struct array *array)
 {
     int64_t shape[AKG_MAX_RANK], strides[AKG_MAX_RANK], index[AKG_MAX_RANK], step = 1, offset = 0;
-    akg_tensor *base, *view = NULL;
+    akg_tensor *base, *view = NULL, *there;
 
     for (int k = 0; k < array->rank; k++)
         shape[k] = 2 * array->shape[k] + 1;
@@ -64,11 +83,18 @@ static akg_tensor *strided_copy(const struct array *array)
         view = akg_tensor_retain(array->tensor);
     else if (akg_tensor_view(base, array->rank, array->shape, strides, offset, &view) != AKG_OK)
         abort();
-    akg_tensor_release(base);
     for (int64_t i = 0; view != array->tensor && i < array->count; i++) {
         array_index(array, i, index);
         akg_tensor_set(view, index, akg_tensor_get(array->tensor, index));
     }
+    if (device.kind != AKG_DEVICE_CPU && view != array->tensor) {
+        if (!move(&base, device) ||
+            akg_tensor_view(base, array->rank, array->shape, strides, offset, &there) != AKG_OK)
+            abort();
+        akg_tensor_release(view);
+        view = there;
+    }
+    akg_tensor_release(base);
     return view;
 }
 
@@ -86,7 +112,8 @@ struct arguments_copy {
     akg_tensor *tensors[TRIAL_MAX], *variadic[TRIAL_MAX];
 };
 
-static void copy_arguments(struct arguments_copy *copy, const struct trial *trial, enum layout layout)
+static void copy_arguments(struct arguments_copy *copy, const struct trial *trial, enum layout layout,
+                           akg_device where)
 {
     size_t variadics = 0;
 
@@ -98,6 +125,8 @@ static void copy_arguments(struct arguments_copy *copy, const struct trial *tria
         if (layout == STRIDED)
             copy->tensors[i] = strided_copy(input);
         else if (akg_tensor_copy(input->tensor, &copy->tensors[i]) != AKG_OK)
+            abort();
+        if (where.kind != AKG_DEVICE_CPU && !move(&copy->tensors[i], where))
             abort();
         for (size_t k = 0; k < copy->count; k++) {
             akg_argument *item = &copy->items[k];
@@ -111,16 +140,19 @@ static void copy_arguments(struct arguments_copy *copy, const struct trial *tria
     }
 }
 
-static akg_status call(akg_kernel *kernel, const struct trial *trial, enum layout layout, jit_backend backend,
-                       akg_tensor **outputs, akg_diagnostics **diagnostics)
+static akg_status call(akg_kernel *kernel, const struct trial *trial, enum layout layout, akg_device where,
+                       jit_backend backend, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
     akg_call_options options = {.backend = backend};
     struct arguments_copy arguments;
     akg_status status;
 
-    copy_arguments(&arguments, trial, layout);
+    copy_arguments(&arguments, trial, layout, where);
     memset(outputs, 0, sizeof *outputs * TRIAL_MAX);
     status = akg_kernel_call(kernel, arguments.items, arguments.count, &options, outputs, diagnostics);
+    for (int i = 0; i < TRIAL_MAX && status == AKG_OK; i++)
+        if (!move(&outputs[i], cpu))
+            status = AKG_ERROR_DEVICE;
     release(arguments.tensors);
     return status;
 }
@@ -180,7 +212,7 @@ static bool check_call(const struct row *row, akg_kernel *kernel, const struct t
 {
     akg_diagnostics *diagnostics;
     akg_tensor *outputs[TRIAL_MAX];
-    bool right = CHECK(call(kernel, trial, layout, backend, outputs, &diagnostics) == AKG_OK);
+    bool right = CHECK(call(kernel, trial, layout, device, backend, outputs, &diagnostics) == AKG_OK);
 
     for (int i = 0; right && i < trial->result_count; i++)
         right = CHECK(is_expected(outputs[i], &trial->results[i], row->bound));
@@ -199,13 +231,14 @@ static void check_case(const struct row *row, akg_kernel *kernel, const char *te
     if (!CHECK(trial_read(&trial, kernel, text, dtype)))
         return;
     row->reference(&trial);
-    right = CHECK(akg_kernel_output_count(kernel) == (size_t)trial.result_count) &&
-            check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_DEFAULT) &&
-            check_call(row, kernel, &trial, STRIDED, JIT_BACKEND_DEFAULT) &&
-            check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_INTERPRETER);
+    right =
+        CHECK(akg_kernel_output_count(kernel) == (size_t)trial.result_count) &&
+        check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_DEFAULT) &&
+        check_call(row, kernel, &trial, STRIDED, JIT_BACKEND_DEFAULT) &&
+        (device.kind != AKG_DEVICE_CPU || check_call(row, kernel, &trial, PLAIN, JIT_BACKEND_INTERPRETER));
     if (!right)
         say(row, text, dtype, NULL);
-    trial_free(&trial);
+    trial_drop(&trial);
 }
 
 /* ---- gradients ---------------------------------------------------------------------------------- */
@@ -220,7 +253,7 @@ static double loss(akg_kernel *kernel, const struct trial *trial, akg_tensor *co
     int64_t index[AKG_MAX_RANK];
     double sum = 0;
 
-    if (call(kernel, trial, PLAIN, JIT_BACKEND_TCC, outputs, NULL) != AKG_OK)
+    if (call(kernel, trial, PLAIN, cpu, JIT_BACKEND_TCC, outputs, NULL) != AKG_OK)
         return NAN;
     for (int i = 0; i < trial->result_count; i++)
         for (int64_t k = 0; k < trial->results[i].count; k++) {
@@ -276,7 +309,7 @@ static akg_status gradients_of(akg_operator *operator, const struct trial * tria
     akg_tape *tape;
     akg_status status;
 
-    copy_arguments(&arguments, trial, PLAIN);
+    copy_arguments(&arguments, trial, PLAIN, device);
     for (int i = 0; i < trial->input_count; i++)
         if (trial->inputs[i].differentiable)
             akg_tensor_set_requires_grad(arguments.tensors[i], true, NULL);
@@ -286,14 +319,21 @@ static akg_status gradients_of(akg_operator *operator, const struct trial * tria
     for (int i = 0; status == AKG_OK && i < trial->result_count; i++)
         if (!trial_input(trial, akg_operator_output_name(operator,(size_t) i))) { /* not in place */
             roots[root_count] = outputs[i];
-            root_gradients[root_count++] = weights[i];
+            root_gradients[root_count] = akg_tensor_retain(weights[i]);
+            if (!move(&root_gradients[root_count++], device))
+                status = AKG_ERROR_DEVICE;
         }
     if (status == AKG_OK)
         status = akg_backward(tape, roots, root_gradients, root_count, false, diagnostics);
     memset(gradients, 0, sizeof *gradients * TRIAL_MAX);
     for (int i = 0; i < trial->input_count; i++)
-        if (status == AKG_OK && trial->inputs[i].differentiable)
+        if (status == AKG_OK && trial->inputs[i].differentiable) {
             gradients[i] = akg_tensor_retain(akg_tensor_grad(arguments.tensors[i]));
+            if (!move(&gradients[i], cpu))
+                status = AKG_ERROR_DEVICE;
+        }
+    for (size_t i = 0; i < root_count; i++)
+        akg_tensor_release(root_gradients[i]);
     release(outputs);
     release(arguments.tensors);
     akg_tape_release(tape);
@@ -339,7 +379,7 @@ static void check_gradients(const struct row *row, akg_operator *operator, const
     release(weights);
     release(gradients);
     release(again);
-    trial_free(&trial);
+    trial_drop(&trial);
 }
 
 /* The same by the library's own check: it agrees, on operators made of others too. */
@@ -362,7 +402,7 @@ static void check_by_library(const struct row *row, akg_operator *operator, cons
         say(row, text, AKG_FLOAT64, diagnostics);
     akg_diagnostics_free(diagnostics);
     akg_gradient_report_release(report);
-    trial_free(&trial);
+    trial_drop(&trial);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -450,9 +490,17 @@ static void test_reference_of_dropout(void)
     CHECK_INT(reference_philox(0x85a308d3243f6a88, 0x0370734413198a2e, 0x299f31d0a4093822), 0xd16cfe09);
 }
 
-/* test_stdlib [NAME...]: these operators only */
+/* test_stdlib [--device NAME] [NAME...]: these operators only */
 int main(int argc, char **argv)
 {
+    bool on_device = argc > 2 && strcmp(argv[1], "--device") == 0;
+
+    if (on_device) {
+        if (!akg_device_parse(argv[2], &device))
+            return 2;
+        argc -= 2;
+        argv += 2;
+    }
     if (!CHECK(akg_registry_create(&registry) == AKG_OK))
         return check_done();
     for (size_t i = 0; i < API_COUNT(rows); i++) {
@@ -462,7 +510,7 @@ int main(int argc, char **argv)
         if (chosen)
             check_row(&rows[i]);
     }
-    if (argc == 1) {
+    if (argc == 1 && !on_device) {
         test_reference_of_dropout();
         test_files();
         test_every_operator_has_a_row();

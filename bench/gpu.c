@@ -1,0 +1,425 @@
+/*
+ * gpu.c: what a GPU is worth to us: `make bench-gpu`. Prints, and asserts nothing; says so where there is no
+ * GPU.
+ *
+ *   from the text of a kernel to its first result, context creation apart
+ *   the host's side of a launch, beside cuLaunchKernel itself
+ *   kernels that move memory, beside a copy, on arrays several times the caches
+ *   the product of two matrices from the naive loops, beside cuBLAS where that is installed
+ *
+ * With a number as argument sizes are divided by it: what tests do, for which times mean nothing.
+ */
+#include "../include/akg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef HAVE_CUDA
+
+#include "../jit/nvrtc.h"
+#include "../runtime/gpu_private.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+
+static const akg_device device = {AKG_DEVICE_CUDA, 0};
+static const char program[] = "def scale(x):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(len(x)):\n"
+                              "        y[i] = x[i] * 2.0\n"
+                              "    return y\n"
+                              "\n"
+                              "def matmul(a, b):\n"
+                              "    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n"
+                              "    for m in range(a.shape[0]):\n"
+                              "        for n in range(b.shape[1]):\n"
+                              "            acc = 0.0\n"
+                              "            for k in range(a.shape[1]):\n"
+                              "                acc += a[m, k] * b[k, n]\n"
+                              "            c[m, n] = acc\n"
+                              "    return c\n";
+
+static int64_t smaller = 1; /* what sizes are divided by */
+
+static double now(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
+}
+
+static void must(akg_status status, akg_diagnostics *diagnostics)
+{
+    char *text = NULL;
+    if (status == AKG_OK)
+        return;
+    akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text);
+    fprintf(stderr, "bench-gpu: %s\n%s", akg_status_text(status), text ? text : "");
+    exit(1);
+}
+
+static void wait_for(void)
+{
+    akg_diagnostics *diagnostics = NULL;
+    must(akg_device_wait(device, &diagnostics), diagnostics);
+}
+
+static akg_tensor *tensor(akg_dtype dtype, int rank, const int64_t *shape)
+{
+    akg_diagnostics *diagnostics = NULL;
+    akg_tensor *made = NULL;
+    must(akg_tensor_create_on(device, dtype, rank, shape, &made, &diagnostics), diagnostics);
+    akg_tensor_fill(made, 0.5);
+    return made;
+}
+
+static akg_argument of_tensor(akg_tensor *tensor)
+{
+    return (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = tensor};
+}
+
+static void call(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs)
+{
+    akg_diagnostics *diagnostics = NULL;
+    must(akg_kernel_call(kernel, arguments, count, NULL, outputs, &diagnostics), diagnostics);
+}
+
+static akg_module *compile(const jit_source *source)
+{
+    akg_diagnostics *diagnostics = NULL;
+    akg_module *module = NULL;
+    must(jit_compile(source, NULL, &module, &diagnostics), diagnostics);
+    return module;
+}
+
+/* The least of several times that the work took, in seconds; it fills the device's queue for a while each
+ * time. */
+static double best(void (*work)(void *context), void *context)
+{
+    double least = 1e9;
+    int times = 1;
+    work(context);
+    wait_for();
+    for (int round = 0; round < 7; round++) {
+        double start = now(), taken;
+        for (int i = 0; i < times; i++)
+            work(context);
+        wait_for();
+        taken = now() - start;
+        if (taken / times < least)
+            least = taken / times;
+        if (taken < 0.02 && smaller == 1)
+            times = taken < 0.002 ? times * 10 : times * 2;
+    }
+    return least;
+}
+
+/* ---- the first result
+ * ---------------------------------------------------------------------------------------- */
+
+static akg_module *time_first_result(void)
+{
+    const jit_source source = {.name = "bench", .text = program, .length = sizeof program - 1};
+    const int64_t length = 1000;
+    double start = now(), opened, compiled, called;
+    akg_module *module;
+    akg_tensor *y = NULL;
+
+    wait_for(); /* opens it */
+    opened = now();
+    akg_tensor *x = tensor(AKG_FLOAT32, 1, &length);
+    akg_argument argument = of_tensor(x);
+    double allocated = now();
+    module = compile(&source);
+    compiled = now();
+    call(akg_module_kernel(module, "scale"), &argument, 1, &y);
+    wait_for();
+    called = now();
+    printf(
+        "first result: context %.1f ms, first tensor %.2f ms, text to module %.2f ms, first call %.2f ms\n",
+        1e3 * (opened - start), 1e3 * (allocated - opened), 1e3 * (compiled - allocated),
+        1e3 * (called - compiled));
+    akg_tensor_release(x);
+    akg_tensor_release(y);
+    return module;
+}
+
+/* ---- launches
+ * --------------------------------------------------------------------------------------------------- */
+
+enum { LAUNCHES = 2000 };
+
+/* The same kernel, of a vector without elements, launched by the driver alone. */
+static double time_bare_launch(struct gpu_device *opened)
+{
+    const jit_source source = {.name = "bench", .text = program, .length = sizeof program - 1};
+    struct nvrtc_request request = {.name = "scale", .major = opened->major, .minor = opened->minor};
+    const struct gpu_driver *driver = opened->driver;
+    struct gpu_failure failure = {0};
+    struct nvrtc_code code;
+    CUmodule loaded;
+    CUfunction function;
+    uint64_t words[64] = {0};
+    void *parameters[] = {words};
+    double taken = -1;
+    char *text = NULL;
+
+    must(jit_emit(&source, AKG_STAGE_CUDA, "scale", NULL, 0, &text, NULL), NULL);
+    request.text = text;
+    must(nvrtc_compile(&request, &code, NULL), NULL);
+    akg_free(text);
+    if (gpu_enter(opened, &failure) &&
+        driver->cuModuleLoadDataEx(&loaded, code.image.data, 0, NULL, NULL) == CUDA_SUCCESS &&
+        driver->cuModuleGetFunction(&function, loaded, "akg_launch_0") == CUDA_SUCCESS) {
+        for (int round = 0; round < 5; round++) {
+            double start = now(), each;
+            for (int i = 0; i < LAUNCHES / smaller; i++)
+                driver->cuLaunchKernel(function, 1, 1, 1, 256, 1, 1, 0, opened->stream, parameters, NULL);
+            each = (now() - start) / (double)(LAUNCHES / smaller);
+            driver->cuStreamSynchronize(opened->stream);
+            taken = taken < 0 || each < taken ? each : taken;
+        }
+        driver->cuModuleUnload(loaded);
+    }
+    gpu_leave(opened);
+    nvrtc_free(&code);
+    return taken;
+}
+
+static void time_launches(akg_module *module)
+{
+    struct gpu_failure failure = {0};
+    struct gpu_device *opened = gpu_open(0, &failure);
+    const int64_t length = 32;
+    akg_tensor *x = tensor(AKG_FLOAT32, 1, &length), *y = tensor(AKG_FLOAT32, 1, &length);
+    akg_kernel *kernel = akg_module_kernel(module, "scale");
+    akg_argument argument = of_tensor(x);
+    double bare = time_bare_launch(opened), ours = 1e9;
+
+    for (int round = 0; round < 5; round++) {
+        double start = now(), each;
+        for (int i = 0; i < LAUNCHES / smaller; i++)
+            call(kernel, &argument, 1, &y);
+        each = (now() - start) / (double)(LAUNCHES / smaller);
+        wait_for();
+        ours = each < ours ? each : ours;
+    }
+    printf("launch: akg_kernel_call %.2f us, cuLaunchKernel %.2f us, over it %.2f us\n", 1e6 * ours,
+           1e6 * bare, 1e6 * (ours - bare));
+    akg_tensor_release(x);
+    akg_tensor_release(y);
+}
+
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct memory_case {
+    const char *name; /* of the standard library */
+    int inputs;       /* equal tensors */
+    bool rows;        /* of [N, 4096] rather than [N]; */
+    const char *kind; /* what it is */
+    int attribute;    /* 1: axes=(1,) */
+};
+
+static const struct memory_case memory_cases[] = {
+    {"neg", 1, false, "elementwise", 0},     {"add", 2, false, "elementwise", 0},
+    {"sigmoid", 1, false, "elementwise", 0}, {"sum", 1, true, "row sums", 1},
+    {"softmax", 1, true, "rows", 0},         {"layer_norm", 1, true, "rows", 0},
+    {"transpose", 1, true, "transpose", 0},
+};
+
+struct memory_run {
+    akg_kernel *kernel;
+    akg_argument arguments[3];
+    size_t count;
+    akg_tensor *output;
+};
+
+static void run_memory(void *context)
+{
+    struct memory_run *run = context;
+    call(run->kernel, run->arguments, run->count, &run->output);
+}
+
+struct copy_run {
+    akg_tensor *from, *to;
+    size_t bytes;
+};
+
+static void run_copy(void *context)
+{
+    struct copy_run *run = context;
+    struct gpu_failure failure = {0};
+    struct gpu_device *opened = gpu_open(0, &failure);
+    must(gpu_move(opened, akg_tensor_data(run->to), opened, akg_tensor_data(run->from), run->bytes, &failure),
+         NULL);
+}
+
+static double tensor_bytes(const akg_tensor *tensor)
+{
+    return (double)akg_tensor_element_count(tensor) * (double)akg_dtype_size(akg_tensor_dtype(tensor));
+}
+
+static void time_memory_case(const struct memory_case *row, double copy)
+{
+    static const int64_t axis = 1;
+    const int64_t flat[] = {(64 << 20) / smaller}, square[] = {16384 / smaller, 4096};
+    akg_tensor *inputs[2] = {tensor(AKG_FLOAT32, row->rows ? 2 : 1, row->rows ? square : flat), NULL};
+    struct memory_run run = {.count = (size_t)row->inputs};
+    char name[64];
+    akg_module *library;
+    double bytes = 0, seconds, rate;
+
+    snprintf(name, sizeof name, "std:%s", row->name);
+    library = compile(&(jit_source){.name = name});
+    run.kernel = akg_module_kernel(library, row->name);
+    if (row->inputs == 2)
+        inputs[1] = tensor(AKG_FLOAT32, row->rows ? 2 : 1, row->rows ? square : flat);
+    for (int i = 0; i < row->inputs; i++) {
+        run.arguments[i] = of_tensor(inputs[i]);
+        bytes += tensor_bytes(inputs[i]);
+    }
+    if (row->attribute == 1)
+        run.arguments[run.count++] =
+            (akg_argument){.name = "axes", .kind = AKG_ARGUMENT_INTS, .as.ints = {&axis, 1}};
+    seconds = best(run_memory, &run);
+    bytes += tensor_bytes(run.output);
+    rate = bytes / seconds;
+    printf("  %-12s %-12s %8.1f us  %7.1f GB/s  %.2f of the copy\n", row->name, row->kind, 1e6 * seconds,
+           rate / 1e9, rate / copy);
+    akg_tensor_release(run.output);
+    akg_tensor_release(inputs[0]);
+    akg_tensor_release(inputs[1]);
+    akg_module_release(library);
+}
+
+static void time_memory(void)
+{
+    const int64_t length = (64 << 20) / smaller;
+    struct copy_run copy = {tensor(AKG_FLOAT32, 1, &length), tensor(AKG_FLOAT32, 1, &length),
+                            (size_t)length * sizeof(float)};
+    double seconds = best(run_copy, &copy), rate = 2 * (double)copy.bytes / seconds;
+
+    printf("memory, float32, %.0f MiB a tensor: copy %.1f us, %.1f GB/s\n", (double)copy.bytes / (1 << 20),
+           1e6 * seconds, rate / 1e9);
+    akg_tensor_release(copy.from);
+    akg_tensor_release(copy.to);
+    for (size_t i = 0; i < sizeof memory_cases / sizeof *memory_cases; i++)
+        time_memory_case(&memory_cases[i], rate);
+}
+
+/* ---- products of matrices
+ * --------------------------------------------------------------------------------------- */
+
+/* As much of cuBLAS as is used here. */
+struct blas {
+    void *handle;
+    int (*create)(void **handle);
+    int (*set_stream)(void *handle, void *stream);
+    int (*sgemm)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,
+                 int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+    struct gpu_device *device;
+    float *a, *b, *c;
+    int size;
+};
+
+static bool open_blas(struct blas *blas)
+{
+    static const char *const names[] = {"libcublas.so", "libcublas.so.13", "libcublas.so.12",
+                                        "/usr/local/cuda/lib64/libcublas.so"};
+    struct gpu_failure failure = {0};
+    void *library = NULL;
+    bool good;
+
+    for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return false;
+    *(void **)&blas->create = dlsym(library, "cublasCreate_v2");
+    *(void **)&blas->set_stream = dlsym(library, "cublasSetStream_v2");
+    *(void **)&blas->sgemm = dlsym(library, "cublasSgemm_v2");
+    if (!blas->create || !blas->set_stream || !blas->sgemm || !gpu_enter(blas->device, &failure))
+        return false;
+    good = blas->create(&blas->handle) == 0 && blas->set_stream(blas->handle, blas->device->stream) == 0;
+    gpu_leave(blas->device);
+    return good;
+}
+
+/* Rows and columns change roles: with square matrices the same work. Without tf32, which must be asked for.
+ */
+static void run_blas(void *context)
+{
+    struct blas *blas = context;
+    const float one = 1, zero = 0;
+    struct gpu_failure failure = {0};
+
+    if (!gpu_enter(blas->device, &failure))
+        exit(1);
+    blas->sgemm(blas->handle, 0, 0, blas->size, blas->size, blas->size, &one, blas->b, blas->size, blas->a,
+                blas->size, &zero, blas->c, blas->size);
+    gpu_leave(blas->device);
+}
+
+static void time_matmul(akg_module *module)
+{
+    const int64_t size = 4096 / (smaller > 64 ? 64 : smaller), shape[] = {size, size};
+    akg_tensor *a = tensor(AKG_FLOAT32, 2, shape), *b = tensor(AKG_FLOAT32, 2, shape);
+    struct gpu_failure failure = {0};
+    struct memory_run run = {.kernel = akg_module_kernel(module, "matmul"),
+                             .arguments = {of_tensor(a), of_tensor(b)},
+                             .count = 2,
+                             .output = tensor(AKG_FLOAT32, 2, shape)};
+    struct blas blas = {.device = gpu_open(0, &failure),
+                        .a = akg_tensor_data(a),
+                        .b = akg_tensor_data(b),
+                        .c = akg_tensor_data(run.output),
+                        .size = (int)size};
+    double flops = 2.0 * (double)size * (double)size * (double)size, ours = best(run_memory, &run), theirs;
+
+    printf("matmul float32 %" PRId64 "^3: %.2f ms, %.2f TFLOP/s", size, 1e3 * ours, flops / ours / 1e12);
+    if (open_blas(&blas)) {
+        theirs = best(run_blas, &blas);
+        printf("; cuBLAS %.2f ms, %.2f TFLOP/s; %.2f of it\n", 1e3 * theirs, flops / theirs / 1e12,
+               theirs / ours);
+    } else {
+        printf("; cuBLAS is not there\n");
+    }
+    akg_tensor_release(a);
+    akg_tensor_release(b);
+    akg_tensor_release(run.output);
+}
+
+#endif
+
+int main(int argc, char **argv)
+{
+    akg_diagnostics *diagnostics = NULL;
+    int count = 0;
+
+    akg_device_count(&count, &diagnostics);
+    if (count == 0) {
+        const akg_diagnostic *reason = akg_diagnostics_at(diagnostics, 0);
+        printf("no GPU, so nothing is measured: %s\n", reason ? reason->message : "the driver shows none");
+        akg_diagnostics_free(diagnostics);
+        return 0;
+    }
+#ifdef HAVE_CUDA
+    akg_device_info info;
+    if (argc > 1)
+        smaller = strtoll(argv[1], NULL, 10) > 0 ? strtoll(argv[1], NULL, 10) : 1;
+    must(akg_device_describe(device, &info, &diagnostics), diagnostics);
+    printf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %d.%d, akg %s\n", info.name,
+           info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10, nvrtc_version() / 1000,
+           nvrtc_version() % 1000 / 10, akg_version());
+    akg_module *module = time_first_result();
+    time_launches(module);
+    time_memory();
+    time_matmul(module);
+    akg_module_release(module);
+#else
+    (void)argc, (void)argv;
+#endif
+    return 0;
+}

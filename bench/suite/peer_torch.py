@@ -1,0 +1,32 @@
+"""PyTorch, call by call, for peer.py."""
+
+import torch
+
+from peer_arrays import COMMON, WITH_ERF
+
+NAME, VERSION = "torch", torch.__version__
+torch.set_num_threads(1)
+FUNCTIONS = {
+    **COMMON,
+    **WITH_ERF,
+    "transpose": lambda xp, x: x.T.contiguous(),
+    "softmax": lambda xp, x: torch.softmax(x, 1),
+    "layer_norm": lambda xp, x, weight, bias: torch.nn.functional.layer_norm(x, x.shape[1:], weight, bias),
+    "log_sum_exp": lambda xp, x: torch.logsumexp(x, 1),
+    "attention": lambda xp, q, k, v: torch.softmax((q @ k.T) * 0.125, 1) @ v,
+    "conv3x3": lambda xp, x, w: torch.nn.functional.conv2d(x[None], w),
+    "depthwise": lambda xp, x, w: torch.nn.functional.conv2d(x[None], w[:, None], groups=x.shape[0]),
+    "max_pool": lambda xp, x: torch.nn.functional.max_pool2d(x[None], 2),
+    "gelu": lambda xp, x: torch.nn.functional.gelu(x),
+    "matmul_bias_gelu": lambda xp, a, b, bias: torch.nn.functional.gelu(torch.addmm(bias, a, b)),
+}
+
+
+def call_of(kernel, values):
+    function = FUNCTIONS.get(kernel)
+    tensors = {name: torch.from_numpy(value) for name, value in values.items()}
+    return function and (lambda: function(torch, **tensors))
+
+
+def prepare(kernel, values, path):
+    return call_of(kernel, values)

@@ -1,0 +1,146 @@
+/*
+ * pass_contract.c: in a nest of loops with nothing between them that accumulates into one element of a
+ * tensor,
+ *
+ *     for i: for k: for j: c[i, j] = c[i, j] + a[i, k] * b[k, j]
+ *
+ * the loops that do not move the element become the innermost ones, and the element lives in a scalar while
+ * they run. Each element still sees its terms in the order of the program: the loops that move it are brought
+ * outside, those that do not keep their order among themselves. Back ends know such nests as contractions.
+ *
+ * The element must be moved by two loops at least (by one, interchange knows better), each index by one of
+ * them at most, so that other iterations have other elements. Bounds hang on no loop of the nest, and nothing
+ * may stop.
+ */
+#include "pass.h"
+
+enum { NEST = 8 };
+
+struct nest {
+    struct ir_stmt *loops[NEST];
+    int depth;
+    bool moves[NEST]; /* the element */
+};
+
+static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
+{
+    struct ir_stmt *body = stmt;
+
+    *nest = (struct nest){.depth = 0};
+    for (; body && body->kind == IR_FOR; body = body->body) {
+        if (nest->depth == NEST || body->hint || (body != stmt && body->next))
+            return false;
+        nest->loops[nest->depth++] = body;
+    }
+    return body && body->kind == IR_STORE && !body->next && nest->depth > 2;
+}
+
+/* ---- legality ----------------------------------------------------------------------------------- */
+
+static bool bounds_are_fixed(const struct nest *nest)
+{
+    for (int k = 0; k < nest->depth; k++) {
+        if (!pass_is_pure(nest->loops[k]->low) || !pass_is_pure(nest->loops[k]->high))
+            return false;
+        for (int other = 0; other < k; other++)
+            if (pass_mentions(nest->loops[k]->low, nest->loops[other]->symbol) ||
+                pass_mentions(nest->loops[k]->high, nest->loops[other]->symbol))
+                return false;
+    }
+    return true;
+}
+
+/* Which loops move the element; false where an index is moved by several, or in a way that is not clear. */
+static bool find_moving(struct nest *nest, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct pass_affine affine;
+        int moving = 0;
+        if (!pass_affine_of(access->indices[axis], &affine))
+            return false;
+        for (int k = 0; k < affine.count; k++)
+            if (affine.terms[k].symbol->kind == IR_SYMBOL_LET ||
+                affine.terms[k].symbol->kind == IR_SYMBOL_VARIABLE)
+                return false;
+        for (int k = 0; k < nest->depth; k++)
+            if (pass_affine_coefficient(&affine, nest->loops[k]->symbol)) {
+                nest->moves[k] = true;
+                moving++;
+            }
+        if (moving > 1)
+            return false;
+    }
+    return true;
+}
+
+struct loads {
+    const struct ir_access *element;
+    int count;
+    bool other; /* of the tensor, but not of the element */
+};
+
+static bool count_load(struct ir_expr *expr, void *context)
+{
+    struct loads *loads = context;
+
+    if (expr->kind != IR_LOAD || expr->access.buffer != loads->element->buffer)
+        return true;
+    loads->count++;
+    loads->other |= pass_compare(&expr->access, loads->element) != PASS_SAME;
+    return true;
+}
+
+/* ---- the change ---------------------------------------------------------------------------------- */
+
+/* Loops that move the element go outside those that do not. */
+static void reorder(struct nest *nest)
+{
+    for (int end = nest->depth - 1; end > 0; end--)
+        for (int k = 0; k < end; k++)
+            if (!nest->moves[k] && nest->moves[k + 1]) {
+                pass_exchange_loops(nest->loops[k], nest->loops[k + 1]);
+                nest->moves[k] = true;
+                nest->moves[k + 1] = false;
+            }
+}
+
+static bool contract(struct pass *pass, struct nest *nest)
+{
+    struct ir_stmt *store = nest->loops[nest->depth - 1]->body;
+    struct loads loads = {.element = &store->access};
+    int moving = 0;
+
+    if (!find_moving(nest, &store->access) || !bounds_are_fixed(nest) || pass_block_may_stop(store))
+        return false;
+    for (int k = 0; k < nest->depth; k++)
+        moving += nest->moves[k];
+    ir_expr_walk(store->value, count_load, &loads);
+    if (moving < 2 || moving == nest->depth || !loads.count || loads.other)
+        return false;
+    reorder(nest);
+    pass_promote_nest(pass, nest->loops[0]);
+    return true;
+}
+
+struct contractor {
+    struct pass *pass;
+    bool changed;
+};
+
+static bool visit(struct ir_stmt *stmt, void *context)
+{
+    struct contractor *contractor = context;
+    struct nest nest;
+
+    if (stmt->kind == IR_FOR && find_nest(stmt, &nest) && contract(contractor->pass, &nest))
+        contractor->changed = true;
+    return true;
+}
+
+bool pass_contract(struct pass *pass)
+{
+    struct contractor contractor = {.pass = pass};
+
+    ir_block_walk(pass->kernel->body, visit, &contractor);
+    return contractor.changed;
+}

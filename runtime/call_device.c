@@ -1,0 +1,75 @@
+/*
+ * call_device.c: the part of a call that hangs on where its tensors lie: which device that is, memory of it,
+ * and running there.
+ */
+#include "call.h"
+
+#include "gpu.h"
+
+/* Whether the tensor lies where the first one does; *first is NULL before that. */
+static bool call_join_device(const struct akg_kernel *kernel, const akg_tensor *tensor,
+                             const akg_tensor **first, struct call_messages *messages)
+{
+    char here[32], there[32];
+
+    if (!*first)
+        *first = tensor;
+    if ((*first)->device == tensor->device)
+        return true;
+    diagnostic_add(call_list(messages), MSG_DEVICES_DIFFER, kernel->function->span, kernel->function->name,
+                   tensor_device_name(*first, here), tensor_device_name(tensor, there));
+    return false;
+}
+
+bool call_find_device(const struct akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                      struct call_messages *messages, struct gpu_device **device)
+{
+    const akg_tensor *first = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const akg_argument *argument = &arguments[i];
+        if (argument->kind == AKG_ARGUMENT_TENSOR &&
+            !call_join_device(kernel, argument->as.tensor, &first, messages))
+            return false;
+        for (size_t k = 0; argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
+            if (!call_join_device(kernel, argument->as.tensors.items[k], &first, messages))
+                return false;
+    }
+    *device = first ? first->device : NULL;
+    return true;
+}
+
+akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
+                         akg_tensor **tensor, struct call_messages *messages)
+{
+    struct gpu_failure failure;
+    akg_status status;
+
+    if (!device)
+        return tensor_allocate(buffer->dtype, buffer->rank, shape, false, tensor);
+    failure.status = AKG_OK;
+    status = tensor_allocate_on(device, buffer->dtype, buffer->rank, shape, false, tensor, &failure);
+    if (failure.status != AKG_OK)
+        gpu_failure_add(&failure, call_list(messages), buffer->span);
+    return status;
+}
+
+akg_status call_run_on_device(struct gpu_device *device, const struct jit_instance *instance,
+                              const struct jit_frame *frame, int *stopped, struct call_messages *messages)
+{
+    struct gpu_code *code = gpu_find_code(device, instance);
+    struct gpu_failure failure;
+    akg_status status = AKG_OK;
+
+    if (!code) {
+        akg_diagnostics *list = call_list(messages);
+        status = list ? gpu_make_code(device, instance, &code, list) : AKG_ERROR_MEMORY;
+    }
+    if (status != AKG_OK)
+        return status;
+    failure.status = AKG_OK;
+    status = gpu_run(code, instance, frame, stopped, &failure);
+    if (failure.status != AKG_OK)
+        gpu_failure_add(&failure, call_list(messages), (struct span){0});
+    return status;
+}

@@ -1,0 +1,331 @@
+/*
+ * gpu_call.c: running an instance on a device: its program compiled once for each device, its launches.
+ *
+ * Consumes the program that jit/cuda.h describes and the frame of a call. Nothing here waits for the device,
+ * but for the trap of a program that something may stop.
+ */
+#include "gpu_private.h"
+
+#include "../jit/module.h"
+#include "../jit/nvrtc.h"
+#include "../jit/scalar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { INLINE_WORDS = 128, WORDS_MOST = 4096 / 8, SHARED_UNASKED = 48 << 10 };
+
+/* The code of one instance on one device. */
+struct gpu_code {
+    struct jit_device_code head;
+    struct gpu_device *device;
+    CUmodule module;
+    CUfunction functions[]; /* per launch of the program */
+};
+
+/* One run. */
+struct running {
+    struct gpu_device *device;
+    const struct cuda_program *program;
+    const struct jit_frame *frame;
+    struct gpu_failure *failure;
+    struct gpu_block **blocks; /* of the temporaries, then of the trap */
+    void **temporaries;        /* their addresses, in the same order */
+    uint64_t *words;
+    void *spill;
+    struct gpu_block *inline_blocks[16];
+    void *inline_temporaries[16];
+    uint64_t inline_words[INLINE_WORDS];
+};
+
+/* ---- compiling -------------------------------------------------------------------------------------------
+ */
+
+static void code_release(struct jit_device_code *head)
+{
+    struct gpu_code *code = (struct gpu_code *)head;
+    struct gpu_failure failure = {0};
+
+    if (code->module && gpu_enter(code->device, &failure)) {
+        code->device->driver->cuStreamSynchronize(code->device->stream); /* it may be running */
+        code->device->driver->cuModuleUnload(code->module);
+        gpu_leave(code->device);
+    }
+    memory_free(code);
+}
+
+static akg_status load(struct gpu_code *code, const struct jit_instance *instance, const char *image,
+                       struct gpu_failure *failure)
+{
+    const struct gpu_driver *driver = code->device->driver;
+    char what[96];
+    akg_status status;
+
+    if (!gpu_enter(code->device, failure))
+        return failure->status;
+    snprintf(what, sizeof what, "load the code of '%.60s'", instance->kernel->name);
+    CUresult result = driver->cuModuleLoadDataEx(&code->module, image, 0, NULL, NULL);
+    for (int k = 0; k < instance->program->launches.count && result == CUDA_SUCCESS; k++) {
+        const struct cuda_launch *launch = &instance->program->launches.items[k];
+        result = driver->cuModuleGetFunction(&code->functions[k], code->module, launch->entry);
+        if (result == CUDA_SUCCESS && launch->shared > SHARED_UNASKED)
+            result = driver->cuFuncSetAttribute(
+                code->functions[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch->shared);
+    }
+    status = gpu_check(code->device, result, what, failure);
+    gpu_leave(code->device);
+    return status;
+}
+
+/* The lock of the device is held: a program is compiled once. */
+static akg_status make(struct gpu_device *device, const struct jit_instance *instance, struct gpu_code **made,
+                       akg_diagnostics *list)
+{
+    const struct cuda_program *program = instance->program;
+    struct nvrtc_request request = {.name = instance->kernel->name,
+                                    .text = program->text.data,
+                                    .major = device->major,
+                                    .minor = device->minor,
+                                    .strict = instance->strict};
+    struct gpu_failure failure = {0};
+    struct nvrtc_code image;
+    struct gpu_code *code;
+    akg_status status = nvrtc_compile(&request, &image, list);
+
+    if (status != AKG_OK)
+        return status;
+    code = memory_zeroed(1, sizeof *code + (size_t)program->launches.count * sizeof *code->functions);
+    if (code) {
+        code->head.release = code_release;
+        code->device = device;
+        status = load(code, instance, image.image.data, &failure);
+    } else {
+        status = AKG_ERROR_MEMORY;
+    }
+    nvrtc_free(&image);
+    if (status == AKG_OK)
+        *made = code;
+    else if (code)
+        code_release(&code->head);
+    return failure.status != AKG_OK ? gpu_failure_add(&failure, list, (struct span){0}) : status;
+}
+
+struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_instance *instance)
+{
+    struct jit_device_code *head = atomic_load_explicit(&instance->device_code, memory_order_acquire);
+
+    while (head && ((struct gpu_code *)head)->device != device)
+        head = head->next;
+    return (struct gpu_code *)head;
+}
+
+/* Others may add theirs for another device at the same time. */
+static void publish(const struct jit_instance *instance, struct jit_device_code *head)
+{
+    _Atomic(struct jit_device_code *) *list = &((struct jit_instance *)instance)->device_code;
+
+    head->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &head->next, head))
+        ;
+}
+
+akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
+                         struct gpu_code **code, akg_diagnostics *diagnostics)
+{
+    akg_status status = AKG_OK;
+
+    pthread_mutex_lock(&device->code_lock);
+    *code = gpu_find_code(device, instance);
+    if (!*code && (status = make(device, instance, code, diagnostics)) == AKG_OK)
+        publish(instance, &(*code)->head);
+    pthread_mutex_unlock(&device->code_lock);
+    return status;
+}
+
+/* ---- memory of a run
+ * ------------------------------------------------------------------------------------------ */
+
+static akg_status no_memory(struct running *run)
+{
+    *run->failure = (struct gpu_failure){.status = AKG_ERROR_MEMORY, .message = MSG_MEMORY};
+    return AKG_ERROR_MEMORY;
+}
+
+static akg_status run_prepare(struct running *run)
+{
+    size_t temporaries = (size_t)run->program->temporaries.count + 1;
+    size_t words = (size_t)run->program->words.count;
+    char *spill;
+
+    run->spill = NULL;
+    if (temporaries <= 16 && words <= INLINE_WORDS) {
+        run->blocks = run->inline_blocks;
+        run->temporaries = run->inline_temporaries;
+        run->words = run->inline_words;
+        memset(run->blocks, 0, temporaries * sizeof *run->blocks);
+        return AKG_OK;
+    }
+    spill = run->spill = memory_zeroed(2 * temporaries + words, 8);
+    if (!spill)
+        return no_memory(run);
+    run->blocks = (struct gpu_block **)(void *)spill;
+    run->temporaries = (void **)(void *)(spill + temporaries * 8);
+    run->words = (uint64_t *)(void *)(spill + temporaries * 16);
+    return AKG_OK;
+}
+
+static void run_end(struct running *run)
+{
+    for (int k = 0; k <= run->program->temporaries.count; k++)
+        if (run->blocks[k])
+            gpu_free(run->blocks[k]);
+    memory_free(run->spill);
+}
+
+static int64_t evaluate(const struct running *run, const struct ir_expr *expr)
+{
+    union dtype_value value;
+
+    return scalar_evaluate(expr, run->frame->dims, run->frame->scalars, &value) ? value.i : INT64_MAX;
+}
+
+static akg_status take_temporaries(struct running *run)
+{
+    const struct cuda_program *program = run->program;
+    akg_status status = AKG_OK;
+
+    for (int k = 0; k < program->temporaries.count && status == AKG_OK; k++) {
+        const struct cuda_temporary *row = &program->temporaries.items[k];
+        int64_t count = row->elements ? evaluate(run, row->elements) : 1, bytes;
+        if (__builtin_mul_overflow(count, row->element_bytes, &bytes))
+            bytes = INT64_MAX; /* which the device has not */
+        status = gpu_allocate(run->device, bytes > 0 ? (size_t)bytes : 1, &run->blocks[k],
+                              &run->temporaries[k], run->failure);
+    }
+    return status;
+}
+
+static akg_status take_trap(struct running *run)
+{
+    int last = run->program->temporaries.count;
+    akg_status status = gpu_allocate(run->device, sizeof(struct cuda_trap), &run->blocks[last],
+                                     &run->temporaries[last], run->failure);
+
+    return status == AKG_OK
+               ? gpu_fill(run->device, run->temporaries[last], 0, 1, sizeof(struct cuda_trap), run->failure)
+               : status;
+}
+
+static void fill_words(struct running *run)
+{
+    const struct cuda_program *program = run->program;
+    const struct jit_frame *frame = run->frame;
+
+    for (int k = 0; k < program->words.count; k++) {
+        const struct cuda_word *word = &program->words.items[k];
+        uint64_t *to = &run->words[k];
+        switch (word->kind) {
+        case CUDA_WORD_DATA:
+            *to = (uint64_t)(uintptr_t)frame->data[word->index];
+            break;
+        case CUDA_WORD_TEMPORARY:
+            *to = (uint64_t)(uintptr_t)run->temporaries[word->index];
+            break;
+        case CUDA_WORD_DIM:
+            *to = (uint64_t)frame->dims[word->index];
+            break;
+        case CUDA_WORD_STRIDE:
+            *to = (uint64_t)frame->strides[word->index][word->axis];
+            break;
+        case CUDA_WORD_SCALAR:
+            *to = (uint64_t)frame->scalars[word->index].i;
+            break;
+        case CUDA_WORD_TRAP:
+            *to = (uint64_t)(uintptr_t)run->temporaries[program->temporaries.count];
+            break;
+        }
+    }
+}
+
+/* ---- launching
+ * ------------------------------------------------------------------------------------------------- */
+
+static unsigned blocks_of(const struct running *run, const struct cuda_launch *launch)
+{
+    int64_t most = launch->most_blocks, work, blocks;
+
+    if (!launch->work)
+        return (unsigned)most;
+    work = evaluate(run, launch->work);
+    if (work <= 0)
+        return 0;
+    blocks = work / launch->per_block + (work % launch->per_block != 0);
+    return (unsigned)(blocks < most ? blocks : most);
+}
+
+static akg_status launch_all(struct running *run, const struct gpu_code *code, const char *name)
+{
+    struct gpu_device *device = run->device;
+    void *parameters[] = {run->words};
+    char what[96];
+    CUresult result = CUDA_SUCCESS;
+
+    if (!gpu_enter(device, run->failure))
+        return run->failure->status;
+    for (int k = 0; k < run->program->launches.count && result == CUDA_SUCCESS; k++) {
+        const struct cuda_launch *launch = &run->program->launches.items[k];
+        unsigned blocks = blocks_of(run, launch);
+        if (blocks)
+            result =
+                device->driver->cuLaunchKernel(code->functions[k], blocks, 1, 1, (unsigned)launch->threads, 1,
+                                               1, (unsigned)launch->shared, device->stream, parameters, NULL);
+    }
+    akg_status status = AKG_OK;
+    if (result != CUDA_SUCCESS) {
+        snprintf(what, sizeof what, "launch '%.60s'", name);
+        status = gpu_check(device, result, what, run->failure);
+    }
+    gpu_leave(device);
+    return status;
+}
+
+/* Waits; what stopped the kernel, if anything. */
+static akg_status read_trap(struct running *run, int *stopped)
+{
+    struct cuda_trap trap;
+    akg_status status = gpu_download(run->device, &trap, run->temporaries[run->program->temporaries.count],
+                                     sizeof trap, run->failure);
+
+    if (status == AKG_OK && trap.trap.site) {
+        *run->frame->trap = trap.trap;
+        *stopped = 1;
+    }
+    return status;
+}
+
+akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
+                   int *stopped, struct gpu_failure *failure)
+{
+    struct running run; /* large: what is in it is set when it is needed */
+    akg_status status;
+
+    *stopped = 0;
+    run.device = code->device;
+    run.program = instance->program;
+    run.frame = frame;
+    run.failure = failure;
+    status = run_prepare(&run);
+    if (status != AKG_OK)
+        return status;
+    status = take_temporaries(&run);
+    if (status == AKG_OK && run.program->traps)
+        status = take_trap(&run);
+    if (status == AKG_OK) {
+        fill_words(&run);
+        status = launch_all(&run, code, instance->kernel->name);
+    }
+    if (status == AKG_OK && run.program->traps)
+        status = read_trap(&run, stopped);
+    run_end(&run);
+    return status;
+}
