@@ -284,6 +284,61 @@ static struct dependence_scalar_entry *entry_of(struct dependence_builder *build
     return &builder->entries.items[builder->entries.count - 1];
 }
 
+/* The loop at which the way back of a use to the values that it may see ends: it, or what is declared or set
+ * first in it, gives the value. -1: there is none. */
+static int loop_of_value(struct dependence_builder *builder, struct ir_symbol *symbol)
+{
+    for (int k = builder->active.count - 1; k >= 0; k--) {
+        bool fresh;
+        struct dependence_scalar_entry *entry = entry_of(builder, symbol, builder->active.items[k], &fresh);
+        if (entry->local || entry->set_first)
+            return builder->active.items[k];
+        entry->seen = true;
+    }
+    return -1;
+}
+
+static bool is_active(const struct dependence_builder *builder, int loop)
+{
+    for (int k = builder->active.count - 1; k >= 0; k--)
+        if (builder->active.items[k] == loop)
+            return true;
+    return false;
+}
+
+/* A use: loops inside that one that have ended may have left the value. Each entry is marked, and taken out
+ * of the chain, once. */
+static void mark_kept(struct dependence_builder *builder, struct ir_symbol *symbol)
+{
+    int from = loop_of_value(builder, symbol);
+    bool fresh;
+    int *link = &entry_of(builder, symbol, NO_LOOP, &fresh)->before;
+
+    while (*link > 0) {
+        struct dependence_scalar_entry *entry = &builder->entries.items[*link - 1];
+        if (entry->loop <= from)
+            return;
+        if (is_active(builder, entry->loop)) {
+            link = &entry->before;
+            continue;
+        }
+        entry->kept = true;
+        *link = entry->before;
+    }
+}
+
+/* A new entry of a loop is put before the others of its scalar. */
+static void chain_entry(struct dependence_builder *builder, struct ir_symbol *symbol, int loop)
+{
+    bool fresh;
+    entry_of(builder, symbol, NO_LOOP, &fresh); /* now it is there, and the list stays where it is */
+    struct dependence_scalar_entry *head = entry_of(builder, symbol, NO_LOOP, &fresh);
+    struct dependence_scalar_entry *entry = entry_of(builder, symbol, loop, &fresh);
+
+    entry->before = head->before;
+    head->before = (int)(entry - builder->entries.items) + 1;
+}
+
 static void visit_scalar(struct context *context, struct ir_symbol *symbol, struct span span, bool assigned)
 {
     struct dependence_builder *builder = context->client;
@@ -293,13 +348,16 @@ static void visit_scalar(struct context *context, struct ir_symbol *symbol, stru
 
     if (context->stmt->kind == IR_ASSIGN && context->stmt->symbol == symbol)
         reduction = reduction_of(builder, context->stmt, &operand);
-    for (int k = builder->active.count - 1; k >= 0; k--) {
+    for (int k = 0; k < builder->active.count; k++) {
         const struct context_loop *loop = &context->loops.items[k];
         bool fresh, innermost = k == builder->active.count - 1;
         struct dependence_scalar_entry *entry = entry_of(builder, symbol, builder->active.items[k], &fresh);
         if (!fresh && entry->local)
             continue;
         if (fresh) {
+            chain_entry(builder, symbol, builder->active.items[k]);
+            bool again;
+            entry = entry_of(builder, symbol, builder->active.items[k], &again);
             entry->local = declared;
             entry->set_first =
                 assigned && innermost && !loop->skipped && context->conditions.count == loop->conditions;
@@ -312,6 +370,26 @@ static void visit_scalar(struct context *context, struct ir_symbol *symbol, stru
             entry->span = span_of(context, span);
         }
     }
+    if (!assigned)
+        mark_kept(builder, symbol);
+}
+
+/* Of a scalar that each iteration of the loop sets before it uses it: whether somebody uses what the last one
+ * left, behind the loop or on the next round of one around it. */
+static bool is_final(struct dependence_builder *builder, const struct dependence_scalar_entry *entry)
+{
+    const struct dependences *result = builder->result;
+    bool final = entry->kept;
+
+    for (int loop = result->loops.items[entry->loop].parent; loop >= 0 && !final;
+         loop = result->loops.items[loop].parent) {
+        bool fresh;
+        const struct dependence_scalar_entry *around = entry_of(builder, entry->symbol, loop, &fresh);
+        if (around->local || around->set_first)
+            break;
+        final = around->seen;
+    }
+    return final;
 }
 
 static void report_scalars(struct dependence_builder *builder)
@@ -320,17 +398,18 @@ static void report_scalars(struct dependence_builder *builder)
 
     for (int k = 0; k < builder->entries.count; k++) {
         const struct dependence_scalar_entry *entry = &builder->entries.items[k];
-        struct dependence_scalar scalar = {.symbol = entry->symbol,
-                                           .loop = entry->loop,
-                                           .use = entry->set_first     ? DEPENDENCE_PRIVATE
-                                                  : entry->accumulates ? DEPENDENCE_REDUCTION
-                                                                       : DEPENDENCE_CARRIED,
-                                           .reduction = entry->reduction,
-                                           .span = entry->span};
         if (entry->local || !entry->assigned)
             continue;
+        struct dependence_scalar scalar = {
+            .symbol = entry->symbol,
+            .loop = entry->loop,
+            .use = entry->set_first     ? is_final(builder, entry) ? DEPENDENCE_FINAL : DEPENDENCE_PRIVATE
+                   : entry->accumulates ? DEPENDENCE_REDUCTION
+                                        : DEPENDENCE_CARRIED,
+            .reduction = entry->reduction,
+            .span = entry->span};
         struct dependence_loop *loop = &result->loops.items[entry->loop];
-        if (scalar.use == DEPENDENCE_CARRIED && loop->scalar < 0)
+        if ((scalar.use == DEPENDENCE_CARRIED || scalar.use == DEPENDENCE_FINAL) && loop->scalar < 0)
             loop->scalar = result->scalars.count;
         if (scalar.use == DEPENDENCE_REDUCTION)
             loop->accumulates = true;

@@ -61,6 +61,7 @@ struct dependence {
 enum dependence_scalar_use {
     DEPENDENCE_PRIVATE,   /* each iteration sets it before it uses it */
     DEPENDENCE_REDUCTION, /* it is only accumulated */
+    DEPENDENCE_FINAL,     /* as PRIVATE, but the value of the last iteration is used behind the loop */
     DEPENDENCE_CARRIED
 };
 

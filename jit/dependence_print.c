@@ -83,7 +83,9 @@ void dependence_print(struct text *out, const struct dependences *dependences)
         if (scalar->use == DEPENDENCE_REDUCTION)
             text_format(out, ": reduction %s\n", operation_table[scalar->reduction].text);
         else
-            text_string(out, scalar->use == DEPENDENCE_PRIVATE ? ": private\n" : ": carried\n");
+            text_string(out, scalar->use == DEPENDENCE_PRIVATE ? ": private\n"
+                             : scalar->use == DEPENDENCE_FINAL ? ": final\n"
+                                                               : ": carried\n");
     }
     for (int k = 0; k < dependences->loops.count; k++)
         print_loop(out, dependences, &dependences->loops.items[k]);

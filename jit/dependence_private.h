@@ -41,11 +41,17 @@ struct dependence_use {
     struct linear *extents;
 };
 
-/* What is known of a scalar in a loop while it is walked. */
+/* What is known of a scalar in a loop while it is walked. That of NO_LOOP is where the others are found from.
+ */
+enum { NO_LOOP = -1 };
+
 struct dependence_scalar_entry {
     struct ir_symbol *symbol;
     int loop;
     bool assigned, local, set_first, accumulates;
+    bool seen;  /* a use in the loop sees what an iteration before left, or the code before the loop */
+    bool kept;  /* a use behind the loop sees what the loop left */
+    int before; /* of the scalar: the entry before it that may still become kept, + 1; 0: none */
     enum operation reduction;
     struct span span;
 };

@@ -548,7 +548,10 @@ static void put_reason(struct report *report, const struct dependence_loop *row,
         put_dependence(report, &dependences->items.items[row->dependence]);
     } else if (row->scalar >= 0) {
         const struct dependence_scalar *scalar = &dependences->scalars.items[row->scalar];
-        text_format(out, "'%s', assigned at %d:%d, goes from one iteration to the next",
+        text_format(out,
+                    scalar->use == DEPENDENCE_FINAL
+                        ? "of '%s', assigned at %d:%d, the value of the last iteration is used later"
+                        : "'%s', assigned at %d:%d, goes from one iteration to the next",
                     report_label(scalar->symbol), scalar->span.line, scalar->span.column);
     } else if (row->leaves) {
         text_string(out, "an iteration decides whether there is a next one");

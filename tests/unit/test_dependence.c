@@ -350,6 +350,21 @@ static const struct row rows[] = {
      "loop j: accumulates"},
     {"set first", X1 Y1, "var s: float32 = 0.0:float32\n" UP("i", "N", "s = x[i?]\ny[i?] = (s * s)\n"),
      "scalar s in i: private"},
+    {"set and used behind", X1 Y1, "var s: float32 = 0.0:float32\n" UP("i", "N", "s = x[i?]\n") "y[0?] = s\n",
+     "scalar s in i: final|loop i: serial: scalar s"},
+    {"set and used on the next round", X1 Y1,
+     "var s: float32 = 0.0:float32\n" UP("t", "N", "y[t?] = s\n" UP("i", "N", "s = x[i?]\n")),
+     "scalar s in t: carried|scalar s in i: final|loop t: serial: scalar s|loop i: serial: scalar s"},
+    {"set in two loops", X1 Y1,
+     "var s: float32 = 0.0:float32\n" UP("i", "N", "s = x[i?]\ny[i?] = s\n")
+         UP("j", "N", "s = y[j?]\ny[j?] = (s * s)\n"),
+     "anti y[j] -> y[j] (0)|scalar s in i: private|scalar s in j: private"},
+    {"left in one, used in the other", X1 Y1,
+     "var s: float32 = 0.0:float32\n" UP(
+         "t", "N", "s = x[t?]\n" UP("i", "N", "s = x[i?]\n") UP("j", "N", "y[j?] = (y[j?] + s)\n")),
+     "output y[j] -> y[j] (<, 0) reduction|anti y[j] -> y[j] (<, 0) reduction|"
+     "anti y[j] -> y[j] (0, 0) reduction|flow y[j] -> y[j] (<, 0) reduction|"
+     "scalar s in t: private|scalar s in i: final|loop t: accumulates|loop i: serial: scalar s"},
     {"set sometimes", X1 Y1,
      "var s: float32 = 0.0:float32\n" UP("i", "N", "if (i > 3) {\ns = x[i?]\n}\ny[i?] = (s * s)\n"),
      "scalar s in i: carried|"
