@@ -71,7 +71,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-gpu coverage coverage-report docs install install-files uninstall \
+.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-suite bench-gpu coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -300,8 +300,18 @@ check-gpu: all $(B)/tests/test_stdlib
 bench-gpu: $(B)/bench/gpu
 	@$<
 
-bench: $(bench_programs)
-	@for program in $^; do echo "== $$program"; AKG_CACHE=off $$program || exit; done
+bench: $(bench_programs) $(B)/bench/blas $(B)/akgrun
+	@for program in $(bench_programs); do echo "== $$program"; AKG_CACHE=off $$program || exit; done
+	@echo '== the suite'; BUILD=$(B) sh bench/suite/run
+
+# OpenBLAS on the suite's products, measured as akgrun measures.
+$(B)/bench/blas: $(patsubst %,$(B)/%.o,bench/suite/blas tools/measure tools/statistics tools/support) $(B)/libakg.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
+bench-suite: $(B)/bench/blas $(B)/akgrun
+	BUILD=$(B) sh bench/suite/run
 
 # Lines that the tests execute, file by file, and the total of dsl/ and the analyses. gcc only; with injected failures, so
 # that the lines behind them count.
@@ -341,7 +351,7 @@ uninstall:
 
 # ---- upkeep ------------------------------------------------------------------------------------
 
-formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/cuda tests/fuzz tests/packaging bench examples examples/myrelu))
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/cuda tests/fuzz tests/packaging bench bench/suite examples examples/myrelu))
 
 # What is generated and committed; tests/packaging/messages.sh compares.
 docs:

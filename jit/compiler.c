@@ -203,26 +203,33 @@ static int spawn(char *const *words, char **environment, pid_t *child)
     return problem;
 }
 
-/* Waits until it ends, or ends it. NULL, or what went wrong. */
+/* Waits until it ends, or ends it, with all that it has started: while it is not buried its number, which is
+ * that of its group, is nobody else's. NULL, or what went wrong. */
 static const char *wait_for(pid_t child, double limit, const atomic_bool *cancelled)
 {
     double end = now() + limit;
     struct timespec pause = {.tv_nsec = 1000000};
+    siginfo_t information = {.si_pid = 0};
+    const char *problem = NULL;
     int status = 0;
-    pid_t ended;
-    while ((ended = waitpid(child, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-        if (now() > end || atomic_load(cancelled)) {
-            kill(-child, SIGKILL);
-            waitpid(child, &status, 0);
-            return atomic_load(cancelled) ? "was cancelled" : "did not end in time";
-        }
-        nanosleep(&pause, NULL);
+    while (!problem &&
+           (waitid(P_PID, (id_t)child, &information, WEXITED | WNOHANG | WNOWAIT) == 0 || errno == EINTR)) {
+        if (information.si_pid)
+            break;
+        if (atomic_load(cancelled))
+            problem = "was cancelled";
+        else if (now() > end)
+            problem = "did not end in time";
+        else
+            nanosleep(&pause, NULL);
         if (pause.tv_nsec < 8000000)
             pause.tv_nsec *= 2;
     }
-    kill(-child, SIGKILL); /* what it may have left behind */
-    if (ended < 0)
-        return "was taken care of by another part of the program"; /* which waits for all children */
+    if (!problem && information.si_pid == 0)
+        return NULL; /* a program that waits for all children has buried it: what it made will show */
+    kill(-child, SIGKILL);
+    if (waitpid(child, &status, 0) != child || problem)
+        return problem;
     if (!WIFEXITED(status))
         return "was killed by a signal";
     return WEXITSTATUS(status) ? "refused the program" : NULL;

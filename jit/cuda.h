@@ -30,11 +30,12 @@ struct cuda_options {
                          */
 };
 
-/* In device memory, zeroed before the first launch of a call. Where several threads stop, that one is kept
+/* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that one is kept
  * which comes first in the order of the loops. */
 struct cuda_trap {
     struct jit_trap trap;
-    int64_t lock; /* of the threads that write it; 0 when nothing runs */
+    int64_t lock;   /* of the threads that write it; 0 when nothing runs */
+    int64_t launch; /* that stopped, counted from 1; those behind it do nothing. 0: none did */
 };
 
 /* What an 8-byte word of the parameter block holds. */

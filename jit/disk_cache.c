@@ -148,7 +148,7 @@ static const char *read_entry(int descriptor, struct disk_entry *entry)
 {
     struct stat information;
     if (fails_here() || fstat(descriptor, &information) != 0)
-        return "it cannot be read";
+        return "";
     if (!S_ISREG(information.st_mode))
         return "it is no regular file";
     if (information.st_uid != geteuid())
@@ -162,7 +162,7 @@ static const char *read_entry(int descriptor, struct disk_entry *entry)
     entry->size = (size_t)information.st_size;
     entry->bytes = memory_allocate(entry->size);
     if (!entry->bytes || !read_all(descriptor, entry->bytes, entry->size))
-        return "it cannot be read";
+        return "";
     return check_entry(entry);
 }
 
@@ -174,8 +174,8 @@ const char *disk_cache_read(int directory, const char *name, bool is_used, struc
     struct stat information;
     *entry = (struct disk_entry){.bytes = NULL};
     int descriptor = fails_here() ? -1 : openat(directory, name, flags);
-    if (descriptor < 0)
-        return errno == ENOENT ? "" : "it cannot be read";
+    if (descriptor < 0) /* whatever else is the reason may be another one the next time */
+        return errno == ELOOP || errno == ENXIO || errno == EACCES ? "it is no file of yours" : "";
     fcntl(descriptor, F_SETFL, flags | O_NOATIME); /* refused where it is another's, which is then told */
     const char *problem = read_entry(descriptor, entry);
     if (problem)

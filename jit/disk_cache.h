@@ -59,7 +59,8 @@ int disk_cache_open(const char *directory, const char **problem);
 /* Entries, and with `leftovers` what dead processes left, in an array for memory_free; the one that was not
  * used for longest comes first. False when memory or the directory fails. */
 bool disk_cache_list(int directory, bool leftovers, struct disk_file **files, size_t *count);
-/* NULL, or what is wrong with the entry; "" where it is not there. One that `is_used` counts as such. */
+/* NULL, or what is wrong with the entry; "" where it is not there, or cannot be read just now. One that
+ * `is_used` counts as such. */
 const char *disk_cache_read(int directory, const char *name, bool is_used, struct disk_entry *entry);
 /* The name of the entry for a key. */
 void disk_cache_name(const struct text *key, char name[DISK_CACHE_NAME]);

@@ -54,6 +54,10 @@ void emit_trap(struct emitter *emitter, const char *call)
     for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
         emit_line(emitter, "%sloops[%d] = %s;", dialect->trap_members, k,
                   emitter->symbols[emitter->loops[k]->slot].name);
+    unsigned around = emitter->loop_count < JIT_TRAP_LOOPS ? (1u << emitter->loop_count) - 1 : 0xffff;
+    if (dialect->trap_down && (emitter->loops_down & around))
+        emit_line(emitter, "%s%s = %u;", dialect->trap_members, dialect->trap_down,
+                  emitter->loops_down & around);
     emit_line(emitter, "%s%s%s", dialect->trap_call, call, dialect->trap_call_end);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -169,8 +173,10 @@ static const char *loop_advance(struct emitter *emitter, const struct ir_stmt *s
 
 void emit_enter_loop(struct emitter *emitter, const struct ir_stmt *stmt)
 {
-    if (emitter->loop_count < JIT_TRAP_LOOPS)
+    unsigned bit = emitter->loop_count < JIT_TRAP_LOOPS ? 1u << emitter->loop_count : 0;
+    if (bit)
         emitter->loops[emitter->loop_count] = stmt->symbol;
+    emitter->loops_down = stmt->step < 0 ? emitter->loops_down | bit : emitter->loops_down & ~bit;
     emitter->loop_count++;
 }
 

@@ -16,8 +16,8 @@ struct emit_c_options {
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
 
-/* Hosted text defines void EMIT_C_BIND(void *const *table), to be called first with the addresses of all
- * functions of the library, in the order of scalar_library. */
+/* Hosted text defines void EMIT_C_BIND(const void *const *table), to be called first with the addresses of
+ * all functions of the library, in the order of scalar_library, and then of the vector loops of the plan. */
 #define EMIT_C_BIND "akg_bind"
 
 /* Appends the text. False, with an explanation in `complaint`, for a kernel nested too deeply for libtcc.

@@ -8,6 +8,7 @@
  */
 #include "emit_c_private.h"
 #include "scalar_library.h"
+#include "vector_plan.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void declare_pointer(struct text *out, const struct scalar_library_row *r
                 row->prototype, row->name, name + strlen(row->name), row->name, row->name);
 }
 
-void emit_hosted_library(struct text *out)
+static void declare_functions(struct text *out, const struct vector_plan *plan)
 {
     for (const struct scalar_library_row *row = scalar_library; row->name; row++)
         if (is_known(row->name))
@@ -47,11 +48,25 @@ void emit_hosted_library(struct text *out)
         else if (!is_in_text(row->name))
             declare_pointer(out, row);
     text_string(out, scalar_library_text);
-    text_string(out, "void " EMIT_C_BIND "(void *const *table)\n{\n");
+    for (int k = 0; plan && k < plan->loops.count; k++)
+        text_format(out, "static void (*akg_bound_%s)(union akg_slot *slots);\n#define %s akg_bound_%s\n",
+                    vector_loop_name(plan, k), vector_loop_name(plan, k), vector_loop_name(plan, k));
+}
+
+static void bind(struct text *out, const char *name, int place)
+{
+    text_format(out, "    __builtin_memcpy(&akg_bound_%s, &table[%d], sizeof(void *));\n", name, place);
+}
+
+void emit_hosted_library(struct text *out, const struct vector_plan *plan)
+{
     int place = 0;
+    declare_functions(out, plan);
+    text_string(out, "void " EMIT_C_BIND "(const void *const *table)\n{\n");
     for (const struct scalar_library_row *row = scalar_library; row->name; row++, place++)
         if (!is_known(row->name) && !is_in_text(row->name))
-            text_format(out, "    __builtin_memcpy(&akg_bound_%s, &table[%d], sizeof(void *));\n", row->name,
-                        place);
+            bind(out, row->name, place);
+    for (int k = 0; plan && k < plan->loops.count; k++)
+        bind(out, vector_loop_name(plan, k), place++);
     text_string(out, "}\n\n");
 }

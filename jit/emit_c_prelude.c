@@ -97,8 +97,8 @@ static const char structs[] =
     "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 
-/* The vector loops, and what they are handed. */
-static bool declare_vectors(struct emitter *emitter, struct text *out)
+/* What vector loops are handed. */
+static bool declare_slots(struct emitter *emitter, struct text *out)
 {
     const struct vector_plan *plan = emitter->options->plan;
     if (!plan || !plan->loops.count)
@@ -109,9 +109,13 @@ static bool declare_vectors(struct emitter *emitter, struct text *out)
                      "    float f;\n"
                      "    const void *p;\n"
                      "};\n");
-    for (int k = 0; k < plan->loops.count; k++)
-        text_format(out, "void akg_vector_%d(union akg_slot *slots);\n", k);
     return true;
+}
+
+static void declare_vectors(struct emitter *emitter, struct text *out)
+{
+    for (int k = 0; emitter->options->plan && k < emitter->options->plan->loops.count; k++)
+        text_format(out, "void akg_vector_%d(union akg_slot *slots);\n", k);
 }
 
 void emit_prelude(struct emitter *emitter, struct text *out)
@@ -119,12 +123,13 @@ void emit_prelude(struct emitter *emitter, struct text *out)
     bool any;
 
     text_string(out, structs);
+    any = declare_slots(emitter, out);
     if (emitter->options->hosted) {
-        emit_hosted_library(out);
+        emit_hosted_library(out, emitter->options->plan);
         emit_snippets(emitter, out);
         return;
     }
-    any = declare_vectors(emitter, out);
+    declare_vectors(emitter, out);
     for (int row = 0; scalar_library[row].name; row++)
         if (emit_count_word(emitter, scalar_library[row].name)) {
             text_format(out, "%s\n", scalar_library[row].prototype);

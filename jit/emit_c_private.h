@@ -85,6 +85,7 @@ struct emit_dialect {
     const char *trap, *trap_members; /* the address of the struct that a trap fills; its members' prefix */
     const char *trap_begin;          /* a line before it is filled, or NULL */
     const char *trap_call, *trap_call_end; /* around the call that fills it: they leave the function */
+    const char *trap_down; /* of the member that says which loops count down; NULL: none does */
     /* Emits the statement itself where it has another form, in this place, than in C; NULL: never. */
     bool (*statement)(struct emitter *emitter, const struct ir_stmt *stmt);
     void (*buffer)(struct emitter *emitter, int buffer); /* declares the local that points to its data */
@@ -106,6 +107,7 @@ struct emitter {
     bool in_index; /* inside indices and loop bounds */
     bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
+    unsigned loops_down; /* bits of those that count down */
     int loop_count;
     LIST(const char *) parts; /* functions that stand above the kernel */
     bool in_part;             /* inside one of them */
@@ -209,8 +211,9 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 
 /* ---- emit_c_hosted.c --------------------------------------------------------- */
 
-/* The functions of the library, for a shared object. */
-void emit_hosted_library(struct text *out);
+/* The functions of the library, and the vector loops of the plan, for a shared object. */
+void emit_hosted_library(struct text *out, const struct vector_plan *plan);
+
 /* ---- emit_c_split.c --------------------------------------------------------- */
 
 /* Emits the FOR as a function of its own and a call of it, where threads may share it; false: it may not. */

@@ -73,7 +73,9 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .trap_members = "stop_.",
                                                  .trap_begin = "struct akg_trap stop_ = {0};",
                                                  .trap_call = "",
-                                                 .trap_call_end = "; akg_stop(frame->trap, &stop_); return;",
+                                                 .trap_call_end =
+                                                     "; akg_stop(frame->trap, &stop_, akg_number); return;",
+                                                 .trap_down = "down",
                                                  .statement = cuda_statement,
                                                  .buffer = cuda_buffer,
                                                  .stride = cuda_stride};
@@ -331,6 +333,7 @@ static void begin_function(struct cuda_emitter *cuda)
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
 {
+    int number = (int)(cuda->step - cuda->plan.steps.items);
     struct emitter *emitter = &cuda->emitter;
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
@@ -342,11 +345,14 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (emit_count_word(emitter, "akg_parts"))
         text_format(out, "    union akg_scalar *const akg_parts = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count + 1]);
+    if (emit_count_word(emitter, "akg_number"))
+        text_format(out, "    const int akg_number = %d;\n", number + 1);
     if (cuda->shared_scalars)
         text_format(out, "    __shared__ union akg_scalar akg_handed[%d];\n", cuda->shared_scalars);
     text_string(out, inside.locals ? inside.locals : "");
     if (cuda->program->traps && cuda->step != cuda->plan.steps.items)
-        text_string(out, "    if (frame->trap->site != 0)\n        return;\n");
+        text_format(out, "    if (frame->trap->launch != 0 && frame->trap->launch < %d)\n        return;\n",
+                    number + 1);
     text_format(out, "\n%s}\n", inside.body ? inside.body : "");
 }
 

@@ -116,6 +116,8 @@ static akg_status instance_build(struct instance_making *making)
     instance->hash = making->request->hash;
     instance->backend = making->request->backend;
     instance->strict = kernel->module->vectors.strict;
+    instance->trust_indices = making->request->trust_indices;
+    instance->cache = &kernel->module->cache;
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);

@@ -52,7 +52,8 @@ struct jit_instance {
     struct backend_code code;       /* entry NULL for the interpreter and CUDA */
     struct optimised *optimised;    /* what may take its place; NULL: nothing */
     int64_t times[JIT_STAGE_COUNT]; /* in nanoseconds */
-    bool strict;
+    bool strict, trust_indices;
+    const struct disk_cache *cache;                /* the module's */
     struct cuda_program *program;                  /* JIT_BACKEND_CUDA; else NULL */
     _Atomic(struct jit_device_code *) device_code; /* one for each device; only ever prepended to */
 };

@@ -82,46 +82,56 @@ static void complain(struct optimised *optimised, enum message message, const ch
 
 /* ---- candidates ------------------------------------------------------------------------------------ */
 
-static bool load(struct optimised *optimised, const void *bytes, size_t size)
+/* What the object calls, in the order that it expects; memory_free. */
+static const void **make_table(const struct vector_plan *plan)
 {
-    struct shared_object *object = &optimised->object;
-    if (!shared_object_load(object, bytes, size))
-        return false;
-    void *bind = shared_object_symbol(object, EMIT_C_BIND);
-    void *entry = shared_object_symbol(object, OPTIMISED_ENTRY);
-    void (*bind_function)(void *const *table);
     int count = 0;
     while (scalar_library[count].name)
         count++;
-    void **table = bind && entry ? memory_allocate((size_t)count * sizeof *table) : NULL;
+    const void **table = memory_allocate((size_t)(count + plan->loops.count + 1) * sizeof *table);
+    for (int k = 0; table && k < count; k++)
+        table[k] = scalar_library[k].address;
+    for (int k = 0; table && k < plan->loops.count; k++)
+        table[count + k] = plan->loops.items[k]->code;
+    return table;
+}
+
+static bool load(struct optimised_form *form, const void *bytes, size_t size)
+{
+    void (*bind)(const void *const *table);
+    if (!shared_object_load(&form->object, bytes, size))
+        return false;
+    void *found = shared_object_symbol(&form->object, EMIT_C_BIND);
+    void *entry = shared_object_symbol(&form->object, OPTIMISED_ENTRY);
+    const void **table = found && entry ? make_table(&form->plan) : NULL;
     if (!table) {
-        shared_object_free(object);
+        shared_object_free(&form->object);
         return false;
     }
-    for (int k = 0; k < count; k++)
-        table[k] = scalar_library[k].address;
-    memcpy(&bind_function, &bind, sizeof bind);
-    memcpy(&optimised->candidate, &entry, sizeof entry);
-    bind_function(table);
+    memcpy(&bind, &found, sizeof found);
+    memcpy(&form->entry, &entry, sizeof entry);
+    bind(table);
     memory_free(table);
     return true;
 }
 
-static void swap(struct optimised *optimised)
+static void swap(struct optimised *optimised, const struct optimised_form *form)
 {
-    atomic_store_explicit(&optimised->entry, optimised->candidate, memory_order_release);
+    atomic_store_explicit(&optimised->entry, form->entry, memory_order_release);
     atomic_store(&optimised->is_swapped, true);
 }
 
-/* Compiles; false when nothing came of it, which is told. */
-static bool compile(struct optimised *optimised, struct text *object)
+/* Compiles a form; false when nothing came of it, which is told. */
+static bool compile(struct optimised *optimised, struct optimised_form *form, struct text *object)
 {
     struct optimiser *optimiser = optimised->optimiser;
     struct compiler compiler;
+    if (atomic_load(&optimiser->is_broken))
+        return false;
     compiler_choose(&compiler);
-    const char *problem = compiler_run(&compiler, optimised->source.data, &optimiser->cancelled, object);
+    const char *problem = compiler_run(&compiler, form->source.data, &optimiser->cancelled, object);
     compiler_free(&compiler);
-    if (!problem && !load(optimised, object->data, object->length))
+    if (!problem && !load(form, object->data, object->length))
         problem = "made nothing that can be loaded";
     if (!problem || atomic_load(&optimiser->cancelled))
         return !problem;
@@ -130,48 +140,65 @@ static bool compile(struct optimised *optimised, struct text *object)
     return false;
 }
 
-/* What came of it is kept: the object, or nothing where the first code is to stay. */
-static void keep(const struct optimised *optimised, const struct text *object)
+/* Which form is right and the fastest, or -1; *stopped: nothing can be said with these inputs. */
+static int judge(struct optimised *optimised, bool *stopped)
 {
-    disk_cache_publish(optimised->optimiser->cache, &optimised->key, object ? object->data : "",
-                       object ? object->length : 0);
+    double ratio, least = 1;
+    int best = -1;
+    *stopped = false;
+    for (int k = 0; k < optimised->form_count; k++) {
+        enum trial_verdict verdict = trial_run(optimised->trial, optimised->known, optimised->forms[k].entry,
+                                               optimised->options.strict, &ratio);
+        if (verdict == TRIAL_DIFFERENT)
+            complain(optimised, MSG_COMPILER_WRONG, NULL);
+        *stopped |= verdict == TRIAL_STOPPED;
+        if (verdict == TRIAL_FASTER && ratio < least) {
+            least = ratio;
+            best = k;
+        }
+    }
+    return best;
 }
 
-static void judge(struct optimised *optimised, const struct text *object)
+/* What came of it is kept: the object, or nothing for a form that is not the best. */
+static void keep(const struct optimised *optimised, const struct text *objects, int best)
 {
-    enum optimised_state state = OPTIMISED_DONE;
-    switch (trial_run(optimised->trial, optimised->known, optimised->candidate, optimised->options.strict)) {
-    case TRIAL_FASTER:
-        swap(optimised);
-        keep(optimised, object);
-        break;
-    case TRIAL_SLOWER:
-        keep(optimised, NULL);
-        break;
-    case TRIAL_DIFFERENT:
-        complain(optimised, MSG_COMPILER_WRONG, NULL);
-        keep(optimised, NULL);
-        break;
-    case TRIAL_STOPPED: /* with other inputs, then */
-        state = OPTIMISED_WANTED;
-        break;
-    }
-    trial_free(optimised->trial);
-    optimised->trial = NULL;
-    if (state == OPTIMISED_WANTED)
-        shared_object_free(&optimised->object);
-    atomic_store_explicit(&optimised->state, state, memory_order_release);
+    for (int k = 0; k < optimised->form_count; k++)
+        disk_cache_publish(optimised->optimiser->cache, &optimised->forms[k].key,
+                           k == best ? objects[k].data : "", k == best ? objects[k].length : 0);
+}
+
+/* With all forms compiled: puts the best in place. */
+static enum optimised_state settle(struct optimised *optimised, const struct text *objects)
+{
+    bool stopped;
+    int best = judge(optimised, &stopped);
+    if (!stopped && best >= 0)
+        swap(optimised, &optimised->forms[best]);
+    if (!stopped)
+        keep(optimised, objects, best);
+    for (int k = 0; k < optimised->form_count; k++)
+        if (stopped || k != best)
+            shared_object_free(&optimised->forms[k].object);
+    return stopped ? OPTIMISED_WANTED : OPTIMISED_DONE; /* with other inputs, then */
 }
 
 static void work(struct optimised *optimised)
 {
-    struct text object;
-    text_init(&object);
-    if (!atomic_load(&optimised->optimiser->is_broken) && compile(optimised, &object))
-        judge(optimised, &object);
-    else
-        atomic_store_explicit(&optimised->state, OPTIMISED_DONE, memory_order_release);
-    text_free(&object);
+    struct text objects[2];
+    enum optimised_state state = OPTIMISED_DONE;
+    bool good = true;
+    for (int k = 0; k < 2; k++)
+        text_init(&objects[k]);
+    for (int k = 0; k < optimised->form_count && good; k++)
+        good = compile(optimised, &optimised->forms[k], &objects[k]);
+    if (good)
+        state = settle(optimised, objects);
+    for (int k = 0; k < 2; k++)
+        text_free(&objects[k]);
+    trial_free(optimised->trial);
+    optimised->trial = NULL;
+    atomic_store_explicit(&optimised->state, state, memory_order_release);
 }
 
 /* ---- the thread --------------------------------------------------------------------------------------- */
@@ -226,59 +253,68 @@ static void enqueue(struct optimised *optimised)
 /* ---- instances ------------------------------------------------------------------------------------------
  */
 
-/* The C of the kernel, all of it C, with the loops that threads share. */
-static bool emit_text(struct optimised *optimised, struct text *complaint)
+/* Adds a form of the kernel: with its vector loops, or with none. True where that is no other one. */
+static bool emit_form(struct optimised *optimised, bool with_vectors, const char *compiler)
 {
-    struct vector_options all_c = optimised->options;
-    struct vector_plan plan;
-    all_c.target = X86_TARGET_NONE;
-    if (!vector_plan_make(&plan, optimised->kernel, &all_c))
+    struct vector_options vectors = optimised->options;
+    struct optimised_form *form = &optimised->forms[optimised->form_count];
+    if (!with_vectors)
+        vectors.target = X86_TARGET_NONE;
+    if (!vector_plan_make(&form->plan, optimised->kernel, &vectors))
         return false;
+    if (with_vectors && !form->plan.loops.count)
+        return true;
     const struct emit_c_options options = {.entry = OPTIMISED_ENTRY,
                                            .trust_indices = optimised->options.trust_indices,
                                            .without_lines = true,
                                            .hosted = true,
-                                           .plan = &plan};
-    bool good = emit_c(&optimised->source, optimised->kernel, &options, complaint);
-    vector_plan_free(&plan);
-    return good;
+                                           .plan = &form->plan};
+    struct text complaint;
+    text_init(&complaint);
+    bool good = emit_c(&form->source, optimised->kernel, &options, &complaint) && !form->source.failed;
+    if (good) {
+        cache_key_begin(&form->key, "optimised", optimised->kernel, &optimised->options, compiler);
+        cache_key_program(&form->key, form->source.data);
+        optimised->form_count++;
+    }
+    text_free(&complaint);
+    return good && !form->key.failed;
 }
 
-static bool emit_source(struct optimised *optimised)
+static bool emit_forms(struct optimised *optimised)
 {
-    struct text complaint, identity;
     struct compiler compiler;
-    text_init(&complaint);
+    struct text identity;
     text_init(&identity);
     compiler_choose(&compiler);
     bool known = compiler_identify(&compiler, &identity);
     compiler_free(&compiler);
-    bool good = known && emit_text(optimised, &complaint) && !optimised->source.failed && !identity.failed;
-    if (good) {
-        cache_key_begin(&optimised->key, "optimised", optimised->kernel, &optimised->options, identity.data);
-        cache_key_program(&optimised->key, optimised->source.data);
-        good = !optimised->key.failed;
-    } else if (!known && optimised->optimiser->tier == JIT_TIER_OPTIMISED) {
+    if (!known && optimised->optimiser->tier == JIT_TIER_OPTIMISED)
         complain(optimised, MSG_COMPILER_FAILED, "is not there");
-    }
-    text_free(&complaint);
+    bool good = known && !identity.failed && emit_form(optimised, false, identity.data) &&
+                emit_form(optimised, true, identity.data);
     text_free(&identity);
     return good;
 }
 
-/* Whether something was kept of it: the code, or that the first code is to stay. */
+/* Whether it was kept what came of all forms: the best one's object, or that the first code is to stay. */
 static bool find_kept(struct optimised *optimised)
 {
-    struct disk_entry entry;
-    if (!disk_cache_find(optimised->optimiser->cache, &optimised->key, &entry))
-        return false;
-    bool good = entry.payload_size == 0;
-    if (!good && load(optimised, entry.payload, entry.payload_size)) {
-        swap(optimised);
-        good = true;
+    bool all = true;
+    for (int k = 0; k < optimised->form_count && !atomic_load(&optimised->is_swapped); k++) {
+        struct optimised_form *form = &optimised->forms[k];
+        struct disk_entry entry;
+        if (!disk_cache_find(optimised->optimiser->cache, &form->key, &entry)) {
+            all = false;
+            continue;
+        }
+        if (entry.payload_size && load(form, entry.payload, entry.payload_size))
+            swap(optimised, form);
+        else
+            all &= entry.payload_size == 0;
+        disk_entry_free(&entry);
     }
-    disk_entry_free(&entry);
-    return good;
+    return all || atomic_load(&optimised->is_swapped);
 }
 
 struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
@@ -294,17 +330,19 @@ struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *
     optimised->options = *options;
     optimised->known = known;
     atomic_init(&optimised->entry, known);
-    text_init(&optimised->source);
-    text_init(&optimised->key);
-    optimised->object.descriptor = -1;
-    if (!emit_source(optimised)) {
+    for (int k = 0; k < 2; k++) {
+        text_init(&optimised->forms[k].source);
+        text_init(&optimised->forms[k].key);
+        optimised->forms[k].object.descriptor = -1;
+    }
+    if (!emit_forms(optimised)) {
         optimised_free(optimised);
         return NULL;
     }
-    bool kept = find_kept(optimised);
-    atomic_init(&optimised->state, kept                                    ? OPTIMISED_DONE
-                                   : optimiser->tier == JIT_TIER_OPTIMISED ? OPTIMISED_WANTED
-                                                                           : OPTIMISED_COUNTING);
+    bool wanted = optimiser->tier == JIT_TIER_OPTIMISED;
+    atomic_init(&optimised->state, find_kept(optimised) ? OPTIMISED_DONE
+                                   : wanted             ? OPTIMISED_WANTED
+                                                        : OPTIMISED_COUNTING);
     return optimised;
 }
 
@@ -312,10 +350,13 @@ void optimised_free(struct optimised *optimised)
 {
     if (!optimised)
         return;
-    shared_object_free(&optimised->object);
+    for (int k = 0; k < 2; k++) {
+        shared_object_free(&optimised->forms[k].object);
+        text_free(&optimised->forms[k].source);
+        text_free(&optimised->forms[k].key);
+        vector_plan_free(&optimised->forms[k].plan);
+    }
     trial_free(optimised->trial);
-    text_free(&optimised->source);
-    text_free(&optimised->key);
     memory_free(optimised);
 }
 

@@ -13,7 +13,7 @@
 #include "disk_cache.h"
 #include "shared_object.h"
 #include "trial.h"
-#include "vector.h"
+#include "vector_plan.h"
 
 #include <pthread.h>
 
@@ -49,6 +49,15 @@ enum optimised_state {
     OPTIMISED_DONE      /* for better or worse */
 };
 
+/* A kernel in C for the system's compiler: wholly, or with calls of the vector loops, whichever turns out
+ * better. */
+struct optimised_form {
+    struct vector_plan plan; /* loops that it calls, and loops that threads share */
+    struct text source, key;
+    struct shared_object object; /* what was made of it */
+    jit_entry entry;
+};
+
 /* Of one instance, made with it. */
 struct optimised {
     struct optimiser *optimiser;
@@ -59,14 +68,14 @@ struct optimised {
     atomic_int state;
     atomic_ullong calls, nanoseconds;
     atomic_bool is_swapped;
-    struct text source, key;
-    struct shared_object object; /* of the candidate */
-    jit_entry candidate;
+    struct optimised_form forms[2];
+    int form_count;
     struct trial *trial;
     struct optimised *next; /* in the queue */
 };
 
-/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. */
+/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. The kernel stays as
+ * it is but for the dependences that are found. */
 struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
                                  const struct vector_options *options, jit_entry known);
 void optimised_free(struct optimised *optimised);

@@ -35,24 +35,41 @@ static bool keeps_to_itself(struct ir_stmt *stmt, void *context)
     return inside.found;
 }
 
+bool split_is_closed(const struct ir_stmt *loop)
+{
+    struct inside inside = {.loop = loop};
+
+    return loop->step > 0 && ir_block_walk(loop->body, keeps_to_itself, &inside);
+}
+
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop)
 {
     const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
-    struct inside inside = {.loop = loop};
 
-    return row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves &&
-           loop->step > 0 && ir_block_walk(loop->body, keeps_to_itself, &inside);
+    return row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves;
 }
 
-static bool is_no_loop(struct ir_stmt *stmt, void *context)
+/* Loops inside one another, counted as far as the limit. */
+static int loops_inside(const struct ir_stmt *first, int limit)
 {
-    (void)context;
-    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
+    int most = 0;
+
+    for (const struct ir_stmt *stmt = first; stmt && most < limit; stmt = stmt->next) {
+        int own = stmt->kind == IR_FOR || stmt->kind == IR_WHILE,
+            body = loops_inside(stmt->body, limit - own);
+        int otherwise = loops_inside(stmt->otherwise, limit);
+        most = own + body > most ? own + body : most;
+        most = otherwise > most ? otherwise : most;
+    }
+    return most;
 }
 
 /* What is in vectors goes on in whole vectors: no target has more lanes than this, unrolled. The loop around
- * blocks of registers goes on in whole blocks. */
+ * blocks of registers goes on in whole blocks; one around such loops, over panels or images, piece by piece.
+ */
 int split_grain(const struct ir_stmt *loop)
 {
-    return ir_block_walk(loop->body, is_no_loop, NULL) ? 256 : 28;
+    int depth = loops_inside(loop->body, 3);
+
+    return depth == 0 ? 256 : depth < 3 ? 28 : 1;
 }

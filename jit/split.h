@@ -6,8 +6,10 @@
 
 #include "dependence.h"
 
-/* The iterations may run in any order and at the same time, each thread with variables of its own: they
- * depend on each other in nothing, and keep nothing that is used behind the loop. */
+/* The iterations share no temporary and keep nothing that is used behind the loop, so that threads may run
+ * them with variables of their own, provided that they depend on each other in nothing. */
+bool split_is_closed(const struct ir_stmt *loop);
+/* They depend on each other in nothing. */
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
 /* Iterations that stay together, so that a loop that is split computes just what it does in one piece. */

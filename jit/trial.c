@@ -227,10 +227,12 @@ static bool results_agree(const struct trial *trial, bool strict)
     return true;
 }
 
-enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict)
+enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict,
+                             double *ratio)
 {
     enum { ROUNDS = 5 };
     const double enough = 0.2; /* seconds */
+    *ratio = 1;
     double best[2] = {INFINITY, INFINITY}, spent = 0;
     for (int round = 0; round < ROUNDS && spent < enough; round++) {
         struct trial_run first = run_side(trial, 0, known), second = run_side(trial, 1, candidate);
@@ -247,5 +249,6 @@ enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry can
         best[1] = second.seconds < best[1] ? second.seconds : best[1];
         spent += first.seconds + second.seconds;
     }
+    *ratio = best[1] / best[0];
     return best[1] < best[0] ? TRIAL_FASTER : TRIAL_SLOWER;
 }

@@ -29,7 +29,9 @@ enum trial_verdict {
 };
 
 /* Runs both. Results are the same when their bits are, NaN aside; where not `strict`, floats may differ by
- * some units in the last place of the largest element. */
-enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict);
+ * some units in the last place of the largest element. *ratio receives the time of the candidate, as a part
+ * of the other's. */
+enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict,
+                             double *ratio);
 
 #endif

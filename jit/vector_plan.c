@@ -94,8 +94,8 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
     if (depth > DEEPEST)
         return;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && plan->shared.count < MOST &&
-            split_is_possible(dependences_of(planning), stmt)) {
+        if (stmt->kind == IR_FOR && plan->shared.count < MOST && split_is_closed(stmt) &&
+            (stmt->independent || split_is_possible(dependences_of(planning), stmt))) {
             list_push(&plan->arena, &plan->shared, stmt);
             continue;
         }

@@ -14,7 +14,8 @@
 struct akg_cache {
     struct arena arena;
     struct disk_cache cache;
-    struct disk_file *files; /* entries, the one that was not used for longest first, and leftovers */
+    struct disk_entry reading; /* freed here when memory runs out */
+    struct disk_file *files;   /* entries, the one that was not used for longest first, and leftovers */
     akg_cache_entry *entries;
     size_t file_count, entry_count;
 };
@@ -30,21 +31,21 @@ static const char *part_of(struct arena *arena, const struct disk_entry *entry, 
 /* Reads an entry; one that was removed meanwhile is left out. */
 static void describe(akg_cache *cache, int directory, const struct disk_file *file)
 {
-    struct disk_entry entry;
-    const char *problem = disk_cache_read(directory, file->name, false, &entry);
+    struct disk_entry *entry = &cache->reading;
+    const char *problem = disk_cache_read(directory, file->name, false, entry);
     if (problem && !*problem)
         return;
     struct arena *arena = &cache->arena;
     cache->entries[cache->entry_count++] = (akg_cache_entry){.name = file->name,
-                                                             .kernel = part_of(arena, &entry, "kernel"),
-                                                             .tier = part_of(arena, &entry, "tier"),
-                                                             .target = part_of(arena, &entry, "target"),
-                                                             .signature = part_of(arena, &entry, "signature"),
-                                                             .build = part_of(arena, &entry, "build"),
+                                                             .kernel = part_of(arena, entry, "kernel"),
+                                                             .tier = part_of(arena, entry, "tier"),
+                                                             .target = part_of(arena, entry, "target"),
+                                                             .signature = part_of(arena, entry, "signature"),
+                                                             .build = part_of(arena, entry, "build"),
                                                              .problem = problem,
                                                              .bytes = file->size,
                                                              .used = file->used / 1000000000};
-    disk_entry_free(&entry);
+    disk_entry_free(entry);
 }
 
 static akg_status read_directory(akg_cache *cache, int directory)
@@ -113,6 +114,7 @@ void akg_cache_close(akg_cache *cache)
 {
     if (!cache)
         return;
+    disk_entry_free(&cache->reading);
     memory_free(cache->files);
     arena_free(&cache->arena);
     memory_free(cache);

@@ -70,7 +70,8 @@ akg_status gpu_move(struct gpu_device *device, void *to, struct gpu_device *sour
 akg_status gpu_fill(struct gpu_device *device, void *to, uint64_t pattern, int size, int64_t count,
                     struct gpu_failure *failure);
 
-/* ---- kernels (gpu_call.c) -------------------------------------------------------------------------------
+/* ---- kernels (gpu_code.c, gpu_call.c)
+ * -------------------------------------------------------------------------------
  */
 
 /* The code of an instance (that was made for devices: JIT_BACKEND_CUDA) on one device; NULL before it is

@@ -1,5 +1,5 @@
 /*
- * gpu_call.c: running an instance on a device: its program compiled once for each device, its launches.
+ * gpu_call.c: running an instance on a device: its memory, its launches.
  *
  * Consumes the program that jit/cuda.h describes and the frame of a call. Nothing here waits for the device,
  * but for the trap of a program that something may stop.
@@ -7,21 +7,12 @@
 #include "gpu_private.h"
 
 #include "../jit/module.h"
-#include "../jit/nvrtc.h"
 #include "../jit/scalar.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { INLINE_WORDS = 128, WORDS_MOST = 4096 / 8, SHARED_UNASKED = 48 << 10 };
-
-/* The code of one instance on one device. */
-struct gpu_code {
-    struct jit_device_code head;
-    struct gpu_device *device;
-    CUmodule module;
-    CUfunction functions[]; /* per launch of the program */
-};
+enum { INLINE_WORDS = 128, WORDS_MOST = 4096 / 8 };
 
 /* One run. */
 struct running {
@@ -37,110 +28,6 @@ struct running {
     void *inline_temporaries[16];
     uint64_t inline_words[INLINE_WORDS];
 };
-
-/* ---- compiling -------------------------------------------------------------------------------------------
- */
-
-static void code_release(struct jit_device_code *head)
-{
-    struct gpu_code *code = (struct gpu_code *)head;
-    struct gpu_failure failure = {0};
-
-    if (code->module && gpu_enter(code->device, &failure)) {
-        code->device->driver->cuStreamSynchronize(code->device->stream); /* it may be running */
-        code->device->driver->cuModuleUnload(code->module);
-        gpu_leave(code->device);
-    }
-    memory_free(code);
-}
-
-static akg_status load(struct gpu_code *code, const struct jit_instance *instance, const char *image,
-                       struct gpu_failure *failure)
-{
-    const struct gpu_driver *driver = code->device->driver;
-    char what[96];
-    akg_status status;
-
-    if (!gpu_enter(code->device, failure))
-        return failure->status;
-    snprintf(what, sizeof what, "load the code of '%.60s'", instance->kernel->name);
-    CUresult result = driver->cuModuleLoadDataEx(&code->module, image, 0, NULL, NULL);
-    for (int k = 0; k < instance->program->launches.count && result == CUDA_SUCCESS; k++) {
-        const struct cuda_launch *launch = &instance->program->launches.items[k];
-        result = driver->cuModuleGetFunction(&code->functions[k], code->module, launch->entry);
-        if (result == CUDA_SUCCESS && launch->shared > SHARED_UNASKED)
-            result = driver->cuFuncSetAttribute(
-                code->functions[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch->shared);
-    }
-    status = gpu_check(code->device, result, what, failure);
-    gpu_leave(code->device);
-    return status;
-}
-
-/* The lock of the device is held: a program is compiled once. */
-static akg_status make(struct gpu_device *device, const struct jit_instance *instance, struct gpu_code **made,
-                       akg_diagnostics *list)
-{
-    const struct cuda_program *program = instance->program;
-    struct nvrtc_request request = {.name = instance->kernel->name,
-                                    .text = program->text.data,
-                                    .major = device->major,
-                                    .minor = device->minor,
-                                    .strict = instance->strict};
-    struct gpu_failure failure = {0};
-    struct nvrtc_code image;
-    struct gpu_code *code;
-    akg_status status = nvrtc_compile(&request, &image, list);
-
-    if (status != AKG_OK)
-        return status;
-    code = memory_zeroed(1, sizeof *code + (size_t)program->launches.count * sizeof *code->functions);
-    if (code) {
-        code->head.release = code_release;
-        code->device = device;
-        status = load(code, instance, image.image.data, &failure);
-    } else {
-        status = AKG_ERROR_MEMORY;
-    }
-    nvrtc_free(&image);
-    if (status == AKG_OK)
-        *made = code;
-    else if (code)
-        code_release(&code->head);
-    return failure.status != AKG_OK ? gpu_failure_add(&failure, list, (struct span){0}) : status;
-}
-
-struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_instance *instance)
-{
-    struct jit_device_code *head = atomic_load_explicit(&instance->device_code, memory_order_acquire);
-
-    while (head && ((struct gpu_code *)head)->device != device)
-        head = head->next;
-    return (struct gpu_code *)head;
-}
-
-/* Others may add theirs for another device at the same time. */
-static void publish(const struct jit_instance *instance, struct jit_device_code *head)
-{
-    _Atomic(struct jit_device_code *) *list = &((struct jit_instance *)instance)->device_code;
-
-    head->next = atomic_load(list);
-    while (!atomic_compare_exchange_weak(list, &head->next, head))
-        ;
-}
-
-akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
-                         struct gpu_code **code, akg_diagnostics *diagnostics)
-{
-    akg_status status = AKG_OK;
-
-    pthread_mutex_lock(&device->code_lock);
-    *code = gpu_find_code(device, instance);
-    if (!*code && (status = make(device, instance, code, diagnostics)) == AKG_OK)
-        publish(instance, &(*code)->head);
-    pthread_mutex_unlock(&device->code_lock);
-    return status;
-}
 
 /* ---- memory of a run
  * ------------------------------------------------------------------------------------------ */

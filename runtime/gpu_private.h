@@ -5,6 +5,7 @@
 #ifndef RUNTIME_GPU_PRIVATE_H
 #define RUNTIME_GPU_PRIVATE_H
 
+#include "../jit/module.h"
 #include "gpu.h"
 
 #include <cuda.h>
@@ -117,6 +118,14 @@ void gpu_leave(struct gpu_device *device);
  * the context cannot be used makes the device lost. */
 akg_status gpu_check(struct gpu_device *device, CUresult result, const char *what,
                      struct gpu_failure *failure);
+
+/* The code of one instance on one device. */
+struct gpu_code {
+    struct jit_device_code head;
+    struct gpu_device *device;
+    CUmodule module;
+    CUfunction functions[]; /* per launch of the program */
+};
 
 /* Gives memory that nobody uses back to the driver; inside gpu_enter. */
 void gpu_memory_trim(struct gpu_device *device);

@@ -9,6 +9,7 @@
 
 #include "../jit/compose.h"
 #include "../jit/pipeline.h"
+#include "pool.h"
 #include "recorded.h"
 
 enum { FUSE_MOST = 12, FUSE_INPUTS = 12 }; /* steps, and inputs, of one kernel: registers are few */
@@ -455,8 +456,11 @@ static void fused_begin(struct group *group, const struct fused_kernel *kernel, 
 akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run)
 {
     struct jit_trap trap;
-    struct jit_frame frame = {
-        .data = run->data, .strides = run->strides, .scalars = run->scalars, .trap = &trap};
+    struct jit_frame frame = {.data = run->data,
+                              .strides = run->strides,
+                              .scalars = run->scalars,
+                              .trap = &trap,
+                              .split = pool_split};
 
     for (int i = 0; i < run->buffer_count; i++) {
         const struct fused_buffer *buffer = &run->buffers[i];

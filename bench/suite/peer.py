@@ -1,7 +1,8 @@
-"""Other systems on the kernels of the suite, for ./run: reads rows "file kernel NAME=VALUE..." from standard input,
+"""Other systems on the kernels of the suite, for ./run: reads rows "TWINS file kernel NAME=VALUE..." from standard input,
 and answers each with lines "system median low high" (nanoseconds) and a line "done". The first answer is to nothing: which
 systems are there. The systems are the files peer_*.py, each with NAME and prepare(kernel, values, path): a function to be
-timed, or None where the system has no such kernel. One that is not installed, or fails, is skipped by name."""
+timed, or None where the system has no such kernel; and NAIVE where it runs the loops as they are written, which rows without
+twins are too large for. One that is not installed, or fails, is skipped by name."""
 
 import importlib
 import os
@@ -83,8 +84,10 @@ def main():
         print("system", system.NAME, system.VERSION)
     print("done", flush=True)
     for line in sys.stdin:
-        path, kernel, *words = line.split()
+        twins, path, kernel, *words = line.split()
         for system in systems:
+            if twins == "no" and getattr(system, "NAIVE", False):
+                continue
             try:
                 function = system.prepare(kernel, values_of(words), path)
                 if function:

@@ -5,7 +5,7 @@ import math
 import numba
 import numpy
 
-NAME, VERSION = "numba", numba.__version__
+NAME, VERSION, NAIVE = "numba", numba.__version__, True
 
 
 def jit(function):

@@ -50,6 +50,12 @@ stdout_has '{"rows": ['
 stdout_has '"kernel": "shift"'
 stdout_has '"flops": 20,'
 [ "$(wc -l <cache/machine)" -eq 1 ] && pass 'it is measured once' || fail 'the machine was measured again'
+if [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
+    expect 0 'two threads' bench square.akg square 'x=randn(100000)' --threads 2 --seconds 0.01 --json b.json
+    grep -q '"tier": "instant", "threads": 2, ' b.json && pass 'the report says so' || fail 'the report has other threads'
+    [ "$(wc -l <cache/machine)" -eq 2 ] && pass 'the machine is measured with them' || fail 'two threads were not measured'
+    sed -n 1p cache/machine >one && mv one cache/machine
+fi
 expect 0 'a kernel of the library, and a variadic one' bench std:relu 'x=randn(100)' --seconds 0.01
 stdout_has 'relu: reads 400 B, writes 400 B, computes '
 expect 0 'data-dependent indices' bench square.akg pick 'index=[2,0,1]' 'xs=randn(3)' 'xs=randn(3)' --seconds 0.01

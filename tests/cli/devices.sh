@@ -97,6 +97,25 @@ expect 0 "gradcheck" gradcheck loss.akg loss 'x=randn(4,3)' 'w=randn(2,3)' 'b=ra
 stdout_has 'dw ok'
 expect 0 "PTX" emit square.akg --stage ptx
 
+# ---- what is kept on disk
+
+AKG_CACHE=on AKG_CACHE_DIR=$PWD/kept
+export AKG_CACHE AKG_CACHE_DIR
+expect 0 "compiled, and kept" run square.akg 'x=[1,2,3]' --device cuda
+expect 0 "listed" cache ls
+stdout_has 'cuda'
+AKG_STUB_NVRTC=refuse
+export AKG_STUB_NVRTC
+expect 0 "not compiled again" run square.akg 'x=[1,2,3,4]' --device cuda
+stdout_is 'y float32[4] = [1, 4, 9, 16]'
+expect 4 "of another signature there is nothing" run square.akg 'x=[1,2,3]:float64' --device cuda
+unset AKG_STUB_NVRTC
+stub 'devices=1' 'cuModuleLoadDataEx:0:200'
+expect 0 "what the driver does not take is made anew" run square.akg 'x=[1,2,3]' --device cuda
+stdout_is 'y float32[3] = [1, 4, 9]'
+AKG_CACHE=off
+unset AKG_CACHE_DIR
+
 # ---- failures
 
 stub 'devices=0'

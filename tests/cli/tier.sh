@@ -33,6 +33,10 @@ if [ $status = 0 ]; then
     expect 0 'from the cache' run steps.akg 'x=arange(2000)' --tier auto --time --json
     stdout_has '"tier": "optimised"'
     json 'timing'
+    AKG_CACHE_DIR=$PWD/bench
+    expect 0 'bench' bench steps.akg 'x=arange(200)' --tier optimised --seconds 0.01
+    stdout_has '  optimised '
+    AKG_CACHE_DIR=$PWD/cache
 else
     echo 'skipped: the optimising tier: there is no cc'
 fi

@@ -160,7 +160,8 @@ static bool side_run(struct side *side, struct emulation *emulation, int64_t m, 
     int64_t dims[] = {m, n, n}, own[BUFFERS][2];
     union jit_scalar scalars[] = {{.d = 0.75}};
     struct emulate_buffer buffers[BUFFERS];
-    struct jit_frame frame = {data, dims, strides, scalars, &side->trap};
+    struct jit_frame frame = {
+        .data = data, .dims = dims, .strides = strides, .scalars = scalars, .trap = &side->trap};
     char reason[EMULATE_REASON];
 
     fill(side);
