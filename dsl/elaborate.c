@@ -378,17 +378,17 @@ static bool elaborate_promote(struct elaborator *e, struct ir_buffer *buffer)
     return false;
 }
 
-static void elaborate_result_item(struct elaborator *e, const struct value *value,
+static void elaborate_result_item(struct elaborator *e, const struct value *value, int item,
                                   const struct ast_expr *place, struct span span)
 {
-    struct ir_result result = {.name = NULL};
+    struct ir_result result = {.item = item};
     struct diagnostic_entry *message;
 
     if (value->kind == VALUE_NONE)
         return;                                                /* a bprop's missing gradient */
     if (value->kind == VALUE_TUPLE && e->function->bprop_of) { /* of a variadic input */
         for (int i = 0; i < value->count; i++)
-            elaborate_result_item(e, &value->items[i], place, span);
+            elaborate_result_item(e, &value->items[i], item, place, span);
         return;
     }
     if (value->kind != VALUE_TENSOR) {
@@ -427,15 +427,15 @@ static void elaborate_results(struct elaborator *e)
         return;
     if (result->kind == VALUE_TUPLE)
         for (int i = 0; i < result->count; i++)
-            elaborate_result_item(e, &result->items[i],
+            elaborate_result_item(e, &result->items[i], i,
                                   place && place->count == result->count ? place->items[i] : NULL, span);
     else if (e->frame->result_variable)
         elaborate_result_item(e,
                               &(struct value){.kind = VALUE_SCALAR,
                                               .expr = ir_symbol_use(e->kernel, e->frame->result_variable)},
-                              NULL, span);
+                              0, NULL, span);
     else
-        elaborate_result_item(e, result, place, span);
+        elaborate_result_item(e, result, 0, place, span);
     for (int i = 0; i < e->written_inputs.count; i++) {
         struct ir_buffer *buffer = e->written_inputs.items[i];
         struct diagnostic_entry *message;

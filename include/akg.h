@@ -394,6 +394,8 @@ AKG_API bool akg_kernel_is_optimised(const akg_kernel *kernel);
 AKG_API size_t akg_kernel_parameter_count(const akg_kernel *kernel);
 /* Fills *parameter; false past the end. */
 AKG_API bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter);
+/* Whether tensors of that dtype may be handed to the parameter, as far as the kernel's text tells alone. */
+AKG_API bool akg_kernel_takes(const akg_kernel *kernel, size_t parameter, akg_dtype dtype);
 AKG_API size_t akg_kernel_output_count(const akg_kernel *kernel);
 /* Name of output `index`, as the return statement names it; NULL past the end. */
 AKG_API const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index);
@@ -477,7 +479,7 @@ AKG_API void akg_set_threads(int count);
 AKG_API int akg_threads(void);
 
 typedef struct akg_call_options {
-    jit_backend backend; /* JIT_BACKEND_DEFAULT: the module's */
+    jit_backend backend; /* JIT_BACKEND_DEFAULT: the module's; for tensors of the CPU */
     bool trust_indices;  /* switch per-element checks off: the caller vouches for data-dependent indices */
     int64_t repeats;     /* how often the code is run, one time after the other, for measuring; 0: once */
 } akg_call_options;
@@ -491,7 +493,8 @@ typedef struct akg_call_options {
  * new reference to it, and such an input may have any strides as long as its
  * elements are distinct. Inputs that are only read may overlap each other and
  * have any strides. Where an optional tensor that would be returned is left out,
- * its entry stays as it is.
+ * its entry stays as it is. All tensors lie on one device: there the kernel runs, and
+ * new tensors are made; AKG_ERROR_CALL, with a message that names two, where they do not.
  *
  * On error no entry is changed, and nothing was written where an argument or a
  * precondition was wrong (AKG_ERROR_CALL with the kernel not started) or memory
@@ -710,7 +713,9 @@ AKG_API const int64_t *akg_invocation_integers(const akg_invocation *invocation,
                                                size_t *count);
 AKG_API const double *akg_invocation_reals(const akg_invocation *invocation, const char *name, size_t *count);
 
-/* The kernel's scratch memory, aligned to 64 bytes and not cleared; NULL without scratch_size. */
+/* The kernel's scratch memory, where its tensors lie, aligned to 64 bytes and not cleared; NULL without
+ * scratch_size.
+ */
 AKG_API void *akg_invocation_scratch(const akg_invocation *invocation);
 /* `data` of the description. */
 AKG_API void *akg_invocation_data(const akg_invocation *invocation);
@@ -754,8 +759,8 @@ typedef struct akg_attribute {
  * Its terms are `device`, `dtype(NAME)`, `rank(NAME)`, `format(NAME)`, each also with an index, `dtype(in,
  * 1)`, and the names of attributes of one value (a bool may stand alone); they are compared by == != < <= >
  * >=, or `in` with a list: `dtype(out) in (float32, float64)`. A comparison that names a tensor left out is
- * false. A format is `default` (any), `contiguous`, or the order of the axes in memory: NCHW, NHWC, NCDHW,
- * NDHWC.
+ * false. A kernel whose condition does not name `device` is for tensors of the CPU. A format is `default`
+ * (any), `contiguous`, or the order of the axes in memory: NCHW, NHWC, NCDHW, NDHWC.
  */
 typedef struct akg_kernel_definition {
     const char *name;      /* for messages; unique in its operator */

@@ -312,7 +312,7 @@ static void read_results(struct ir_reader *reader)
 {
     do {
         struct ir_token token = reader->token;
-        struct ir_result result = {.name = ir_reader_name(reader)};
+        struct ir_result result = {.name = ir_reader_name(reader), .item = reader->kernel->results.count};
         struct ir_name *entry = read_bound(reader, token, result.name);
         if (!entry)
             return;

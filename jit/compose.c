@@ -332,6 +332,7 @@ static void compose_outputs(struct composer *c)
                 continue;
             row.buffer = buffer_of_shape(c, IR_OUTPUT, result->dtype);
             row.name = row.buffer->name;
+            row.item = c->kernel->results.count;
             result->note = row.buffer;
             list_push(c->kernel->arena, &c->kernel->results, row);
         }

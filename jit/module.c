@@ -11,6 +11,7 @@
 #include "../base/memory.h"
 #include "../dsl/names.h"
 #include "../dsl/standard.h"
+#include "../dsl/types.h"
 #include "pipeline.h"
 #include "source.h"
 
@@ -543,6 +544,28 @@ size_t akg_kernel_parameter_count(const akg_kernel *kernel)
     return kernel ? (size_t)kernel->function->parameter_count : 0;
 }
 
+/* The dtypes of a tensor parameter: those that its uses in the general kernel leave, or its annotation. */
+static unsigned module_dtypes(const akg_kernel *kernel, size_t index)
+{
+    const struct ast_parameter *row = &kernel->function->parameters[index];
+    const struct ir_kernel *general = kernel->general_kernel;
+    int rank;
+
+    for (int i = 0; general && i < general->parameters.count; i++)
+        if (general->parameters.items[i].buffer && strcmp(general->parameters.items[i].name, row->name) == 0)
+            return kernel->general_result.allowed[general->parameters.items[i].buffer->index];
+    return row->annotation ? elaborate_annotation(row->annotation, &rank) : TYPES_ANY;
+}
+
+bool akg_kernel_takes(const akg_kernel *kernel, size_t parameter, akg_dtype dtype)
+{
+    if (!kernel || parameter >= akg_kernel_parameter_count(kernel) || (unsigned)dtype >= AKG_DTYPE_COUNT)
+        return false;
+    if (kernel->general[parameter].kind != DSL_TENSOR && kernel->general[parameter].kind != DSL_TENSORS)
+        return false;
+    return module_dtypes(kernel, parameter) >> dtype & 1;
+}
+
 bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter *parameter)
 {
     const struct ast_parameter *row;
@@ -578,14 +601,22 @@ static size_t module_open_outputs(const akg_kernel *kernel)
     return count;
 }
 
-static const char *module_open_output(const akg_kernel *kernel, size_t index)
+static int module_open_item(const akg_kernel *kernel, size_t index)
 {
     const struct ast_expr *result = kernel->function->result;
-    const struct ast_expr *item = result;
 
     for (int i = 0; result->kind == AST_TUPLE && i < result->count; i++)
         if (result->items[i]->kind != AST_NONE && index-- == 0)
-            item = result->items[i];
+            return i;
+    return 0;
+}
+
+static const char *module_open_output(const akg_kernel *kernel, size_t index)
+{
+    const struct ast_expr *result = kernel->function->result;
+    const struct ast_expr *item =
+        result->kind == AST_TUPLE ? result->items[module_open_item(kernel, index)] : result;
+
     return item->kind == AST_NAME ? item->text : kernel->function->name;
 }
 
@@ -602,6 +633,12 @@ const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index)
         return NULL;
     return kernel->rank_open ? module_open_output(kernel, index)
                              : kernel->general_kernel->results.items[index].name;
+}
+
+int jit_output_item(const struct akg_kernel *kernel, size_t index)
+{
+    return kernel->rank_open ? module_open_item(kernel, index)
+                             : kernel->general_kernel->results.items[index].item;
 }
 
 int jit_parameter_index(const struct akg_kernel *kernel, const char *name)

@@ -119,6 +119,9 @@ void jit_free_instance(struct jit_instance *instance);
 akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request *request,
                              const struct jit_instance **instance, akg_diagnostics *diagnostics);
 
+/* Which item of what the function returns the output is: None takes a number, and has no output. */
+int jit_output_item(const struct akg_kernel *kernel, size_t index);
+
 /* The index of the kernel's parameter of that name, or -1. */
 int jit_parameter_index(const struct akg_kernel *kernel, const char *name);
 

@@ -75,6 +75,35 @@ static int extreme_of_floats(struct machine *machine, enum operation operation, 
     return result;
 }
 
+/* Whether the value is a constant that such an instruction compares with as it should: vmaxps and vminps give
+ * their second operand, which the other value is to be, where one is nan or both are zeros. */
+static bool is_plain_bound(const struct machine *machine, enum operation operation, enum vector_type type,
+                           int value)
+{
+    const struct vector_value *bound = &machine->loop->values.items[value];
+    if (bound->kind != VECTOR_CONSTANT || (type != VECTOR_F32 && type != VECTOR_F64))
+        return false;
+    uint64_t sign = type == VECTOR_F64 ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
+    uint64_t infinity = type == VECTOR_F64 ? (uint64_t)0x7ff << 52 : (uint64_t)0xff << 23;
+    if ((bound->bits & ~sign) > infinity) /* nan */
+        return false;
+    return operation == OP_MAX || bound->bits != sign;
+}
+
+/* max(x, 0), as of relu, and other bounds that are known: one instruction, or two where -0 has to become 0.
+ */
+static int extreme_with_bound(struct machine *machine, const struct vector_value *value, const int *operands,
+                              int bound)
+{
+    bool wide = value->type == VECTOR_F64, least = value->operation == OP_MIN;
+    int bits = machine_bits(machine, value->type), limit = operands[bound];
+    enum x86_form form = wide ? least ? X86_VMINPD : X86_VMAXPD : least ? X86_VMINPS : X86_VMAXPS;
+    int result = machine_rvm(machine, form, bits, limit, operands[1 - bound]);
+    if (least || machine->loop->values.items[value->operands[bound]].bits != 0)
+        return result;
+    return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
+}
+
 static int extreme_of_integers(struct machine *machine, enum operation operation, akg_dtype dtype, int bits,
                                int a, int b)
 {
@@ -391,6 +420,9 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
         return sign_of(machine, dtype, a);
     case OP_MIN:
     case OP_MAX:
+        for (int bound = 0; bound < 2; bound++)
+            if (is_plain_bound(machine, value->operation, value->type, value->operands[bound]))
+                return extreme_with_bound(machine, value, operands, bound);
         return machine_extreme(machine, value->operation, dtype, a, b);
     case OP_LT:
     case OP_LE:

@@ -33,7 +33,7 @@ struct call_run {
     const struct jit_instance *instance;
     struct gpu_device *device; /* where all of it happens, or NULL */
     int64_t repeats;           /* how often the code is run */
-    bool results_differ;       /* in number, from those in general: see run_output_of */
+    bool results_differ;       /* from those in general: see run_output_of */
     struct call_messages *messages;
     akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
     bool *owned;
@@ -211,15 +211,15 @@ static int run_find_output(const struct call_run *run, int index)
     int count = (int)akg_kernel_output_count(run->kernel), output = 0;
 
     for (int i = 0; i <= index; i++, output++)
-        while (output < count && strcmp(akg_kernel_output_name(run->kernel, (size_t)output),
-                                        kernel->results.items[i].name) != 0)
+        while (output < count &&
+               jit_output_item(run->kernel, (size_t)output) != kernel->results.items[i].item)
             output++;
     return output <= count ? output - 1 : -1;
 }
 
 /*
  * Which output the caller knows result number `index` as, or -1. They are the same but where an optional
- * tensor that was left out would have been returned: then the names tell.
+ * tensor that was left out would have been returned: then the places in the return statement tell.
  */
 static int run_output_of(const struct call_run *run, int index)
 {
@@ -233,6 +233,9 @@ static bool run_check_results(struct call_run *run)
     char returned[24], expected[24];
 
     run->results_differ = (size_t)last + 1 != akg_kernel_output_count(run->kernel);
+    for (int i = 0; i <= last && last > 0 && !run->results_differ; i++)
+        run->results_differ =
+            jit_output_item(run->kernel, (size_t)i) != run->instance->kernel->results.items[i].item;
     if (last < 0 || run_output_of(run, last) >= 0)
         return true;
     snprintf(returned, sizeof returned, "%d", last + 1);

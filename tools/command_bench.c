@@ -488,7 +488,7 @@ static bool run(struct benchmark *benchmark, struct problem *problem)
         return problem_memory(problem);
     akg_set_threads(threads);
     akg_set_threads(threads);
-    if (!machine_pin(threads, problem) || !program_open(options, &benchmark->program, problem) ||
+    if (!machine_restrict(threads, problem) || !program_open(options, &benchmark->program, problem) ||
         !compile(benchmark, problem) || !first_call(benchmark, problem))
         return false;
     if (options->emit)

@@ -32,9 +32,25 @@ static bool read_row(akg_registry *registry, const char *name, struct operator_r
         return problem_library(problem, status, diagnostics);
     row->name = name;
     row->documentation = akg_operator_documentation(row->found);
-    row->gradient = akg_operator_has_gradient(row->found);
+    /* a graph function is differentiated call by call */
+    row->gradient =
+        akg_operator_has_gradient(row->found) || akg_kernel_is_graph(akg_operator_kernel(row->found));
     row->signature[strcspn(row->signature, "\n")] = '\0';
     return true;
+}
+
+/* The dtypes that tensors of a parameter may have. */
+static void print_dtypes_json(const akg_kernel *kernel, size_t parameter)
+{
+    bool first = true;
+    printf(", \"dtypes\": [");
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++) {
+        if (!akg_kernel_takes(kernel, parameter, (akg_dtype)dtype))
+            continue;
+        printf("%s\"%s\"", first ? "" : ", ", akg_dtype_name((akg_dtype)dtype));
+        first = false;
+    }
+    printf("]");
 }
 
 static void print_row_json(const struct operator_row *row)
@@ -49,8 +65,11 @@ static void print_row_json(const struct operator_row *row)
         static const char *const kinds[] = {"tensor", "attribute", "variadic"};
         printf("%s{\"name\": ", i ? ", " : "");
         report_json_string(stdout, parameter.name);
-        printf(", \"kind\": \"%s\", \"optional\": %s}", kinds[parameter.kind],
+        printf(", \"kind\": \"%s\", \"optional\": %s", kinds[parameter.kind],
                parameter.optional ? "true" : "false");
+        if (parameter.kind != AKG_PARAMETER_ATTRIBUTE)
+            print_dtypes_json(akg_operator_kernel(row->found), i);
+        printf("}");
     }
     printf("], \"gradient\": %s, \"documentation\": ", row->gradient ? "true" : "false");
     report_json_string(stdout, row->documentation);

@@ -35,7 +35,7 @@ static void read_cpu(char *name, size_t size)
         fclose(file);
 }
 
-bool machine_pin(int threads, struct problem *problem)
+bool machine_restrict(int threads, struct problem *problem)
 {
     cpu_set_t set, chosen;
     int left = threads;

@@ -20,7 +20,7 @@ struct machine {
 
 /* Pins this thread, and those it makes, to `threads` processors, so that a system does not move them around.
  */
-bool machine_pin(int threads, struct problem *problem);
+bool machine_restrict(int threads, struct problem *problem);
 
 /* The path of the file in the cache directory, for free(); its folders are made. NULL: none is to be kept. */
 char *machine_file(void);

@@ -25,6 +25,9 @@ expect 0 'time' --json square.akg 'x=[1]' --time
 stdout_has '"time": {"compile": '
 stdout_has '"repeats": '
 json
+expect 0 'operators with their dtypes' ops gather --json
+stdout_has '{"name": "index", "kind": "tensor", "optional": false, "dtypes": ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]}, {"name": "axis", "kind": "attribute", "optional": false}]'
+json
 expect 0 'check' check kernels.akg --json
 stdout_has '{"kernels": ['
 json

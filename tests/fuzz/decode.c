@@ -80,7 +80,8 @@ static void decode_input(struct decoder *d, enum ir_role role)
     }
     list_push(kernel->arena, &kernel->parameters, ((struct ir_parameter){buffer->name, buffer, NULL}));
     if (role == IR_INOUT)
-        list_push(kernel->arena, &kernel->results, ((struct ir_result){buffer->name, buffer}));
+        list_push(kernel->arena, &kernel->results,
+                  ((struct ir_result){buffer->name, buffer, kernel->results.count}));
 }
 
 static struct ir_buffer *decode_made(struct decoder *d, const char *name, enum ir_role role)
@@ -104,7 +105,8 @@ static void decode_interface(struct decoder *d)
         decode_input(d, decode_pick(d, 4) == 0 ? IR_INOUT : IR_INPUT);
     for (int outputs = 1 + decode_pick(d, 3); outputs > 0; outputs--) {
         output = decode_made(d, "y", IR_OUTPUT);
-        list_push(d->kernel->arena, &d->kernel->results, ((struct ir_result){output->name, output}));
+        list_push(d->kernel->arena, &d->kernel->results,
+                  ((struct ir_result){output->name, output, d->kernel->results.count}));
     }
 }
 

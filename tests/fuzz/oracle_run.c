@@ -150,13 +150,26 @@ const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, b
     return NULL;
 }
 
+/* Loops that threads may share, in pieces of two iterations: the code is strict, so that no piece is too
+ * small. */
+static int oracle_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,
+                        int64_t step, int grain, double work, const union jit_scalar *kept)
+{
+    int stopped = 0;
+
+    (void)grain, (void)work;
+    for (int64_t from = low; from < high && !stopped; from += 2 * step)
+        stopped = part(frame, from, high - from > 2 * step ? from + 2 * step : high, kept);
+    return stopped;
+}
+
 struct jit_frame oracle_run_frame(struct oracle_run *run)
 {
     for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
         run->data[i] = akg_tensor_data(run->tensors[i]);
         run->strides[i] = akg_tensor_strides(run->tensors[i]);
     }
-    return (struct jit_frame){run->data, run->dims, run->strides, run->scalars, &run->trap};
+    return (struct jit_frame){run->data, run->dims, run->strides, run->scalars, &run->trap, oracle_split};
 }
 
 void oracle_run_execute(struct oracle_run *run)

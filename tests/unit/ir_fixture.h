@@ -151,8 +151,8 @@ static inline void matmul_header(struct matmul *p)
     list_push(&arena, &kernel->parameters, ((struct ir_parameter){"b", p->b, NULL}));
     list_push(&arena, &kernel->parameters, ((struct ir_parameter){"bias", NULL, NULL}));
     list_push(&arena, &kernel->parameters, ((struct ir_parameter){"scale", NULL, p->alpha}));
-    list_push(&arena, &kernel->results, ((struct ir_result){"c", p->c}));
-    list_push(&arena, &kernel->results, ((struct ir_result){"again", p->c}));
+    list_push(&arena, &kernel->results, ((struct ir_result){"c", p->c, 0}));
+    list_push(&arena, &kernel->results, ((struct ir_result){"again", p->c, 1}));
 
     struct ir_precondition bounds = {.kind = IR_PRECONDITION_BOUNDS, .buffer = p->b, .span = {4, 12, 6, 3}};
     bounds.condition = op(OP_LE, use(p->k), use(p->k1));

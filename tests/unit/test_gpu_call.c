@@ -9,6 +9,8 @@
 
 #ifdef HAVE_CUDA
 
+#include "../../base/memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -475,6 +477,45 @@ static void test_tape_full(void)
     akg_registry_release(registry);
 }
 
+#ifdef AKG_FAULT_INJECTION
+/* Each allocation of the host fails in turn: a status, and nothing is left behind. */
+static void test_faults(void)
+{
+    const int64_t shape[] = {3, 2}, turned[] = {2, 3}, strides[] = {1, 2};
+    long most = 0;
+
+    for (long count = 0; count < 10000 && most == 0; count++) {
+        akg_tensor *host = api_range(AKG_FLOAT32, 2, shape, 0, 1), *x = NULL, *view = NULL, *y = NULL,
+                   *back = NULL;
+        akg_diagnostics *diagnostics = NULL;
+        akg_status status;
+        memory_fail_after(count);
+        status = akg_tensor_to(host, gpu, &x, &diagnostics);
+        if (status == AKG_OK)
+            status = akg_tensor_view(x, 2, turned, strides, 0, &view);
+        if (status == AKG_OK) {
+            akg_argument argument = api_tensor(NULL, view);
+            status = call("scale", &argument, 1, &y, &diagnostics);
+        }
+        if (status == AKG_OK)
+            status = akg_tensor_to(y, cpu, &back, &diagnostics);
+        if (memory_fail_remaining() >= 0)
+            most = count;
+        memory_fail_after(-1);
+        CHECK_INT(status, most ? AKG_OK : AKG_ERROR_MEMORY);
+        if (most)
+            check_format(back, "[[0, 4, 8], [2, 6, 10]]");
+        akg_diagnostics_free(diagnostics);
+        akg_tensor_release(host);
+        akg_tensor_release(x);
+        akg_tensor_release(view);
+        akg_tensor_release(y);
+        akg_tensor_release(back);
+    }
+    CHECK(most > 5);
+}
+#endif
+
 static int run_lost(void)
 {
     check_failed = 0;
@@ -488,6 +529,9 @@ int main(void)
     CHECK(gpu_in_child("devices=2", "", run_lost));
     if (!CHECK(gpu_stub_open(&stub)) || !CHECK((module = api_compile(program)) != NULL))
         return check_done();
+#ifdef AKG_FAULT_INJECTION
+    test_faults();
+#endif
     test_call();
     test_second_device();
     test_views_in_place();

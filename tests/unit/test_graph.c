@@ -348,6 +348,57 @@ static void test_failures(void)
     bench_end(&bench);
 }
 
+/* The gradient of an operator by its first argument, differentiated by the gradient of its output, which it
+ * is linear in: what comes out is the directional derivative along ones. */
+static void check_second(struct bench *bench, const char *name, const akg_argument *arguments, size_t count)
+{
+    akg_tensor *x = arguments[0].as.tensor, *y = NULL, *v = NULL, *first = NULL, *second = NULL;
+    const akg_gradient_options create = {.create_graph = true};
+    akg_diagnostics *diagnostics = NULL;
+    double along = 0, sum = 0;
+    bool good = call(bench, name, arguments, count, &y, &diagnostics) == AKG_OK &&
+                akg_tensor_create(AKG_FLOAT64, akg_tensor_rank(y), akg_tensor_shape(y), &v) == AKG_OK;
+
+    if (good) {
+        akg_tensor_fill(v, 1);
+        akg_tensor_set_requires_grad(v, true, NULL);
+        good = akg_gradients(bench->tape, &y, &v, 1, &x, 1, &create, &first, &diagnostics) == AKG_OK &&
+               akg_gradients(bench->tape, &first, NULL, 1, &v, 1, NULL, &second, &diagnostics) == AKG_OK;
+    }
+    if (!CHECK(good && second))
+        fprintf(stderr, "    %s: %s\n", name, api_error(diagnostics));
+    for (int64_t i = 0; good && i < akg_tensor_element_count(first); i++)
+        along += api_element(first, i);
+    for (int64_t i = 0; good && second && i < akg_tensor_element_count(second); i++)
+        sum += api_element(second, i);
+    CHECK(fabs(along) > 0.1 && fabs(along - sum) < 1e-12 * fabs(along));
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(y);
+    akg_tensor_release(v);
+    akg_tensor_release(first);
+    akg_tensor_release(second);
+}
+
+static void test_second_order(struct bench *bench)
+{
+    akg_tensor *image = api_range(AKG_FLOAT64, 4, (int64_t[]){1, 1, 4, 4}, -1, 0.3);
+    akg_tensor *filter = api_range(AKG_FLOAT64, 4, (int64_t[]){2, 1, 2, 2}, 0.1, 0.2);
+    akg_tensor *rows = api_range(AKG_FLOAT64, 2, (int64_t[]){3, 2}, 1, 1);
+    akg_tensor *index = api_range(AKG_INT64, 1, (int64_t[]){2}, 0, 2);
+
+    akg_tensor_set_requires_grad(image, true, NULL);
+    akg_tensor_set_requires_grad(rows, true, NULL);
+    check_second(bench, "conv2d", (akg_argument[]){api_tensor(NULL, image), api_tensor(NULL, filter)}, 2);
+    check_second(bench, "max_pool2d", (akg_argument[]){api_tensor(NULL, image)}, 1);
+    check_second(bench, "avg_pool2d", (akg_argument[]){api_tensor(NULL, image)}, 1);
+    check_second(bench, "gelu", (akg_argument[]){api_tensor(NULL, image)}, 1);
+    check_second(bench, "embedding", (akg_argument[]){api_tensor(NULL, rows), api_tensor(NULL, index)}, 2);
+    akg_tensor_release(image);
+    akg_tensor_release(filter);
+    akg_tensor_release(rows);
+    akg_tensor_release(index);
+}
+
 int main(void)
 {
     struct bench bench = {NULL, NULL, NULL};
@@ -356,6 +407,7 @@ int main(void)
         test_gradients(&bench);
         test_pruning(&bench);
         test_higher_orders(&bench);
+        test_second_order(&bench);
         test_errors(&bench);
         test_many_shapes(&bench);
     }

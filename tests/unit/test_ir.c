@@ -297,7 +297,7 @@ static void test_names_and_constants(void)
     kernel->body = last;
     list_push(&arena, &kernel->parameters, ((struct ir_parameter){"absent", in, NULL}));
     list_push(&arena, &kernel->parameters, ((struct ir_parameter){"absent", NULL, NULL}));
-    list_push(&arena, &kernel->results, ((struct ir_result){"allocate", in}));
+    list_push(&arena, &kernel->results, ((struct ir_result){"allocate", in, 2}));
     check_round_trip(kernel);
     CHECK(strstr(printed(kernel), "`let`") != NULL);
     CHECK(strstr(printed(kernel), "18446744073709551615:uint64") != NULL);
