@@ -30,8 +30,8 @@ struct cuda_options {
                          */
 };
 
-/* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that one is kept
- * which comes first in the order of the loops. */
+/* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that
+ * one is kept which comes first in the order of the loops. */
 struct cuda_trap {
     struct jit_trap trap;
     int64_t lock;   /* of the threads that write it; 0 when nothing runs */

@@ -139,7 +139,7 @@ static bool scalars_allow(const struct cuda_plan *plan, const struct dependence_
             return false;
         if (scalar->use == DEPENDENCE_REDUCTION && !sums)
             return false;
-        if (scalar->use == DEPENDENCE_CARRIED)
+        if (scalar->use != DEPENDENCE_PRIVATE && scalar->use != DEPENDENCE_REDUCTION)
             return false;
     }
     return true;

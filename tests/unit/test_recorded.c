@@ -2,6 +2,7 @@
  * test_recorded.c: recorded graphs: the same bits as calls one by one, forward and backward, for extents that
  * change; memory that is shared; weights that are written; what is refused, and every allocation failing.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -766,6 +767,51 @@ static void test_failures(struct bench *bench)
 #endif
 }
 
+/* ---- threads ----------------------------------------------------------------------------------------------
+ */
+
+struct runner {
+    akg_graph *graph;
+    int64_t length;
+    bool good;
+};
+
+/* Runs the graph, whose turns it takes with others, on extents of its own. */
+static void *run_often(void *context)
+{
+    struct runner *runner = context;
+    akg_tensor *x = api_vector(AKG_FLOAT32, runner->length, 0, 0.01), *first = NULL, *next = NULL;
+
+    runner->good = akg_graph_run(runner->graph, &x, &first, NULL) == AKG_OK;
+    for (int i = 0; i < 50 && runner->good; i++) {
+        runner->good = akg_graph_run(runner->graph, &x, &next, NULL) == AKG_OK && api_same(first, next);
+        akg_tensor_release(next);
+        next = NULL;
+    }
+    akg_tensor_release(x);
+    akg_tensor_release(first);
+    return NULL;
+}
+
+static void test_threads(struct bench *bench)
+{
+    const char *form = "float32[N]";
+    struct runner runners[3];
+    pthread_t threads[3];
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_function, "gelu", &form, 1, 1, &graph, NULL) == AKG_OK);
+    for (int i = 0; i < 3; i++) {
+        runners[i] = (struct runner){graph, 10 + 7 * i, false};
+        CHECK(pthread_create(&threads[i], NULL, run_often, &runners[i]) == 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(runners[i].good);
+    }
+    akg_graph_release(graph);
+}
+
 int main(void)
 {
     struct bench bench;
@@ -779,6 +825,7 @@ int main(void)
     test_outputs(&bench);
     test_refusals(&bench);
     test_wrong_runs(&bench);
+    test_threads(&bench);
     test_failures(&bench);
     bench_end(&bench);
     return check_done();
