@@ -58,8 +58,21 @@ struct options {
     int literal_from; /* words from this number on stood behind "--" */
 };
 
+/* A subcommand. */
+struct command_row {
+    const char *name;
+    bool (*run)(const struct options *options, struct problem *problem);
+    const char *usage, *summary;
+    const char *help; /* what --help says beyond that */
+};
+
+extern const struct command_row command_table[COMMAND_COUNT];
+
 /* The subcommand of that name, or COMMAND_COUNT. */
 enum command_id command_find(const char *word);
+
+void commands_print_overview(FILE *stream);
+void commands_print_help(enum command_id command);
 
 /* Fills *options from argv; options->words is for options_free. */
 bool options_parse(int argc, char **argv, struct options *options, struct problem *problem);
