@@ -11,7 +11,6 @@
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */
-#include "pass.h"
 #include "vector_build.h"
 
 /* ---- the shape ------------------------------------------------------------------------------- */
@@ -49,10 +48,20 @@ bool vector_nest_shape(const struct ir_stmt *rows, struct vector_nest *nest)
     return true;
 }
 
+/* Loads nothing, and divides by nothing that was proved for its place alone. */
+static bool is_harmless(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind != IR_OPERATION)
+        return expr->kind != IR_LOAD;
+    return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
+                              (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
+}
+
 /* A bound that is the same all the time, and may be looked at before the loops around are known to run. */
 static bool stays(const struct vector_builder *builder, struct ir_expr *bound)
 {
-    return vector_is_invariant(builder, bound) && pass_is_pure(bound);
+    return vector_is_invariant(builder, bound) && ir_expr_walk(bound, is_harmless, NULL);
 }
 
 static bool bounds_stay(const struct vector_builder *builder)

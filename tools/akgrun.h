@@ -10,6 +10,8 @@
 
 #include "support.h"
 
+#include <stdio.h>
+
 enum command_id {
     COMMAND_RUN,
     COMMAND_GRAD,
