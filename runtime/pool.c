@@ -93,9 +93,11 @@ static void job_work(struct job *job)
     frame.trap = &trap;
     frame.split = NULL;
     while ((count = job_take(job, &first)) > 0) {
-        int64_t from = job->low + first * job->grain * job->step, to = job->high;
+        /* in unsigned numbers, for low and high may be further apart than the largest signed one */
+        int64_t from = (int64_t)((uint64_t)job->low + (uint64_t)(first * job->grain) * (uint64_t)job->step);
+        int64_t to = job->high;
         if (first + count < job->grains)
-            to = from + count * job->grain * job->step;
+            to = (int64_t)((uint64_t)from + (uint64_t)(count * job->grain) * (uint64_t)job->step);
         if (job->part(&frame, from, to, job->kept))
             job_fail(job, first, &trap);
     }
@@ -194,13 +196,14 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
                int grain, double work, const union jit_scalar *kept)
 {
     struct job job = {.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
-    int64_t iterations = low < high ? (high - low - 1) / step + 1 : 0;
+    uint64_t distance = low < high ? (uint64_t)high - (uint64_t)low : 0;
+    uint64_t iterations = distance ? (distance - 1) / (uint64_t)step + 1 : 0;
 
     job.threads = akg_threads();
     job.grain = grain;
-    job.grains = (iterations - 1) / grain + 1;
-    if (job.threads == 1 || iterations <= grain || work * (double)iterations < WORTH_SHARING ||
-        pthread_mutex_trylock(&pool.busy))
+    job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);
+    if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
+        work * (double)iterations < WORTH_SHARING || pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
     job.failed = job.grains;

@@ -155,12 +155,14 @@ const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, b
 static int oracle_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,
                         int64_t step, int grain, double work, const union jit_scalar *kept)
 {
-    int stopped = 0;
+    uint64_t piece = 2 * (uint64_t)step, from = (uint64_t)low; /* they may be far apart */
+    uint64_t left = low < high ? ((uint64_t)high - from - 1) / (uint64_t)step + 1 : 0;
 
     (void)grain, (void)work;
-    for (int64_t from = low; from < high && !stopped; from += 2 * step)
-        stopped = part(frame, from, high - from > 2 * step ? from + 2 * step : high, kept);
-    return stopped;
+    for (; left > 2; left -= 2, from += piece)
+        if (part(frame, (int64_t)from, (int64_t)(from + piece), kept))
+            return 1;
+    return part(frame, (int64_t)from, high, kept);
 }
 
 struct jit_frame oracle_run_frame(struct oracle_run *run)

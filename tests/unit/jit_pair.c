@@ -166,13 +166,14 @@ void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_valu
 int pair_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                int grain, double work, const union jit_scalar *kept)
 {
-    int64_t piece = step * (grain > 32 ? grain : 3);
+    uint64_t piece = (uint64_t)(grain > 32 ? grain : 3), from = (uint64_t)low; /* they may be far apart */
+    uint64_t left = low < high ? ((uint64_t)high - from - 1) / (uint64_t)step + 1 : 0;
 
     (void)work;
-    for (int64_t from = low; from < high; from += piece)
-        if (part(frame, from, high - from > piece ? from + piece : high, kept))
+    for (; left > piece; left -= piece, from += piece * (uint64_t)step)
+        if (part(frame, (int64_t)from, (int64_t)(from + piece * (uint64_t)step), kept))
             return 1;
-    return 0;
+    return part(frame, (int64_t)from, high, kept);
 }
 
 int pair_run_side(struct jit_pair *pair, int side)
