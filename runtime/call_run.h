@@ -1,0 +1,86 @@
+/*
+ * call_run.h: one run of an instance, from bound arguments to outputs: between call.c, which makes one per
+ * call, and call_prepared.c, which keeps one. The steps come in the order in which they stand here.
+ */
+#ifndef RUNTIME_CALL_RUN_H
+#define RUNTIME_CALL_RUN_H
+
+#include "broadcast.h"
+#include "call.h"
+
+#define CALL_INLINE_BUFFERS 16
+#define CALL_INLINE_DIMS 48
+#define CALL_INLINE_SCALARS 16
+
+/* One run of an instance. Arrays are inline for ordinary kernels, from the heap (`spill`) for the others. */
+struct call_run {
+    const struct akg_kernel *kernel;
+    const struct call_runner *runner; /* or NULL */
+    const struct jit_instance *instance;
+    struct gpu_device *device; /* where all of it happens, or NULL */
+    int64_t repeats;           /* how often the code is run */
+    bool results_differ;       /* from those in general: see call_run_output_of */
+    struct call_messages *messages;
+    akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
+    bool *owned;
+    void **data;
+    const int64_t **strides;
+    int64_t *dims;
+    union jit_scalar *scalars;
+    void *spill;
+    struct {
+        akg_tensor *tensors[CALL_INLINE_BUFFERS];
+        bool owned[CALL_INLINE_BUFFERS];
+        void *data[CALL_INLINE_BUFFERS];
+        const int64_t *strides[CALL_INLINE_BUFFERS];
+        int64_t dims[CALL_INLINE_DIMS];
+        union jit_scalar scalars[CALL_INLINE_SCALARS];
+    } small;
+};
+
+/* Memory for the arrays; `instance` is set. False: there is none. */
+bool call_run_prepare(struct call_run *run);
+void call_run_take_arguments(struct call_run *run, const struct call_binding *binding);
+/* Each is false with a message. */
+bool call_run_check_results(struct call_run *run);
+bool call_run_check_shapes(struct call_run *run);
+bool call_run_check_preconditions(struct call_run *run);
+/* Outputs that were given are taken, others and temporaries are made. `may_overlap`: nobody asks. */
+akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_tensor **outputs);
+/* Runs the code; a stop becomes a message. */
+akg_status call_run_execute(struct call_run *run);
+/* Outputs go to the caller. */
+void call_run_hand_out(struct call_run *run, akg_tensor **outputs);
+void call_run_release(struct call_run *run);
+
+/* The extents of a buffer; false with a message where there are none such. */
+bool call_run_shape(struct call_run *run, const struct ir_buffer *buffer, int64_t *shape);
+/* Which of the kernel's outputs a result of the instance is. */
+int call_run_output_of(const struct call_run *run, int index);
+
+/* ---- call.c ---- */
+
+/* Everything of one call. */
+struct call {
+    struct call_binding binding;
+    struct broadcast broadcast;
+    struct call_messages messages;
+    const struct jit_instance *instance;
+    struct gpu_device *device; /* of its tensors; NULL: the host */
+    jit_backend backend;
+    bool trust_indices;
+    int64_t repeats;
+    bool infer;        /* only what it would give is asked */
+    struct cost *cost; /* or only what it would do; else NULL */
+    struct text *text; /* or its plain C; else NULL */
+    const struct call_runner *runner;
+};
+
+/* Finds the instance; another status than AKG_OK: there is none. What is asked of the call is set by the
+ * caller. */
+akg_status call_start(struct call *call, akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                      const akg_call_options *options, bool runs);
+/* Hands the messages over, where it failed; they are gone afterwards. */
+akg_status call_finish(struct call_messages *messages, akg_status status, akg_diagnostics **diagnostics);
+
+#endif
