@@ -14,8 +14,11 @@ struct planning {
     struct vector_plan *plan;
     struct ir_kernel *kernel;
     const struct vector_options *options;
-    const struct dependences *dependences;
-    LIST(struct vector_listing) listings; /* one per loop */
+    struct ir_stmt *alone;                  /* the loop that is all of the kernel just now, or NULL; */
+    struct ir_stmt *body;                   /* then the kernel's body, */
+    struct ir_stmt *next;                   /* and what stands behind the loop */
+    LIST(const struct dependences *) known; /* analyses of loops, with all that is in them */
+    LIST(struct vector_listing) listings;   /* one per loop */
 };
 
 static bool is_innermost(const struct ir_stmt *first)
@@ -29,18 +32,42 @@ static bool is_innermost(const struct ir_stmt *first)
 
 /* ---- what may run in any order ------------------------------------------------------------- */
 
-static const struct dependences *dependences_of(struct planning *planning)
+/* The kernel has all its statements again. */
+static void restore_kernel(struct planning *planning)
 {
-    if (!planning->dependences)
-        planning->dependences = dependence_analyse(planning->kernel);
-    return planning->dependences;
+    if (!planning->alone)
+        return;
+    planning->alone->next = planning->next;
+    planning->kernel->body = planning->body;
+    planning->alone = NULL;
+}
+
+/* The dependences of the loop and of those inside, as if it were the whole kernel. Loops that passes made of
+ * a product of matrices are many and hard, and are known to be independent: so never more is looked at than
+ * is asked about. */
+static const struct dependences *dependences_of(struct planning *planning, const struct ir_stmt *loop)
+{
+    struct ir_kernel *kernel = planning->kernel;
+
+    for (int k = planning->known.count - 1; k >= 0; k--)
+        if (dependence_loop_is_parallel(planning->known.items[k], loop))
+            return planning->known.items[k];
+    planning->alone = (struct ir_stmt *)loop;
+    planning->body = kernel->body;
+    planning->next = loop->next;
+    kernel->body = planning->alone;
+    kernel->body->next = NULL;
+    const struct dependences *dependences = dependence_analyse(kernel);
+    restore_kernel(planning);
+    list_push(&planning->plan->arena, &planning->known, dependences);
+    return dependences;
 }
 
 static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 {
     if (stmt->independent)
         return true;
-    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences_of(planning), stmt);
+    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences_of(planning, stmt), stmt);
     return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
 }
 
@@ -64,7 +91,7 @@ static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
 {
     static const struct dependence_loop independent = {
         .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
-    const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning);
+    const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning, stmt);
     const struct dependence_loop *verdict =
         stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
     add_loop(planning, vector_build(&planning->plan->arena, stmt, verdict, dependences, planning->options));
@@ -95,7 +122,7 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
         return;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && plan->shared.count < MOST && split_is_closed(stmt) &&
-            (stmt->independent || split_is_possible(dependences_of(planning), stmt))) {
+            (stmt->independent || split_is_possible(dependences_of(planning, stmt), stmt))) {
             list_push(&plan->arena, &plan->shared, stmt);
             continue;
         }
@@ -156,6 +183,7 @@ static bool guarded(struct planning *planning, bool (*step)(struct planning *pla
         planning->kernel->arena->escape = &escape;
         good = step(planning);
     }
+    restore_kernel(planning); /* if memory ran out on the way */
     planning->kernel->arena->escape = outer;
     planning->plan->arena.escape = NULL;
     if (!good)
@@ -165,9 +193,10 @@ static bool guarded(struct planning *planning, bool (*step)(struct planning *pla
 
 static bool make(struct planning *planning)
 {
+    plan_shares(planning, planning->kernel->body,
+                0); /* first: outer loops are looked at with the inner ones */
     if (planning->options->target != X86_TARGET_NONE)
         plan_block(planning, planning->kernel->body, 0);
-    plan_shares(planning, planning->kernel->body, 0);
     return place_code(planning);
 }
 
