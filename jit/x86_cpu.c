@@ -3,6 +3,7 @@
  */
 #include "x86_cpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static const char *const names[] = {
@@ -34,7 +35,7 @@ static unsigned saved_state(void)
     return low;
 }
 
-enum x86_target x86_cpu_target(void)
+static enum x86_target find_target(void)
 {
     enum { AVX_STATE = 6, AVX512_STATE = 0xe6 }; /* xmm and ymm; also masks and the rest of zmm */
     const unsigned first = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
@@ -48,6 +49,16 @@ enum x86_target x86_cpu_target(void)
         return X86_TARGET_NONE;
     bool wide = (b & avx512) == avx512 && (state & AVX512_STATE) == AVX512_STATE;
     return wide ? X86_TARGET_AVX512 : X86_TARGET_AVX2;
+}
+
+enum x86_target x86_cpu_target(void)
+{
+    static atomic_int known; /* + 1; in a virtual machine the question takes some microseconds */
+    int target = atomic_load(&known);
+
+    if (!target)
+        atomic_store(&known, target = (int)find_target() + 1);
+    return (enum x86_target)(target - 1);
 }
 #else
 enum x86_target x86_cpu_target(void)

@@ -60,7 +60,8 @@ akg_status call_run_on_device(struct gpu_device *device, const struct jit_instan
 bool call_bind(struct call_binding *binding, const akg_argument *arguments, size_t count,
                akg_diagnostics *diagnostics);
 
-/* The same without messages, for the common case that all are given by place; false: take call_bind. */
+/* The same without messages, for the common case that all are given by place, but for the last ones that have
+ * defaults; false: take call_bind. */
 bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count);
 
 /*

@@ -84,12 +84,20 @@ bool call_arguments_are_there(const akg_argument *arguments, size_t count)
 
 bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments, size_t count)
 {
-    if (count != (size_t)binding->kernel->function->parameter_count)
+    const struct ast_function *function = binding->kernel->function;
+    size_t parameters = (size_t)function->parameter_count;
+
+    if (count > parameters)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (arguments[i].name)
             return false;
         binding->arguments[i] = &arguments[i];
+    }
+    for (size_t i = count; i < parameters; i++) {
+        if (!function->parameters[i].initial)
+            return false;
+        binding->arguments[i] = NULL;
     }
     return true;
 }

@@ -244,14 +244,6 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
     return AKG_OK;
 }
 
-static bool has_no_elements(int rank, const int64_t *shape)
-{
-    for (int k = 0; k < rank; k++)
-        if (shape[k] == 0)
-            return true;
-    return false;
-}
-
 static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *buffer)
 {
     int64_t shape[AKG_MAX_RANK], count;
@@ -261,10 +253,8 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
         return AKG_OK;
     if (!call_run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
-    /* the program sees to those of a device; copies that this call does not make (jit/pass_tile.c) are empty
-     */
-    if (buffer->unused ||
-        (buffer->role == IR_TEMPORARY && (run->device || has_no_elements(buffer->rank, shape))))
+    /* the program sees to temporaries of a device */
+    if (buffer->unused || (buffer->role == IR_TEMPORARY && run->device))
         status = tensor_size_is_valid(buffer->dtype, buffer->rank, shape, &count) ? AKG_OK : AKG_ERROR_USAGE;
     else
         status = call_allocate(run->device, buffer, shape, &run->tensors[buffer->index], run->messages);

@@ -3,6 +3,7 @@
  * executable, errors, foreign locales, threads, thousands of compiles, and memory that runs out.
  */
 #include "check.h"
+#include "../../jit/vector_plan.h"
 #include "jit_pair.h"
 
 #include <locale.h>
@@ -284,9 +285,11 @@ static void test_emitter_memory(void)
         " for i = 0 to N step 1 {\n let unread: int32 = 3:int32\n"
         " y[i?] = float16(select((x[i] > 0.5:float32), x[(i - 1)?], sin(x[i])))\n }\n }\n}\n";
     struct jit_pair pair;
-    struct emit_c_options options = {.entry = "akg_kernel"};
+    struct vector_plan plan;
+    struct emit_c_options options = {.entry = "akg_kernel", .plan = &plan};
     pair_init(&pair);
     CHECK(pair_read(&pair, source) && pair_compile(&pair, false));
+    CHECK(vector_plan_make(&plan, pair.kernel, &pair.vectors));
     int failures = 0;
     for (long after = 0; after < 500; after++) {
         struct text text, complaint;
@@ -306,6 +309,7 @@ static void test_emitter_memory(void)
             break;
     }
     CHECK(failures > 5);
+    vector_plan_free(&plan);
     pair_free(&pair);
 }
 #endif
