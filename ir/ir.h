@@ -248,7 +248,7 @@ struct ir_parameter {
 struct ir_result {
     const char *name;
     struct ir_buffer *buffer; /* OUTPUT or INOUT */
-    int item; /* number in what the function returns, where some may be missing; ascending */
+    int item;                 /* number in what the function returns, where some may be missing; ascending */
 };
 
 struct ir_kernel {
