@@ -6,6 +6,7 @@
 #   make CC=clang                      with another compiler, in build/clang
 #   make WERROR=1                      warnings are errors
 #   make V=1                           print whole commands
+#   make check FILTER=unit             only the tests whose kind and path hold that
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -262,7 +263,7 @@ demo: $(B)/akgrun
 	    $(B)/akgrun run examples/square.akg $$call; done
 
 check: all $(unit_programs) $(fuzz_programs) $(stubs)
-	@BUILD=$(B) sh tests/run
+	@BUILD=$(B) sh tests/run "$(FILTER)"
 
 # Every kernel of the tests, the examples and the standard library as CUDA for three architectures; needs NVRTC, no GPU.
 check-nvrtc: $(B)/tests/test_cuda_compile
