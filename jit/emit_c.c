@@ -4,7 +4,8 @@
  * Consumes a verified kernel whose sites and slots are numbered (sites.h), and writes nothing into it;
  * produces one C translation unit without #include, in the subset that libtcc compiles, free of gcc's
  * warnings. The body is emitted first, so that the local variables above it are just those it uses.
- * Expressions are in emit_c_expression.c, what stands above the function in emit_c_prelude.c.
+ * Expressions are in emit_c_expression.c, loops that threads share in
+ * emit_c_split.c, vector loops in emit_c_vector.c, what stands above the function in emit_c_prelude.c.
  */
 #include "emit_c_private.h"
 

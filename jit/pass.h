@@ -73,6 +73,9 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
  * for constants. They live as long as the pass. NULL: this has been asked often enough for one kernel. */
 const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
 
+/* Whether the bounds of loops inside one another, outermost first, are the same wherever the loops stand. */
+bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count);
+
 /* ---- building --------------------------------------------------------------------------------- */
 
 /* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */

@@ -40,19 +40,6 @@ static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
     return nest->depths && nest->depth > 1;
 }
 
-static bool bounds_are_fixed(const struct nest *nest)
-{
-    for (int k = 0; k < nest->depth; k++) {
-        if (!pass_is_pure(nest->loops[k]->low) || !pass_is_pure(nest->loops[k]->high))
-            return false;
-        for (int other = 0; other < k; other++)
-            if (pass_mentions(nest->loops[k]->low, nest->loops[other]->symbol) ||
-                pass_mentions(nest->loops[k]->high, nest->loops[other]->symbol))
-                return false;
-    }
-    return true;
-}
-
 /* ---- the choice ----------------------------------------------------------------------------------- */
 
 /* The variable moves the last index by one, and no other. */
@@ -147,8 +134,9 @@ static bool arrange(struct pass *pass, struct nest *nest)
         rows = columns < 0 ? -1 : find_rows(nest, columns);
     struct ir_stmt *block = nest->loops[last]->body;
 
-    if (rows < 0 || (columns == last && rows == last - 1) || !bounds_are_fixed(nest) || pass_jumps(block) ||
-        pass_block_may_stop(block) || !all_are_parallel(pass, nest))
+    if (rows < 0 || (columns == last && rows == last - 1) ||
+        !pass_bounds_are_fixed(nest->loops, nest->depth) || pass_jumps(block) || pass_block_may_stop(block) ||
+        !all_are_parallel(pass, nest))
         return false;
     bring_inside(nest, columns, last);
     bring_inside(nest, rows > columns ? rows - 1 : rows, last - 1);

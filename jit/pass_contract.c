@@ -37,19 +37,6 @@ static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
 
 /* ---- legality ----------------------------------------------------------------------------------- */
 
-static bool bounds_are_fixed(const struct nest *nest)
-{
-    for (int k = 0; k < nest->depth; k++) {
-        if (!pass_is_pure(nest->loops[k]->low) || !pass_is_pure(nest->loops[k]->high))
-            return false;
-        for (int other = 0; other < k; other++)
-            if (pass_mentions(nest->loops[k]->low, nest->loops[other]->symbol) ||
-                pass_mentions(nest->loops[k]->high, nest->loops[other]->symbol))
-                return false;
-    }
-    return true;
-}
-
 /* Which loops move the element; false where an index is moved by several, or in a way that is not clear. */
 static bool find_moving(struct nest *nest, const struct ir_access *access)
 {
@@ -110,7 +97,8 @@ static bool contract(struct pass *pass, struct nest *nest)
     struct loads loads = {.element = &store->access};
     int moving = 0;
 
-    if (!find_moving(nest, &store->access) || !bounds_are_fixed(nest) || pass_block_may_stop(store))
+    if (!find_moving(nest, &store->access) || !pass_bounds_are_fixed(nest->loops, nest->depth) ||
+        pass_block_may_stop(store))
         return false;
     for (int k = 0; k < nest->depth; k++)
         moving += nest->moves[k];

@@ -243,6 +243,19 @@ const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *lo
     return dependences;
 }
 
+bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count)
+{
+    for (int k = 0; k < count; k++) {
+        if (!pass_is_pure(loops[k]->low) || !pass_is_pure(loops[k]->high))
+            return false;
+        for (int other = 0; other < k; other++)
+            if (pass_mentions(loops[k]->low, loops[other]->symbol) ||
+                pass_mentions(loops[k]->high, loops[other]->symbol))
+                return false;
+    }
+    return true;
+}
+
 /* ---- building ------------------------------------------------------------------------------------ */
 
 void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value)

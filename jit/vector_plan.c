@@ -1,8 +1,9 @@
 /*
  * vector_plan.c: see vector_plan.h.
  *
- * Consumes an analysed kernel; asks vector_build.c for each innermost loop, and vector_x86.c for what that
- * gives. What either refuses stays C.
+ * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
+ * threads may share, vector_nest.c and vector_build.c for nests and innermost loops as values, and
+ * vector_x86.c for what these give. What they refuse stays C.
  */
 #include "vector_plan.h"
 #include "split.h"

@@ -42,9 +42,9 @@ const struct command_row command_table[COMMAND_COUNT] = {
          "print each kernel's signature and the preconditions of a call",
          "Warnings and errors go to standard error. With --fix, so does what was repaired, and what\n"
          "is told is what was left; with '-' the repaired program is printed.\n"},
-    [COMMAND_EMIT] = {"emit", command_emit, "emit FILE [KERNEL] [NAME=VALUE...] --stage tokens|ast|ir|c",
+    [COMMAND_EMIT] = {"emit", command_emit, "emit FILE [KERNEL] [NAME=VALUE...] --stage STAGE",
                       "print what one stage of the compiler makes of it",
-                      "With values, the stages ir and c are of the code that a call with them runs;\n"
+                      "With values, all stages from ir on are of the code that a call with them runs;\n"
                       "without, of the most general one.\n"},
     [COMMAND_EXPLAIN] = {"explain", command_explain, "explain [CODE]",
                          "explain a message such as AKG0501, or list them all",
@@ -89,7 +89,8 @@ void commands_print_overview(FILE *stream)
             "\n'akgrun SUBCOMMAND --help' tells more; 'akgrun --version' the version.\n"
             "\n"
             "exit status: 0 done; 1 the program is wrong; 2 the command line is wrong, or a file cannot\n"
-            "be read or written; 3 the call is wrong; 4 an internal error, or no memory.\n");
+            "be read or written; 3 the call is wrong; 4 an internal error, no memory, or a\n"
+            "device that fails.\n");
 }
 
 void commands_print_help(enum command_id command)
