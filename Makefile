@@ -72,7 +72,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-suite bench-gpu coverage coverage-report docs install install-files uninstall \
+.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-operators bench-suite bench-gpu coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -178,9 +178,10 @@ $(B)/libakg.so: $(B)/akg.o
 # The compiler that `bench --vs cc` takes where AKG_CC names none.
 $(B)/tools/twin.o: private flags += -DCONFIGURED_CC='"$(CONFIGURED_CC)"'
 
+# It exports the public functions, for the libraries of operators that --load opens.
 $(B)/akgrun: $(tool_objects) $(B)/libakg.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $(tool_objects) $(B)/libakg.a $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) -rdynamic $(tool_objects) $(B)/libakg.a $(LIBS) -o $@
 
 # ---- tests -----------------------------------------------------------------------------
 
@@ -247,9 +248,16 @@ $(B)/tests/libnvrtc_stub.so: $(B)/tests/cuda/stub_nvrtc.o
 $(B)/tests/unit/test_gpu.o $(B)/tests/unit/test_gpu_call.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
 $(B)/tests/test_gpu $(B)/tests/test_gpu_call: | $(stubs)
 
+# The table of the library's operators, as the tests read it, measured as akgrun measures.
+$(B)/bench/operators: $(B)/tests/stdlib/trial.o \
+    $(addprefix $(B)/tools/,arguments.o literal.o support.o value.o measure.o statistics.o)
+
+bench-operators: $(B)/bench/operators
+	AKG_CACHE=off $<
+
 $(B)/bench/gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
 # Emitted CUDA run on the CPU.
-$(B)/tests/test_cuda: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o emulate.o)
+$(B)/tests/test_cuda $(B)/tests/test_cuda_tile: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o emulate.o)
 
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)

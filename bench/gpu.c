@@ -318,10 +318,12 @@ struct blas {
     void *handle;
     int (*create)(void **handle);
     int (*set_stream)(void *handle, void *stream);
-    int (*sgemm)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,
-                 int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+    int (*multiply)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                    int type_a, int lda, const void *b, int type_b, int ldb, const void *beta, void *c,
+                    int type_c, int ldc, int compute, int algorithm);
     struct gpu_device *device;
-    float *a, *b, *c;
+    void *a, *b, *c;
+    int type; /* as CUDA numbers them */
     int size;
 };
 
@@ -339,46 +341,56 @@ static bool open_blas(struct blas *blas)
         return false;
     *(void **)&blas->create = dlsym(library, "cublasCreate_v2");
     *(void **)&blas->set_stream = dlsym(library, "cublasSetStream_v2");
-    *(void **)&blas->sgemm = dlsym(library, "cublasSgemm_v2");
-    if (!blas->create || !blas->set_stream || !blas->sgemm || !gpu_enter(blas->device, &failure))
+    *(void **)&blas->multiply = dlsym(library, "cublasGemmEx");
+    if (!blas->create || !blas->set_stream || !blas->multiply || !gpu_enter(blas->device, &failure))
         return false;
     good = blas->create(&blas->handle) == 0 && blas->set_stream(blas->handle, blas->device->stream) == 0;
     gpu_leave(blas->device);
     return good;
 }
 
-/* Rows and columns change roles: with square matrices the same work. Without tf32, which must be asked for.
- */
+/* Rows and columns change roles: with square matrices the same work. Sums in float32, and no tf32, which must
+ * be asked for. */
 static void run_blas(void *context)
 {
+    enum { COMPUTE_32F = 68, DEFAULT_ALGORITHM = -1 };
     struct blas *blas = context;
     const float one = 1, zero = 0;
     struct gpu_failure failure = {0};
 
     if (!gpu_enter(blas->device, &failure))
         exit(1);
-    blas->sgemm(blas->handle, 0, 0, blas->size, blas->size, blas->size, &one, blas->b, blas->size, blas->a,
-                blas->size, &zero, blas->c, blas->size);
+    if (blas->multiply(blas->handle, 0, 0, blas->size, blas->size, blas->size, &one, blas->b, blas->type,
+                       blas->size, blas->a, blas->type, blas->size, &zero, blas->c, blas->type, blas->size,
+                       COMPUTE_32F, DEFAULT_ALGORITHM) != 0) {
+        fprintf(stderr, "bench-gpu: cuBLAS refuses the product\n");
+        exit(1);
+    }
     gpu_leave(blas->device);
 }
 
-static void time_matmul(akg_module *module)
+static void time_matmul(akg_module *module, akg_dtype dtype)
 {
+    enum { TYPE_32F = 0, TYPE_16F = 2, TYPE_16BF = 14 };
     const int64_t size = 4096 / (smaller > 64 ? 64 : smaller), shape[] = {size, size};
-    akg_tensor *a = tensor(AKG_FLOAT32, 2, shape), *b = tensor(AKG_FLOAT32, 2, shape);
+    akg_tensor *a = tensor(dtype, 2, shape), *b = tensor(dtype, 2, shape);
     struct gpu_failure failure = {0};
     struct memory_run run = {.kernel = akg_module_kernel(module, "matmul"),
                              .arguments = {of_tensor(a), of_tensor(b)},
                              .count = 2,
-                             .output = tensor(AKG_FLOAT32, 2, shape)};
+                             .output = tensor(dtype, 2, shape)};
     struct blas blas = {.device = gpu_open(0, &failure),
                         .a = akg_tensor_data(a),
                         .b = akg_tensor_data(b),
                         .c = akg_tensor_data(run.output),
+                        .type = dtype == AKG_FLOAT32   ? TYPE_32F
+                                : dtype == AKG_FLOAT16 ? TYPE_16F
+                                                       : TYPE_16BF,
                         .size = (int)size};
     double flops = 2.0 * (double)size * (double)size * (double)size, ours = best(run_memory, &run), theirs;
 
-    printf("matmul float32 %" PRId64 "^3: %.2f ms, %.2f TFLOP/s", size, 1e3 * ours, flops / ours / 1e12);
+    printf("matmul %s %" PRId64 "^3: %.2f ms, %.2f TFLOP/s", akg_dtype_name(dtype), size, 1e3 * ours,
+           flops / ours / 1e12);
     if (open_blas(&blas)) {
         theirs = best(run_blas, &blas);
         printf("; cuBLAS %.2f ms, %.2f TFLOP/s; %.2f of it\n", 1e3 * theirs, flops / theirs / 1e12,
@@ -416,7 +428,9 @@ int main(int argc, char **argv)
     akg_module *module = time_first_result();
     time_launches(module);
     time_memory();
-    time_matmul(module);
+    time_matmul(module, AKG_FLOAT32);
+    time_matmul(module, AKG_FLOAT16);
+    time_matmul(module, AKG_BFLOAT16);
     akg_module_release(module);
 #else
     (void)argc, (void)argv;

@@ -33,7 +33,7 @@ BEGIN {
     print "dtype's machine epsilon, times the larger of 1 and the magnitude of the result; integers are exact."
 }
 
-# OPERATOR(name, dtypes, bound, gradient, cases)
+# OPERATOR(name, dtypes, bound, gradient, cases, timed)
 FILENAME ~ /\.def$/ {
     if (sub(/^OPERATOR\(/, "")) {
         split($0, field, /, */)

@@ -649,6 +649,9 @@ AKG_API const char *akg_operator_documentation(const akg_operator *callee);
 /* Where it comes from: "examples/square.akg:3", the path of a library, or "the program". */
 AKG_API const char *akg_operator_origin(const akg_operator *callee);
 AKG_API bool akg_operator_has_gradient(const akg_operator *callee);
+/* What `akgrun ops` prints of it: its signature on a line, then the kernels of an operator written in C with
+ * their conditions, or what akg_kernel_report tells. *text is freed with akg_free. */
+AKG_API akg_status akg_operator_report(const akg_operator *callee, char **text);
 /* The kernel that it is, or NULL for an operator written in C. */
 AKG_API akg_kernel *akg_operator_kernel(const akg_operator *callee);
 AKG_API size_t akg_operator_parameter_count(const akg_operator *callee);
@@ -941,13 +944,17 @@ AKG_API akg_status akg_operation_attribute(akg_operation *operation, const akg_a
 /* Operator information for this use, in place of what is registered for its target. Borrowed until the
  * release. */
 AKG_API akg_status akg_operation_info(akg_operation *operation, const akg_operator_info *info);
-/* Where it is to run: "cpu", "cuda:0". There is only the CPU: another device is refused by run. */
+/* Where it is to run: "cpu", "cuda:0". It runs where its tensors lie: run refuses it where that is another
+ * place. */
 AKG_API akg_status akg_operation_device(akg_operation *operation, const char *device);
 /* Infers and runs; an operation can run many times. */
 AKG_API akg_status akg_operation_run(akg_operation *operation, akg_tape *tape, akg_diagnostics **diagnostics);
 /* The outputs of the last run, in order; borrowed. */
 AKG_API size_t akg_operation_output_count(const akg_operation *operation);
 AKG_API akg_tensor *akg_operation_output_at(const akg_operation *operation, size_t index);
+/* The name of the output that this tensor belongs to, and in *item which of its tensors it is (-1: it is just
+ * that one). NULL past the end. */
+AKG_API const char *akg_operation_output_name(const akg_operation *operation, size_t index, int64_t *item);
 /* The one output there is, borrowed; AKG_ERROR_USAGE, with a message, when there are more or none. */
 AKG_API akg_status akg_operation_sole_output(const akg_operation *operation, akg_tensor **output,
                                              akg_diagnostics **diagnostics);

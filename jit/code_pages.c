@@ -2,6 +2,7 @@
  * code_pages.c: see code_pages.h.
  */
 #include "code_pages.h"
+#include "debug_image.h"
 #include "../base/memory.h"
 
 #include <sys/mman.h>
@@ -10,7 +11,7 @@
 bool code_pages_map(struct code_pages *pages, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    *pages = (struct code_pages){NULL, (size + page - 1) / page * page};
+    *pages = (struct code_pages){.size = (size + page - 1) / page * page};
     if (memory_fail_here())
         return false;
     void *memory = mmap(NULL, pages->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,7 +28,8 @@ bool code_pages_seal(struct code_pages *pages)
 
 void code_pages_free(struct code_pages *pages)
 {
+    debug_image_remove(pages->debug);
     if (pages->memory)
         munmap(pages->memory, pages->size);
-    *pages = (struct code_pages){NULL, 0};
+    *pages = (struct code_pages){NULL, 0, NULL};
 }

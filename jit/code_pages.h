@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct debug_image;
+
 struct code_pages {
     void *memory; /* NULL: none */
     size_t size;
+    struct debug_image *debug; /* the names of the code for debuggers, or NULL; goes with the pages */
 };
 
 /* New pages of at least that size, readable and writable. False when they cannot be had. */

@@ -24,10 +24,19 @@
 #include "frame.h"
 #include "sites.h"
 
+/* When nests such as products of matrices run in tiles (cuda_tile.h). */
+struct cuda_tiles {
+    int64_t few;     /* rows or columns: fewer, and they do not */
+    int64_t shallow; /* likewise of what is summed up */
+    int64_t many;    /* tiles: fewer, and smaller ones are made */
+};
+extern const struct cuda_tiles cuda_usual_tiles;
+
 struct cuda_options {
     bool trust_indices; /* leave per-element index checks out */
     bool deterministic; /* no atomic accumulation whose order shows in the result: bitwise the same each time
                          */
+    const struct cuda_tiles *tiles; /* NULL: the usual ones */
 };
 
 /* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that

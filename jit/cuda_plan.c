@@ -3,7 +3,7 @@
  * the accesses run along.
  */
 #include "cuda_plan.h"
-
+#include "cuda_tile.h"
 #include "pass.h"
 
 #include <string.h>
@@ -405,6 +405,57 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
     chain->fastest = fastest_of(chain);
 }
 
+/* ---- how many iterations ------------------------------------------------------------------- */
+
+static bool is_of_call(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+               (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
+                ir_expr_walk(expr->symbol->value, is_of_call, NULL));
+    return expr->kind != IR_LOAD;
+}
+
+bool cuda_is_of_call(const struct ir_expr *expr)
+{
+    return ir_expr_walk((struct ir_expr *)expr, is_of_call, NULL);
+}
+
+/* The expression with the values of LETs in place of them. */
+static struct ir_expr *resolved(struct ir_kernel *kernel, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return resolved(kernel, expr->symbol->value);
+    struct ir_expr *copy = arena_new(kernel->arena, struct ir_expr);
+    *copy = *expr;
+    if (expr->kind != IR_OPERATION)
+        return copy;
+    copy->operands = arena_array(kernel->arena, struct ir_expr *, expr->count);
+    for (int k = 0; k < expr->count; k++)
+        copy->operands[k] = resolved(kernel, expr->operands[k]);
+    return copy;
+}
+
+const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain)
+{
+    struct ir_expr *work = NULL;
+    for (int k = 0; k < chain->count; k++) {
+        const struct ir_stmt *loop = chain->loops[k];
+        if (!cuda_is_of_call(loop->low) || !cuda_is_of_call(loop->high))
+            return NULL;
+        struct ir_expr *low = resolved(kernel, loop->step > 0 ? loop->low : loop->high);
+        struct ir_expr *high = resolved(kernel, loop->step > 0 ? loop->high : loop->low);
+        int64_t step = loop->step > 0 ? loop->step : -loop->step;
+        struct ir_expr *span = ir_operation(kernel, OP_SUB, high, low, NULL);
+        if (step != 1)
+            span = ir_operation(kernel, OP_CEIL_DIV, span, ir_integer(kernel, AKG_INT64, step), NULL);
+        span = ir_operation(kernel, OP_MAX, span, ir_integer(kernel, AKG_INT64, 0), NULL);
+        work = work ? ir_operation(kernel, OP_MUL, work, span, NULL) : span;
+    }
+    return work;
+}
+
 /* ---- a thread or a team for an iteration ---------------------------------------------- */
 
 struct votes {
@@ -495,8 +546,26 @@ static void place_temporaries(struct cuda_plan *plan, const struct ir_stmt *bloc
     }
 }
 
+/* Steps for tiles of each size, of which a call takes one, or the step as it is. */
+static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
+{
+    struct cuda_tiling tiling, *kept;
+    if (step->sums || step->adds || !cuda_tiling_of(plan, &step->chain, &tiling))
+        return;
+    kept = arena_new(plan->arena, struct cuda_tiling);
+    *kept = tiling;
+    step->tiling = kept;
+    for (int parts = tiling.most_parts; parts > 0; parts--) {
+        struct cuda_step tiles = *step;
+        tiles.kind = CUDA_STEP_TILES;
+        tiles.parts = parts;
+        add_step(plan, tiles);
+    }
+}
+
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
+    take_tiles(plan, &step);
     step.kind = !step.adds && wants_team(plan, &step.chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     add_step(plan, step);
     place_temporaries(plan, cuda_chain_body(&step.chain),

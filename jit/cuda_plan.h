@@ -34,11 +34,14 @@ struct cuda_chain {
     int fastest;                             /* the loop whose iterations neighbouring threads take */
 };
 
+struct cuda_tiling;
+
 enum cuda_step_kind {
-    CUDA_STEP_CLEAR,  /* zero `cleared` */
-    CUDA_STEP_TEAM,   /* one block goes through `count` statements from `first` on */
-    CUDA_STEP_TEAMS,  /* the body of the chain, by a block for each iteration */
-    CUDA_STEP_THREADS /* the body of the chain, by a thread for each iteration */
+    CUDA_STEP_CLEAR,   /* zero `cleared` */
+    CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
+    CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
+    CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
+    CUDA_STEP_TILES    /* the same in tiles: one of several steps, of which a call takes one */
 };
 
 /* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
@@ -53,6 +56,8 @@ struct cuda_step {
     bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
+    const struct cuda_tiling *tiling; /* TILES; and TEAMS or THREADS, for when there are to be none */
+    int parts;                        /* TILES: how large they are */
 };
 
 /* Where a temporary lives. */
@@ -93,6 +98,11 @@ bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt);
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
 /* Whether the block, or one inside it, mentions a symbol, or stores into a buffer. */
 bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol);
+/* An expression that hangs on dims and attributes only: the host can compute it. */
+bool cuda_is_of_call(const struct ir_expr *expr);
+/* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
+ * hang on more. */
+const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain);
 /* A LET whose value hangs on dims, attributes and such LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */

@@ -603,6 +603,8 @@ struct emit_value emit_combined(struct emitter *emitter, enum operation operatio
 struct emit_value emit_expression(struct emitter *emitter, const struct ir_expr *expr)
 {
     struct emit_value value;
+    if (emitter->dialect->expression && emitter->dialect->expression(emitter, expr, &value))
+        return value;
     if (++emitter->depth > EMIT_DEEPEST_EXPRESSION)
         emit_too_deep(emitter);
     switch (expr->kind) {

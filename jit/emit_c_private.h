@@ -88,6 +88,8 @@ struct emit_dialect {
     const char *trap_down; /* of the member that says which loops count down; NULL: none does */
     /* Emits the statement itself where it has another form, in this place, than in C; NULL: never. */
     bool (*statement)(struct emitter *emitter, const struct ir_stmt *stmt);
+    /* The value of an expression that stands for something else; NULL: never. */
+    bool (*expression)(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value);
     void (*buffer)(struct emitter *emitter, int buffer); /* declares the local that points to its data */
     const char *(*stride)(struct emitter *emitter, int buffer, int axis);
 };

@@ -28,6 +28,17 @@ static const char *format_slot(struct vector_emission *emission, int slot, const
     return arena_format(&emission->emitter->arena, "%s[%d].%s", emission->slots, slot, member);
 }
 
+/* The loop that runs along the lanes, and the first value of its variable. */
+static const struct ir_stmt *lanes_of(const struct vector_emission *emission)
+{
+    return emission->loop->nest ? emission->loop->nest->loops[VECTOR_COLUMNS] : emission->stmt;
+}
+
+static const char *first_of_lanes(const struct vector_emission *emission)
+{
+    return emission->loop->nest ? emission->firsts[VECTOR_COLUMNS] : emission->first;
+}
+
 static const char *member_of(akg_dtype dtype)
 {
     if (!dtype_is_float(dtype))
@@ -78,12 +89,16 @@ static const char *element(struct vector_emission *emission, const struct ir_acc
 
 /* ---- before the call ------------------------------------------------------------------------ */
 
-static void emit_count(struct vector_emission *emission, int level)
+static void emit_count(struct vector_emission *emission, int slot, int level)
 {
     struct emitter *emitter = emission->emitter;
     int64_t step = emission->stmt->step;
+    if (emission->loop->nest && level < emission->loop->nest->first) {
+        emit_line(emitter, "%s = 1;", format_slot(emission, level, "i"));
+        return;
+    }
     if (emission->loop->nest) {
-        emit_line(emitter, "%s = %s - %s;", format_slot(emission, level, "i"), emission->highs[level],
+        emit_line(emitter, "%s = %s - %s;", format_slot(emission, slot, "i"), emission->highs[level],
                   emission->firsts[level]);
         return;
     }
@@ -111,8 +126,9 @@ static void emit_step(struct vector_emission *emission, int slot, int stream)
     const struct ir_access *access = emission->loop->streams.items[stream].access;
     emit_line(emitter, "{");
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
-              (long long)emission->stmt->step);
+    emit_line(emitter, "const long long %s = %s + %lld;",
+              emitter->symbols[lanes_of(emission)->symbol->slot].name, first_of_lanes(emission),
+              (long long)lanes_of(emission)->step);
     struct vector_emission inner = *emission;
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
@@ -165,7 +181,7 @@ static void emit_argument(struct vector_emission *emission, int slot)
     const struct vector_accumulator *row;
     switch (argument->kind) {
     case VECTOR_ARGUMENT_COUNT:
-        emit_count(emission, argument->level);
+        emit_count(emission, slot, argument->level);
         break;
     case VECTOR_ARGUMENT_ADDRESS:
         emit_address(emission, slot, argument->stream);
@@ -178,7 +194,7 @@ static void emit_argument(struct vector_emission *emission, int slot)
                   emit_shallow(emitter, argument->value).text);
         break;
     case VECTOR_ARGUMENT_FIRST:
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), emission->first);
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), first_of_lanes(emission));
         break;
     case VECTOR_ARGUMENT_ACCUMULATOR:
         row = &emission->loop->accumulators.items[argument->accumulator];
@@ -257,8 +273,11 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
         emitter->indent++;
     }
     emit_line(emitter, "akg_vector_%d(%s);", number, emission->slots);
-    for (int k = 0; !emission->loop->nest && k < emission->loop->accumulators.count; k++)
-        emit_result(emission, &emission->loop->accumulators.items[k]);
+    for (int k = 0; !emission->loop->nest && k < emission->loop->accumulators.count; k++) {
+        const struct vector_accumulator *row = &emission->loop->accumulators.items[k];
+        if (row->symbol || row->access)
+            emit_result(emission, row);
+    }
     if (done)
         emit_line(emitter, "%s = 1;", done);
     if (tests) {
@@ -303,9 +322,9 @@ static const char *inner_bounds(struct vector_emission *emission)
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
     const char *tests = NULL;
-    emission->firsts[VECTOR_ROWS] = emission->first;
-    emission->highs[VECTOR_ROWS] = emission->high;
-    for (int level = VECTOR_COLUMNS; level < nest->depth; level++) {
+    emission->firsts[nest->first] = emission->first;
+    emission->highs[nest->first] = emission->high;
+    for (int level = nest->first + 1; level < nest->depth; level++) {
         struct emit_value low, high;
         emit_bounds(emitter, nest->loops[level], &low, &high);
         const char *first = arena_format(&emitter->arena, "%s_first_",
@@ -325,7 +344,7 @@ static void emit_nest_call(struct vector_emission *emission, int number, const c
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
     emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
-    for (int level = 0; level < nest->depth; level++) {
+    for (int level = nest->first; level < nest->depth; level++) {
         const char *name = emitter->symbols[nest->loops[level]->symbol->slot].name;
         emit_line(emitter, "const long long %s = %s;", name, emission->firsts[level]);
         emit_line(emitter, "(void)%s;", name);
@@ -334,7 +353,7 @@ static void emit_nest_call(struct vector_emission *emission, int number, const c
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
         emit_argument(emission, slot);
     emit_call_of(emission, number, done);
-    emitter->loop_count -= nest->depth;
+    emitter->loop_count -= nest->depth - nest->first;
 }
 
 static void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done)
@@ -366,7 +385,9 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
                                        .high = emit_operand(emitter, high, EMIT_SHIFT),
                                        .variable = entry->name};
     const char *strides = stride_tests(&emission);
-    bool always = !*strides && !step_tests(&emission) && !emission.loop->nest;
+    bool outside =
+        emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
+    bool always = !*strides && !step_tests(&emission) && !outside;
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (*done)

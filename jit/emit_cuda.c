@@ -68,6 +68,17 @@ static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
     return true;
 }
 
+static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value)
+{
+    struct cuda_emitter *cuda = cuda_of(emitter);
+    for (int k = 0; k < cuda->substitute_count; k++)
+        if (cuda->substitutes[k].expr == expr || ir_expr_equal(cuda->substitutes[k].expr, expr)) {
+            *value = cuda->substitutes[k].value;
+            return true;
+        }
+    return false;
+}
+
 static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .trap = "&stop_",
                                                  .trap_members = "stop_.",
@@ -77,6 +88,7 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                      "; akg_stop(frame->trap, &stop_, akg_number); return;",
                                                  .trap_down = "down",
                                                  .statement = cuda_statement,
+                                                 .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
                                                  .stride = cuda_stride};
 
@@ -303,6 +315,9 @@ static void emit_step_body(struct cuda_emitter *cuda)
     case CUDA_STEP_THREADS:
         emit_cuda_chain(cuda, &step->chain, number, threads, emit_thread_body);
         break;
+    case CUDA_STEP_TILES:
+        emit_cuda_tiles(cuda, step);
+        break;
     }
     if (step->sums)
         emit_cuda_end_parts(cuda, &sums, step->kind == CUDA_STEP_TEAMS);
@@ -337,7 +352,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     struct emitter *emitter = &cuda->emitter;
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
-    text_format(out, "\nAKG_LAUNCH(%s, %d)\n{\n", entry, CUDA_THREADS);
+    /* registers for two blocks at least, where each thread has many */
+    text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
+                cuda->step->kind == CUDA_STEP_TILES ? ", 2" : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
@@ -394,7 +411,12 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
             launch.most_blocks = CUDA_SCRATCH_BLOCKS;
         /* fallthrough */
     case CUDA_STEP_THREADS:
-        launch.work = cuda_chain_work(cuda, &step->chain);
+        launch.work = step->tiling ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
+                                   : cuda_chain_work(cuda->plan.kernel, &step->chain);
+        break;
+    case CUDA_STEP_TILES:
+        launch.per_block = 1;
+        launch.work = cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
         break;
     }
     if (step->sums) {

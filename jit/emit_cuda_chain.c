@@ -23,13 +23,7 @@ static const char *trips_text(struct cuda_emitter *cuda, const struct ir_stmt *l
     return arena_format(arena, "akg_trips(%s, %s, %lluull)", from, to, step);
 }
 
-/* A named constant for the bounds and the trips of each loop. */
-struct loop_texts {
-    struct emit_value low;
-    const char *trips;
-};
-
-static void declare_trips(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct loop_texts *texts)
+void emit_cuda_trips(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_loop_texts *texts)
 {
     struct emitter *emitter = &cuda->emitter;
     for (int k = 0; k < chain->count; k++) {
@@ -61,9 +55,8 @@ static const char *value_text(struct cuda_emitter *cuda, const struct ir_stmt *l
     return arena_format(arena, "%s + %s", emit_operand(&cuda->emitter, low, EMIT_ADD), product);
 }
 
-/* The variables of the loops from the number of the iteration. */
-static void take_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                       const struct loop_texts *texts, const char *number)
+void emit_cuda_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     const struct cuda_loop_texts *texts, const char *number)
 {
     struct emitter *emitter = &cuda->emitter;
     const char *rest = number;
@@ -85,8 +78,8 @@ static void take_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain
     }
 }
 
-static const char *total_text(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                              const struct loop_texts *texts)
+const char *emit_cuda_product(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                              const struct cuda_loop_texts *texts)
 {
     const char *total = texts[0].trips;
     for (int k = 1; k < chain->count; k++)
@@ -96,27 +89,27 @@ static const char *total_text(struct cuda_emitter *cuda, const struct cuda_chain
 
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
-    struct loop_texts texts[CUDA_CHAIN];
-    declare_trips(cuda, chain, texts);
-    return total_text(cuda, chain, texts);
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_cuda_trips(cuda, chain, texts);
+    return emit_cuda_product(cuda, chain, texts);
 }
 
 void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                      const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
 {
     struct emitter *emitter = &cuda->emitter;
-    struct loop_texts texts[CUDA_CHAIN];
+    struct cuda_loop_texts texts[CUDA_CHAIN];
     const char *number =
         arena_format(&emitter->arena, "%s_at_", emitter->symbols[chain->loops[0]->symbol->slot].name);
     const char *total = NULL;
 
-    declare_trips(cuda, chain, texts);
-    total = total_text(cuda, chain, texts);
+    emit_cuda_trips(cuda, chain, texts);
+    total = emit_cuda_product(cuda, chain, texts);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
                                      first, number, total, number, step));
     emitter->indent++;
-    take_apart(cuda, chain, texts, number);
+    emit_cuda_apart(cuda, chain, texts, number);
     for (int k = 0; k < chain->count; k++) {
         emit_enter_loop(emitter, chain->loops[k]);
         if (k < chain->count - 1)
@@ -128,52 +121,4 @@ void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
         emit_leave_loop(emitter);
     emitter->indent--;
     emit_line(emitter, "}");
-}
-
-/* ---- the same as an expression ------------------------------------------------------------ */
-
-static bool is_of_call(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    if (expr->kind == IR_SYMBOL)
-        return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE ||
-               (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
-                ir_expr_walk(expr->symbol->value, is_of_call, NULL));
-    return expr->kind != IR_LOAD;
-}
-
-/* The expression with the values of LETs in place of them. */
-static struct ir_expr *resolved(struct ir_kernel *kernel, const struct ir_expr *expr)
-{
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return resolved(kernel, expr->symbol->value);
-    struct ir_expr *copy = arena_new(kernel->arena, struct ir_expr);
-    *copy = *expr;
-    if (expr->kind != IR_OPERATION)
-        return copy;
-    copy->operands = arena_array(kernel->arena, struct ir_expr *, expr->count);
-    for (int k = 0; k < expr->count; k++)
-        copy->operands[k] = resolved(kernel, expr->operands[k]);
-    return copy;
-}
-
-const struct ir_expr *cuda_chain_work(struct cuda_emitter *cuda, const struct cuda_chain *chain)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    struct ir_expr *work = NULL;
-    for (int k = 0; k < chain->count; k++) {
-        const struct ir_stmt *loop = chain->loops[k];
-        if (!is_of_call(loop->low, NULL) || !ir_expr_walk(loop->low, is_of_call, NULL) ||
-            !ir_expr_walk(loop->high, is_of_call, NULL))
-            return NULL;
-        struct ir_expr *low = resolved(kernel, loop->step > 0 ? loop->low : loop->high);
-        struct ir_expr *high = resolved(kernel, loop->step > 0 ? loop->high : loop->low);
-        int64_t step = loop->step > 0 ? loop->step : -loop->step;
-        struct ir_expr *span = ir_operation(kernel, OP_SUB, high, low, NULL);
-        if (step != 1)
-            span = ir_operation(kernel, OP_CEIL_DIV, span, ir_integer(kernel, AKG_INT64, step), NULL);
-        span = ir_operation(kernel, OP_MAX, span, ir_integer(kernel, AKG_INT64, 0), NULL);
-        work = work ? ir_operation(kernel, OP_MUL, work, span, NULL) : span;
-    }
-    return work;
 }

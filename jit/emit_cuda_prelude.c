@@ -12,8 +12,8 @@
 
 static const char macros[] =
     "#ifdef __CUDACC__\n"
-    "#define AKG_LAUNCH(name, threads)                                                                \\\n"
-    "    extern \"C\" __global__ void __launch_bounds__(threads)                                        \\\n"
+    "#define AKG_LAUNCH(name, ...)                                                                    \\\n"
+    "    extern \"C\" __global__ void __launch_bounds__(__VA_ARGS__)                                    \\\n"
     "        name(const __grid_constant__ struct akg_frame akg_words)\n"
     "#define AKG_FRAME (&akg_words)\n"
     "#endif\n\n";
@@ -85,7 +85,7 @@ static void print_library(struct emitter *emitter, struct text *out)
         if ((library[k].kind == LIBRARY_DEVICE) != device)
             text_string(out, device ? "#endif\n" : "#ifdef __CUDACC__\n");
         device = library[k].kind == LIBRARY_DEVICE;
-        text_format(out, "__device__ static %s", texts[k]);
+        text_format(out, "__device__ static __attribute__((unused)) %s", texts[k]);
     }
     if (device)
         text_string(out, "#endif\n");

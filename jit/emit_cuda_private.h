@@ -4,7 +4,7 @@
 #ifndef JIT_EMIT_CUDA_PRIVATE_H
 #define JIT_EMIT_CUDA_PRIVATE_H
 
-#include "cuda_plan.h"
+#include "cuda_tile.h"
 #include "emit_c_private.h"
 
 /* What the threads of a block did to a buffer since they last met. */
@@ -13,6 +13,12 @@ enum cuda_touch {
     CUDA_READ_ONE = 2,  /* thread 0 did */
     CUDA_WRITE_ALL = 4, /* each its own elements */
     CUDA_WRITE_ONE = 8
+};
+
+/* What stands in the text for an expression. */
+struct cuda_substitute {
+    const struct ir_expr *expr;
+    struct emit_value value;
 };
 
 struct cuda_emitter {
@@ -28,6 +34,8 @@ struct cuda_emitter {
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
     bool stops;             /* something in the kernel may stop it */
+    struct cuda_substitute substitutes[CUDA_TERMS];
+    int substitute_count;
 };
 
 static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
@@ -40,9 +48,18 @@ static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
 /* The loops of a chain as one, whose first iteration and step are texts; the body is emitted by `body`. */
 void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                      const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
-/* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
- * hang on more. */
-const struct ir_expr *cuda_chain_work(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* For whoever takes the iterations otherwise: names for the bounds and the trips of each loop, declared in
+ * lines; the number of all iterations; and the variables of the loops from the number of one. */
+struct cuda_loop_texts {
+    struct emit_value low;
+    const char *trips;
+};
+void emit_cuda_trips(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     struct cuda_loop_texts *texts);
+const char *emit_cuda_product(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                              const struct cuda_loop_texts *texts);
+void emit_cuda_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     const struct cuda_loop_texts *texts, const char *number);
 
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
@@ -74,6 +91,11 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 /* The elements of a buffer to zero, by threads that start and step so. */
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
+
+/* ---- emit_cuda_tile.c ------------------------------------------------------- */
+
+/* A nest by tiles, for a step that is one of its ways. */
+void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* ---- emit_cuda_prelude.c ---------------------------------------------------- */
 

@@ -109,6 +109,7 @@ static akg_status instance_build(struct instance_making *making)
         !pipeline_optimise(instance->kernel, &passes, making->diagnostics))
         return AKG_ERROR_INTERNAL;
     sites_number(instance->kernel, &instance->sites);
+    instance->lives = lives_find(&instance->arena, instance->kernel);
     since = instance_time(instance, JIT_STAGE_OPTIMISE, since);
     instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
                                                       making->request->key_length);

@@ -13,6 +13,7 @@
 #include "backend_tcc.h"
 #include "cuda.h"
 #include "disk_cache.h"
+#include "lives.h"
 #include "optimised.h"
 #include "sites.h"
 #include "vector.h"
@@ -48,6 +49,7 @@ struct jit_instance {
     struct arena arena;
     struct ir_kernel *kernel;
     struct jit_sites sites;
+    const struct life *lives; /* of temporaries that may share memory, or NULL (lives.h) */
     jit_backend backend;
     struct backend_code code;       /* entry NULL for the interpreter and CUDA */
     struct optimised *optimised;    /* what may take its place; NULL: nothing */

@@ -32,15 +32,15 @@ static int open_map(void)
     return descriptor;
 }
 
-void perf_map_add(const char *kernel, const char *part, const void *code, size_t size)
+void perf_map_add(const struct code_function *function)
 {
     const char *wanted = getenv("AKG_PERF_MAP");
     char line[200];
     int descriptor = wanted && *wanted && strcmp(wanted, "0") != 0 ? open_map() : -1;
     if (descriptor < 0)
         return;
-    int length = snprintf(line, sizeof line, "%llx %zx akg:%.80s%s%.60s\n",
-                          (unsigned long long)(uintptr_t)code, size, kernel, *part ? ":" : "", part);
+    int length = snprintf(line, sizeof line, "%llx %zx %.150s\n",
+                          (unsigned long long)(uintptr_t)function->code, function->size, function->name);
     ssize_t written = write(descriptor, line, (size_t)length);
     (void)written; /* a profile that lacks a name is no failure */
     close(descriptor);

@@ -6,7 +6,7 @@
 #include "analysis.h"
 #include "cache_key.h"
 #include "emit_c.h"
-#include "perf_map.h"
+#include "code_names.h"
 #include "vector_plan.h"
 
 #define PIPELINE_ENTRY "akg_kernel_entry"
@@ -166,9 +166,10 @@ static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel
     if (!emit_c(&source->text, kernel, &options, &complaint)) {
         diagnostic_add(diagnostics, MSG_INTERNAL, (struct span){0}, complaint.data ? complaint.data : "emit");
         status = AKG_ERROR_INTERNAL;
-    } else if (source->text.failed) {
-        status = AKG_ERROR_MEMORY;
     }
+    text_string(&source->text, CODE_NAMES_END);
+    if (status == AKG_OK && source->text.failed)
+        status = AKG_ERROR_MEMORY;
     text_free(&complaint);
     return status;
 }
@@ -212,20 +213,6 @@ static void pipeline_make_key(struct text *key, const struct pipeline_source *so
     cache_key_program(key, source->text.data);
 }
 
-/* The names of the code for profilers. */
-static void pipeline_name(const struct ir_kernel *kernel, const struct pipeline_source *source,
-                          const struct backend_code *code)
-{
-    const struct vector_plan *plan = &source->plan;
-    const char *end = (const char *)plan->pages.memory + plan->pages.size;
-    perf_map_add(kernel->name, "", code->pages.memory, code->pages.size);
-    for (int k = plan->loops.count - 1; k >= 0; k--) {
-        const char *start = plan->loops.items[k]->code;
-        perf_map_add(kernel->name, vector_loop_name(plan, k), start, (size_t)(end - start));
-        end = start;
-    }
-}
-
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
                              const struct disk_cache *cache, struct backend_code *code,
                              akg_diagnostics *diagnostics)
@@ -240,9 +227,9 @@ akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_optio
     if (status == AKG_OK)
         status = pipeline_translate(&source, cache, &key, code, diagnostics);
     if (status == AKG_OK) {
-        pipeline_name(kernel, &source, code);
+        code_names_add(kernel->name, code, &source.plan);
         code->vectors = source.plan.pages;
-        source.plan.pages.memory = NULL;
+        source.plan.pages = (struct code_pages){NULL, 0, NULL};
     }
     text_free(&key);
     pipeline_source_free(&source);

@@ -4,9 +4,11 @@
  * vector_build.c turns a loop of the IR into a struct vector_loop: values in the order of their computation,
  * each of them for all lanes at once, and what the caller must hand in: addresses, invariant scalars, the
  * start of what is accumulated. vector_nest.c does the same with a nest of two parallel loops around loops
- * that accumulate, a product of matrices say, whose iterations are computed a rectangle at a time.
- * vector_x86*.c makes machine code of it. The C around it (emit_c_vector.c) fills an array of slots, calls,
- * and takes the accumulated values back.
+ * that accumulate, a product of matrices say, whose iterations are computed a rectangle at a time, or of one
+ * (sums of columns), whose iterations are computed several vectors at a time; vector_rows.c with a loop
+ * around one that vector_build.c knows. vector_serial.c does it with a loop whose iterations hang on each
+ * other, a prefix sum say: one lane, one iteration after the other. vector_x86*.c makes machine code of it.
+ * The C around it (emit_c_vector.c) fills an array of slots, calls, and takes the accumulated values back.
  *
  * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
  * and products of floats are accumulated in a fixed number of partial results, a product that is only added
@@ -39,8 +41,8 @@ enum vector_kind {
     VECTOR_FUSED,      /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
                         */
-    VECTOR_TOTAL,      /* in nests: what accumulator `slot` holds */
-    VECTOR_SET         /* in nests: accumulator `slot` becomes operand 0 */
+    VECTOR_TOTAL,      /* in nests and serial loops: what accumulator `slot` holds */
+    VECTOR_SET         /* in those: accumulator `slot` becomes operand 0 */
 };
 
 struct vector_value {
@@ -51,7 +53,7 @@ struct vector_value {
     int operands[3]; /* values; -1 where there is none */
     int mask;        /* LOAD, STORE, ACCUMULATE: the condition, -1: always */
     int slot;
-    int stream, offset; /* LOAD, STORE: which, and iterations ahead */
+    int stream, offset; /* LOAD, STORE: which, and elements ahead */
     int epoch;          /* LOAD: stores to the buffer before it */
     uint64_t bits;
     int line;
@@ -92,7 +94,7 @@ struct vector_stream {
 };
 
 struct vector_accumulator {
-    struct ir_symbol *symbol; /* NULL: the element of `access` */
+    struct ir_symbol *symbol; /* NULL: the element of `access`; both NULL: the variable of a serial loop */
     const struct ir_access *access;
     enum operation operation;
     akg_dtype dtype;
@@ -118,13 +120,18 @@ struct vector_argument {
     int level;
 };
 
-/* What makes a loop a nest. Its values come in three sections: before the loops that accumulate, in the
- * innermost of them, behind them. No value is used in another section than its own, but for accumulators. */
+/* What makes a loop a nest, or, where there are no depths, the rows of a vector loop: then the values are
+ * those of the columns alone, and `state` is the slot with how many rows there are. A nest's values come in
+ * three sections: before the loops that accumulate, in the innermost of them, behind them. No value is used
+ * in another section than its own, but for accumulators. A nest without rows begins with its columns:
+ * loops[VECTOR_ROWS] is NULL, and stands for one row. */
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
-    int depth;        /* loops */
+    int first;        /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
+    int depth;        /* levels */
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
+    int index;        /* in rows: the slot that keeps the first value of the columns' variable */
 };
 
 struct vector_loop {
@@ -135,12 +142,17 @@ struct vector_loop {
     LIST(struct vector_argument) arguments; /* one per slot */
     bool wide;                              /* some lane has 64 bits */
     bool calls;                             /* a function of values is called */
+    bool is_serial;                         /* one lane; accumulators are what iterations hand on */
     const struct vector_nest *nest;         /* NULL: a loop alone */
     const void *code;
+    size_t size; /* of the code, in bytes */
 };
 
 /* Of one loop; larger ones are left to C. */
 enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24, VECTOR_STATEMENTS = 200 };
+
+/* Loops known to be of fewer iterations stay C: a call costs more. */
+enum { VECTOR_SHORTEST = 8 };
 
 struct vector_options {
     enum x86_target target;
@@ -152,11 +164,26 @@ struct vector_options {
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
-/* Whether the loop is the outermost of loops that have the shape of a nest, and which these are. */
-bool vector_nest_shape(const struct ir_stmt *rows, struct vector_nest *nest);
+/* Whether the loop is the outermost of loops that have the shape of a nest, and which these are. `first`: the
+ * level that it is of. */
+bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest);
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);
+/* Whether the loop has nothing but an innermost one in it, and LETs. */
+bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest);
+/* The columns, of which there is a verdict, with their rows; NULL where these need more of C. */
+struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,
+                                      const struct dependence_loop *verdict,
+                                      const struct dependences *dependences,
+                                      const struct vector_options *options);
+static inline bool vector_is_rows(const struct vector_nest *nest)
+{
+    return nest && nest->depth == VECTOR_DEPTHS;
+}
+/* The loop, whatever its iterations hang on, as values of one lane; NULL where it is not one of those. */
+struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stmt *stmt,
+                                        const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */

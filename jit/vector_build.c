@@ -4,8 +4,8 @@
  * Consumes an innermost loop of an analysed kernel and the verdict of the dependence analysis; produces the
  * values of its body in order, conditions turned into masks. It gives up, and the loop stays C, on whatever
  * it does not know: a place that may stop the kernel in some iteration, a loop or jump inside, a scalar
- * carried from one iteration to the next other than by accumulation. Expressions are in vector_expression.c,
- * accesses in vector_stream.c.
+ * carried from one iteration to the next other than by accumulation (for which there is vector_serial.c).
+ * Expressions are in vector_expression.c, accesses in vector_stream.c.
  */
 #include "vector_build.h"
 
@@ -338,7 +338,7 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
             vector_refuse(builder);
         break;
     case IR_STORE:
-        if (!vector_is_moving(builder, &stmt->access)) {
+        if (!builder->is_serial && !vector_is_moving(builder, &stmt->access)) {
             if (builder->mask >= 0 || !build_accumulation(builder, stmt))
                 vector_refuse(builder);
         } else {
@@ -481,14 +481,12 @@ static bool verdict_allows(const struct vector_builder *builder, const struct de
     return reductions_stay(builder, verdict);
 }
 
-/* A call costs more than a few iterations in C. */
-static bool is_short(const struct ir_stmt *stmt)
+bool vector_is_short(const struct ir_stmt *stmt)
 {
-    enum { SHORTEST = 8 };
     int64_t distance;
     return stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
            !__builtin_sub_overflow(stmt->high->integer, stmt->low->integer, &distance) &&
-           distance / stmt->step < SHORTEST;
+           distance / stmt->step < VECTOR_SHORTEST;
 }
 
 /* Statements of a block, counted as far as the limit: scalars are looked up by going through all of them. */
@@ -507,7 +505,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
 {
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || is_short(stmt) ||
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||
         !verdict_allows(&builder, verdict))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);

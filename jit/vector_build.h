@@ -23,6 +23,7 @@ struct vector_builder {
     int stores;               /* so far */
     int first, section;       /* the first value of it */
     struct vector_nest *nest; /* NULL: a loop alone */
+    bool is_serial;           /* one lane: the order of the program is kept */
     bool refused;
 };
 
@@ -43,6 +44,8 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
 void vector_statements(struct vector_builder *builder, const struct ir_stmt *first);
 /* How many there are, counted as far as the limit. */
 int vector_count_statements(const struct ir_stmt *first, int limit);
+/* Whether the loop is known to have so few iterations that a call costs more. */
+bool vector_is_short(const struct ir_stmt *stmt);
 /* Products that are only added to something are not rounded. */
 void vector_fuse(struct vector_builder *builder);
 /* Drops values that nothing uses. */
@@ -54,7 +57,18 @@ int vector_expression(struct vector_builder *builder, const struct ir_expr *expr
 /* The same in every iteration, and computed before the first one to the same effect. */
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr);
 
+/* Whether the bounds of all loops of the nest are the same all the time, and may be looked at before. */
+bool vector_bounds_stay(const struct vector_builder *builder);
+/* ---- vector_serial.c ---- */
+
+/* The loop variable of a serial loop. */
+int vector_serial_index(struct vector_builder *builder);
+
 /* ---- vector_stream.c ---- */
+
+/* How far it is along one loop of the nest; false where the access does not go along with it. */
+bool vector_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
+                   struct vector_stride *stride);
 
 /* Whether the address changes with the loop. */
 bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access);

@@ -255,6 +255,8 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
         return vector_expression(builder, symbol->value); /* of another section */
     if (builder->nest || symbol != builder->stmt->symbol)
         return vector_refuse(builder);
+    if (builder->is_serial)
+        return vector_serial_index(builder);
     struct vector_value value = vector_blank(VECTOR_INDEX, AKG_INT64);
     value.bits = (uint64_t)builder->stmt->step;
     for (int k = 0; k < loop->arguments.count; k++)

@@ -1,7 +1,9 @@
 /*
- * vector_nest.c: a nest of the IR as values over vectors: two parallel loops around loops that accumulate.
+ * vector_nest.c: a nest of the IR as values over vectors: two parallel loops around loops that accumulate, or
+ * one of them.
  *
  *     for rows { for columns { start; for depths { step }; result } }
+ *                for columns { start; for depths { step }; result }
  *
  * Consumes such a nest of an analysed kernel; produces the values of one iteration of rows and columns in
  * three sections, and says of each value whether it differs from row to row and from column to column: what
@@ -36,10 +38,11 @@ static bool add_level(struct vector_nest *nest, const struct ir_stmt *loop)
     return true;
 }
 
-bool vector_nest_shape(const struct ir_stmt *rows, struct vector_nest *nest)
+bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest)
 {
-    *nest = (struct vector_nest){.depth = 0};
-    if (!add_level(nest, rows) || !add_level(nest, loop_of(rows->body, true)) ||
+    *nest = (struct vector_nest){.first = first, .depth = first};
+    if (!add_level(nest, outermost) ||
+        (first == VECTOR_ROWS && !add_level(nest, loop_of(outermost->body, true))) ||
         !add_level(nest, loop_of(nest->loops[VECTOR_COLUMNS]->body, false)))
         return false;
     for (const struct ir_stmt *inner = nest->loops[VECTOR_DEPTHS]; (inner = loop_of(inner->body, true));)
@@ -64,10 +67,10 @@ static bool stays(const struct vector_builder *builder, struct ir_expr *bound)
     return vector_is_invariant(builder, bound) && ir_expr_walk(bound, is_harmless, NULL);
 }
 
-static bool bounds_stay(const struct vector_builder *builder)
+bool vector_bounds_stay(const struct vector_builder *builder)
 {
     const struct vector_nest *nest = builder->nest;
-    for (int level = 0; level < nest->depth; level++)
+    for (int level = nest->first; level < nest->depth; level++)
         if (!stays(builder, nest->loops[level]->low) || !stays(builder, nest->loops[level]->high))
             return false;
     return true;
@@ -193,7 +196,7 @@ static void finish_accumulator(struct vector_builder *builder, int accumulator)
 /* ---- rows and columns ------------------------------------------------------------------------ */
 
 /* A value that is the same for all rows, or for all columns, is computed once for them. */
-static void find_directions(struct vector_loop *loop)
+static void find_directions(const struct vector_nest *nest, struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++) {
         struct vector_value *value = &loop->values.items[k];
@@ -212,25 +215,28 @@ static void find_directions(struct vector_loop *loop)
             value->by_row |= loop->values.items[number].by_row;
             value->by_column |= loop->values.items[number].by_column;
         }
+        value->by_row |= nest->first == VECTOR_COLUMNS && value->by_column;
     }
 }
 
-static bool stream_moves(const struct vector_stream *stream)
+/* Along every parallel loop that there is. */
+static bool stream_moves(const struct vector_nest *nest, const struct vector_stream *stream)
 {
-    return stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS &&
+    return (nest->first == VECTOR_COLUMNS || stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS) &&
            stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
 }
 
-/* Elements that are stored differ; something that is loaded serves several iterations. */
-static bool is_worthwhile(const struct vector_loop *loop)
+/* Elements that are stored differ; where there are rows, something that is loaded serves several iterations.
+ */
+static bool is_worthwhile(const struct vector_nest *nest, const struct vector_loop *loop)
 {
-    bool reuse = false;
+    bool reuse = nest->first == VECTOR_COLUMNS;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
-        if (value->kind == VECTOR_STORE && !stream_moves(&loop->streams.items[value->stream]))
+        if (value->kind == VECTOR_STORE && !stream_moves(nest, &loop->streams.items[value->stream]))
             return false;
         reuse |= value->kind == VECTOR_LOAD && value->section == 1 &&
-                 !stream_moves(&loop->streams.items[value->stream]);
+                 !stream_moves(nest, &loop->streams.items[value->stream]);
     }
     return reuse;
 }
@@ -300,10 +306,11 @@ static void finish(struct vector_builder *builder)
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options)
 {
-    const struct ir_stmt *stmt = nest->loops[VECTOR_ROWS];
+    const struct ir_stmt *stmt = nest->loops[nest->first];
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .mask = -1, .nest = nest};
-    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || !bounds_stay(&builder))
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
+        !vector_bounds_stay(&builder))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
@@ -315,8 +322,8 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
     if (!options->strict)
         vector_fuse(&builder);
     vector_sweep(&builder);
-    find_directions(builder.loop);
-    if (builder.loop->calls || accumulators_mix(builder.loop) || !is_worthwhile(builder.loop))
+    find_directions(nest, builder.loop);
+    if (builder.loop->calls || accumulators_mix(builder.loop) || !is_worthwhile(nest, builder.loop))
         return NULL;
     finish(&builder);
     return builder.loop;

@@ -2,8 +2,8 @@
  * vector_plan.c: see vector_plan.h.
  *
  * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
- * threads may share, vector_nest.c and vector_build.c for nests and innermost loops as values, and
- * vector_x86.c for what these give. What they refuse stays C.
+ * threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost loops as
+ * values, and vector_x86.c for what these give. What they refuse stays C.
  */
 #include "vector_plan.h"
 #include "split.h"
@@ -88,30 +88,63 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
     return true;
 }
 
+static const struct dependence_loop independent = {
+    .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
+
 static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
 {
-    static const struct dependence_loop independent = {
-        .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
     const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning, stmt);
     const struct dependence_loop *verdict =
         stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
-    add_loop(planning, vector_build(&planning->plan->arena, stmt, verdict, dependences, planning->options));
+    struct arena *arena = &planning->plan->arena;
+    if (!add_loop(planning, vector_build(arena, stmt, verdict, dependences, planning->options)))
+        add_loop(planning, vector_serial_build(arena, stmt, planning->options));
+}
+
+/* Whether each stream lies as the code takes it to lie, whatever the tensors of a call. */
+static bool is_for_all_strides(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].assumed || loop->streams.items[k].step_kind == VECTOR_RUN_TIME_STEP)
+            return false;
+    return true;
+}
+
+/* Likewise for a loop around a vector loop. */
+static bool plan_rows(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    if (!vector_rows_shape(stmt, nest))
+        return false;
+    const struct ir_stmt *columns = nest->loops[VECTOR_COLUMNS];
+    const struct dependences *dependences = columns->independent ? NULL : dependences_of(planning, stmt);
+    const struct dependence_loop *verdict =
+        columns->independent ? &independent : dependence_loop_is_parallel(dependences, columns);
+    struct vector_loop *loop =
+        vector_rows_build(&planning->plan->arena, nest, verdict, dependences, planning->options);
+    return add_loop(planning, loop) && is_for_all_strides(loop);
+}
+
+/* The nest whose outermost loop, of the level `first`, it is; NULL: there is none, or no code for it. */
+static const struct vector_loop *add_nest(struct planning *planning, const struct ir_stmt *stmt, int first)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    if (!vector_nest_shape(stmt, first, nest))
+        return NULL;
+    for (int level = first; level <= VECTOR_COLUMNS; level++)
+        if (!is_parallel(planning, nest->loops[level]))
+            return NULL;
+    struct vector_loop *loop = vector_nest_build(&planning->plan->arena, nest, planning->options);
+    return add_loop(planning, loop) ? loop : NULL;
 }
 
 /* Whether all of what the loop is is done by the machine code, but for loops of no iteration. */
 static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
-    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
-    if (!vector_nest_shape(stmt, nest) || !is_parallel(planning, nest->loops[VECTOR_ROWS]) ||
-        !is_parallel(planning, nest->loops[VECTOR_COLUMNS]))
-        return false;
-    struct vector_loop *loop = vector_nest_build(&planning->plan->arena, nest, planning->options);
-    if (!add_loop(planning, loop))
-        return false;
-    for (int k = 0; k < loop->streams.count; k++)
-        if (loop->streams.items[k].assumed)
-            return false;
-    return true;
+    const struct vector_loop *loop = add_nest(planning, stmt, VECTOR_ROWS);
+    if (!loop)
+        loop = add_nest(planning, stmt, VECTOR_COLUMNS);
+    return loop && is_for_all_strides(loop);
 }
 
 /* Loops around loops that may not be split may hold some that may. */
@@ -142,7 +175,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR && plan_nest(planning, stmt))
+        if (stmt->kind == IR_FOR && (plan_nest(planning, stmt) || plan_rows(planning, stmt)))
             continue;
         plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
@@ -162,7 +195,7 @@ static bool place_code(struct planning *planning)
         while (code.bytes.count % 64)
             list_push(&plan->arena, &code.bytes, 0xcc);
         starts[k] = code.bytes.count;
-        vector_x86_encode(&code, &planning->listings.items[k]);
+        plan->loops.items[k]->size = vector_x86_encode(&code, &planning->listings.items[k]);
     }
     x86_finish(&code);
     if (!code_pages_map(&plan->pages, (size_t)code.bytes.count))
@@ -276,9 +309,10 @@ bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct 
                 plan.loops.count, plan.loops.count == 1 ? "" : "s");
     for (int k = 0; k < plan.loops.count; k++) {
         const struct vector_loop *loop = plan.loops.items[k];
-        text_format(out, "\nakg_vector_%d: # line %d, %d lanes of %d bits\n", k, loop->stmt->span.line,
-                    (options->target == X86_TARGET_AVX512 ? 512 : 256) / (loop->wide ? 64 : 32),
-                    loop->wide ? 64 : 32);
+        int bits = loop->wide ? 64 : 32, width = options->target == X86_TARGET_AVX512 ? 512 : 256;
+        int lanes = loop->is_serial ? 1 : width / bits;
+        text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits\n", k, loop->stmt->span.line,
+                    lanes, lanes == 1 ? "" : "s", bits);
         print_listing(out, &planning.listings.items[k]);
     }
     vector_plan_free(&plan);

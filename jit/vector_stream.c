@@ -25,7 +25,8 @@ static struct slope slope_of(const struct vector_builder *builder, const struct 
 
 static bool is_nest_variable(const struct vector_builder *builder, const struct ir_expr *expr)
 {
-    for (int level = 0; builder->nest && level < builder->nest->depth; level++)
+    for (int level = builder->nest ? builder->nest->first : 0; builder->nest && level < builder->nest->depth;
+         level++)
         if (builder->nest->loops[level]->symbol == expr->symbol)
             return true;
     return false;
@@ -154,7 +155,8 @@ static bool goes_along(const struct vector_stream *stream, const struct ir_acces
             return false;
     const struct ir_expr *left = without_constant(first->indices[last], &a);
     const struct ir_expr *right = without_constant(access->indices[last], &b);
-    if (!left || !right || !ir_expr_equal(left, right) || (a != b && stream->step_kind != VECTOR_UNIT))
+    if (!left || !right || !ir_expr_equal(left, right) ||
+        (a != b && stream->step_kind == VECTOR_RUN_TIME_STEP))
         return false;
     *offset = (int)(b - a);
     return *offset >= -FARTHEST && *offset <= FARTHEST;
@@ -201,9 +203,8 @@ static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
     return pitch;
 }
 
-/* False where the access does not go along with the loop. */
-static bool find_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
-                        struct vector_stride *stride)
+bool vector_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
+                   struct vector_stride *stride)
 {
     const struct ir_buffer *buffer = access->buffer;
     int64_t elements = 0, size = dtype_table[buffer->dtype].size, part;
@@ -234,8 +235,8 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
 {
     const struct vector_stride *columns = &stream->strides[VECTOR_COLUMNS];
     int size = dtype_table[access->buffer->dtype].size;
-    for (int level = 0; level < builder->nest->depth; level++)
-        if (!find_stride(builder, access, level, &stream->strides[level]))
+    for (int level = builder->nest->first; level < builder->nest->depth; level++)
+        if (!vector_stride(builder, access, level, &stream->strides[level]))
             return false;
     if (columns->kind != VECTOR_STAYS && (columns->kind != VECTOR_STRIDE || columns->bytes != size))
         return false;

@@ -16,7 +16,7 @@
 static const int preserved[] = {X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
 enum { PRESERVED = sizeof preserved / sizeof *preserved };
 
-static void choose_general_registers(struct machine *machine)
+void machine_choose_general_registers(struct machine *machine)
 {
     static const int leaf[] = {X86_RSI, X86_R8, X86_R9, X86_R11, X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
     static const int calling[] = {X86_R14, X86_R15};
@@ -173,14 +173,32 @@ static void spread(struct machine *machine, int target, enum vector_type type)
                                  .form = X86_KMOVW_TO, .bits = 128, .reg = target, .rm = X86_RAX});
         return;
     }
-    int one = machine_new_vector(machine, 128);
+    int one = machine->lanes == 1 ? target : machine_new_vector(machine, 128);
     machine_add(machine,
                 (struct x86_instruction){
                     .form = wide ? X86_VMOVQ_TO : X86_VMOVD_TO, .bits = 128, .reg = one, .rm = X86_RAX});
+    if (one == target)
+        return;
     machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
                                                   .bits = machine_bits(machine, type),
                                                   .reg = target,
                                                   .rm = one});
+}
+
+/* The element in memory in all lanes. */
+static void spread_memory(struct machine *machine, int target, enum vector_type type,
+                          struct x86_memory memory, int label)
+{
+    bool wide = vector_type_is_wide(type);
+    enum x86_form form = machine->lanes == 1 ? wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD
+                         : wide              ? X86_VBROADCASTSD
+                                             : X86_VBROADCASTSS;
+    machine_add(machine, (struct x86_instruction){.form = form,
+                                                  .bits = machine_bits(machine, type),
+                                                  .reg = target,
+                                                  .has_memory = true,
+                                                  .memory = memory,
+                                                  .label = label});
 }
 
 /* Bits out of the data behind the code in all lanes. */
@@ -201,12 +219,7 @@ static void spread_constant(struct machine *machine, int target, enum vector_typ
         list_push(machine->arena, &machine->data, datum);
         label = datum.label;
     }
-    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
-                                                  .bits = machine_bits(machine, type),
-                                                  .reg = target,
-                                                  .has_memory = true,
-                                                  .memory = {X86_RIP, X86_NONE, 1, 0},
-                                                  .label = label});
+    spread_memory(machine, target, type, (struct x86_memory){X86_RIP, X86_NONE, 1, 0}, label);
 }
 
 static void setup_scalar(struct machine *machine, const struct machine_kept *kept)
@@ -219,26 +232,41 @@ static void setup_scalar(struct machine *machine, const struct machine_kept *kep
         spread(machine, kept->virtual_register, VECTOR_MASK);
         return;
     }
-    machine_add(machine, (struct x86_instruction){.form = vector_type_is_wide(kept->type) ? X86_VBROADCASTSD
-                                                                                          : X86_VBROADCASTSS,
-                                                  .bits = machine_bits(machine, kept->type),
-                                                  .reg = kept->virtual_register,
-                                                  .has_memory = true,
-                                                  .memory = slot});
+    spread_memory(machine, kept->virtual_register, kept->type, slot, 0);
 }
 
 /* 0, 1, 2, ... */
-static void load_lanes(struct machine *machine, int target, enum vector_type type)
+static void load_table(struct machine *machine, int target, enum vector_type type, const void *table)
 {
-    static const int64_t wide[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    static const int32_t narrow[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    bool is_wide = vector_type_is_wide(type);
-    set_general(machine, (uint64_t)(uintptr_t)(is_wide ? (const void *)wide : (const void *)narrow));
+    set_general(machine, (uint64_t)(uintptr_t)table);
     machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
                                                   .bits = machine_bits(machine, type),
                                                   .reg = target,
                                                   .has_memory = true,
                                                   .memory = {X86_RAX, X86_NONE, 1, 0}});
+}
+
+static void load_lanes(struct machine *machine, int target, enum vector_type type)
+{
+    static const int64_t wide[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const int32_t narrow[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    bool is_wide = vector_type_is_wide(type);
+    load_table(machine, target, type, is_wide ? (const void *)wide : (const void *)narrow);
+}
+
+/* Elements 0, 2, 4, ... or 1, 3, ... of two vectors; number -1: of which the second begins at the last
+ * element of the first. */
+static void load_pairs(struct machine *machine, int target, enum vector_type type, int number)
+{
+    static const int64_t wide[3][8] = {
+        {0, 2, 4, 6, 9, 11, 13, 15}, {0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}};
+    static const int32_t eight[3][8] = {
+        {0, 2, 4, 6, 9, 11, 13, 15}, {0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}};
+    static const int32_t sixteen[3][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
+                                           {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
+                                           {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31}};
+    const void *table = machine->lanes == 16 ? (const void *)sixteen[number + 1] : eight[number + 1];
+    load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[number + 1] : table);
 }
 
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
@@ -327,6 +355,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_INDICES:
         setup_indices(machine, kept);
         break;
+    case KEPT_PAIRS:
+        load_pairs(machine, kept->virtual_register, kept->type, kept->number);
+        break;
     case KEPT_PARTIAL:
         accumulator = &machine->loop->accumulators.items[kept->number];
         spread_constant(machine, kept->virtual_register, kept->type,
@@ -337,8 +368,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     }
 }
 
-/* Addresses into registers; steps known at run time become bytes from vector to vector. */
-static void setup_streams(struct machine *machine)
+void machine_setup_streams(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     for (int k = 0; k < loop->streams.count; k++) {
@@ -367,7 +397,7 @@ static void build_setup(struct machine *machine, machine_section *section)
     machine->section = section;
     for (int k = 0; k < machine->kept.count; k++)
         machine_setup_kept(machine, &machine->kept.items[k]);
-    setup_streams(machine);
+    machine_setup_streams(machine);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -565,8 +595,11 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing)
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
-    if (loop->nest)
+    bool rows = vector_is_rows(loop->nest);
+    if (loop->nest && !rows)
         return vector_x86_nest(arena, loop, options, listing);
+    if (loop->is_serial)
+        return vector_x86_serial(arena, loop, options, listing);
     struct machine *machine = arena_new(arena, struct machine);
     struct sections *sections = arena_new(arena, struct sections);
     machine->arena = arena;
@@ -574,25 +607,28 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     machine->options = options;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = vector_partials(loop) / machine->lanes;
-    choose_general_registers(machine);
+    machine_choose_general_registers(machine);
     build_sections(machine, sections);
     if (machine->refused)
         return false;
+    machine_allocate(machine, &sections->setup);
+    int head = rows ? machine_begin_rows(machine) : -1;
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = machine->count,
                                                    .has_memory = true,
                                                    .memory = machine_slot(machine, 0)});
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
-    machine_allocate(machine, &sections->setup);
     place_loops(machine, sections);
+    if (rows)
+        machine_end_rows(machine, head);
     machine_allocate(machine, &sections->result);
     machine_assemble(machine, listing);
     return !machine->refused;
 }
 
-void vector_x86_encode(struct x86_code *code, const struct vector_listing *listing)
+size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing)
 {
-    int first = code->labels.count;
+    int first = code->labels.count, start = code->bytes.count;
     for (int k = 0; k < listing->items.count; k++)
         while (first + listing->items.items[k].label >= code->labels.count)
             x86_new_label(code);
@@ -604,8 +640,10 @@ void vector_x86_encode(struct x86_code *code, const struct vector_listing *listi
         else
             x86_encode(code, &instruction);
     }
+    size_t size = (size_t)(code->bytes.count - start);
     for (int k = 0; k < listing->data.count; k++) {
         const struct vector_datum *datum = &listing->data.items[k];
         x86_place_data(code, first + datum->label, &datum->bits, (size_t)datum->size);
     }
+    return size;
 }

@@ -49,8 +49,9 @@ enum kept_kind {
     KEPT_STEPS,    /* 0, 1, 2, ... times `bits`, 64 bits wide */
     KEPT_LANES,    /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_INDICES,  /* of a stream with a step: distances in bytes, 32 bits wide */
-    KEPT_PARTIAL,  /* partial result `bits` of accumulator `number` */
-    KEPT_TAIL      /* which lanes of the last vector there are */
+    KEPT_PAIRS,   /* every other element of two vectors, the second of which begins at the first's last one */
+    KEPT_PARTIAL, /* partial result `bits` of accumulator `number` */
+    KEPT_TAIL     /* which lanes of the last vector there are */
 };
 
 struct machine_kept {
@@ -59,6 +60,15 @@ struct machine_kept {
     int number;
     uint64_t bits;
     int virtual_register;
+};
+
+/* Two vectors of elements, of which the lanes are every other one; where lanes are masked, their masks. */
+struct machine_pairs {
+    const machine_section *section; /* in which they are */
+    int stream, offset, epoch;      /* stream -1: these are the masks of the elements that `mask` loads */
+    int mask;
+    bool whole; /* both of each two elements, so that the second vector begins behind the first */
+    int first, second;
 };
 
 /* A constant behind the code. */
@@ -76,7 +86,7 @@ struct machine {
     struct arena *arena;
     const struct vector_loop *loop;
     const struct vector_options *options;
-    int lanes; /* iterations at once */
+    int lanes; /* iterations at once; 1: of a serial loop */
     int steps; /* vectors in one round of the main loop */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;
@@ -88,6 +98,7 @@ struct machine {
     unsigned general;             /* the general registers that are written, as bits */
     int frame;                    /* bytes of it used */
     int labels, line;
+    LIST(struct machine_pairs) pairs;
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool refused;
@@ -103,7 +114,8 @@ static inline int machine_vector_bits(const struct machine *machine)
     return machine_is_avx512(machine) ? 512 : 256;
 }
 
-/* Of a value of that type; masks of AVX2 are vectors with the width of the widest lanes. */
+/* Of a value of that type; masks of AVX2 are vectors with the width of the widest lanes. One lane is the
+ * first of 128 bits, whose others mean nothing. */
 int machine_bits(const struct machine *machine, enum vector_type type);
 
 /* ---- vector_x86_build.c: instructions with virtual registers ---- */
@@ -202,8 +214,19 @@ void machine_tail(struct machine *machine, machine_section *section);
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
+/* Which ones hold the streams' addresses, and what counts. */
+void machine_choose_general_registers(struct machine *machine);
+/* The setup of streams: addresses into registers; steps known at run time become bytes from vector to vector.
+ */
+void machine_setup_streams(struct machine *machine);
 /* The body with what stands before it and behind it. */
 void machine_assemble(struct machine *machine, struct vector_listing *listing);
+
+/* ---- vector_x86_rows.c ---- */
+
+/* What stands before the code of each row, and behind it. */
+int machine_begin_rows(struct machine *machine);
+void machine_end_rows(struct machine *machine, int head);
 
 /* The instructions of the loop as a function void(union slot *), or false where the target lacks something.
  */
@@ -212,7 +235,10 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
 /* The same for a nest (vector_x86_nest.c). */
 bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing);
-/* Appends their bytes. */
-void vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
+/* The same for a loop of one lane (vector_x86_serial.c). */
+bool vector_x86_serial(struct arena *arena, const struct vector_loop *loop,
+                       const struct vector_options *options, struct vector_listing *listing);
+/* Appends their bytes and, behind them, those of the data. Returns the size of the former. */
+size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
 
 #endif

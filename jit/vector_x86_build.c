@@ -11,6 +11,8 @@
 
 int machine_bits(const struct machine *machine, enum vector_type type)
 {
+    if (machine->lanes == 1)
+        return 128;
     if (type == VECTOR_MASK)
         return machine_vector_bits(machine);
     return machine->lanes * (vector_type_is_wide(type) ? 64 : 32);
@@ -55,7 +57,7 @@ static int result_of(struct machine *machine, enum x86_form form, int bits)
     enum x86_class class = (enum x86_class)x86_rows[form].reg;
     if (class == X86_K)
         return machine_new_mask(machine);
-    return machine_new_vector(machine, class == X86_H                     ? bits / 2
+    return machine_new_vector(machine, class == X86_H && bits > 128       ? bits / 2
                                        : class == X86_S || class == X86_T ? 128
                                                                           : bits);
 }
@@ -195,14 +197,16 @@ int machine_not(struct machine *machine, int a)
 /* The widths differ where the loop has 64-bit lanes and the type has not. */
 static bool is_narrow(const struct machine *machine, enum vector_type type)
 {
-    return !machine_is_avx512(machine) && type != VECTOR_MASK &&
-           machine_bits(machine, type) < machine_bits(machine, VECTOR_MASK);
+    return !machine_is_avx512(machine) && type != VECTOR_MASK && machine->loop->wide &&
+           !vector_type_is_wide(type);
 }
 
 int machine_mask_for(struct machine *machine, enum vector_type type, int mask)
 {
     if (!is_narrow(machine, type))
         return mask;
+    if (machine->lanes == 1) /* 64 bits would be two lanes; such a constant stands in the first alone */
+        return machine_rvm(machine, X86_VANDPS, 128, mask, machine_constant(machine, VECTOR_I32, UINT32_MAX));
     /* the low halves of four 64-bit lanes */
     int high = machine_new_vector(machine, 128);
     machine_add(machine, (struct x86_instruction){
@@ -212,7 +216,9 @@ int machine_mask_for(struct machine *machine, enum vector_type type, int mask)
 
 int machine_mask_of(struct machine *machine, enum vector_type type, int mask)
 {
-    return is_narrow(machine, type) ? machine_rm(machine, X86_VPMOVSXDQ, 256, mask) : mask;
+    return is_narrow(machine, type)
+               ? machine_rm(machine, X86_VPMOVSXDQ, machine_bits(machine, VECTOR_MASK), mask)
+               : mask;
 }
 
 int machine_select(struct machine *machine, enum vector_type type, int condition, int a, int b)

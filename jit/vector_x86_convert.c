@@ -77,11 +77,11 @@ static int between_integers(struct machine *machine, akg_dtype to, akg_dtype fro
     if (wide_to)
         return machine_rm(machine, dtype_is_signed(from) ? X86_VPMOVSXDQ : X86_VPMOVZXDQ, wide, a);
     if (wide_from && machine_is_avx512(machine)) {
-        int low = machine_new_vector(machine, wide / 2);
+        int low = machine_new_vector(machine, wide / 2 < 128 ? 128 : wide / 2);
         machine_add(machine,
                     (struct x86_instruction){.form = X86_VPMOVQD, .bits = wide, .reg = a, .rm = low});
         a = low;
-    } else if (wide_from) {
+    } else if (wide_from && machine->lanes > 1) {
         a = narrow_avx2(machine, a);
     }
     return machine_normal(machine, to, a);

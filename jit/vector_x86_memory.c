@@ -35,6 +35,13 @@ static struct x86_memory unit_memory(struct machine *machine, const struct vecto
                                (value->offset + machine->ahead) * size};
 }
 
+/* The element of this iteration of a stream with a step. */
+static struct x86_memory step_memory(struct machine *machine, const struct vector_value *value)
+{
+    return (struct x86_memory){base_of(machine, value->stream), X86_NONE, 1,
+                               value->offset * dtype_table[value->dtype].size};
+}
+
 static struct x86_instruction at(struct x86_memory memory, enum x86_form form, int bits, int reg, int mask)
 {
     return (struct x86_instruction){
@@ -64,7 +71,8 @@ static void at_step(struct machine *machine, const struct vector_value *value, e
                                          .reg = reg,
                                          .mask = lanes,
                                          .has_memory = true,
-                                         .memory = {base_of(machine, value->stream), indices, 1, 0}});
+                                         .memory = {base_of(machine, value->stream), indices, 1,
+                                                    value->offset * dtype_table[stream->dtype].size}});
 }
 
 /* ---- loads ---------------------------------------------------------------------------------- */
@@ -114,6 +122,15 @@ static int load_masked_avx2(struct machine *machine, const struct vector_value *
     return result;
 }
 
+/* An element alone. */
+static enum x86_form load_one_form(const struct machine *machine, akg_dtype dtype)
+{
+    int size = dtype_table[dtype].size;
+    if (machine->lanes > 1 || size < 4)
+        return load_form(dtype);
+    return size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
+}
+
 static enum vector_type lanes_of(const struct vector_value *value)
 {
     return value->type == VECTOR_MASK ? VECTOR_I32 : value->type;
@@ -125,7 +142,8 @@ int machine_load_from(struct machine *machine, const struct vector_value *value,
     if (mask && !machine_is_avx512(machine))
         return load_masked_avx2(machine, value, memory, mask);
     int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
-    struct x86_instruction load = at(memory, load_form(value->dtype), bits, result, mask);
+    enum x86_form form = mask ? load_form(value->dtype) : load_one_form(machine, value->dtype);
+    struct x86_instruction load = at(memory, form, bits, result, mask);
     load.zeroing = mask != 0;
     machine_add(machine, load);
     return as_kept(machine, value->dtype, result);
@@ -145,11 +163,106 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
     return result;
 }
 
+/* ---- every other element -------------------------------------------------------------------- */
+
+static void move_mask(struct machine *machine, enum x86_form form, int reg, int rm)
+{
+    machine_add(machine, (struct x86_instruction){.form = form, .bits = 128, .reg = reg, .rm = rm});
+}
+
+static struct machine_pairs *find_pairs(struct machine *machine, const struct machine_pairs *wanted)
+{
+    for (int k = 0; k < machine->pairs.count; k++) {
+        struct machine_pairs *pairs = &machine->pairs.items[k];
+        if (pairs->section == wanted->section && pairs->stream == wanted->stream &&
+            pairs->offset == wanted->offset && pairs->epoch == wanted->epoch && pairs->mask == wanted->mask &&
+            pairs->whole == wanted->whole)
+            return pairs;
+    }
+    return NULL;
+}
+
+/* The elements of two vectors that the lanes of the mask load. (rax is not free while masks come and go.) */
+static struct machine_pairs masks_of(struct machine *machine, int mask, bool whole)
+{
+    struct machine_pairs pairs = {.section = machine->section, .stream = -1, .mask = mask, .whole = whole};
+    const struct machine_pairs *known = find_pairs(machine, &pairs);
+    if (known)
+        return *known;
+    pairs.first = machine_new_mask(machine);
+    pairs.second = machine_new_mask(machine);
+    move_mask(machine, X86_KMOVW_FROM, SCRATCH, mask);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = 0x55555555});
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_PDEP, .bits = 128, .reg = SCRATCH, .vvvv = SCRATCH, .rm = X86_RAX});
+    if (whole) /* with the bit above each: times 3 */
+        machine_add(machine, (struct x86_instruction){.form = X86_LEA,
+                                                      .reg = SCRATCH,
+                                                      .has_memory = true,
+                                                      .memory = {SCRATCH, SCRATCH, 2, 0}});
+    move_mask(machine, X86_KMOVW_TO, pairs.first, SCRATCH);
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_SHR_BY, .rm = SCRATCH, .immediate = machine->lanes - !whole});
+    move_mask(machine, X86_KMOVW_TO, pairs.second, SCRATCH);
+    list_push(machine->arena, &machine->pairs, pairs);
+    return pairs;
+}
+
+static bool is_pairs(const struct machine *machine, const struct vector_stream *stream)
+{
+    return machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2 &&
+           dtype_table[stream->dtype].size >= 4;
+}
+
+/* The two vectors that hold the elements of the value. Where both of each two elements are there, for others
+ * are loaded before and behind them, the vectors serve the other one too; else the second one begins at the
+ * last element of the first, and nothing is read behind the last lane's element. */
+static struct machine_pairs pairs_of(struct machine *machine, const struct vector_value *value, int mask)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    int size = dtype_table[value->dtype].size, even = (value->offset - stream->low) & ~1;
+    bool whole = !stream->is_masked && stream->low + even < stream->high;
+    struct machine_pairs pairs = {.section = machine->section,
+                                  .stream = value->stream,
+                                  .offset = whole ? stream->low + even : value->offset,
+                                  .epoch = value->epoch,
+                                  .mask = mask,
+                                  .whole = whole};
+    const struct machine_pairs *known = find_pairs(machine, &pairs);
+    if (known)
+        return *known;
+    struct machine_pairs masks = mask ? masks_of(machine, mask, whole) : (struct machine_pairs){0};
+    struct x86_memory memory = {base_of(machine, value->stream), X86_NONE, 1, pairs.offset * size};
+    pairs.first = machine_load_from(machine, value, memory, masks.first);
+    memory.base = base_of(machine, value->stream);
+    memory.displacement += (machine->lanes - !whole) * size;
+    pairs.second = machine_load_from(machine, value, memory, masks.second);
+    list_push(machine->arena, &machine->pairs, pairs);
+    return pairs;
+}
+
+static int load_pairs(struct machine *machine, const struct vector_value *value, int mask)
+{
+    enum vector_type type = lanes_of(value);
+    bool wide = vector_type_is_wide(type);
+    struct machine_pairs pairs = pairs_of(machine, value, mask);
+    int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32,
+                               pairs.whole ? value->offset - pairs.offset : -1, 0);
+    int bits = machine_bits(machine, type), result = machine_copy(machine, bits, pairs.first);
+    machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, pairs.second, 0);
+    return result;
+}
+
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
 {
     enum vector_type type = lanes_of(value);
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
         return machine_load_from(machine, value, unit_memory(machine, value), mask);
+    if (machine->lanes == 1)
+        return machine_load_from(machine, value, step_memory(machine, value), mask);
+    if (is_pairs(machine, stream_of(machine, value)))
+        return load_pairs(machine, value, mask);
     int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));
     at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
     return result;
@@ -197,16 +310,21 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
         operand = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
     if (mask && !machine_is_avx512(machine))
         store_masked_avx2(machine, value, memory, operand, mask);
+    else if (!mask && machine->lanes == 1 && dtype_table[dtype].size >= 4)
+        machine_add(machine, at(memory, dtype_table[dtype].size == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE,
+                                bits, operand, 0));
     else
         machine_add(machine, at(memory, store_form(dtype), bits, operand, mask));
 }
 
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
-    if (stream_of(machine, value)->step_kind != VECTOR_UNIT)
-        at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
-    else
+    if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
         machine_store_to(machine, value, unit_memory(machine, value), operand, mask);
+    else if (machine->lanes == 1)
+        machine_store_to(machine, value, step_memory(machine, value), operand, mask);
+    else
+        at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
 }
 
 /* ---- moving on ------------------------------------------------------------------------------- */
@@ -241,7 +359,7 @@ void machine_advance(struct machine *machine)
         if (loop->streams.items[k].step_kind != VECTOR_UNIT)
             advance_stream(machine, k);
     for (int slot = 0; slot < loop->arguments.count; slot++)
-        if (loop->arguments.items[slot].kind == VECTOR_ARGUMENT_FIRST) {
+        if (loop->arguments.items[slot].kind == VECTOR_ARGUMENT_FIRST && !loop->is_serial) {
             general(machine, X86_MOV, SCRATCH, machine_slot(machine, slot));
             add_constant(machine, SCRATCH, loop->stmt->step * machine->lanes);
             general(machine, X86_MOV_STORE, SCRATCH, machine_slot(machine, slot));

@@ -5,7 +5,8 @@
  * tile. A tile is a few rows of one or more vectors side by side; its accumulators are in registers while the
  * depths run. What is the same for all its rows is loaded once for them, what is the same for all its columns
  * is loaded into all lanes. The last columns are tiles one vector wide, under a mask; the last rows are tiles
- * of fewer rows. Columns are the outer loop, so that what differs by column stays in the first cache.
+ * of fewer rows. Columns are the outer loop, so that what differs by column stays in the first cache. A nest
+ * without rows has tiles of one row and of many vectors.
  *
  * Where the code is it remembers in slots of its own: for each loop how many iterations are left, for each
  * stream the address at the start of the loop. General registers hold addresses while a section runs.
@@ -14,7 +15,10 @@
 
 #include <string.h>
 
-enum { MOST_COLUMNS = 2, MOST_ROWS = 14, ROW_KINDS = 4, ROWS_PER_BASE = 5, BASES = 3 };
+/* Columns in vectors: COLUMNS where there are rows. */
+enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 4, ROWS_PER_BASE = 5, BASES = 3 };
+/* Tiles of full width, narrower ones, the last ones. */
+enum { COLUMN_KINDS = 3 };
 
 /* Where the addresses of a stream are while a section runs. */
 struct place {
@@ -33,8 +37,9 @@ struct nest_code {
     struct machine *machine;
     const struct vector_loop *loop;
     const struct vector_nest *nest;
-    int columns, rows, kinds;
-    struct tile tiles[2][ROW_KINDS];
+    int rows, kinds;           /* of the highest tile; tiles of the same columns */
+    int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
+    struct tile tiles[COLUMN_KINDS][ROW_KINDS];
     machine_section setup, tail;
     int *registers; /* by value and column */
     struct place places[VECTOR_STREAMS];
@@ -238,8 +243,9 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
     }
 }
 
-/* Of one row, or (row < 0) what is the same for all of them. */
-static void build_row(struct nest_code *code, const struct tile *tile, int first, int end, int row)
+/* Some columns of one row, or (row < 0) of what is the same for all of them. */
+static void build_row(struct nest_code *code, const struct tile *tile, int first, int end, int row,
+                      int first_column, int end_column)
 {
     for (int k = first; k < end && !code->machine->refused; k++) {
         const struct vector_value *value = &code->loop->values.items[k];
@@ -247,7 +253,7 @@ static void build_row(struct nest_code *code, const struct tile *tile, int first
         if (value->by_row != (row >= 0))
             continue;
         code->machine->line = value->line;
-        for (int column = 0; column < tile->columns; column++)
+        for (int column = first_column; column < end_column; column++)
             registers[column] = column && !value->by_column
                                     ? registers[0]
                                     : build_value(code, tile, value, row < 0 ? 0 : row, column);
@@ -259,9 +265,12 @@ static void build_section(struct nest_code *code, const struct tile *tile, machi
                           int first, int end)
 {
     code->machine->section = section;
-    build_row(code, tile, first, end, -1);
+    /* without rows there are many columns: one by one they need fewer registers */
+    int together = code->nest->first == VECTOR_ROWS ? tile->columns : 1;
+    build_row(code, tile, first, end, -1, 0, tile->columns);
     for (int row = 0; row < tile->rows; row++) {
-        build_row(code, tile, first, end, row);
+        for (int column = 0; column < tile->columns; column += together)
+            build_row(code, tile, first, end, row, column, column + together);
         if (row + 1 < tile->rows)
             next_row(code);
     }
@@ -308,23 +317,38 @@ static int kept_vectors(const struct machine *machine)
     return count;
 }
 
+/* The widest tile without rows, a power of two, and one of a quarter of it for what is left. */
+static void choose_columns(struct nest_code *code, int vectors)
+{
+    enum { MOST_VALUES = 200 }; /* in the body of one tile */
+    int values = code->nest->result - code->nest->body, columns = MOST_COLUMNS;
+    while (columns > 1 && (columns > vectors || columns * values > MOST_VALUES))
+        columns /= 2;
+    code->columns[0] = columns;
+    code->columns[1] = columns / 4;
+}
+
 /* As many rows as there are registers for their accumulators, besides what the body needs. Gives the
  * registers that are kept. */
 static int choose_size(struct nest_code *code, int most_rows)
 {
     struct machine *machine = code->machine;
     int registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
-    struct tile trial = {.rows = 1, .columns = MOST_COLUMNS};
+    bool has_rows = code->nest->first == VECTOR_ROWS;
+    struct tile trial = {.rows = 1, .columns = COLUMNS};
     build_body(code, &trial);
     int kept = kept_vectors(machine), pressure = machine_pressure(machine, &trial.body);
-    code->columns = MOST_COLUMNS;
-    int each = code->columns * code->loop->accumulators.count;
-    code->rows = (registers - kept - pressure) / each;
+    int each = code->loop->accumulators.count, vectors = (registers - kept - pressure) / each;
+    code->columns[0] = COLUMNS;
+    code->rows = has_rows ? vectors / COLUMNS : 1;
     if (code->rows > most_rows)
         code->rows = most_rows;
-    if (code->rows < 1)
+    if (!has_rows)
+        choose_columns(code, vectors);
+    code->columns[COLUMN_KINDS - 1] = 1;
+    if (code->rows < 1 || vectors < 1)
         machine_refuse(machine);
-    return kept + code->rows * each;
+    return kept + code->rows * code->columns[0] * each;
 }
 
 static void build_tiles(struct nest_code *code)
@@ -332,10 +356,12 @@ static void build_tiles(struct nest_code *code)
     static const int fewer[] = {4, 2, 1};
     int rows = code->rows;
     for (int k = 0; rows && !code->machine->refused; code->kinds++) {
-        for (int last = 0; last < 2; last++) {
-            struct tile *tile = &code->tiles[last][code->kinds];
-            *tile = (struct tile){.rows = rows, .columns = last ? 1 : code->columns, .is_last = last};
-            build_tile(code, tile);
+        for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+            struct tile *tile = &code->tiles[kind][code->kinds];
+            *tile = (struct tile){
+                .rows = rows, .columns = code->columns[kind], .is_last = kind == COLUMN_KINDS - 1};
+            if (tile->columns)
+                build_tile(code, tile);
         }
         while (k < 3 && fewer[k] >= rows)
             k++;
@@ -446,16 +472,20 @@ static void place_columns(struct nest_code *code)
     for (int k = 0; k < code->loop->streams.count; k++)
         copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
                   code->loop->streams.items[k].slot);
-    for (int last = 0; last < 2; last++) {
-        int head = machine->labels++, next = machine->labels++;
-        int width = (last ? 1 : code->columns) * machine->lanes;
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        bool last = kind == COLUMN_KINDS - 1;
+        int head, next, width = code->columns[kind] * machine->lanes;
+        if (!width)
+            continue;
+        head = machine->labels++;
+        next = machine->labels++;
         machine_emit_label(machine, head);
         move(machine, X86_MOV, machine->count, left);
         machine_emit_by(machine, X86_CMP_BY, machine->count, last ? 1 : width);
         machine_emit_jump(machine, X86_JL, next);
         if (last)
             machine_allocate(machine, &code->tail);
-        place_rows(code, code->tiles[last]);
+        place_rows(code, code->tiles[kind]);
         advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
         add_to_slot(machine, left, -width);
         machine_emit_jump(machine, X86_JMP, head);

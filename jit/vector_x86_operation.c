@@ -320,8 +320,9 @@ static int call(struct machine *machine, enum operation operation, enum vector_t
                                 .lanes = machine->lanes,
                                 .wide = wide,
                                 .instruction = {.line = machine->line}};
-    item.function =
-        machine->options->strict ? NULL : vector_function(operation, wide, bits == 512 ? 512 : 256);
+    item.function = machine->options->strict || machine->lanes == 1
+                        ? NULL
+                        : vector_function(operation, wide, bits == 512 ? 512 : 256);
     item.kind = item.function ? MACHINE_CALL : MACHINE_LANES;
     if (!item.function)
         item.function = number_function(operation, wide);

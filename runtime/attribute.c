@@ -84,16 +84,56 @@ enum attribute_fit attribute_convert(struct arena *arena, akg_attribute_kind kin
     return ATTRIBUTE_FITS;
 }
 
-static void attribute_print(struct text *text, const akg_argument *value)
+const char *attribute_kind_text(akg_attribute_kind kind)
 {
-    if (value->kind == AKG_ARGUMENT_STRING)
-        text_format(text, "'%s'", value->as.string);
-    else if (value->kind == AKG_ARGUMENT_INT)
-        text_format(text, "%lld", (long long)value->as.integer);
+    return strchr(attribute_table[kind].text, ' ') + 1; /* without its article */
+}
+
+static void print_item(struct text *text, const akg_argument *value, size_t index)
+{
+    if (value->kind == AKG_ARGUMENT_INTS)
+        text_format(text, "%lld", (long long)value->as.ints.items[index]);
     else
-        for (size_t i = 0; i < value->as.ints.count; i++)
-            text_format(text, "%s%lld%s", i ? ", " : "(", (long long)value->as.ints.items[i],
-                        i + 1 == value->as.ints.count ? ")" : "");
+        text_double(text, value->as.floats.items[index]);
+}
+
+static void print_list(struct text *text, const akg_argument *value)
+{
+    size_t count = value->kind == AKG_ARGUMENT_INTS ? value->as.ints.count : value->as.floats.count;
+
+    text_char(text, '(');
+    for (size_t i = 0; i < count; i++) {
+        text_string(text, i ? ", " : "");
+        print_item(text, value, i);
+    }
+    text_string(text, count == 1 ? ",)" : ")");
+}
+
+void attribute_print(struct text *text, const akg_argument *value)
+{
+    switch (value->kind) {
+    case AKG_ARGUMENT_STRING:
+        text_format(text, "'%s'", value->as.string);
+        break;
+    case AKG_ARGUMENT_INT:
+        text_format(text, "%lld", (long long)value->as.integer);
+        break;
+    case AKG_ARGUMENT_FLOAT:
+        text_double(text, value->as.real);
+        break;
+    case AKG_ARGUMENT_BOOL:
+        text_string(text, value->as.boolean ? "True" : "False");
+        break;
+    case AKG_ARGUMENT_DTYPE:
+        text_string(text, akg_dtype_name(value->as.dtype));
+        break;
+    case AKG_ARGUMENT_INTS:
+    case AKG_ARGUMENT_FLOATS:
+        print_list(text, value);
+        break;
+    default:
+        text_string(text, "None");
+    }
 }
 
 void attribute_refuse(akg_diagnostics *list, const akg_attribute *attribute, const akg_argument *value,

@@ -352,6 +352,7 @@ akg_status autograd_saved(const struct autograd_step *step, size_t index, akg_te
 
 struct refusal {
     enum message message;
+    const char *note; /* behind the name, or NULL */
     char name[];
 };
 
@@ -361,27 +362,30 @@ static akg_status refusal_backward(const struct autograd_step *step, akg_tensor 
     const struct refusal *refusal = step->state;
 
     (void)input_gradients;
-    return failure_report(diagnostics, AKG_ERROR_CALL, refusal->message, refusal->name, NULL, NULL, NULL);
+    return failure_report(diagnostics, AKG_ERROR_CALL, refusal->message, refusal->name, NULL, NULL,
+                          refusal->note);
 }
 
 static const struct autograd_operation refusal_operation = {refusal_backward, memory_free};
 
-static struct refusal *refusal_create(enum message message, const char *name)
+static struct refusal *refusal_create(enum message message, const char *name, const char *note)
 {
-    size_t length = strlen(name) + 1;
-    struct refusal *refusal = memory_allocate(sizeof *refusal + length);
+    size_t length = strlen(name) + 1, note_length = note ? strlen(note) + 1 : 0;
+    struct refusal *refusal = memory_allocate(sizeof *refusal + length + note_length);
 
     if (!refusal)
         return NULL;
     refusal->message = message;
     memcpy(refusal->name, name, length);
+    refusal->note = note ? memcpy(refusal->name + length, note, note_length) : NULL;
     return refusal;
 }
 
-akg_status autograd_record_refusal(akg_tape *tape, const char *name, akg_tensor *const *inputs,
-                                   size_t input_count, akg_tensor *const *outputs, size_t output_count)
+akg_status autograd_record_refusal(akg_tape *tape, const char *name, const char *note,
+                                   akg_tensor *const *inputs, size_t input_count, akg_tensor *const *outputs,
+                                   size_t output_count)
 {
-    struct refusal *refusal = refusal_create(MSG_GRADIENT_NONE, name);
+    struct refusal *refusal = refusal_create(MSG_GRADIENT_NONE, name, note);
 
     if (!refusal)
         return AKG_ERROR_MEMORY;
@@ -406,7 +410,7 @@ akg_status autograd_refuse_second(const struct autograd_step *step, akg_tensor *
 
     if (status != AKG_OK)
         return status;
-    struct refusal *refusal = refusal_create(MSG_GRADIENT_SECOND, node->name);
+    struct refusal *refusal = refusal_create(MSG_GRADIENT_SECOND, node->name, NULL);
     struct autograd_node *barrier = refusal ? node_create(size) : NULL;
     if (!barrier) {
         memory_free(refusal);

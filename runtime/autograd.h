@@ -80,9 +80,11 @@ static inline bool autograd_is_needed(const akg_tape *tape, akg_tensor *const *i
  * released when nothing was to record); AKG_ERROR_MEMORY: it stays the caller's and no tensor was changed. */
 akg_status autograd_record(akg_tape *tape, const struct autograd_record *record);
 
-/* The same for a call that has no gradient: a pass that comes through it is refused, naming `name`. */
-akg_status autograd_record_refusal(akg_tape *tape, const char *name, akg_tensor *const *inputs,
-                                   size_t input_count, akg_tensor *const *outputs, size_t output_count);
+/* The same for a call that has no gradient: a pass that comes through it is refused, naming `name`; `note` is
+ * a line under the message. */
+akg_status autograd_record_refusal(akg_tape *tape, const char *name, const char *note,
+                                   akg_tensor *const *inputs, size_t input_count, akg_tensor *const *outputs,
+                                   size_t output_count);
 
 /* Whether `name` may write the tensor in place now: not a leaf that requires a gradient, while recording. */
 akg_status autograd_check_write(const akg_tape *tape, const akg_tensor *tensor, const char *name,

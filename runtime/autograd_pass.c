@@ -120,25 +120,13 @@ static bool has_form(const akg_tensor *tensor, const struct autograd_output *out
            memcmp(tensor->dims, output->dims, (size_t)output->rank * sizeof(int64_t)) == 0;
 }
 
-enum { FORM_TEXT = 320 }; /* the longest dtype and 16 extents of 13 digits fit */
-
-static void print_form(char *text, akg_dtype dtype, int rank, const int64_t *dims)
-{
-    int length = snprintf(text, FORM_TEXT, "%s[", dtype_table[dtype].name);
-
-    for (int axis = 0; axis < rank; axis++)
-        length += snprintf(text + length, (size_t)(FORM_TEXT - length), axis ? ", %lld" : "%lld",
-                           (long long)dims[axis]);
-    snprintf(text + length, (size_t)(FORM_TEXT - length), "]");
-}
-
 static akg_status refuse_form(struct autograd_pass *pass, akg_status status, const char *place,
                               const akg_tensor *tensor, const struct autograd_output *output)
 {
-    char found[FORM_TEXT], needed[FORM_TEXT];
+    char found[TENSOR_FORM_TEXT], needed[TENSOR_FORM_TEXT];
 
-    print_form(found, tensor->dtype, tensor->rank, tensor->dims);
-    print_form(needed, output->dtype, output->rank, output->dims);
+    tensor_print_form(found, tensor->dtype, tensor->rank, tensor->dims);
+    tensor_print_form(needed, output->dtype, output->rank, output->dims);
     return failure_report(pass->diagnostics, status, MSG_GRADIENT_FORM, place, found, needed, NULL);
 }
 

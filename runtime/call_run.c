@@ -24,6 +24,7 @@ bool call_run_prepare(struct call_run *run)
     char *spill;
 
     run->spill = NULL;
+    run->temporaries = NULL;
     if (buffers <= CALL_INLINE_BUFFERS && dims <= CALL_INLINE_DIMS && scalars <= CALL_INLINE_SCALARS) {
         run->tensors = run->small.tensors;
         run->owned = run->small.owned;
@@ -53,6 +54,7 @@ void call_run_release(struct call_run *run)
     for (int i = 0; i < run->instance->kernel->buffers.count; i++)
         if (run->owned[i])
             akg_tensor_release(run->tensors[i]);
+    memory_free(run->temporaries);
     memory_free(run->spill);
 }
 
@@ -309,6 +311,8 @@ akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_ten
         if (given && (status = run_take_output(run, &kernel->results.items[i], given)) != AKG_OK)
             return status;
     }
+    if (run->instance->lives && !run->device && (status = call_run_share_temporaries(run)) != AKG_OK)
+        return status;
     for (int i = 0; i < kernel->buffers.count; i++)
         if ((status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;

@@ -28,6 +28,8 @@ struct call_run {
     int64_t *dims;
     union jit_scalar *scalars;
     void *spill;
+    void *temporaries; /* what temporaries share, or NULL */
+    size_t temporaries_size;
     struct {
         akg_tensor *tensors[CALL_INLINE_BUFFERS];
         bool owned[CALL_INLINE_BUFFERS];
@@ -47,6 +49,8 @@ bool call_run_check_shapes(struct call_run *run);
 bool call_run_check_preconditions(struct call_run *run);
 /* Outputs that were given are taken, others and temporaries are made. `may_overlap`: nobody asks. */
 akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_tensor **outputs);
+/* The part of it for temporaries, on the host, of an instance with `lives`. */
+akg_status call_run_share_temporaries(struct call_run *run);
 /* Runs the code; a stop becomes a message. */
 akg_status call_run_execute(struct call_run *run);
 /* Outputs go to the caller. */

@@ -8,6 +8,7 @@
  */
 #include "kernel_gradient.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "autograd.h"
@@ -250,6 +251,67 @@ static akg_status gradient_run_plan(const struct graph_plan *plan, akg_tape *tap
     return status;
 }
 
+/* The parameter of the forward that input number `input` belongs to; *operand is its number among those for
+ * tensors. */
+static int bprop_parameter_of(const struct gradient_state *state, int input, int *operand)
+{
+    *operand = 0;
+    for (int i = 0; i < state->kernel->function->parameter_count; i++) {
+        const struct bound_parameter *bound = &state->parameters[i];
+        if (!bound->is_operand)
+            continue;
+        if ((size_t)input >= bound->first && (size_t)input < bound->first + bound->count)
+            return i;
+        ++*operand;
+    }
+    return -1;
+}
+
+/* Refuses a gradient where the bprop returns it. */
+static akg_status bprop_refuse_result(const struct gradient_state *state, int input, const akg_tensor *found,
+                                      const akg_tensor *needed, akg_diagnostics **diagnostics)
+{
+    const struct ast_function *bprop = state->bprop->function;
+    struct call_messages messages = {&state->bprop->module->source, NULL};
+    char found_text[TENSOR_FORM_TEXT], needed_text[TENSOR_FORM_TEXT], name[80];
+    int operand, parameter = bprop_parameter_of(state, input, &operand);
+    struct span span = bprop->result->kind == AST_TUPLE && operand < bprop->result->count
+                           ? bprop->result->items[operand]->span
+                           : bprop->result->span;
+
+    tensor_print_form(found_text, found->dtype, found->rank, found->dims);
+    tensor_print_form(needed_text, needed->dtype, needed->rank, needed->dims);
+    snprintf(name, sizeof name, "'%.60s'", state->kernel->function->parameters[parameter].name);
+    if (call_list(&messages))
+        diagnostic_note(diagnostic_add(messages.list, MSG_GRADIENT_FORM, span, name, found_text, needed_text),
+                        "note: '%s', the bprop of '%s', returns it", bprop->name,
+                        state->kernel->function->name);
+    return operator_finish(messages.list, AKG_ERROR_CALL, diagnostics);
+}
+
+/* A gradient must have the shape of its input, or one to which that can be broadcast: known before anything
+ * runs. */
+static akg_status bprop_check_results(const struct bprop_call *call, struct arena *arena,
+                                      akg_diagnostics **diagnostics)
+{
+    const struct gradient_state *state = call->state;
+    size_t count = graph_result_count(call->plan);
+    int *items = arena_array(arena, int, (int)count + 1);
+
+    graph_result_items(call->plan, items, count, &count);
+    for (size_t i = 0; i < count; i++) {
+        const akg_tensor *found, *needed;
+        if (!call->wanted[i] || items[i] < 0)
+            continue;
+        found = call->plan->described.items[items[i]];
+        needed = call->tensors[call->input_of[i]];
+        if (!dtype_is_float(found->dtype) ||
+            !autograd_can_sum_to(found->rank, found->dims, needed->rank, needed->dims))
+            return bprop_refuse_result(state, call->input_of[i], found, needed, diagnostics);
+    }
+    return AKG_OK;
+}
+
 static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, akg_tensor **input_gradients,
                                 akg_diagnostics **diagnostics)
 {
@@ -267,8 +329,10 @@ static akg_status bprop_perform(struct bprop_call *call, struct arena *arena, ak
     if (status != AKG_OK)
         return status;
     bprop_match_results(call, arena);
-    status = gradient_run_plan(call->plan, call->step->tape, call->arguments, call->count, call->sources,
-                               call->wanted, call->results, diagnostics);
+    status = bprop_check_results(call, arena, diagnostics);
+    if (status == AKG_OK)
+        status = gradient_run_plan(call->plan, call->step->tape, call->arguments, call->count, call->sources,
+                                   call->wanted, call->results, diagnostics);
     for (size_t i = 0; status == AKG_OK && i < graph_result_count(call->plan); i++)
         if (call->results[i])
             input_gradients[call->input_of[i]] = call->results[i];
@@ -460,6 +524,19 @@ static akg_status gradient_run_kernel(const struct gradient_call *call)
                            call->diagnostics);
 }
 
+/* A node through which no pass comes. */
+static akg_status gradient_refuse(const struct gradient_call *call, const struct gradient_state *state)
+{
+    const struct ast_function *function = call->kernel->function;
+    char note[300];
+
+    snprintf(note, sizeof note,
+             "note: it is defined on line %d of %.150s, without a function marked @bprop(%.60s)",
+             function->span.line, call->kernel->module->source.name, function->name);
+    return autograd_record_refusal(call->tape, function->name, note, state->inputs, state->input_count,
+                                   call->outputs, state->output_count);
+}
+
 /* One node: runs the kernel and records it. Takes the state. */
 static akg_status gradient_node(const struct gradient_call *call, struct gradient_state *state,
                                 const struct call_binding *binding)
@@ -477,8 +554,7 @@ static akg_status gradient_node(const struct gradient_call *call, struct gradien
         if (state->bprop)
             status = gradient_record(state, call->tape, call->outputs);
         else
-            status = autograd_record_refusal(call->tape, call->kernel->function->name, state->inputs,
-                                             state->input_count, call->outputs, state->output_count);
+            status = gradient_refuse(call, state);
         if (status == AKG_OK && state->bprop)
             state = NULL;
         if (status != AKG_OK)

@@ -194,28 +194,41 @@ akg_status akg_operation_device(akg_operation *operation, const char *device)
 
 /* ---- running ---------------------------------------------------------------------------------------- */
 
-/* How many tensors the outputs hold: what was said of each, else what it holds at least. */
-static size_t operation_count_outputs(const akg_operation *operation)
+/* Whether the argument says how many tensors an output holds. One that a kernel writes in place has the name
+ * of its input: there the argument is the input. */
+static bool operation_is_count(const akg_operator *callee, const akg_argument *argument)
 {
-    const akg_operator *callee = operation->callee;
-    size_t total = 0;
+    akg_parameter parameter;
 
-    for (size_t i = 0; i < akg_operator_output_count(callee); i++) {
-        size_t count = native_output_least(callee, i);
-        for (int k = 0; k < operation->arguments.count; k++)
-            if (strcmp(operation->arguments.items[k].name, akg_operator_output_name(callee, i)) == 0)
-                count = (size_t)operation->arguments.items[k].as.integer;
-        total += count;
-    }
-    return total;
-}
-
-static bool operation_is_output(const akg_operator *callee, const char *name)
-{
-    for (size_t i = 0; i < akg_operator_output_count(callee); i++)
-        if (strcmp(akg_operator_output_name(callee, i), name) == 0)
+    for (size_t i = 0; akg_operator_parameter(callee, i, &parameter); i++)
+        if (strcmp(parameter.name, argument->name) == 0)
+            return false;
+    for (size_t i = 0; argument->kind == AKG_ARGUMENT_INT && i < akg_operator_output_count(callee); i++)
+        if (strcmp(akg_operator_output_name(callee, i), argument->name) == 0)
             return true;
     return false;
+}
+
+/* How many tensors an output holds: what was said of it, else what it holds at least. */
+static size_t operation_count_output(const akg_operation *operation, size_t index)
+{
+    const char *name = akg_operator_output_name(operation->callee, index);
+
+    for (int k = 0; k < operation->arguments.count; k++) {
+        const akg_argument *argument = &operation->arguments.items[k];
+        if (strcmp(argument->name, name) == 0 && operation_is_count(operation->callee, argument))
+            return (size_t)argument->as.integer;
+    }
+    return native_output_least(operation->callee, index);
+}
+
+static size_t operation_count_outputs(const akg_operation *operation)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < akg_operator_output_count(operation->callee); i++)
+        total += operation_count_output(operation, i);
+    return total;
 }
 
 static akg_status operation_place(const akg_operation *operation, struct operator_place *place,
@@ -237,7 +250,7 @@ static bool operation_collect(const akg_operation *operation, akg_argument *argu
     *count = 0;
     for (int i = 0; i < operation->arguments.count; i++) {
         const akg_argument *argument = &operation->arguments.items[i];
-        if (!fixed || !operation_is_output(operation->callee, argument->name))
+        if (!fixed || !operation_is_count(operation->callee, argument))
             arguments[(*count)++] = *argument;
         else if (argument->as.integer != 1)
             return false;
@@ -295,6 +308,23 @@ size_t akg_operation_output_count(const akg_operation *operation)
 akg_tensor *akg_operation_output_at(const akg_operation *operation, size_t index)
 {
     return index < akg_operation_output_count(operation) ? operation->outputs[index] : NULL;
+}
+
+const char *akg_operation_output_name(const akg_operation *operation, size_t index, int64_t *item)
+{
+    size_t outputs = operation ? akg_operator_output_count(operation->callee) : 0, first = 0;
+
+    for (size_t i = 0; index < akg_operation_output_count(operation) && i < outputs; i++) {
+        size_t count = operation_count_output(operation, i);
+        if (index < first + count) {
+            bool alone = native_output_is_one(operation->callee, i);
+            if (item)
+                *item = alone ? -1 : (int64_t)(index - first);
+            return akg_operator_output_name(operation->callee, i);
+        }
+        first += count;
+    }
+    return NULL;
 }
 
 akg_status akg_operation_sole_output(const akg_operation *operation, akg_tensor **output,

@@ -358,8 +358,10 @@ static akg_status gradient_record_call(struct gradient_call *call, akg_tape *tap
     akg_status status = AKG_ERROR_MEMORY;
 
     if (!gradient)
-        return autograd_record_refusal(tape, call->callee->name, call->tensors, call->input_count,
-                                       call->tensors + call->input_count, call->output_count);
+        return autograd_record_refusal(
+            tape, call->callee->name,
+            "help: akg_operator_set_bprop or akg_operator_set_gradient gives it one", call->tensors,
+            call->input_count, call->tensors + call->input_count, call->output_count);
     saved = memory_zeroed(count, sizeof(akg_tensor *));
     reads = memory_zeroed(count, sizeof(bool));
     if (saved && reads)

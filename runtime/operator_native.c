@@ -342,6 +342,13 @@ size_t native_output_least(const akg_operator *callee, size_t index)
     return !output ? 1 : output->optional ? 0 : output->count;
 }
 
+bool native_output_is_one(const akg_operator *callee, size_t index)
+{
+    const akg_operand *output = callee->native ? &callee->native->outputs[index] : NULL;
+
+    return !output || (output->count == 1 && !output->at_least);
+}
+
 static void native_release(akg_operator *callee)
 {
     (void)callee; /* everything lies in arenas of registrations */

@@ -85,6 +85,8 @@ bool invocation_describe(const akg_invocation *invocation, int operand, size_t i
 
 /* How many tensors an output holds when nothing is said of it. */
 size_t native_output_least(const akg_operator *callee, size_t index);
+/* Whether it is one tensor, not a number of them. */
+bool native_output_is_one(const akg_operator *callee, size_t index);
 
 /* The one kernel to run, or NULL with messages (operator_select.c). */
 const struct native_kernel *native_select(akg_invocation *invocation);
@@ -101,6 +103,10 @@ enum attribute_fit attribute_convert(struct arena *arena, akg_attribute_kind kin
 /* What is wrong with it, as a message. */
 void attribute_refuse(akg_diagnostics *list, const akg_attribute *attribute, const akg_argument *value,
                       enum attribute_fit fit);
+/* The kind as a word or two ("int32", "list of floats"), and a value as the language writes it. */
+const char *attribute_kind_text(akg_attribute_kind kind);
+struct text;
+void attribute_print(struct text *text, const akg_argument *value);
 /* A copy, what it points to included; tensors are not copied. */
 akg_argument attribute_copy(struct arena *arena, const akg_argument *value);
 

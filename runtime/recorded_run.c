@@ -27,13 +27,9 @@ struct graph_run_call {
 
 static akg_status refuse_input(const struct graph_run_call *call, size_t index, const akg_tensor *tensor)
 {
-    char place[24], found[320];
-    int length = snprintf(found, sizeof found, "%s[", dtype_table[tensor->dtype].name);
+    char place[24], found[TENSOR_FORM_TEXT];
 
-    for (int k = 0; k < tensor->rank; k++)
-        length += snprintf(found + length, sizeof found - (size_t)length, k ? ", %lld" : "%lld",
-                           (long long)tensor->dims[k]);
-    snprintf(found + length, sizeof found - (size_t)length, "]");
+    tensor_print_form(found, tensor->dtype, tensor->rank, tensor->dims);
     snprintf(place, sizeof place, "%zu", index);
     return failure_report(call->diagnostics, AKG_ERROR_CALL, MSG_GRAPH_INPUT, place, found,
                           call->graph->inputs[index].text,

@@ -45,6 +45,11 @@ struct akg_tensor {
     int64_t dims[]; /* rank extents, then rank strides, counted in elements */
 };
 
+enum { TENSOR_FORM_TEXT = 320 }; /* the longest dtype and 16 extents of 13 digits fit */
+
+/* "float32[2, 3]", for messages, into TENSOR_FORM_TEXT bytes. */
+void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dims);
+
 static inline const int64_t *tensor_shape(const akg_tensor *tensor)
 {
     return tensor->dims;

@@ -120,3 +120,13 @@ akg_status akg_tensor_format(const akg_tensor *tensor, char **text)
     akg_tensor_release(host);
     return *text ? AKG_OK : AKG_ERROR_MEMORY;
 }
+
+void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dims)
+{
+    int length = snprintf(text, TENSOR_FORM_TEXT, "%s[", dtype_table[dtype].name);
+
+    for (int axis = 0; axis < rank; axis++)
+        length += snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), axis ? ", %lld" : "%lld",
+                           (long long)dims[axis]);
+    snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), "]");
+}

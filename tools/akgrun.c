@@ -41,7 +41,7 @@ static bool choose_command(struct options *options, enum command_id *command, st
         return true;
     enum command_id found = command_find(options->words[0]);
     if (found == COMMAND_COUNT)
-        return check_is_file(options->words[0], problem);
+        return options->load_count || check_is_file(options->words[0], problem);
     *command = found;
     options->word_count--;
     memmove(options->words, options->words + 1, (size_t)options->word_count * sizeof *options->words);

@@ -35,6 +35,8 @@ struct options {
     const char *wrt; /* --wrt: names with commas, or NULL */
     char **douts;    /* --dout NAME=VALUE, in their order */
     size_t dout_count;
+    char **loads; /* --load FILE, in their order */
+    size_t load_count;
     double tolerance; /* --tolerance, or 0 */
     bool value;       /* --value */
     bool no_cache;    /* --no-cache */

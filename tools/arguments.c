@@ -19,16 +19,26 @@ bool arguments_is_value(const char *word)
     return true;
 }
 
+static bool kernel_parameter(const void *kernel, size_t index, akg_parameter *parameter)
+{
+    return akg_kernel_parameter(kernel, index, parameter);
+}
+
+static bool parameter_at(const struct parameters *parameters, size_t index, akg_parameter *parameter)
+{
+    return parameters->at(parameters->callee, index, parameter);
+}
+
 static bool name_is(const char *word, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(word, name, length) == 0 && word[length] == '=';
 }
 
-static bool find_parameter(const akg_kernel *kernel, const char *word, size_t *position)
+static bool find_parameter(const struct parameters *parameters, const char *word, size_t *position)
 {
     akg_parameter parameter;
-    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++) {
+    for (size_t i = 0; parameter_at(parameters, i, &parameter); i++) {
         if (!name_is(word, parameter.name))
             continue;
         *position = i;
@@ -37,34 +47,35 @@ static bool find_parameter(const akg_kernel *kernel, const char *word, size_t *p
     return false;
 }
 
-static void list_parameters(const akg_kernel *kernel, struct name_list *list)
+static void list_parameters(const struct parameters *parameters, struct name_list *list)
 {
     akg_parameter parameter;
-    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++)
+    for (size_t i = 0; i < parameters->listed && parameter_at(parameters, i, &parameter); i++)
         name_list_add(list, parameter.name);
 }
 
-static bool unknown_name(const akg_kernel *kernel, const char *word, struct problem *problem)
+static bool unknown_name(const struct parameters *parameters, const char *word, struct problem *problem)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     struct nearest nearest = {.word = name};
     struct name_list list = {0};
     akg_parameter parameter;
-    for (size_t i = 0; akg_kernel_parameter(kernel, i, &parameter); i++)
+    for (size_t i = 0; parameter_at(parameters, i, &parameter); i++)
         nearest_consider(&nearest, parameter.name);
-    list_parameters(kernel, &list);
-    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' has no parameter '%s'", akg_kernel_name(kernel), name);
+    list_parameters(parameters, &list);
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' has no parameter '%s'", parameters->name, name);
     if (nearest.best)
         return problem_help(problem, "did you mean '%.60s'?", nearest.best);
     return problem_help(problem, "its parameters: %s", list.length ? list.text : "none");
 }
 
-static bool missing_value(const akg_kernel *kernel, const akg_parameter *parameter, struct problem *problem)
+static bool missing_value(const struct parameters *parameters, const akg_parameter *parameter,
+                          struct problem *problem)
 {
     struct name_list list = {0};
-    list_parameters(kernel, &list);
-    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' needs a value for '%.60s'", akg_kernel_name(kernel),
+    list_parameters(parameters, &list);
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' needs a value for '%.60s'", parameters->name,
                 parameter->name);
     return problem_help(problem, "write %.60s=VALUE, such as %.60s=%s (the parameters are %s)",
                         parameter->name, parameter->name,
@@ -83,12 +94,12 @@ static bool in_value(const char *name, struct problem *problem)
 }
 
 /* Reads the values of parameter `position` among the words into arguments->items. */
-static bool bind_parameter(const akg_kernel *kernel, size_t position, char *const *words, int count,
-                           uint64_t seed, struct arguments *arguments, struct problem *problem)
+static bool bind_parameter(const struct parameters *parameters, size_t position, char *const *words,
+                           int count, uint64_t seed, struct arguments *arguments, struct problem *problem)
 {
     akg_parameter parameter;
     size_t found = 0;
-    akg_kernel_parameter(kernel, position, &parameter);
+    parameter_at(parameters, position, &parameter);
     bool variadic = parameter.kind == AKG_PARAMETER_VARIADIC;
     for (int i = 0; i < count; i++) {
         if (!arguments_is_value(words[i]) || !name_is(words[i], parameter.name))
@@ -106,7 +117,7 @@ static bool bind_parameter(const akg_kernel *kernel, size_t position, char *cons
         found++;
     }
     if (!found && !variadic && !parameter.optional)
-        return missing_value(kernel, &parameter, problem);
+        return missing_value(parameters, &parameter, problem);
     if (variadic && found)
         arguments->items[arguments->count++] =
             (akg_argument){.name = parameter.name,
@@ -118,17 +129,28 @@ static bool bind_parameter(const akg_kernel *kernel, size_t position, char *cons
 bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t seed,
                     struct arguments *arguments, struct problem *problem)
 {
-    size_t parameter_count = akg_kernel_parameter_count(kernel), position;
+    const struct parameters parameters = {akg_kernel_name(kernel), kernel_parameter, kernel,
+                                          akg_kernel_parameter_count(kernel)};
+    return arguments_bind_to(&parameters, words, count, seed, arguments, problem);
+}
+
+bool arguments_bind_to(const struct parameters *parameters, char *const *words, int count, uint64_t seed,
+                       struct arguments *arguments, struct problem *problem)
+{
+    akg_parameter parameter;
+    size_t parameter_count = 0, position;
+    while (parameter_at(parameters, parameter_count, &parameter))
+        parameter_count++;
     for (int i = 0; i < count; i++)
-        if (arguments_is_value(words[i]) && !find_parameter(kernel, words[i], &position))
-            return unknown_name(kernel, words[i], problem);
+        if (arguments_is_value(words[i]) && !find_parameter(parameters, words[i], &position))
+            return unknown_name(parameters, words[i], problem);
     arguments->items = calloc(parameter_count + 1, sizeof *arguments->items);
     arguments->values = calloc((size_t)count + 1, sizeof *arguments->values);
     arguments->variadic = calloc((size_t)count + 1, sizeof(akg_tensor *));
     if (!arguments->items || !arguments->values || !arguments->variadic)
         return problem_memory(problem);
     for (position = 0; position < parameter_count; position++)
-        if (!bind_parameter(kernel, position, words, count, seed, arguments, problem))
+        if (!bind_parameter(parameters, position, words, count, seed, arguments, problem))
             return false;
     return true;
 }

@@ -22,6 +22,16 @@ bool arguments_is_value(const char *word);
  * parameter without default and value are problems. */
 bool arguments_bind(akg_kernel *kernel, char *const *words, int count, uint64_t seed,
                     struct arguments *arguments, struct problem *problem);
+/* What is called, where it is more than a kernel: its name, and its parameters, of which messages list the
+ * first `listed`. `at` is akg_kernel_parameter for it. */
+struct parameters {
+    const char *name;
+    bool (*at)(const void *callee, size_t index, akg_parameter *parameter);
+    const void *callee;
+    size_t listed;
+};
+bool arguments_bind_to(const struct parameters *parameters, char *const *words, int count, uint64_t seed,
+                       struct arguments *arguments, struct problem *problem);
 /* Puts copies on a device in the place of all tensors. */
 bool arguments_move(struct arguments *arguments, akg_device device, struct problem *problem);
 /* The same for one tensor, whose reference is taken over. */

@@ -6,9 +6,8 @@
  */
 #include "akgrun.h"
 
-#include "arguments.h"
+#include "callee.h"
 #include "output.h"
-#include "program.h"
 #include "report.h"
 #include "value.h"
 #include "wrt.h"
@@ -27,9 +26,8 @@ struct wanted {
 struct grad {
     const struct options *options;
     struct program program;
-    akg_kernel *kernel;
+    struct callee callee;
     struct arguments arguments;
-    akg_registry *registry;
     akg_tape *tape;
     struct wanted *wanted;
     size_t wanted_count;
@@ -90,9 +88,40 @@ static bool unknown_output(const struct grad *grad, const char *word, struct pro
 {
     struct name_list list = {0};
     for (size_t i = 0; i < grad->output_count; i++)
-        name_list_add(&list, akg_kernel_output_name(grad->kernel, i));
+        name_list_add(&list, callee_output_name(&grad->callee, i));
     problem_set(problem, AKG_ERROR_USAGE, "--dout: there is no output '%.*s'", (int)strcspn(word, "="), word);
     return problem_help(problem, "write --dout NAME=VALUE; the outputs: %s", list.text);
+}
+
+static bool has_form_of(const akg_tensor *tensor, const akg_tensor *output)
+{
+    int rank = akg_tensor_rank(tensor);
+    return akg_tensor_dtype(tensor) == akg_tensor_dtype(output) && rank == akg_tensor_rank(output) &&
+           (rank == 0 ||
+            memcmp(akg_tensor_shape(tensor), akg_tensor_shape(output), sizeof(int64_t) * (size_t)rank) == 0);
+}
+
+/* "float32[2, 3]" */
+static void print_form(char *text, size_t size, const akg_tensor *tensor)
+{
+    size_t length = (size_t)snprintf(text, size, "%s[", akg_dtype_name(akg_tensor_dtype(tensor)));
+    for (int i = 0; i < akg_tensor_rank(tensor) && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, i ? ", %lld" : "%lld",
+                                   (long long)akg_tensor_shape(tensor)[i]);
+    if (length < size)
+        snprintf(text + length, size - length, "]");
+}
+
+/* A gradient of an output must be just like it. */
+static bool check_output_gradient(const struct grad *grad, size_t output, struct problem *problem)
+{
+    char found[320], needed[320];
+    if (has_form_of(grad->output_gradients[output], grad->outputs[output]))
+        return true;
+    print_form(found, sizeof found, grad->output_gradients[output]);
+    print_form(needed, sizeof needed, grad->outputs[output]);
+    return problem_set(problem, AKG_ERROR_CALL, "--dout: '%.60s' is %s, and its gradient cannot be %s",
+                       callee_output_name(&grad->callee, output), needed, found);
 }
 
 /* One --dout, read with the dtype of its output. */
@@ -100,10 +129,11 @@ static bool read_output_gradient(struct grad *grad, const char *word, struct pro
 {
     size_t length = strcspn(word, "=");
     for (size_t i = 0; i < grad->output_count; i++) {
-        const char *name = akg_kernel_output_name(grad->kernel, i);
+        const char *name = callee_output_name(&grad->callee, i);
         struct value value = {0};
         akg_parameter parameter = {.name = name, .kind = AKG_PARAMETER_TENSOR, .rank = -1};
-        if (strlen(name) != length || strncmp(name, word, length) != 0 || word[length] != '=')
+        if (!grad->outputs[i] || strlen(name) != length || strncmp(name, word, length) != 0 ||
+            word[length] != '=')
             continue;
         parameter.dtype = akg_tensor_dtype(grad->outputs[i]);
         if (!value_parse(word + length + 1, &parameter, value_stream(grad->options->seed, 1000 + i, 0),
@@ -112,37 +142,40 @@ static bool read_output_gradient(struct grad *grad, const char *word, struct pro
         akg_tensor_release(grad->output_gradients[i]);
         grad->output_gradients[i] = akg_tensor_retain(value.tensor);
         value_free(&value);
-        return arguments_move_tensor(&grad->output_gradients[i], grad->options->device, problem);
+        return check_output_gradient(grad, i, problem) &&
+               arguments_move_tensor(&grad->output_gradients[i], grad->options->device, problem);
     }
     return unknown_output(grad, word, problem);
+}
+
+/* Indices and truth values have no gradients. */
+static bool has_float_output(const struct grad *grad, struct problem *problem)
+{
+    for (size_t i = 0; i < grad->output_count; i++)
+        if (grad->outputs[i] && wrt_is_float(grad->outputs[i]))
+            return true;
+    problem_set(problem, AKG_ERROR_USAGE, "'%.100s' returns no tensor of floats, so there are no gradients",
+                callee_name(&grad->callee));
+    return problem_help(problem, "gradients are of tensors of float dtypes");
 }
 
 /* ---- computing -------------------------------------------------------------------------------------- */
 
 static bool call(struct grad *grad, struct problem *problem)
 {
-    akg_diagnostics *diagnostics = NULL;
-    akg_operator *found = NULL;
-    akg_status status = akg_registry_create(&grad->registry);
-    if (status == AKG_OK)
-        status = akg_registry_add_module(grad->registry, grad->program.module, &diagnostics);
-    if (status == AKG_OK)
-        status = akg_tape_create(grad->registry, &grad->tape);
-    if (status == AKG_OK)
-        status = akg_registry_find(grad->registry, akg_kernel_name(grad->kernel), &found, &diagnostics);
-    if (status != AKG_OK)
-        return problem_library(problem, status, diagnostics);
-    if (!choose_inputs(grad, problem))
+    if (!callee_register(&grad->callee, &grad->program, problem))
         return false;
-    grad->output_count = akg_kernel_output_count(grad->kernel);
-    grad->outputs = calloc(grad->output_count + 1, sizeof *grad->outputs);
+    akg_status status = akg_tape_create(grad->callee.registry, &grad->tape);
+    if (status != AKG_OK)
+        return problem_library(problem, status, NULL);
+    if (!choose_inputs(grad, problem) ||
+        !callee_call(&grad->callee, grad->tape, grad->arguments.items, grad->arguments.count, &grad->outputs,
+                     &grad->output_count, problem))
+        return false;
     grad->output_gradients = calloc(grad->output_count + 1, sizeof *grad->output_gradients);
-    if (!grad->outputs || !grad->output_gradients)
+    if (!grad->output_gradients)
         return problem_memory(problem);
-    status = akg_call(grad->tape, found, grad->arguments.items, grad->arguments.count, grad->outputs,
-                      &diagnostics);
-    akg_diagnostics_free(status == AKG_OK ? diagnostics : NULL);
-    return status == AKG_OK || problem_library(problem, status, diagnostics);
+    return has_float_output(grad, problem);
 }
 
 /* Zeros where no output depends on an input. */
@@ -206,12 +239,12 @@ static void print_json(const struct grad *grad)
 {
     const akg_diagnostics *lists[] = {grad->program.warnings};
     printf("{\"kernel\": ");
-    report_json_string(stdout, akg_kernel_name(grad->kernel));
+    report_json_string(stdout, callee_name(&grad->callee));
     if (grad->options->value) {
         printf(", \"outputs\": [");
         for (size_t i = 0; i < grad->output_count; i++) {
             printf("%s", i ? ", " : "");
-            report_tensor_json(akg_kernel_output_name(grad->kernel, i), grad->outputs[i]);
+            report_tensor_json(callee_output_name(&grad->callee, i), grad->outputs[i]);
         }
         printf("]");
     }
@@ -232,7 +265,7 @@ static bool print(const struct grad *grad, struct problem *problem)
         return report_flush(problem);
     }
     for (size_t i = 0; grad->options->value && i < grad->output_count; i++)
-        if (!report_tensor(akg_kernel_output_name(grad->kernel, i), grad->outputs[i], problem))
+        if (!report_tensor(callee_output_name(&grad->callee, i), grad->outputs[i], problem))
             return false;
     for (size_t i = 0; i < grad->wanted_count; i++)
         if (!report_tensor(grad->wanted[i].name, grad->wanted[i].gradient, problem))
@@ -276,20 +309,17 @@ static void release(struct grad *grad)
     free(grad->output_gradients);
     free(grad->wanted);
     akg_tape_release(grad->tape);
-    akg_registry_release(grad->registry);
+    callee_close(&grad->callee);
 }
 
 bool command_grad(const struct options *options, struct problem *problem)
 {
     struct grad grad = {.options = options};
     bool good = program_open(options, &grad.program, problem) &&
-                program_compile(options, &grad.program, problem) &&
-                program_kernel(&grad.program, &grad.kernel, problem);
+                callee_open(options, &grad.program, &grad.callee, problem);
     if (good)
         report_warnings(options, grad.program.warnings);
-    good = good &&
-           arguments_bind(grad.kernel, grad.program.values, grad.program.value_count, options->seed,
-                          &grad.arguments, problem) &&
+    good = good && callee_bind(&grad.callee, &grad.program, options->seed, &grad.arguments, problem) &&
            arguments_move(&grad.arguments, options->device, problem) && call(&grad, problem) &&
            differentiate(&grad, problem) && deliver(&grad, problem);
     output_discard(&grad.files);

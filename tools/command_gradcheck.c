@@ -4,8 +4,7 @@
  */
 #include "akgrun.h"
 
-#include "arguments.h"
-#include "program.h"
+#include "callee.h"
 #include "report.h"
 #include "wrt.h"
 
@@ -18,11 +17,10 @@
 struct check {
     const struct options *options;
     struct program program;
-    akg_kernel *kernel;
+    struct callee callee;
     struct arguments arguments;
     const char **names; /* of --wrt */
     size_t name_count;
-    akg_registry *registry;
     akg_gradient_report *report;
 };
 
@@ -116,7 +114,7 @@ static bool keep_members(const struct check *check, struct problem *problem)
     if (!stream)
         return problem_memory(problem);
     fprintf(stream, "\"kernel\": ");
-    report_json_string(stream, akg_kernel_name(check->kernel));
+    report_json_string(stream, callee_name(&check->callee));
     fprintf(stream, ", \"gradients\": [");
     for (size_t i = 0; akg_gradient_report_at(check->report, i, &row); i++) {
         fprintf(stream, "%s", i ? ", " : "");
@@ -155,15 +153,10 @@ static bool compare(struct check *check, struct problem *problem)
                                           .names = check->options->wrt ? check->names : NULL,
                                           .name_count = check->name_count};
     akg_diagnostics *diagnostics = NULL;
-    akg_operator *found = NULL;
-    akg_status status = akg_registry_create(&check->registry);
-    if (status == AKG_OK)
-        status = akg_registry_add_module(check->registry, check->program.module, &diagnostics);
-    if (status == AKG_OK)
-        status = akg_registry_find(check->registry, akg_kernel_name(check->kernel), &found, &diagnostics);
-    if (status == AKG_OK)
-        status = akg_gradient_check(found, check->arguments.items, check->arguments.count, &options,
-                                    &check->report, &diagnostics);
+    if (!callee_register(&check->callee, &check->program, problem))
+        return false;
+    akg_status status = akg_gradient_check(check->callee.operation, check->arguments.items,
+                                           check->arguments.count, &options, &check->report, &diagnostics);
     if (check->report && !print(check, status == AKG_OK, problem)) {
         akg_diagnostics_free(diagnostics);
         return false;
@@ -175,17 +168,14 @@ bool command_gradcheck(const struct options *options, struct problem *problem)
 {
     struct check check = {.options = options};
     bool good = program_open(options, &check.program, problem) &&
-                program_compile(options, &check.program, problem) &&
-                program_kernel(&check.program, &check.kernel, problem);
+                callee_open(options, &check.program, &check.callee, problem);
     if (good)
         report_warnings(options, check.program.warnings);
-    good = good &&
-           arguments_bind(check.kernel, check.program.values, check.program.value_count, options->seed,
-                          &check.arguments, problem) &&
+    good = good && callee_bind(&check.callee, &check.program, options->seed, &check.arguments, problem) &&
            arguments_move(&check.arguments, options->device, problem) && choose_names(&check, problem) &&
            compare(&check, problem);
     akg_gradient_report_release(check.report);
-    akg_registry_release(check.registry);
+    callee_close(&check.callee);
     arguments_free(&check.arguments);
     free(check.names);
     program_close(&check.program, problem);

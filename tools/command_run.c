@@ -7,9 +7,8 @@
  */
 #include "akgrun.h"
 
-#include "arguments.h"
+#include "callee.h"
 #include "output.h"
-#include "program.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -30,7 +29,7 @@ struct timing {
 struct run {
     const struct options *options;
     struct program program;
-    akg_kernel *kernel;
+    struct callee callee;
     struct arguments arguments;
     akg_tensor **outputs;
     size_t output_count;
@@ -61,8 +60,8 @@ static bool call_once(const struct run *run, const akg_argument *arguments, akg_
                                  .trust_indices = run->options->trust_indices};
     akg_diagnostics *diagnostics = NULL;
     double start = now();
-    akg_status status =
-        akg_kernel_call(run->kernel, arguments, run->arguments.count, &settings, outputs, &diagnostics);
+    akg_status status = akg_kernel_call(run->callee.kernel, arguments, run->arguments.count, &settings,
+                                        outputs, &diagnostics);
     if (status == AKG_OK && run->options->device.kind != AKG_DEVICE_CPU)
         status = akg_device_wait(run->options->device, &diagnostics);
     *seconds = now() - start;
@@ -82,7 +81,7 @@ static bool call_once(const struct run *run, const akg_argument *arguments, akg_
 static bool is_returned(const struct run *run, const char *name)
 {
     for (size_t i = 0; i < run->output_count; i++)
-        if (strcmp(akg_kernel_output_name(run->kernel, i), name) == 0)
+        if (strcmp(callee_output_name(&run->callee, i), name) == 0)
             return true;
     return false;
 }
@@ -163,7 +162,7 @@ static bool repeat_calls(struct run *run, struct measurement *measurement, struc
     qsort(measurement->seconds, (size_t)repeats, sizeof(double), compare_doubles);
     run->timing.call = measurement->seconds[repeats / 2];
     run->timing.repeats = repeats;
-    run->timing.is_optimised = akg_kernel_is_optimised(run->kernel);
+    run->timing.is_optimised = akg_kernel_is_optimised(run->callee.kernel);
     return true;
 }
 
@@ -182,12 +181,20 @@ static bool warm_up(const struct run *run, struct measurement *measurement, stru
     return good;
 }
 
+/* An operator of a library. */
+static bool call_operator(struct run *run, struct problem *problem)
+{
+    return callee_call(&run->callee, NULL, run->arguments.items, run->arguments.count, &run->outputs,
+                       &run->output_count, problem) &&
+           arguments_fetch(run->outputs, run->output_count, problem);
+}
+
 /* The call whose results count, and with --time the others. */
 static bool call_kernel(struct run *run, struct problem *problem)
 {
     struct measurement measurement = {0};
     bool timed = run->options->time, warmed = run->options->tier == JIT_TIER_OPTIMISED;
-    run->output_count = akg_kernel_output_count(run->kernel);
+    run->output_count = akg_kernel_output_count(run->callee.kernel);
     run->outputs = calloc(run->output_count + 1, sizeof(akg_tensor *));
     if (!run->outputs)
         return problem_memory(problem);
@@ -232,12 +239,12 @@ static void print_json(const struct run *run)
     const akg_diagnostics *lists[] = {run->program.warnings, run->call_warnings};
     const struct timing *timing = &run->timing;
     printf("{\"kernel\": ");
-    report_json_string(stdout, akg_kernel_name(run->kernel));
+    report_json_string(stdout, callee_name(&run->callee));
     printf(", \"outputs\": [");
     for (size_t i = 0; i < run->output_count; i++) {
         if (i)
             printf(", ");
-        report_tensor_json(akg_kernel_output_name(run->kernel, i), run->outputs[i]);
+        report_tensor_json(callee_output_name(&run->callee, i), run->outputs[i]);
     }
     printf("], ");
     if (run->options->time)
@@ -256,7 +263,7 @@ static bool print_report(const struct run *run, struct problem *problem)
         return report_flush(problem);
     }
     for (size_t i = 0; i < run->output_count; i++)
-        if (!report_tensor(akg_kernel_output_name(run->kernel, i), run->outputs[i], problem))
+        if (!report_tensor(callee_output_name(&run->callee, i), run->outputs[i], problem))
             return false;
     if (run->options->time)
         print_timing(&run->timing);
@@ -269,7 +276,7 @@ static bool prepare_files(struct run *run, struct problem *problem)
     if (!names)
         return problem_memory(problem);
     for (size_t i = 0; i < run->output_count; i++)
-        names[i] = akg_kernel_output_name(run->kernel, i);
+        names[i] = callee_output_name(&run->callee, i);
     bool good =
         output_prepare(run->options->out, names, run->outputs, run->output_count, &run->files, problem);
     free(names);
@@ -290,7 +297,7 @@ static bool deliver(struct run *run, struct problem *problem)
 static bool compile(struct run *run, struct problem *problem)
 {
     double start = now();
-    if (!program_compile(run->options, &run->program, problem))
+    if (!callee_open(run->options, &run->program, &run->callee, problem))
         return false;
     run->timing.compile = now() - start;
     report_warnings(run->options, run->program.warnings);
@@ -301,10 +308,9 @@ bool command_run(const struct options *options, struct problem *problem)
 {
     struct run run = {.options = options};
     bool good = program_open(options, &run.program, problem) && compile(&run, problem) &&
-                program_kernel(&run.program, &run.kernel, problem) &&
-                arguments_bind(run.kernel, run.program.values, run.program.value_count, options->seed,
-                               &run.arguments, problem) &&
-                arguments_move(&run.arguments, options->device, problem) && call_kernel(&run, problem) &&
+                callee_bind(&run.callee, &run.program, options->seed, &run.arguments, problem) &&
+                arguments_move(&run.arguments, options->device, problem) &&
+                (run.callee.kernel ? call_kernel(&run, problem) : call_operator(&run, problem)) &&
                 deliver(&run, problem);
     output_discard(&run.files);
     if (run.outputs)
@@ -312,6 +318,7 @@ bool command_run(const struct options *options, struct problem *problem)
     free(run.outputs);
     akg_diagnostics_free(run.call_warnings);
     arguments_free(&run.arguments);
+    callee_close(&run.callee);
     program_close(&run.program, problem);
     return good;
 }

@@ -32,9 +32,10 @@ const struct command_row command_table[COMMAND_COUNT] = {
                            "Values are written as for run, and converted to float64. Exit status 1 when a "
                            "gradient is wrong;\n"
                            "the message shows the element that is off most, and where it is stored.\n"},
-    [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--json]", "list the operators of the standard library",
+    [COMMAND_OPS] = {"ops", command_ops, "ops [NAME] [--load FILE] [--json]",
+                     "list the operators of the standard library",
                      "Each with its signature and whether it has a gradient; with NAME, its documentation.\n"
-                     "'akgrun run std:NAME' calls one.\n"},
+                     "'akgrun run std:NAME' calls one. With --load, the operators of that library.\n"},
     [COMMAND_DEVICES] = {"devices", command_devices, "devices [--json]", "list the GPUs that can be used",
                          "Each with its name, compute capability and memory, as --device takes it.\n"},
     [COMMAND_CHECK] =

@@ -16,6 +16,7 @@ enum option_id {
     OPTION_OUT,
     OPTION_WRT,
     OPTION_DOUT,
+    OPTION_LOAD,
     OPTION_TOLERANCE,
     OPTION_VALUE,
     OPTION_BACKEND,
@@ -77,6 +78,8 @@ static const struct option_row option_table[OPTION_COUNT] = {
                     "with respect to these inputs, x,y; without it, to all of float dtypes"},
     [OPTION_DOUT] = {"--dout", APART("NAME=VALUE"), FOR(GRAD),
                      "the gradient of an output; ones where it is not given"},
+    [OPTION_LOAD] = {"--load", APART("FILE"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(OPS),
+                     "a library of operators; the first word then names one of them"},
     [OPTION_TOLERANCE] =
         {"--tolerance", APART("NUMBER"), FOR(GRADCHECK),
          "how much a gradient may be off, relative (default 1e-6, or 1e-10 by the complex step)"},
@@ -325,6 +328,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
     case OPTION_DOUT:
         options->douts[options->dout_count++] = (char *)value;
         return true;
+    case OPTION_LOAD:
+        options->loads[options->load_count++] = (char *)value;
+        return true;
     case OPTION_TOLERANCE:
         return set_tolerance(options, value, problem);
     case OPTION_VALUE:
@@ -452,7 +458,8 @@ bool options_parse(int argc, char **argv, struct options *options, struct proble
     options->words = calloc((size_t)argc + 1, sizeof *options->words);
     options->warnings = calloc((size_t)argc + 1, sizeof *options->warnings);
     options->douts = calloc((size_t)argc + 1, sizeof *options->douts);
-    if (!options->words || !options->warnings || !options->douts)
+    options->loads = calloc((size_t)argc + 1, sizeof *options->loads);
+    if (!options->words || !options->warnings || !options->douts || !options->loads)
         return problem_memory(problem);
     options->literal_from = argc;
     bool literal = false;
@@ -511,7 +518,9 @@ void options_free(struct options *options)
     free(options->words);
     free(options->warnings);
     free(options->douts);
+    free(options->loads);
     options->douts = NULL;
+    options->loads = NULL;
     options->words = NULL;
     options->warnings = NULL;
     options->warning_count = 0;

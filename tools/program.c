@@ -71,7 +71,7 @@ bool program_open(const struct options *options, struct program *program, struct
     if (options->words[0][0] == '\0')
         return problem_set(problem, AKG_ERROR_USAGE, "the name of the program is empty");
     program->source = (jit_source){.name = options->words[0]};
-    return strncmp(options->words[0], "std:", 4) != 0 ||
+    return options->load_count || strncmp(options->words[0], "std:", 4) != 0 ||
            open_standard(options->words[0] + 4, program, problem);
 }
 

@@ -7,6 +7,8 @@
 #define _GNU_SOURCE /* the registers of a signal's context */
 #include "shim_private.h"
 
+#include "../../base/dtype.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +27,14 @@
 
 enum { THREADS = 1024, WARP = 32, STACK = 64 * 1024 };
 
-enum state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
+enum state { READY, AT_BARRIER, AT_EXCHANGE, AT_PRODUCT, DONE };
+
+/* A thread's part of a product of matrices that its warp makes. */
+struct product {
+    float *sums[2];
+    const uint32_t *a, *b;
+    float (*widen)(uint16_t bits);
+};
 
 struct fibre {
     void *stack; /* where it stopped */
@@ -33,6 +42,7 @@ struct fibre {
     int line;       /* of the barrier */
     int lane;       /* how far off the one with whom it exchanges */
     uint64_t value; /* what it gives, and then what it got */
+    struct product product;
 };
 
 static struct {
@@ -202,7 +212,87 @@ ON_FIBRE static unsigned long long atomic_swap(unsigned long long *at, unsigned 
     return found;
 }
 
+/* Four elements that must lie as a device's wide instructions want them: else it is a fault. */
+ON_FIBRE static void move_four(void *to, const void *from, const void *aligned, size_t size)
+{
+    if ((uintptr_t)aligned % (4 * size < 16 ? 4 * size : 16) != 0)
+        leave_after_fault();
+    for (size_t k = 0; k < 4 * size; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_16(unsigned short *to, const unsigned short *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_32(float *to, const float *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_64(double *to, const double *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void put_32(float *to, const float *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void put_64(double *to, const double *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void take_words(uint32_t *to, const void *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_pair(uint32_t *to, const void *from)
+{
+    move_four(to, from, from, sizeof *to / 2);
+}
+
+ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void product(float *upper, float *lower, const uint32_t *a, const uint32_t *b,
+                             float (*widen)(uint16_t bits))
+{
+    shim.fibres[shim.current].product = (struct product){{upper, lower}, a, b, widen};
+    wait_as(AT_PRODUCT);
+}
+
+ON_FIBRE static void product_float16(float *upper, float *lower, const uint32_t *a, const uint32_t *b)
+{
+    product(upper, lower, a, b, half_to_float);
+}
+
+ON_FIBRE static void product_bfloat16(float *upper, float *lower, const uint32_t *a, const uint32_t *b)
+{
+    product(upper, lower, a, b, bfloat_to_float);
+}
+
 const struct shim_symbol shim_symbols[] = {
+    {"akg_take_words", "void akg_take_words(unsigned int *to, const void *from);", take_words},
+    {"akg_take_pair", "void akg_take_pair(unsigned int *to, const void *from);", take_pair},
+    {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_product_float16",
+     "void akg_product_float16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
+     product_float16},
+    {"akg_product_bfloat16",
+     "void akg_product_bfloat16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
+     product_bfloat16},
+    {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
+    {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
+    {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
+    {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
+    {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
     {"akg_shim_barrier", "", barrier},
     {"akg_exchange_float32", "float akg_exchange_float32(float value, int lane);", exchange_float32},
     {"akg_exchange_float64", "double akg_exchange_float64(double value, int lane);", exchange_float64},
@@ -253,12 +343,51 @@ static bool exchange_warp(int first, int end)
     return any;
 }
 
+/* A half of the 16 by 16 matrix, and of the 16 by 8 one, from the registers of the thread that has it: words
+ * hold two depths, those of a lane's words 2 and 3 (1) are 8 further on, rows of words 1 and 3 are. */
+static float left_of(int first, int row, int depth)
+{
+    const struct fibre *fibre = &shim.fibres[first + row % 8 * 4 + depth % 8 / 2];
+    return fibre->product.widen((uint16_t)(fibre->product.a[depth / 8 * 2 + row / 8] >> 16 * (depth % 2)));
+}
+
+static float right_of(int first, int depth, int column)
+{
+    const struct fibre *fibre = &shim.fibres[first + column * 4 + depth % 8 / 2];
+    return fibre->product.widen((uint16_t)(fibre->product.b[depth / 8] >> 16 * (depth % 2)));
+}
+
+/* A warp all of whose threads wait to multiply does so. */
+static bool multiply_warp(int first)
+{
+    float left[16][16], right[16][8];
+    for (int k = first; k < first + WARP; k++)
+        if (shim.fibres[k].state != AT_PRODUCT)
+            return false;
+    for (int depth = 0; depth < 16; depth++) {
+        for (int row = 0; row < 16; row++)
+            left[row][depth] = left_of(first, row, depth);
+        for (int column = 0; column < 8; column++)
+            right[depth][column] = right_of(first, depth, column);
+    }
+    for (int lane = 0; lane < WARP; lane++) {
+        struct fibre *fibre = &shim.fibres[first + lane];
+        for (int k = 0; k < 4; k++)
+            for (int depth = 0; depth < 16; depth++)
+                fibre->product.sums[k / 2][k % 2] +=
+                    left[lane / 4 + k / 2 * 8][depth] * right[depth][lane % 4 * 2 + k % 2];
+        fibre->state = READY;
+    }
+    return true;
+}
+
 /* What all threads wait for, or the reason why that will never be. */
 static bool release(int block, char *reason, size_t size)
 {
     bool any = false;
     for (int k = 0; k < block; k += WARP)
-        any |= exchange_warp(k, k + WARP < block ? k + WARP : block);
+        any |=
+            exchange_warp(k, k + WARP < block ? k + WARP : block) || (k + WARP <= block && multiply_warp(k));
     if (any)
         return true;
     int waiting = -1, gone = -1;

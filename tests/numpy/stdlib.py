@@ -115,10 +115,11 @@ def value_of(text, dtype):
     """A value of the table, as akgrun reads it."""
     text = text.lstrip("!")
     text, _, own = text.partition(":")
-    made = re.fullmatch(r"(randn|rand|zeros|ones)\((.*)\)", text)
+    made = re.fullmatch(r"(randn|rand|zeros|ones|arange)\((.*)\)", text)
     if made:
         shape = [int(extent) for extent in made[2].split(",")]
-        make = {"randn": random.standard_normal, "rand": random.random, "zeros": np.zeros, "ones": np.ones}[made[1]]
+        make = {"randn": random.standard_normal, "rand": random.random, "zeros": np.zeros, "ones": np.ones,
+                "arange": lambda shape: np.arange(shape[0])}[made[1]]
         return np.asarray(make(shape), dtype=own or dtype)
     if text.startswith("["):
         return np.array(eval(text, {"__builtins__": {}, "nan": np.nan}), dtype=own or dtype)
@@ -179,7 +180,7 @@ def compare(name, case, dtype):
 
 def main():
     skipped = []
-    for name, cases in re.findall(r'^OPERATOR\((\w+), .*?, "(.*)"\)$', open(TABLE).read(), re.M):
+    for name, cases in re.findall(r'^OPERATOR\((\w+), .*?, "(.*?)", ".*"\)$', open(TABLE).read(), re.M):
         function = NUMPY.get(name)
         if not function or (torch is None and getattr(function, "needs_torch", False)):
             skipped += [name] if function else []
@@ -192,4 +193,5 @@ def main():
     print(f"{counts['ok']} passed, {counts['not ok']} failed")
 
 
-main()
+if __name__ == "__main__":
+    main()

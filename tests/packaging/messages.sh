@@ -35,8 +35,6 @@ gradient-leaf-written     tests/unit/test_autograd.c
 gradient-changed          tests/unit/test_autograd.c
 gradient-used-up          tests/unit/test_autograd.c
 gradient-nested           tests/unit/test_autograd.c
-gradient-form             tests/unit/test_autograd.c
-gradient-none             tests/unit/test_autograd.c
 gradient-second           tests/unit/test_autograd.c
 gradient-no-value         tests/unit/test_autograd.c
 graph-form                tests/unit/test_recorded.c

@@ -7,7 +7,7 @@
 
 #include "trial.h"
 
-#define OPERATOR(name, dtypes, bound, gradient, cases) void reference_##name(struct trial *trial);
+#define OPERATOR(name, dtypes, bound, gradient, cases, timed) void reference_##name(struct trial *trial);
 #include "operators.def"
 #undef OPERATOR
 

@@ -76,8 +76,12 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
         symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     pair->vector_loops = plan->loops.count;
-    for (int k = 0; k < plan->loops.count; k++)
-        pair->nests += plan->loops.items[k]->nest != NULL;
+    for (int k = 0; k < plan->loops.count; k++) {
+        const struct vector_nest *nest = plan->loops.items[k]->nest;
+        pair->nests += nest != NULL;
+        pair->nests_of_columns += nest && nest->first == VECTOR_COLUMNS;
+        pair->serial_loops += plan->loops.items[k]->is_serial;
+    }
     if (compile_and_move(pair, symbols))
         return true;
     print_diagnostics(pair);

@@ -23,7 +23,9 @@ struct jit_pair {
     struct jit_sites sites;
     struct text text;              /* the emitted C */
     struct vector_options vectors; /* strict, for the best target, until changed */
-    int vector_loops, nests;       /* that became vector code; how many of them are nests */
+    int vector_loops, nests;       /* that became vector code; how many of them are nests, */
+    int nests_of_columns;          /* and nests without rows */
+    int serial_loops;              /* that are code of one lane */
     struct backend_code code;
     int64_t dims[PAIR_DIMS];
     union jit_scalar scalars[PAIR_DIMS];

@@ -16,6 +16,7 @@ struct generator {
     int lets;      /* the last that is visible here, or 0 */
     const char *i; /* loop over M, or NULL */
     const char *j; /* loop over N, or NULL */
+    const char *k; /* loop over 3, or NULL */
     bool inner;    /* j runs over 1 to N - 1 only */
     const char *dtype;
     bool integers;
@@ -67,7 +68,9 @@ static void access(struct generator *g, bool store)
 {
     int kind = below(g, 10);
 
-    if (kind < 4) {
+    if (g->k && g->j && !store && kind < 5) {
+        text_format(g->out, "e[%s, %s", g->k, g->j);
+    } else if (kind < 4) {
         text_format(g->out, "%s[", rows[store ? 1 + below(g, 5) : below(g, 6)]);
         column(g);
     } else if (kind < 5 && g->i && g->j) {
@@ -153,6 +156,19 @@ static void loop(struct generator *g, bool over_rows)
     put(g, "}\n");
 }
 
+/* A loop of a known few iterations. */
+static void short_loop(struct generator *g)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "k%d", g->names++);
+    text_format(g->out, chance(g, 70) ? "for %s = 0 to 3 step 1 {\n" : "for %s = 2 to -1 step -2 {\n", name);
+    g->k = name;
+    statements(g, 1 + below(g, 2));
+    g->k = NULL;
+    put(g, "}\n");
+}
+
 static void accumulate(struct generator *g)
 {
     int which = below(g, 2);
@@ -177,9 +193,11 @@ static void accumulate(struct generator *g)
 
 static void statement(struct generator *g)
 {
-    int kind = below(g, 20);
+    int kind = below(g, 21);
 
-    if (kind < 8) {
+    if (kind == 20 && g->j && !g->k) {
+        short_loop(g);
+    } else if (kind < 8) {
         access(g, true);
         put(g, " = ");
         expression(g, 2);
@@ -214,19 +232,14 @@ static void let(struct generator *g)
 }
 
 /* Buffers besides alpha: name, role, shape. */
-static const char *const declarations[][3] = {{"input", "x", "[M, N]"},
-                                              {"input", "z", "[N2]"},
-                                              {"inout", "q", "[N]"},
-                                              {"output", "y", "[N] clear"},
-                                              {"output", "w", "[M, N] clear"},
-                                              {"output", "m", "[M] clear"},
-                                              {"output", "s", "[] clear"},
-                                              {"temporary", "t", "[N] clear"},
-                                              {"temporary", "u", "[N] clear"},
-                                              {"temporary", "v", "[N] clear"},
-                                              {"temporary", "p", "[M, N] clear"},
-                                              {"temporary", "r", "[M, N] clear"},
-                                              {"temporary", "f", "[(M * N)] clear"}};
+static const char *const declarations[][3] = {
+    {"input", "x", "[M, N]"},           {"input", "z", "[N2]"},
+    {"input", "e", "[3, N]"},           {"inout", "q", "[N]"},
+    {"output", "y", "[N] clear"},       {"output", "w", "[M, N] clear"},
+    {"output", "m", "[M] clear"},       {"output", "s", "[] clear"},
+    {"temporary", "t", "[N] clear"},    {"temporary", "u", "[N] clear"},
+    {"temporary", "v", "[N] clear"},    {"temporary", "p", "[M, N] clear"},
+    {"temporary", "r", "[M, N] clear"}, {"temporary", "f", "[(M * N)] clear"}};
 
 static void declare(struct generator *g)
 {

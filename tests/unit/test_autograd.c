@@ -228,7 +228,7 @@ static void test_refusals(void)
     akg_tensor *x = net_scalar(AKG_FLOAT32, 3, true), *y, *z;
 
     CHECK_INT(akg_tensor_copy(x, &y), AKG_OK);
-    CHECK_INT(autograd_record_refusal(tape, "nothing", &x, 1, &y, 1), AKG_OK);
+    CHECK_INT(autograd_record_refusal(tape, "nothing", NULL, &x, 1, &y, 1), AKG_OK);
     z = net_product(tape, y, y);
     REFUSED(backward(z), AKG_ERROR_CALL, "gradient-none", "'nothing' has no gradient");
     CHECK(akg_tensor_grad(x) == NULL);

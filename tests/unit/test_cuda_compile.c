@@ -112,6 +112,26 @@ static void add_file(const char *path)
     akg_module_release(module);
 }
 
+/* Products of matrices, which are another program for each dtype. */
+static void add_products(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT16, AKG_BFLOAT16, AKG_FLOAT64, AKG_INT32};
+    static const int64_t shape[] = {2, 2};
+    const jit_source source = {.name = "stdlib/linear.akg"};
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        akg_argument arguments[2];
+        akg_tensor *tensor = NULL;
+        char *text = NULL;
+        CHECK_INT(akg_tensor_create(dtypes[k], 2, shape, &tensor), AKG_OK);
+        arguments[0] = arguments[1] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = tensor};
+        if (CHECK(jit_emit(&source, AKG_STAGE_CUDA, "matmul", arguments, 2, &text, NULL) == AKG_OK))
+            add_kernel(text);
+        akg_free(text);
+        akg_tensor_release(tensor);
+    }
+    compile_unit();
+}
+
 static void add_files(const char *pattern)
 {
     glob_t found;
@@ -134,6 +154,7 @@ int main(int argc, char **argv)
     for (int k = 1 + batch.all; k < argc; k++)
         add_file(argv[k]);
     if (argc <= 1 + batch.all) {
+        add_products();
         add_files("tests/kernels/*.akg");
         add_files("examples/*.akg");
         add_files("stdlib/*.akg");

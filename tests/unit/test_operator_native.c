@@ -860,6 +860,7 @@ static void test_operation(void)
     akg_tensor *x = api_vector(AKG_FLOAT32, 5, -2, 1), *many[] = {x, x}, *y;
     akg_operation *operation;
     akg_argument shape = api_ints("shape", list, 1);
+    int64_t item;
 
     REFUSED(akg_operation_create(registry, "myrelo", &operation, &diagnostics), AKG_ERROR_USAGE,
             "operator-unknown", "did you mean 'myrelu'?");
@@ -898,6 +899,8 @@ static void test_operation(void)
     ACCEPTED(akg_operation_run(operation, NULL, &diagnostics));
     CHECK_INT(akg_operation_output_count(operation), 2);
     CHECK(akg_operation_output_at(operation, 1) && !akg_operation_output_at(operation, 2));
+    CHECK_STRING(akg_operation_output_name(operation, 1, &item), "out");
+    CHECK(item == 1 && !akg_operation_output_name(operation, 2, &item));
     REFUSED(akg_operation_sole_output(operation, &y, &diagnostics), AKG_ERROR_USAGE, "sole-output",
             "'count' has 2 outputs, not one");
     akg_operation_release(operation);
@@ -915,9 +918,54 @@ static void test_operation(void)
     ACCEPTED(akg_operation_run(operation, NULL, &diagnostics));
     ACCEPTED(akg_operation_sole_output(operation, &y, &diagnostics));
     CHECK_INT(api_element(y, 0), 4);
+    CHECK_STRING(akg_operation_output_name(operation, 0, &item), "y");
+    CHECK(item == -1);
+    akg_operation_release(operation);
+
+    /* an output that is an input written in place has its name */
+    ACCEPTED(akg_operation_create(registry, "sgd", &operation, &diagnostics));
+    ACCEPTED(akg_operation_input(operation, "weight", &x, 1));
+    ACCEPTED(
+        akg_operation_input(operation, "gradient", &(akg_tensor *){y = api_vector(AKG_FLOAT32, 5, 1, 0)}, 1));
+    ACCEPTED(akg_operation_attribute(
+        operation, &(akg_argument){.name = "rate", .kind = AKG_ARGUMENT_INT, .as.integer = 1}));
+    ACCEPTED(akg_operation_run(operation, NULL, &diagnostics));
+    akg_tensor_release(y);
+    ACCEPTED(akg_operation_sole_output(operation, &y, &diagnostics));
+    CHECK(y == x && api_element(x, 0) == -3);
     akg_operation_release(operation);
     akg_operation_release(NULL);
     akg_tensor_release(x);
+}
+
+static void expect_report(const char *name, const char *expected)
+{
+    akg_operator *found;
+    char *text;
+
+    ACCEPTED(akg_registry_find(registry, name, &found, &diagnostics));
+    CHECK_INT(akg_operator_report(found, &text), AKG_OK);
+    CHECK_STRING(text, expected);
+    akg_free(text);
+}
+
+static void test_report(void)
+{
+    expect_report("myrelu", "myrelu(in) -> out\n"
+                            "    kernel float: device == cpu and dtype(out) == float32\n"
+                            "    kernel double: device == cpu and dtype(out) == float64\n");
+    expect_report(
+        "count",
+        "count(one, two[2], least[2 or more], maybe = None, maybe_two[2] = None, maybe_least[2 or more] "
+        "= None) -> out[1 or more]\n    kernel any: always\n");
+    expect_report(
+        "attributes",
+        "attributes(shape: shape, small: int32 = 11, large: int64 = 11, flag: bool = True, single: float = "
+        "11.0, real: double = 11.0, mode: string = 'sum', dtype: dtype = float64, smalls: list of int32 = "
+        "(), integers: list of int64 = (10, 11, 12), reals: list of floats = (10.0, 11.0, 12.0)) -> out\n"
+        "    kernel any: always\n");
+    expect_report("outer", "outer(a: T[N], b: T[N']) -> y: T[N, N']\n");
+    CHECK_INT(akg_operator_report(NULL, &(char *){NULL}), AKG_ERROR_USAGE);
 }
 
 int main(void)
@@ -935,6 +983,7 @@ int main(void)
     test_failures();
     test_definitions();
     test_operation();
+    test_report();
     test_info();
     akg_registry_release(registry);
     return check_done();

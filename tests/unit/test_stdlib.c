@@ -36,7 +36,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define OPERATOR(name, dtypes, bound, gradient, cases)                                                       \
+#define OPERATOR(name, dtypes, bound, gradient, cases, timed)                                                \
     {#name, dtypes, bound, gradient, cases, reference_##name},
 #include "../stdlib/operators.def"
 #undef OPERATOR

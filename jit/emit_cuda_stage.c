@@ -1,0 +1,190 @@
+/*
+ * emit_cuda_stage.c: a stage of a tile, for any terms and any way to combine them.
+ *
+ * Consumes a tile (emit_cuda_tile.h). In shared memory lies, for each depth, what a term has for all rows, or
+ * columns, of the tile. Depths behind the end are never computed with, since the last stage stops where they
+ * do; what stands in their place, and in that of rows and columns behind the end, is what the last ones have.
+ */
+#include "emit_cuda_tile.h"
+
+/* ---- from memory to registers ---------------------------------------------------------------- */
+
+static void declare(struct cuda_tile *tile, int number)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const char *type = emit_type(tile->tiling->terms[number].value->dtype);
+    emit_line(emitter, "__shared__ __align__(16) %s term%d_[2][%d][%d];", type, number, CUDA_TILE_DEPTH,
+              tile->edge + CUDA_TILE_PAD);
+    emit_line(emitter, "%s next%d_[%d][%d];", type, number, tile->step->parts, CUDA_QUAD);
+}
+
+/* Where in the tile of the stage a thread's quad begins. */
+static void emit_place(struct cuda_tile *tile, const struct cuda_term *term)
+{
+    bool along = cuda_runs_along(term);
+    int across = (along ? CUDA_TILE_DEPTH : tile->edge) / CUDA_QUAD;
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "const int place_ = (int)threadIdx.x + %d * turn_;", CUDA_THREADS);
+    emit_line(emitter, "const int %s = place_ %% %d * %d, %s = place_ / %d;",
+              along ? "depth_in_" : "side_in_", across, CUDA_QUAD, along ? "side_in_" : "depth_in_", across);
+}
+
+/* The loops' variables for an element of the term, or for the first of a quad. */
+static void emit_variables(struct cuda_tile *tile, const struct cuda_term *term, bool quad)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    bool along = cuda_runs_along(term);
+    const char *step = quad ? "" : " + one_";
+    emit_line(emitter, "const int side_ = akg_least(%s + side_in_%s, %s - %d);", cuda_corner(term),
+              along ? "" : step, cuda_axis_names[term->side], quad && !along ? CUDA_QUAD : 1);
+    emit_line(emitter, "const int depth_ = akg_least(from_ + depth_in_%s, depths_ - %d);", along ? step : "",
+              quad && along ? CUDA_QUAD : 1);
+    emit_cuda_axis(tile, term->side, "side_");
+    emit_cuda_axis(tile, CUDA_DEPTHS, "depth_");
+}
+
+static void emit_value_of(struct cuda_tile *tile, const struct cuda_term *term, const char *to)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "%s = %s;", to, emit_shallow(emitter, term->value).text);
+}
+
+static void substitute(struct cuda_emitter *cuda, const struct ir_expr *expr, struct emit_value value)
+{
+    cuda->substitutes[cuda->substitute_count++] = (struct cuda_substitute){expr, value};
+}
+
+/* Four elements by one load, where that can be done. */
+static void emit_fetch_quad(struct cuda_tile *tile, const struct cuda_term *term, int number)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct ir_access *access = &term->quads->access;
+    akg_dtype dtype = access->buffer->dtype;
+    emit_line(emitter, "if (quads%d_) {", number);
+    emitter->indent++;
+    emit_variables(tile, term, true);
+    emit_line(emitter, "%s quad_[%d];", dtype_table[dtype].c_storage, CUDA_QUAD);
+    emit_line(emitter, "akg_take_%d(quad_, &%s);", 8 * dtype_table[dtype].size,
+              emit_access(emitter, access).text);
+    for (int k = 0; k < CUDA_QUAD; k++) {
+        struct emit_value one = emit_name(arena_format(&emitter->arena, "quad_[%d]", k));
+        if (dtype_is_half(dtype))
+            one = emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1,
+                            &one);
+        substitute(tile->cuda, term->quads, one);
+        emit_value_of(tile, term, arena_format(&emitter->arena, "next%d_[turn_][%d]", number, k));
+        tile->cuda->substitute_count = 0;
+    }
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+}
+
+static void fetch(struct cuda_tile *tile, int number)
+{
+    const struct cuda_term *term = &tile->tiling->terms[number];
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_cuda_unrolled(tile, "turn_", tile->step->parts);
+    emit_place(tile, term);
+    if (term->quads)
+        emit_fetch_quad(tile, term, number);
+    emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
+    emit_variables(tile, term, false);
+    emit_value_of(tile, term, arena_format(&emitter->arena, "next%d_[turn_][one_]", number));
+    emit_cuda_end(tile);
+    if (term->quads)
+        emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+/* ---- from registers to shared memory ----------------------------------------------------------- */
+
+static void put(struct cuda_tile *tile, int number)
+{
+    const struct cuda_term *term = &tile->tiling->terms[number];
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_cuda_unrolled(tile, "turn_", tile->step->parts);
+    emit_place(tile, term);
+    if (cuda_runs_along(term)) {
+        emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
+        emit_line(emitter, "term%d_[half_][depth_in_ + one_][side_in_] = next%d_[turn_][one_];", number,
+                  number);
+        emit_cuda_end(tile);
+    } else {
+        emit_cuda_quad(tile, "put", term->value->dtype,
+                       arena_format(&emitter->arena, "term%d_[half_][depth_in_][side_in_]", number),
+                       arena_format(&emitter->arena, "next%d_[turn_][0]", number));
+    }
+    emit_cuda_end(tile);
+}
+
+/* ---- computing ---------------------------------------------------------------------------------- */
+
+/* What a thread has of one term for one depth. */
+static void emit_own(struct cuda_tile *tile, int number)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_term *term = &tile->tiling->terms[number];
+    bool rows = term->side == CUDA_ROWS;
+    int apart = rows ? cuda_rows_apart(tile->way) : cuda_columns_apart(tile->way);
+    emit_line(emitter, "%s own%d_[%d];", emit_type(term->value->dtype), number, tile->each);
+    emit_cuda_unrolled(tile, "part_", tile->step->parts);
+    emit_cuda_quad(tile, "take", term->value->dtype,
+                   arena_format(&emitter->arena, "own%d_[part_ * %d]", number, CUDA_QUAD),
+                   arena_format(&emitter->arena, "term%d_[half_][at_][%s + part_ * %d]", number,
+                                rows ? "my_row_" : "my_column_", apart));
+    emit_cuda_end(tile);
+}
+
+/* The sums of a thread, with the terms at depth `at_` of the stage. */
+static void emit_one_depth(struct cuda_tile *tile)
+{
+    struct cuda_emitter *cuda = tile->cuda;
+    struct emitter *emitter = &cuda->emitter;
+    struct emit_symbol *sum = &emitter->symbols[tile->tiling->declared->symbol->slot];
+    const char *name = sum->name;
+    for (int k = 0; k < tile->tiling->count; k++) {
+        const struct cuda_term *term = &tile->tiling->terms[k];
+        emit_own(tile, k);
+        substitute(cuda, term->value,
+                   emit_name(arena_format(&emitter->arena, "own%d_[%s]", k,
+                                          term->side == CUDA_ROWS ? "row_" : "column_")));
+    }
+    emit_cuda_unrolled(tile, "row_", tile->each);
+    emit_cuda_unrolled(tile, "column_", tile->each);
+    sum->name = "sum_[row_][column_]";
+    emit_line(emitter, "%s = %s;", sum->name, emit_shallow(emitter, tile->tiling->combined).text);
+    sum->name = name;
+    cuda->substitute_count = 0;
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+static void accumulate(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "if (from_ <= depths_) {");
+    emitter->indent++;
+    emit_cuda_unrolled(tile, "at_", CUDA_TILE_DEPTH);
+    emit_one_depth(tile);
+    emit_cuda_end(tile);
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    emit_line(emitter, "#pragma unroll 1");
+    emit_line(emitter, "for (int at_ = 0; at_ < depths_ - stage_; at_++) {");
+    emitter->indent++;
+    emit_one_depth(tile);
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+const struct cuda_way cuda_plain_way = {.warps_across = 2,
+                                        .lanes_across = 8,
+                                        .rows = CUDA_QUAD,
+                                        .columns = CUDA_QUAD,
+                                        .depth = CUDA_TILE_DEPTH,
+                                        .declare = declare,
+                                        .fetch = fetch,
+                                        .put = put,
+                                        .accumulate = accumulate};

@@ -1,0 +1,291 @@
+/*
+ * emit_cuda_tile.c: a nest that uses the same elements again and again, tile by tile.
+ *
+ * Consumes a tiling (cuda_tile.h); produces the function of one size of tiles. A block takes tiles in turn.
+ * For each stage of depths its threads bring what they can into registers while they still compute with the
+ * stage before, and put it into the other half of shared memory. How a stage is brought and summed up is in
+ * emit_cuda_stage.c and, for tensor cores, emit_cuda_cores.c. Sums of rows and columns behind the end are
+ * computed, and nobody looks at them. The sums go through shared memory, so that what follows them is done by
+ * neighbouring threads for neighbouring columns.
+ */
+#include "emit_cuda_tile.h"
+
+enum { WARPS = CUDA_THREADS / 32 };
+
+const char *const cuda_axis_names[CUDA_AXES] = {"batches_", "rows_", "columns_", "depths_"};
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+void emit_cuda_unrolled(struct cuda_tile *tile, const char *name, int count)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int %s = 0; %s < %d; %s++) {", name, name, count, name);
+    emitter->indent++;
+}
+
+void emit_cuda_end(struct cuda_tile *tile)
+{
+    tile->cuda->emitter.indent--;
+    emit_line(&tile->cuda->emitter, "}");
+}
+
+void emit_cuda_axis(struct cuda_tile *tile, enum cuda_axis axis, const char *number)
+{
+    if (tile->tiling->axes[axis].count)
+        emit_cuda_apart(tile->cuda, &tile->tiling->axes[axis], tile->loops[axis], number);
+}
+
+/* What has no wide instruction goes one by one. */
+void emit_cuda_quad(struct cuda_tile *tile, const char *how, akg_dtype dtype, const char *to,
+                    const char *from)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    if (dtype_is_float(dtype)) {
+        emit_line(emitter, "akg_%s_%d(&%s, &%s);", how, dtype == AKG_FLOAT64 ? 64 : 32, to, from);
+        return;
+    }
+    emit_line(emitter, "for (int quad_ = 0; quad_ < %d; quad_++)", CUDA_QUAD);
+    emit_line(emitter, "    (&%s)[quad_] = (&%s)[quad_];", to, from);
+}
+
+static void emit_terms(struct cuda_tile *tile, void (*emit)(struct cuda_tile *tile, int number))
+{
+    for (int k = 0; k < tile->tiling->count; k++)
+        emit(tile, k);
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+/* While one is computed with, the next one is on its way. */
+static void emit_stages(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    emit_line(emitter, "int half_ = 0;");
+    emit_line(emitter, "if (depths_ > 0) {");
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = 0;");
+    emit_terms(tile, way->fetch);
+    emit_terms(tile, way->put);
+    emit_cuda_end(tile);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", way->depth);
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = stage_ + %d;", way->depth);
+    emit_line(emitter, "if (from_ < depths_) {");
+    emitter->indent++;
+    emit_terms(tile, way->fetch);
+    emit_cuda_end(tile);
+    way->accumulate(tile);
+    emit_line(emitter, "half_ = 1 - half_;");
+    emit_line(emitter, "if (from_ < depths_) {");
+    emitter->indent++;
+    emit_terms(tile, way->put);
+    emit_cuda_end(tile);
+    emit_line(emitter, "__syncthreads();");
+    emit_cuda_end(tile);
+}
+
+/* ---- what the sums begin with, and what becomes of them ------------------------------ */
+
+static bool is_outer(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && !(expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP);
+}
+
+static void emit_before(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    emit_line(emitter, "%s sum_[%d][%d];", emit_type(tile->tiling->dtype), tile->each, tile->each);
+    emit_cuda_unrolled(tile, "row_", tile->each);
+    emit_cuda_unrolled(tile, "column_", tile->each);
+    if (!ir_expr_walk(tile->tiling->before, is_outer, NULL)) {
+        emit_line(emitter,
+                  "const int row_at_ = akg_least(top_ + my_row_ + row_ / %d * %d + row_ %% %d, rows_ - 1);",
+                  way->rows, cuda_rows_apart(way), way->rows);
+        emit_line(emitter,
+                  "const int column_at_ = akg_least(left_ + my_column_ + column_ / %d * %d + column_ %% %d, "
+                  "columns_ - 1);",
+                  way->columns, cuda_columns_apart(way), way->columns);
+        emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
+        emit_cuda_axis(tile, CUDA_COLUMNS, "column_at_");
+    }
+    emit_line(emitter, "sum_[row_][column_] = %s;", emit_shallow(emitter, tile->tiling->before).text);
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+/* The statements of the nest for one row and column: the sum's declaration gives what was summed up. */
+static void emit_iteration(struct cuda_tile *tile, const char *sum)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_chain *chain = &tile->step->chain;
+    for (int k = 0; k < chain->count; k++)
+        for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt; stmt = stmt->next) {
+            if (stmt->kind == IR_FOR)
+                continue; /* the next one of the chain, or the depths */
+            if (stmt != tile->tiling->declared) {
+                emit_statement(emitter, stmt);
+                continue;
+            }
+            const struct ir_symbol *symbol = stmt->symbol;
+            struct emit_symbol *entry = &emitter->symbols[symbol->slot];
+            entry->bits = dtype_is_float(symbol->dtype) ? 0 : emit_dtype_bits(symbol->dtype);
+            entry->nonnegative = !dtype_is_signed(symbol->dtype);
+            emit_line(emitter, "%s %s = %s;", emit_type(symbol->dtype), entry->name,
+                      emit_cast(emitter, symbol->dtype, tile->tiling->dtype, emit_name(sum)).text);
+            emit_line(emitter, "%c%d", EMIT_PENDING, symbol->slot);
+        }
+}
+
+/* A thread's sums of one row, into the row of shared memory that its lanes have in common. */
+static void emit_share_row(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    const char *to =
+        arena_format(&emitter->arena, "sums_[warp_ / %d * %d + lane_ / %d][my_column_ + part_ * %d]",
+                     way->warps_across, 32 / way->lanes_across, way->lanes_across, cuda_columns_apart(way));
+    const char *from = arena_format(&emitter->arena, "sum_[row_][part_ * %d]", way->columns);
+    emit_cuda_unrolled(tile, "part_", tile->each / way->columns);
+    if (way->columns == CUDA_QUAD) {
+        emit_cuda_quad(tile, "put", tile->tiling->dtype, to, from);
+    } else {
+        emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++)", way->columns);
+        emit_line(emitter, "    (&%s)[one_] = (&%s)[one_];", to, from);
+    }
+    emit_cuda_end(tile);
+}
+
+/* One row of each thread at a time goes through shared memory. */
+static void emit_after(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    int lanes_down = 32 / way->lanes_across, slots = WARPS / way->warps_across * lanes_down;
+    emit_cuda_unrolled(tile, "row_", tile->each);
+    emit_line(emitter, "__syncthreads();");
+    emit_share_row(tile);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "#pragma unroll 1");
+    emit_line(emitter, "for (int place_ = (int)threadIdx.x; place_ < %d; place_ += %d) {", slots * tile->edge,
+              CUDA_THREADS);
+    emitter->indent++;
+    emit_line(emitter, "const int slot_ = place_ / %d, column_in_ = place_ %% %d;", tile->edge, tile->edge);
+    emit_line(emitter,
+              "const int row_at_ = top_ + slot_ / %d * %d + row_ / %d * %d + slot_ %% %d * %d + row_ %% %d;",
+              lanes_down, lanes_down * tile->each, way->rows, cuda_rows_apart(way), lanes_down, way->rows,
+              way->rows);
+    emit_line(emitter, "const int column_at_ = left_ + column_in_;");
+    emit_line(emitter, "if (row_at_ < rows_ && column_at_ < columns_) {");
+    emitter->indent++;
+    emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
+    emit_cuda_axis(tile, CUDA_COLUMNS, "column_at_");
+    emit_iteration(tile, "sums_[slot_][column_in_]");
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+/* ---- all ----------------------------------------------------------------------------- */
+
+/* Whether so many elements of a term can be moved at once: where its tensor lies, and what is along that. */
+static void emit_lies_well(struct cuda_tile *tile, int number, const char *name, int count)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_term *term = &tile->tiling->terms[number];
+    const struct ir_buffer *buffer = term->quads->access.buffer;
+    const struct cuda_chain *chain = &tile->tiling->axes[term->runs];
+    int bytes = count * dtype_table[buffer->dtype].size;
+    emit_line(emitter,
+              "const int %s%d_ = (unsigned long long)%s %% %d == 0 && %s %% %d == 0 && %s %% %d == 0;", name,
+              number, emitter->buffers[buffer->index], bytes < 16 ? bytes : 16,
+              emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY), count,
+              tile->loops[term->runs][chain->fastest].trips, count);
+}
+
+/* Shared memory, and what is the same for all tiles. */
+static void emit_constants(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_tiling *tiling = tile->tiling;
+    const struct cuda_way *way = tile->way;
+    emit_line(emitter, "__shared__ __align__(16) %s sums_[%d][%d];", emit_type(tiling->dtype),
+              WARPS / way->warps_across * (32 / way->lanes_across), tile->edge);
+    for (enum cuda_axis axis = 0; axis < CUDA_AXES; axis++) {
+        const struct cuda_chain *chain = &tiling->axes[axis];
+        const char *type = axis == CUDA_BATCHES ? "long long" : "int";
+        if (chain->count)
+            emit_cuda_trips(tile->cuda, chain, tile->loops[axis]);
+        emit_line(emitter, "const %s %s = (%s)(%s);", type, cuda_axis_names[axis], type,
+                  chain->count ? emit_cuda_product(tile->cuda, chain, tile->loops[axis]) : "1");
+    }
+    for (int k = 0; k < tiling->count; k++) {
+        way->declare(tile, k);
+        if (tiling->terms[k].quads && cuda_runs_along(&tiling->terms[k]) && way == &cuda_cores_way)
+            emit_lies_well(tile, k, "eights", 2 * CUDA_QUAD);
+        else if (tiling->terms[k].quads)
+            emit_lies_well(tile, k, "quads", CUDA_QUAD);
+    }
+    emit_line(emitter, "const long long down_ = (rows_ + %d) / %d, across_ = (columns_ + %d) / %d;",
+              tile->edge - 1, tile->edge, tile->edge - 1, tile->edge);
+    emit_line(emitter, "const int lane_ = (int)threadIdx.x %% 32, warp_ = (int)threadIdx.x / 32;");
+    emit_line(emitter, "const int my_row_ = warp_ / %d * %d + lane_ / %d * %d;", way->warps_across,
+              32 / way->lanes_across * tile->each, way->lanes_across, way->rows);
+    emit_line(emitter, "const int my_column_ = warp_ %% %d * %d + lane_ %% %d * %d;", way->warps_across,
+              way->lanes_across * tile->each, way->lanes_across, way->columns);
+}
+
+/* Tiles that run at the same time lie near each other: they go down a band of rows first. */
+static void emit_choose_tile(struct cuda_tile *tile)
+{
+    enum { BAND = 8 };
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "const long long batch_ = tile_ / (down_ * across_);");
+    emit_line(emitter, "const long long within_ = tile_ - batch_ * (down_ * across_);");
+    emit_line(emitter,
+              "const long long band_ = within_ / (%d * across_), rest_ = within_ - band_ * (%d * across_);",
+              BAND, BAND);
+    emit_line(emitter, "const long long deep_ = down_ - band_ * %d < %d ? down_ - band_ * %d : %d;", BAND,
+              BAND, BAND, BAND);
+    emit_line(emitter,
+              "const int top_ = (int)(band_ * %d + rest_ %% deep_) * %d, left_ = (int)(rest_ / deep_) * %d;",
+              BAND, tile->edge, tile->edge);
+    emit_cuda_axis(tile, CUDA_BATCHES, "batch_");
+}
+
+static void emit_way(struct cuda_emitter *cuda, const struct cuda_step *step, const struct cuda_way *way)
+{
+    struct cuda_tile tile = {.cuda = cuda,
+                             .step = step,
+                             .tiling = step->tiling,
+                             .way = way,
+                             .edge = CUDA_TILE_UNIT * step->parts,
+                             .each = CUDA_QUAD * step->parts};
+    emit_constants(&tile);
+    emit_statement_line(
+        &cuda->emitter, step->first,
+        "for (long long tile_ = blockIdx.x; tile_ < batches_ * down_ * across_; tile_ += gridDim.x) {");
+    cuda->emitter.indent++;
+    emit_choose_tile(&tile);
+    emit_before(&tile);
+    emit_stages(&tile);
+    emit_after(&tile);
+    emit_cuda_end(&tile);
+}
+
+void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    if (!step->tiling->cores) {
+        emit_way(cuda, step, &cuda_plain_way);
+        return;
+    }
+    emit_line(&cuda->emitter, "#if !defined __CUDACC__ || __CUDA_ARCH__ >= 800");
+    emit_way(cuda, step, &cuda_cores_way);
+    emit_line(&cuda->emitter, "#else");
+    emit_way(cuda, step, &cuda_plain_way);
+    emit_line(&cuda->emitter, "#endif");
+}

@@ -1,0 +1,74 @@
+/*
+ * emit_cuda_tile.h: what the files share that emit tiles (cuda_tile.h).
+ */
+#ifndef JIT_EMIT_CUDA_TILE_H
+#define JIT_EMIT_CUDA_TILE_H
+
+#include "emit_cuda_private.h"
+
+enum { CUDA_QUAD = 4 }; /* elements that are moved at once */
+
+struct cuda_tile;
+
+/*
+ * How a tile is computed. Warps lie side by side over it, and so do lanes over what a warp has; a thread has
+ * a few rows and columns next to each other, and the same again where all lanes have theirs.
+ */
+struct cuda_way {
+    int warps_across, lanes_across;
+    int rows, columns; /* of a thread, next to each other */
+    int depth;         /* of a stage */
+    /* Of a term: shared memory, and the registers through which it goes there; the stage at `from_` into
+     * those; from there into shared memory. */
+    void (*declare)(struct cuda_tile *tile, int number);
+    void (*fetch)(struct cuda_tile *tile, int number);
+    void (*put)(struct cuda_tile *tile, int number);
+    /* Adds up the stage at `stage_`, behind which the next one begins at `from_`. */
+    void (*accumulate)(struct cuda_tile *tile);
+};
+extern const struct cuda_way cuda_plain_way, cuda_cores_way;
+
+struct cuda_tile {
+    struct cuda_emitter *cuda;
+    const struct cuda_step *step;
+    const struct cuda_tiling *tiling;
+    const struct cuda_way *way;
+    struct cuda_loop_texts loops[CUDA_AXES][CUDA_CHAIN];
+    int edge, each; /* rows, or columns, of a tile and of a thread */
+};
+
+/* From rows, or columns, of a thread that lie next to each other to the next such ones. */
+static inline int cuda_rows_apart(const struct cuda_way *way)
+{
+    return 32 / way->lanes_across * way->rows;
+}
+
+static inline int cuda_columns_apart(const struct cuda_way *way)
+{
+    return way->lanes_across * way->columns;
+}
+
+/* "rows_", and so on: how many there are. */
+extern const char *const cuda_axis_names[CUDA_AXES];
+
+/* An unrolled loop, to be ended. */
+void emit_cuda_unrolled(struct cuda_tile *tile, const char *name, int count);
+void emit_cuda_end(struct cuda_tile *tile);
+/* The variables of an axis from the number of its iteration. */
+void emit_cuda_axis(struct cuda_tile *tile, enum cuda_axis axis, const char *number);
+/* Four elements into (put) or out of (take) shared memory. */
+void emit_cuda_quad(struct cuda_tile *tile, const char *how, akg_dtype dtype, const char *to,
+                    const char *from);
+
+/* "top_" or "left_": the first row, or column, of the tile. */
+static inline const char *cuda_corner(const struct cuda_term *term)
+{
+    return term->side == CUDA_ROWS ? "top_" : "left_";
+}
+
+static inline bool cuda_runs_along(const struct cuda_term *term)
+{
+    return term->runs == CUDA_DEPTHS;
+}
+
+#endif

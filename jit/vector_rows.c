@@ -1,0 +1,85 @@
+/*
+ * vector_rows.c: a loop around a vector loop, as part of it: for images of short rows the call of each row
+ * costs more than the row.
+ *
+ *     for rows { lets; for columns { ... } }
+ *
+ * Consumes such a loop of an analysed kernel, whose columns vector_build.c turns into values; produces the
+ * same values with the distances of the streams from row to row. The machine code goes through the rows in
+ * their order, so nothing is asked of them but that whatever the columns are handed is the same for all rows,
+ * but for the addresses, which are linear in the row.
+ */
+#include "pass.h"
+#include "vector_build.h"
+
+static bool is_innermost(const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || !is_innermost(stmt->body) ||
+            !is_innermost(stmt->otherwise))
+            return false;
+    return true;
+}
+
+bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest)
+{
+    const struct ir_stmt *columns = rows->body;
+    while (columns && columns->kind == IR_LET)
+        columns = columns->next;
+    *nest = (struct vector_nest){.loops = {rows, columns}, .depth = VECTOR_DEPTHS};
+    return columns && columns->kind == IR_FOR && !columns->next && rows->step == 1 && columns->step == 1 &&
+           is_innermost(columns->body) && !pass_block_may_stop(rows->body);
+}
+
+static bool values_stay(const struct vector_builder *rows, const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
+            !vector_is_invariant(rows, loop->arguments.items[k].value))
+            return false;
+    return true;
+}
+
+static int add_argument(struct vector_builder *rows, enum vector_argument_kind kind, int stream)
+{
+    return vector_argument_new(rows, (struct vector_argument){kind, stream, -1, NULL, VECTOR_ROWS});
+}
+
+/* Where the row of each stream begins, and how far it is to the next one. */
+static bool add_streams(struct vector_builder *rows)
+{
+    struct vector_loop *loop = rows->loop;
+    for (int k = 0; k < loop->streams.count; k++) {
+        struct vector_stream *stream = &loop->streams.items[k];
+        struct vector_stride *strides = stream->strides;
+        if (!vector_stride(rows, stream->access, VECTOR_ROWS, &strides[VECTOR_ROWS]) ||
+            !vector_stride(rows, stream->access, VECTOR_COLUMNS, &strides[VECTOR_COLUMNS]))
+            return false;
+        if (strides[VECTOR_ROWS].kind == VECTOR_RUN_TIME_STRIDE)
+            strides[VECTOR_ROWS].slot = add_argument(rows, VECTOR_ARGUMENT_STRIDE, k);
+        stream->state = add_argument(rows, VECTOR_ARGUMENT_STATE, k);
+    }
+    return true;
+}
+
+struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,
+                                      const struct dependence_loop *verdict,
+                                      const struct dependences *dependences,
+                                      const struct vector_options *options)
+{
+    struct vector_builder rows = {
+        .arena = arena, .stmt = nest->loops[VECTOR_ROWS], .options = options, .mask = -1, .nest = nest};
+    rows.loop = vector_build(arena, nest->loops[VECTOR_COLUMNS], verdict, dependences, options);
+    if (!rows.loop || rows.loop->accumulators.count || !vector_bounds_stay(&rows) ||
+        !values_stay(&rows, rows.loop) || !add_streams(&rows))
+        return NULL;
+    rows.loop->stmt = rows.stmt;
+    rows.loop->nest = nest;
+    rows.loop->arguments.items[0].level = VECTOR_COLUMNS;
+    nest->state = add_argument(&rows, VECTOR_ARGUMENT_COUNT, -1);
+    for (int k = 0; k < rows.loop->arguments.count; k++)
+        if (rows.loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
+            rows.loop->arguments.items[k].level = VECTOR_COLUMNS;
+    nest->index = add_argument(&rows, VECTOR_ARGUMENT_STATE, -1);
+    return rows.loop;
+}

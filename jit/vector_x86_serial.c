@@ -1,0 +1,220 @@
+/*
+ * vector_x86_serial.c: a loop whose iterations hang on each other as a function of machine code.
+ *
+ * Consumes the values of one iteration (vector_serial.c); produces instructions on the first lane of 128-bit
+ * registers: some iterations one after the other as a straight line, over and over, then the rest one by one.
+ * What an iteration hands on stays in registers, within the line without a move.
+ */
+#include "vector_x86.h"
+
+struct serial_code {
+    struct machine *machine;
+    const struct vector_loop *loop;
+    machine_section setup, main, single, result;
+    int iterations; /* of the main section */
+    int *registers; /* by value */
+    int *current;   /* by accumulator: where it is */
+};
+
+/* ---- one iteration --------------------------------------------------------------------------------- */
+
+static int partial_of(struct serial_code *code, int accumulator)
+{
+    return machine_keep(code->machine, KEPT_PARTIAL, code->loop->accumulators.items[accumulator].type,
+                        accumulator, 0);
+}
+
+/* Elements of 4 and 8 bytes can be loaded and stored alone; around smaller ones, and where there is a
+ * condition, the other lanes are masked. 0: no mask is needed. */
+static int mask_of(struct serial_code *code, const struct vector_value *value)
+{
+    bool alone = dtype_table[value->dtype].size >= 4;
+    if (value->mask < 0 && alone)
+        return 0;
+    int first = machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0);
+    return value->mask < 0 ? first : machine_and(code->machine, code->registers[value->mask], first);
+}
+
+static int build_value(struct serial_code *code, const struct vector_value *value)
+{
+    struct machine *machine = code->machine;
+    int operands[3] = {0, 0, 0};
+    for (int k = 0; k < 3; k++)
+        if (value->operands[k] >= 0)
+            operands[k] = code->registers[value->operands[k]];
+    switch (value->kind) {
+    case VECTOR_CONSTANT:
+        return machine_constant(machine, value->type, value->bits);
+    case VECTOR_SCALAR:
+        return machine_keep(machine, KEPT_SCALAR, value->type, value->slot, 0);
+    case VECTOR_LOAD:
+        return machine_load(machine, value, mask_of(code, value));
+    case VECTOR_STORE:
+        machine_store(machine, value, operands[0], mask_of(code, value));
+        return 0;
+    case VECTOR_TOTAL:
+        return code->current[value->slot];
+    case VECTOR_SET:
+        return operands[0];
+    default:
+        return machine_operation(machine, value, operands);
+    }
+}
+
+static void build_iteration(struct serial_code *code, int ahead)
+{
+    struct machine *machine = code->machine;
+    machine->ahead = ahead;
+    for (int k = 0; k < code->loop->values.count && !machine->refused; k++) {
+        machine->line = code->loop->values.items[k].line;
+        code->registers[k] = build_value(code, &code->loop->values.items[k]);
+    }
+    for (int k = 0; k < code->loop->values.count && !machine->refused; k++)
+        if (code->loop->values.items[k].kind == VECTOR_SET)
+            code->current[code->loop->values.items[k].slot] = code->registers[k];
+    machine->line = 0;
+    machine_advance(machine);
+}
+
+static void move(struct machine *machine, int to, int from)
+{
+    machine_add(machine, (struct x86_instruction){.form = X86_VMOVAPS, .bits = 128, .reg = to, .rm = from});
+}
+
+/* Iterations, and what they leave back where it is kept; through copies where it is kept itself, and may be
+ * overwritten before it is read. */
+static void build_iterations(struct serial_code *code, machine_section *section, int count)
+{
+    struct machine *machine = code->machine;
+    int accumulators = code->loop->accumulators.count;
+    machine->section = section;
+    for (int k = 0; k < accumulators; k++)
+        code->current[k] = partial_of(code, k);
+    for (int k = 0; k < count; k++)
+        build_iteration(code, k);
+    for (int k = 0; k < accumulators && !machine->refused; k++)
+        if (machine->registers.items[code->current[k] - MACHINE_VIRTUAL].kept &&
+            code->current[k] != partial_of(code, k))
+            code->current[k] = machine_copy(machine, 128, code->current[k]);
+    for (int k = 0; k < accumulators && !machine->refused; k++)
+        if (code->current[k] != partial_of(code, k))
+            move(machine, partial_of(code, k), code->current[k]);
+}
+
+/* ---- before and behind ----------------------------------------------------------------------------- */
+
+/* The accumulators out of their slots, or back. */
+static void build_accumulators(struct serial_code *code, enum x86_form narrow, enum x86_form wide)
+{
+    for (int k = 0; k < code->loop->accumulators.count; k++) {
+        const struct vector_accumulator *row = &code->loop->accumulators.items[k];
+        machine_add(code->machine,
+                    (struct x86_instruction){.form = vector_type_is_wide(row->type) ? wide : narrow,
+                                             .bits = 128,
+                                             .reg = partial_of(code, k),
+                                             .has_memory = true,
+                                             .memory = machine_slot(code->machine, row->slot)});
+    }
+}
+
+/* The mask of the first lane. */
+static void build_first_lane(struct machine *machine, int mask)
+{
+    bool masks = machine_is_avx512(machine);
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = masks ? 1 : -1});
+    machine_add(machine, (struct x86_instruction){.form = masks                 ? X86_KMOVW_TO
+                                                          : machine->loop->wide ? X86_VMOVQ_TO
+                                                                                : X86_VMOVD_TO,
+                                                  .bits = 128,
+                                                  .reg = mask,
+                                                  .rm = X86_RAX});
+}
+
+static void build_setup(struct serial_code *code)
+{
+    struct machine *machine = code->machine;
+    machine->section = &code->setup;
+    for (int k = 0; k < machine->kept.count; k++) {
+        const struct machine_kept *kept = &machine->kept.items[k];
+        if (kept->kind == KEPT_TAIL)
+            build_first_lane(machine, kept->virtual_register);
+        else if (kept->kind != KEPT_PARTIAL)
+            machine_setup_kept(machine, kept);
+    }
+    build_accumulators(code, X86_VMOVSS_LOAD, X86_VMOVSD_LOAD);
+    machine_setup_streams(machine);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+static int choose_iterations(const struct vector_loop *loop)
+{
+    enum { FEW = 16, SOME = 40 };
+    if (loop->calls || loop->values.count > SOME)
+        return 1;
+    return loop->values.count > FEW ? 2 : 4;
+}
+
+static void build_sections(struct serial_code *code)
+{
+    struct machine *machine = code->machine;
+    build_iterations(code, &code->main, code->iterations);
+    build_iterations(code, &code->single, 1);
+    machine->section = &code->result;
+    build_accumulators(code, X86_VMOVSS_STORE, X86_VMOVSD_STORE);
+    int pressure = machine_pressure(machine, &code->main);
+    machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) - pressure);
+    build_setup(code);
+}
+
+static void place_loops(struct serial_code *code)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++, rest = machine->labels++, single = machine->labels++,
+        done = machine->labels++;
+    machine_emit_by(machine, X86_SUB_BY, machine->count, code->iterations);
+    machine_emit_jump(machine, X86_JL, rest);
+    machine_emit_label(machine, head);
+    machine_allocate(machine, &code->main);
+    machine_emit_by(machine, X86_ADD_BY, machine->index, code->iterations);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, code->iterations);
+    machine_emit_jump(machine, X86_JGE, head);
+    machine_emit_label(machine, rest);
+    machine_emit_by(machine, X86_ADD_BY, machine->count, code->iterations);
+    machine_emit_jump(machine, X86_JE, done);
+    machine_emit_label(machine, single);
+    machine_allocate(machine, &code->single);
+    machine_emit_by(machine, X86_ADD_BY, machine->index, 1);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
+    machine_emit_jump(machine, X86_JNE, single);
+    machine_emit_label(machine, done);
+}
+
+bool vector_x86_serial(struct arena *arena, const struct vector_loop *loop,
+                       const struct vector_options *options, struct vector_listing *listing)
+{
+    struct serial_code *code = arena_new(arena, struct serial_code);
+    struct machine *machine = code->machine = arena_new(arena, struct machine);
+    machine->arena = arena;
+    machine->loop = code->loop = loop;
+    machine->options = options;
+    machine->lanes = machine->steps = 1;
+    code->iterations = choose_iterations(loop);
+    code->registers = arena_array(arena, int, loop->values.count);
+    code->current = arena_array(arena, int, loop->accumulators.count + 1);
+    machine_choose_general_registers(machine);
+    build_sections(code);
+    if (machine->refused)
+        return false;
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                   .reg = machine->count,
+                                                   .has_memory = true,
+                                                   .memory = machine_slot(machine, 0)});
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    machine_allocate(machine, &code->setup);
+    place_loops(code);
+    machine_allocate(machine, &code->result);
+    machine_assemble(machine, listing);
+    return !machine->refused;
+}

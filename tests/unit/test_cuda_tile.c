@@ -1,0 +1,331 @@
+/*
+ * test_cuda_tile.c: nests that run in tiles on a GPU (jit/cuda_tile.h), executed on the CPU by the shim
+ * (tests/cuda/shim.h) and compared with the interpreter: in tiles of each size, whatever their extents, and
+ * as they would run without. Integers are the same bits, floats within a bound.
+ */
+#include "check.h"
+
+#include "../cuda/emulate.h"
+#include "../../jit/interpreter.h"
+#include "../../jit/passes.h"
+#include "../../jit/scalar.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BUFFERS = 4, DIMS = 6 };
+
+struct nest {
+    const char *name, *text;
+    int ways;          /* launches: one for each size of tiles, and one without; 1: it is no such nest */
+    const char *holds; /* a piece of the text, or NULL */
+};
+
+/* Dims in the order in which they appear: rows, depths, columns. */
+static const struct nest nests[] = {
+    {"product",
+     "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  output c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
+     "          s = (s + (a[m, k] * b[k, n]))\n        }\n"
+     "        c[m, n] = s\n      }\n    }\n  }\n}\n",
+     3, "akg_take_32(quad_, &b[k * N + n])"},
+    {"second one transposed, with what is done before and after",
+     "kernel k {\n  input a: float32[M, K]\n  input b: float32[N, K]\n  input w: float32[M]\n"
+     "  inout c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      let scale: float32 = w[m]\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = c[m, n]\n        for k = 0 to K step 1 {\n"
+     "          let l: float32 = (a[m, k] + 1.0:float32)\n          s = (s - (l * b[n, k]))\n        }\n"
+     "        c[m, n] = (max(s, 0.0:float32) * scale)\n      }\n    }\n  }\n}\n",
+     3, "akg_take_32(quad_, &a[m * K + k])"},
+    {"both transposed, with what is done before and after",
+     "kernel k {\n  input a: float64[K, M]\n  input b: float64[N, K]\n  inout c: float64[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      let row: int64 = (m + 0)\n      for n = 0 to N step 1 {\n"
+     "        var s: float64 = (c[m, n] * 2.0:float64)\n        for k = 0 to K step 1 {\n"
+     "          let l: float64 = (a[k, row] + 1.0:float64)\n          s = (s - (l * b[n, k]))\n        }\n"
+     "        if (n != row) {\n          c[m, n] = max(s, 0.0:float64)\n        } else {\n"
+     "          c[m, n] = s\n        }\n      }\n    }\n  }\n}\n",
+     2, "akg_take_64(quad_, &a[k * M + m])"},
+    {"batches, of halves",
+     "kernel k {\n  input a: float16[B, M, K]\n  input b: bfloat16[B, K, N]\n  output c: float32[B, M, N]\n"
+     "  body {\n    for b_1 = 0 to B step 1 {\n      for m = 0 to M step 1 {\n        for n = 0 to N step 1 "
+     "{\n"
+     "          var s: float32 = 0.0:float32\n          for k = 0 to K step 1 {\n"
+     "            s = (s + (float32(a[b_1, m, k]) * float32(b[b_1, k, n])))\n          }\n"
+     "          c[b_1, m, n] = s\n        }\n      }\n    }\n  }\n}\n",
+     3, "akg_take_16(quad_, &a["},
+    {"a sum of halves",
+     "kernel k {\n  input a: float16[M, K]\n  input b: float16[K, N]\n  output c: float16[N, M]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float16 = 0.0:float16\n        for k = 0 to K step 1 {\n"
+     "          s = (s + (a[m, k] * b[k, n]))\n        }\n"
+     "        c[n, m] = s\n      }\n    }\n  }\n}\n",
+     3, "akg_product_float16("},
+    {"halves of one dtype, both transposed",
+     "kernel k {\n  input a: bfloat16[K, M]\n  input b: bfloat16[N, K]\n  inout c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = (c[m, n] + float32(m))\n        for k = 0 to K step 1 {\n"
+     "          s = ((float32(b[n, k]) * float32(a[k, m])) + s)\n        }\n"
+     "        c[m, n] = s\n      }\n    }\n  }\n}\n",
+     3, "akg_product_bfloat16("},
+    {"halves of one dtype, computed on the way",
+     "kernel k {\n  input a: float16[M, K]\n  input b: float16[K, N]\n  output c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
+     "          s = (s + (float32(max(a[m, k], 0.0:float16)) * float32(b[((K - 1) - k), n])))\n        }\n"
+     "        c[m, n] = (s * 0.5:float32)\n      }\n    }\n  }\n}\n",
+     3, "akg_product_float16("},
+    {"the least sums of integers",
+     "kernel k {\n  input a: int32[M, K]\n  input b: int32[K, N]\n  output c: int32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: int32 = 1000:int32\n        for k = 0 to K step 1 {\n"
+     "          s = min(s, (a[m, k] + b[((K - 1) - k), n]))\n        }\n"
+     "        c[m, n] = (s * int32(n))\n      }\n    }\n  }\n}\n",
+     3, NULL},
+    {"distances, with a weight",
+     "kernel k {\n  input a: float32[M, K]\n  input b: float32[N, K]\n  input w: float32[K]\n"
+     "  output c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.5:float32\n        for k = (K - 1) to -1 step -1 {\n"
+     "          let d: float32 = (a[m, k] - b[n, k])\n          s = (s + ((d * d) * w[k]))\n        }\n"
+     "        c[m, n] = (s * 2.0:float32)\n      }\n    }\n  }\n}\n",
+     2, NULL},
+    {"convolution with padding",
+     "kernel k {\n  input w: float32[F, C, 3]\n  input x: float32[C, N]\n  output y: float32[F, N]\n"
+     "  body {\n    for f = 0 to F step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.0:float32\n        for c = 0 to C step 1 {\n          for r = 0 to 3 step 1 "
+     "{\n"
+     "            let at: int64 = ((n + r) - 1)\n            if ((0 <= at) and (at < N)) {\n"
+     "              s = (s + (x[c, at] * w[f, c, r]))\n            }\n          }\n        }\n"
+     "        y[f, n] = s\n      }\n    }\n  }\n}\n",
+     3, NULL},
+    {"what is stored is a factor",
+     "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  inout c: float32[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
+     "          s = (s + (a[m, k] * (b[k, n] + c[m, n])))\n        }\n"
+     "        c[m, n] = s\n      }\n    }\n  }\n}\n",
+     1, NULL},
+};
+
+struct side {
+    struct arena arena;
+    struct ir_kernel *kernel;
+    struct jit_sites sites;
+    struct jit_trap trap;
+    void *data[BUFFERS];
+    size_t bytes[BUFFERS];
+    int64_t strides[BUFFERS][AKG_MAX_RANK];
+};
+
+/* ---- one side ---------------------------------------------------------------------------------- */
+
+static bool side_make(struct side *side, const char *text, bool optimise)
+{
+    akg_diagnostics *diagnostics = diagnostics_create("nest.ir", text, strlen(text));
+    struct passes_options options = {.verify = true, .for_threads = true};
+    struct text complaint;
+    jmp_buf escape;
+
+    memset(side, 0, sizeof *side);
+    if (setjmp(escape))
+        return false;
+    arena_init(&side->arena, &escape);
+    side->kernel = ir_read(&side->arena, text, strlen(text), diagnostics);
+    text_init(&complaint);
+    bool good = side->kernel && (!optimise || passes_run(side->kernel, &options, &complaint));
+    if (good)
+        sites_number(side->kernel, &side->sites);
+    text_free(&complaint);
+    akg_diagnostics_free(diagnostics);
+    if (side->kernel)
+        side->kernel->arena->escape = NULL;
+    return good;
+}
+
+static void side_free(struct side *side)
+{
+    for (int k = 0; k < BUFFERS; k++)
+        free(side->data[k]);
+    arena_free(&side->arena);
+}
+
+static double element(const void *data, akg_dtype dtype, size_t at)
+{
+    switch (dtype) {
+    case AKG_INT32:
+        return ((const int32_t *)data)[at];
+    case AKG_FLOAT32:
+        return ((const float *)data)[at];
+    case AKG_FLOAT64:
+        return ((const double *)data)[at];
+    case AKG_FLOAT16:
+        return half_to_float(((const uint16_t *)data)[at]);
+    default:
+        return bfloat_to_float(((const uint16_t *)data)[at]);
+    }
+}
+
+static void set_element(void *data, akg_dtype dtype, size_t at, double value)
+{
+    switch (dtype) {
+    case AKG_INT32:
+        ((int32_t *)data)[at] = (int32_t)(value * 16);
+        break;
+    case AKG_FLOAT32:
+        ((float *)data)[at] = (float)value;
+        break;
+    case AKG_FLOAT64:
+        ((double *)data)[at] = value;
+        break;
+    case AKG_FLOAT16:
+        ((uint16_t *)data)[at] = half_from_float((float)value);
+        break;
+    default:
+        ((uint16_t *)data)[at] = bfloat_from_float((float)value);
+    }
+}
+
+/* Numbers that halves hold, too. */
+static void side_fill(struct side *side, const struct jit_frame *frame)
+{
+    for (int k = 0; k < side->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = side->kernel->buffers.items[k];
+        size_t count = 1;
+        for (int axis = buffer->rank - 1; axis >= 0; axis--) {
+            union dtype_value extent;
+            side->strides[k][axis] = (int64_t)count;
+            CHECK(scalar_evaluate(buffer->shape[axis], frame->dims, frame->scalars, &extent));
+            count *= (size_t)extent.i;
+        }
+        free(side->data[k]);
+        side->bytes[k] = count * (size_t)dtype_table[buffer->dtype].size;
+        side->data[k] = calloc(1, side->bytes[k] + 1);
+        for (size_t at = 0; at < count && side->data[k]; at++)
+            set_element(side->data[k], buffer->dtype, at,
+                        (double)((int)((at * 7 + 3 * (size_t)k) % 23) - 11) / 16);
+    }
+}
+
+static bool side_run(struct side *side, struct emulation *emulation, const int64_t *dims)
+{
+    struct emulate_buffer buffers[BUFFERS];
+    const int64_t *strides[BUFFERS];
+    union jit_scalar scalars[1];
+    struct jit_frame frame = {
+        .data = side->data, .strides = strides, .scalars = scalars, .trap = &side->trap};
+    char reason[EMULATE_REASON];
+    int stopped = 0;
+
+    frame.dims = (int64_t *)dims;
+    for (int k = 0; k < BUFFERS; k++)
+        strides[k] = side->strides[k];
+    side_fill(side, &frame);
+    if (!emulation)
+        return interpreter_run(side->kernel, &frame) == 0;
+    for (int k = 0; k < side->kernel->buffers.count; k++)
+        buffers[k] = (struct emulate_buffer){side->data[k], side->bytes[k], 0};
+    if (emulate_run(emulation, &frame, buffers, &stopped, reason))
+        return stopped == 0;
+    fprintf(stderr, "%s\n", reason);
+    return false;
+}
+
+/* ---- both -------------------------------------------------------------------------------------------- */
+
+/* Halves that are rounded once, rather than with each addition, differ by that. */
+static bool is_near(const struct ir_buffer *buffer, double x, double y)
+{
+    double bound = buffer->dtype == AKG_FLOAT16 ? 0.05 : buffer->dtype == AKG_FLOAT64 ? 1e-13 : 1e-5;
+    if (!dtype_is_float(buffer->dtype))
+        return x == y;
+    return fabs(x - y) <= bound * fmax(1, fmax(fabs(x), fabs(y)));
+}
+
+static bool is_same(const struct side *a, const struct side *b)
+{
+    for (int k = 0; k < a->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = a->kernel->buffers.items[k];
+        size_t count = a->bytes[k] / (size_t)dtype_table[buffer->dtype].size;
+        for (size_t at = 0; at < count; at++) {
+            double x = element(a->data[k], buffer->dtype, at), y = element(b->data[k], buffer->dtype, at);
+            if (!is_near(buffer, x, y)) {
+                fprintf(stderr, "%s[%zu] is %g, and %g\n", buffer->name, at, x, y);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Extents around those of tiles and stages; multiples of four, and not. */
+static const int64_t extents[][3] = {{1, 1, 1},     {3, 0, 5},     {64, 16, 64},
+                                     {70, 36, 132}, {129, 17, 66}, {2, 20, 133}};
+
+static void spread_dims(const struct nest *nest, const int64_t *extent, int64_t *dims)
+{
+    int k = 0;
+    if (strstr(nest->text, "[B, "))
+        dims[k++] = 2;
+    bool transposed = strstr(nest->text, "a: float64[K, M]") != NULL;
+    dims[k++] = extent[transposed];
+    dims[k++] = extent[!transposed];
+    dims[k++] = extent[2];
+}
+
+#ifdef ARENA_EACH
+enum { STEP = 2 };
+#else
+enum { STEP = 1 };
+#endif
+
+static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, bool deterministic)
+{
+    struct cuda_options options = {.tiles = tiles, .deterministic = deterministic};
+    struct side plain, other;
+    struct emulation emulation;
+    char reason[EMULATE_REASON] = "";
+
+    bool made = CHECK(side_make(&plain, nest->text, false)) && CHECK(side_make(&other, nest->text, true)) &&
+                CHECK(emulate_load(&emulation, other.kernel, &options, reason));
+    if (!made) {
+        fprintf(stderr, "%s: %s\n", nest->name, reason);
+        return;
+    }
+    if (!deterministic) {
+        CHECK_INT(emulation.program.launches.count, nest->ways);
+        CHECK(!nest->holds || strstr(emulation.program.text.data, nest->holds));
+    }
+    for (size_t k = 0; k < sizeof extents / sizeof *extents && check_failed == 0; k += STEP) {
+        int64_t dims[DIMS];
+        spread_dims(nest, extents[k], dims);
+        shim_set_order((unsigned)k);
+        bool good =
+            side_run(&plain, NULL, dims) && side_run(&other, &emulation, dims) && is_same(&plain, &other);
+        if (!CHECK(good))
+            fprintf(stderr, "%s, case %zu\n%s\n", nest->name, k, emulation.program.text.data);
+    }
+    emulate_free(&emulation);
+    side_free(&plain);
+    side_free(&other);
+}
+
+int main(void)
+{
+    static const struct cuda_tiles small = {.few = 0, .shallow = 0, .many = 1 << 30},
+                                   large = {.few = 0, .shallow = 0, .many = 0},
+                                   none = {.few = 1 << 30, .shallow = 0, .many = 0};
+    if (!SHIM_RUNS) {
+        printf("skipped: the thread sanitizer cannot follow the shim's fibres\n");
+        return check_done();
+    }
+    for (size_t k = 0; k < sizeof nests / sizeof *nests && check_failed == 0; k++) {
+        test_nest(&nests[k], &small, false);
+        test_nest(&nests[k], &large, false);
+        if (k < 2)
+            test_nest(&nests[k], &none, false);
+        if (nests[k].holds && strstr(nests[k].holds, "akg_product_"))
+            test_nest(&nests[k], &small, true);
+    }
+    return check_done();
+}
