@@ -245,8 +245,8 @@ $(B)/tests/libnvrtc_stub.so: $(B)/tests/cuda/stub_nvrtc.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(link_flags) $^ -o $@
 
-$(B)/tests/unit/test_gpu.o $(B)/tests/unit/test_gpu_call.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
-$(B)/tests/test_gpu $(B)/tests/test_gpu_call: | $(stubs)
+$(B)/tests/unit/test_gpu.o $(B)/tests/unit/test_gpu_call.o $(B)/tests/unit/test_recorded_device.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
+$(B)/tests/test_gpu $(B)/tests/test_gpu_call $(B)/tests/test_recorded_device: | $(stubs)
 
 # The table of the library's operators, as the tests read it, measured as akgrun measures.
 $(B)/bench/operators: $(B)/tests/stdlib/trial.o \

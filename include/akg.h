@@ -1100,7 +1100,8 @@ typedef struct akg_graph akg_graph;
  * be another one at each run; to find what hangs on it, the net is then called twice, with different extents.
  *
  * Tensors of the program that the net uses (weights) belong to the graph: each run reads their elements as
- * they are then, and writes them where a call writes in place.
+ * they are then, and writes them where a call writes in place. They may lie on a device; the graph then runs
+ * there, and without such tensors wherever its inputs lie.
  *
  * AKG_ERROR_CALL, with a message: host functions and operators written in C; elements of tensors that were
  * asked for (akg_tensor_get, akg_tensor_data), on which the computation might hang; calls or numbers that are
@@ -1115,10 +1116,10 @@ AKG_API void akg_graph_release(akg_graph *graph);
 AKG_API size_t akg_graph_output_count(const akg_graph *graph);
 
 /*
- * Runs the graph, with the results of the calls one by one to the bit. The first run with new extents plans
- * memory and kernels for them. An entry of `outputs` that is NULL receives a new tensor; one that is not is
- * written to, and must have dtype and shape of the output, be C-contiguous, and share no memory with what the
- * graph reads. The run is not recorded on a tape, so no gradient flows through it: record the gradient too.
+ * Runs the graph, with the results of the calls one by one to the bit, on the device where all inputs lie. The
+ * first run with new extents, or on another device, plans memory and kernels for them. An entry of `outputs` that
+ * is NULL receives a new tensor; one that is not is written to, and must have dtype and shape of the output, lie
+ * on the device, be C-contiguous, and share no memory with what the graph reads. The run is not recorded on a tape, so no gradient flows through it: record the gradient too.
  * AKG_ERROR_CALL, with a message, where an input does not fit; else errors as of akg_kernel_call. On error
  * entries stay as they are.
  */

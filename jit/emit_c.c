@@ -229,6 +229,8 @@ void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_
         return;
     if (vector == EMIT_VECTOR_SOMETIMES)
         emit_line(emitter, "if (!%s)", done);
+    if (vector == EMIT_VECTOR_PARTLY)
+        low = emit_name(done);
     emit_c_loop(emitter, stmt, low, high);
 }
 

@@ -206,6 +206,7 @@ enum emit_vector {
     EMIT_VECTOR_NONE,      /* the loop is none of the plan's */
     EMIT_VECTOR_ALWAYS,    /* it was called */
     EMIT_VECTOR_SOMETIMES, /* unless *done, a C variable, is 0: then the loop in C must follow */
+    EMIT_VECTOR_PARTLY,    /* *done is where the loop in C must go on */
 };
 /* A FOR whose variable has its entry, and whose bounds were emitted. */
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,

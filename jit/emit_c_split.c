@@ -3,8 +3,9 @@
  *
  * Consumes a FOR that the plan says may be split (split.h); produces a function of a range of its iterations,
  * which stands above the kernel, and in the kernel a call of it: through `split` of the frame, where the
- * caller has threads and the loop is long enough for them (it is told how much work there is), else directly.
- * What the body uses of the variables around it is handed over by value.
+ * caller has threads and the loop is long enough for them (it is told how much work there is), else directly;
+ * a vector loop inside a loop stands there itself for when it is short. What the body uses of the variables
+ * around it is handed over by value.
  */
 #include "emit_c_private.h"
 #include "split.h"
@@ -174,6 +175,25 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     emit_line(emitter, "}");
 }
 
+/* A vector loop that runs again and again may be shorter than the call of its part takes. */
+static void emit_choice(struct splitting *splitting, const char *name, struct emit_value low,
+                        struct emit_value high)
+{
+    struct emitter *emitter = splitting->emitter;
+
+    emit_line(emitter, "if (frame->split && (double)(%s - %s) * %s >= %.1f) {",
+              emit_operand(emitter, high, EMIT_SHIFT), emit_operand(emitter, low, EMIT_SHIFT),
+              work_of(emitter, splitting->loop->body), (double)SPLIT_LEAST_WORK);
+    emitter->indent++;
+    emit_call_of_part(splitting, name, low, high);
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    emit_loop(emitter, splitting->loop, low, high);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                 struct emit_value high)
 {
@@ -193,6 +213,9 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     emitter->indent = indent;
     emitter->words = words;
     list_push(&emitter->arena, &emitter->parts, text);
-    emit_call_of_part(&splitting, name, low, high);
+    if (emitter->loop_count && vector_plan_find(emitter->options->plan, stmt) >= 0)
+        emit_choice(&splitting, name, low, high);
+    else
+        emit_call_of_part(&splitting, name, low, high);
     return true;
 }

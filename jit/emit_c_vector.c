@@ -159,6 +159,17 @@ static void emit_stride(struct vector_emission *emission, int slot, const struct
     emit_line(emitter, "}");
 }
 
+/* Of the stream's last axis; compared with 32 bits without a sign, no more than these can be counts. */
+static void emit_extent_of(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
+    const char *member = format_slot(emission, slot, "i");
+    emit_line(emitter, "%s = %s;", member, emit_extent(emitter, buffer, buffer->rank - 1).text);
+    if (argument->level == 32)
+        emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
+}
+
 static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
 {
     struct emitter *emitter = emission->emitter;
@@ -200,6 +211,9 @@ static void emit_argument(struct vector_emission *emission, int slot)
         row = &emission->loop->accumulators.items[argument->accumulator];
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(row->dtype)),
                   accumulated(emission, row).text);
+        break;
+    case VECTOR_ARGUMENT_EXTENT:
+        emit_extent_of(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_STRIDE:
         emit_stride(emission, slot, argument);
@@ -278,7 +292,10 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
         if (row->symbol || row->access)
             emit_result(emission, row);
     }
-    if (done)
+    if (emission->loop->stops)
+        emit_line(emitter, "%s += %s * %lld;", done, format_slot(emission, 0, "i"),
+                  (long long)emission->stmt->step);
+    else if (done)
         emit_line(emitter, "%s = 1;", done);
     if (tests) {
         emitter->indent--;
@@ -387,14 +404,18 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
     const char *strides = stride_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
-    bool always = !*strides && !step_tests(&emission) && !outside;
+    bool always = !*strides && !step_tests(&emission) && !outside && !emission.loop->stops;
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
-    if (*done)
+    if (emission.loop->stops)
+        emit_line(emitter, "long long %s = %s;", *done, emission.first);
+    else if (*done)
         emit_line(emitter, "int %s = 0;", *done);
     if (emission.loop->nest)
         emit_nest(&emission, number, strides, *done);
     else
         emit_block_of(&emission, number, strides, *done);
+    if (emission.loop->stops)
+        return EMIT_VECTOR_PARTLY;
     return always ? EMIT_VECTOR_ALWAYS : EMIT_VECTOR_SOMETIMES;
 }

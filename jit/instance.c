@@ -63,17 +63,15 @@ struct instance_making {
     bool retry;
 };
 
-/* For calls with tensors on a device: text, which is compiled for each device when it is first run there. */
-static akg_status instance_program(struct instance_making *making)
+akg_status jit_make_program(struct jit_instance *instance, akg_diagnostics *diagnostics)
 {
-    struct jit_instance *instance = making->instance;
-    struct cuda_options options = {.trust_indices = making->request->trust_indices,
+    struct cuda_options options = {.trust_indices = instance->trust_indices,
                                    .deterministic = instance->strict};
     struct cuda_program *program = memory_zeroed(1, sizeof *program);
     akg_status status = AKG_ERROR_MEMORY;
 
     if (program)
-        status = cuda_program_make(program, instance->kernel, &options, making->diagnostics);
+        status = cuda_program_make(program, instance->kernel, &options, diagnostics);
     if (status == AKG_OK)
         instance->program = program;
     else
@@ -123,7 +121,7 @@ static akg_status instance_build(struct instance_making *making)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);
     if (instance->backend == JIT_BACKEND_CUDA)
-        return instance_program(making);
+        return jit_make_program(instance, making->diagnostics);
     struct vector_options vectors = kernel->module->vectors;
     vectors.trust_indices = making->request->trust_indices;
     akg_status status = pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,

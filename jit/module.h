@@ -112,6 +112,9 @@ struct jit_request {
 
 /* All that hangs on an instance, and itself. */
 void jit_free_instance(struct jit_instance *instance);
+/* For calls with tensors on a device, of an instance with a kernel that is optimised for threads: text, which
+ * is compiled for each device when it is first run there. */
+akg_status jit_make_program(struct jit_instance *instance, akg_diagnostics *diagnostics);
 
 /*
  * Makes and publishes an instance. *instance is NULL with AKG_OK when the request lacks constants:

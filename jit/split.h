@@ -12,6 +12,9 @@ bool split_is_closed(const struct ir_stmt *loop);
 /* They depend on each other in nothing. */
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
+/* Operations, about: fewer are not worth waking threads. */
+enum { SPLIT_LEAST_WORK = 400000 };
+
 /* Iterations that stay together, so that a loop that is split computes just what it does in one piece. */
 int split_grain(const struct ir_stmt *loop);
 

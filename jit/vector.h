@@ -37,8 +37,10 @@ enum vector_kind {
     VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
     VECTOR_STORE,
-    VECTOR_OPERATION,  /* of the IR, on operands of dtype `from` */
-    VECTOR_FUSED,      /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
+    VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
+                         lane */
+    VECTOR_OPERATION, /* of the IR, on operands of dtype `from` */
+    VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
                         */
     VECTOR_TOTAL,      /* in nests and serial loops: what accumulator `slot` holds */
@@ -109,6 +111,7 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_VALUE,
     VECTOR_ARGUMENT_FIRST,       /* the loop variable */
     VECTOR_ARGUMENT_ACCUMULATOR, /* in and out */
+    VECTOR_ARGUMENT_EXTENT,      /* of the last axis of the stream, at most 2^31 where `level` is 32 */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
 };
@@ -142,8 +145,9 @@ struct vector_loop {
     LIST(struct vector_argument) arguments; /* one per slot */
     bool wide;                              /* some lane has 64 bits */
     bool calls;                             /* a function of values is called */
-    bool is_serial;                         /* one lane; accumulators are what iterations hand on */
-    const struct vector_nest *nest;         /* NULL: a loop alone */
+    bool stops;                     /* it may end early: then slot 0 says how many iterations are done */
+    bool is_serial;                 /* one lane; accumulators are what iterations hand on */
+    const struct vector_nest *nest; /* NULL: a loop alone */
     const void *code;
     size_t size; /* of the code, in bytes */
 };

@@ -30,7 +30,7 @@ int vector_refuse(struct vector_builder *builder)
 
 static bool has_effect(enum vector_kind kind)
 {
-    return kind == VECTOR_STORE || kind == VECTOR_ACCUMULATE || kind == VECTOR_SET;
+    return kind == VECTOR_STORE || kind == VECTOR_SCATTER || kind == VECTOR_ACCUMULATE || kind == VECTOR_SET;
 }
 
 /* The same as an earlier one? `line` is for people only. */
@@ -120,7 +120,7 @@ void vector_declare(struct vector_builder *builder, const struct ir_symbol *symb
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
-static bool is_target(const struct ir_stmt *stmt, const struct ir_expr *expr)
+bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr)
 {
     if (stmt->kind == IR_ASSIGN)
         return expr->kind == IR_SYMBOL && expr->symbol == stmt->symbol;
@@ -160,6 +160,13 @@ static void count_in_block(struct ir_stmt *first, struct mentions *mentions)
         count_in_block(stmt->body, mentions);
         count_in_block(stmt->otherwise, mentions);
     }
+}
+
+int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    struct mentions mentions = {stmt, 0};
+    count_in_block(builder->stmt->body, &mentions);
+    return mentions.count;
 }
 
 static bool reorders(enum operation operation, akg_dtype dtype)
@@ -218,10 +225,10 @@ static int rest_of_chain(struct vector_builder *builder, const struct ir_stmt *s
 {
     const struct ir_expr *left = expr->operands[0], *right = expr->operands[1];
     bool negative = expr->operation == OP_SUB;
-    if (!negative && is_target(stmt, right))
+    if (!negative && vector_is_target(stmt, right))
         return vector_expression(builder, left);
     int last = vector_expression(builder, right);
-    if (is_target(stmt, left))
+    if (vector_is_target(stmt, left))
         return negative ? vector_operation(builder, OP_NEG, expr->dtype, expr->dtype, last, -1, -1) : last;
     int first = rest_of_chain(builder, stmt, left, operation);
     return builder->refused
@@ -234,8 +241,8 @@ static bool is_chain(const struct ir_stmt *stmt, const struct ir_expr *expr, enu
 {
     while (expr->kind == IR_OPERATION &&
            (expr->operation == operation || (operation == OP_ADD && expr->operation == OP_SUB))) {
-        if (is_target(stmt, expr->operands[0]) ||
-            (expr->operation == operation && is_target(stmt, expr->operands[1])))
+        if (vector_is_target(stmt, expr->operands[0]) ||
+            (expr->operation == operation && vector_is_target(stmt, expr->operands[1])))
             return true;
         expr = expr->operands[0];
     }
@@ -246,20 +253,18 @@ static bool is_chain(const struct ir_stmt *stmt, const struct ir_expr *expr, enu
 static bool build_accumulation(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_expr *value = stmt->value;
-    struct mentions mentions = {stmt, 0};
     akg_dtype dtype = value->dtype;
     if (value->kind != IR_OPERATION)
         return false;
     enum operation operation =
         value->operation == OP_SUB || value->operation == OP_FMA ? OP_ADD : value->operation;
-    bool fused = value->operation == OP_FMA && is_target(stmt, value->operands[2]);
+    bool fused = value->operation == OP_FMA && vector_is_target(stmt, value->operands[2]);
     bool floating = dtype_is_float(dtype);
     if (!reorders(operation, dtype) || (!fused && !is_chain(stmt, value, operation)))
         return false;
     if (builder->options->strict && floating && (operation == OP_ADD || operation == OP_MUL))
         return false;
-    count_in_block(builder->stmt->body, &mentions);
-    if (mentions.count != 1)
+    if (vector_mentions(builder, stmt) != 1)
         return false;
     if (fused) {
         int a = vector_expression(builder, value->operands[0]);
@@ -341,6 +346,8 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
         if (!builder->is_serial && !vector_is_moving(builder, &stmt->access)) {
             if (builder->mask >= 0 || !build_accumulation(builder, stmt))
                 vector_refuse(builder);
+        } else if (vector_is_scatter(builder, stmt)) {
+            vector_scatter(builder, stmt);
         } else {
             vector_store(builder, &stmt->access, stmt->value);
         }
@@ -456,7 +463,7 @@ void vector_sweep(struct vector_builder *builder)
     loop->values.count = count;
 }
 
-/* What elements accumulate is the same element in all iterations. */
+/* What elements accumulate is the same element in all iterations, or the order is kept. */
 static bool reductions_stay(const struct vector_builder *builder, const struct dependence_loop *verdict)
 {
     const struct dependences *dependences = builder->dependences;
@@ -466,7 +473,7 @@ static bool reductions_stay(const struct vector_builder *builder, const struct d
         const struct dependence *item = &dependences->items.items[k];
         const struct dependence_access *source = &dependences->accesses.items[item->source];
         if (item->reduction && dependences->loops.items[source->loop].stmt == builder->stmt &&
-            vector_is_moving(builder, source->access))
+            vector_is_moving(builder, source->access) && !vector_is_scatter(builder, source->stmt))
             return false;
     }
     return true;
@@ -517,12 +524,12 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     if (!options->strict)
         vector_fuse(&builder);
     vector_sweep(&builder);
-    return builder.loop->values.count ? builder.loop : NULL;
+    return builder.loop->values.count && vector_scatters_alone(builder.loop) ? builder.loop : NULL;
 }
 
 int vector_partials(const struct vector_loop *loop)
 {
     int lanes = loop->wide ? 8 : 16;
     int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
-    return loop->calls ? lanes : lanes * most;
+    return loop->calls || loop->stops ? lanes : lanes * most;
 }

@@ -64,6 +64,19 @@ bool vector_bounds_stay(const struct vector_builder *builder);
 /* The loop variable of a serial loop. */
 int vector_serial_index(struct vector_builder *builder);
 
+/* `x` in `x = x + y`: the element or the variable that the statement changes. */
+bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
+/* How often the loop mentions what the statement changes, itself aside. */
+int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt);
+
+/* ---- vector_scatter.c ---- */
+
+/* Whether the store can be taken for one that accumulates, in the order of the program, wherever its elements
+ * are. */
+bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt);
+void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt);
+bool vector_scatters_alone(const struct vector_loop *loop);
+
 /* ---- vector_stream.c ---- */
 
 /* How far it is along one loop of the nest; false where the access does not go along with it. */
@@ -72,6 +85,8 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
 
 /* Whether the address changes with the loop. */
 bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access);
+/* Whether the index grows by the same from each iteration to the next. */
+bool vector_is_linear(const struct vector_builder *builder, const struct ir_expr *index);
 int vector_load(struct vector_builder *builder, const struct ir_expr *load);
 void vector_store(struct vector_builder *builder, const struct ir_access *access,
                   const struct ir_expr *value);

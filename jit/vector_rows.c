@@ -70,7 +70,7 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
     struct vector_builder rows = {
         .arena = arena, .stmt = nest->loops[VECTOR_ROWS], .options = options, .mask = -1, .nest = nest};
     rows.loop = vector_build(arena, nest->loops[VECTOR_COLUMNS], verdict, dependences, options);
-    if (!rows.loop || rows.loop->accumulators.count || !vector_bounds_stay(&rows) ||
+    if (!rows.loop || rows.loop->accumulators.count || rows.loop->stops || !vector_bounds_stay(&rows) ||
         !values_stay(&rows, rows.loop) || !add_streams(&rows))
         return NULL;
     rows.loop->stmt = rows.stmt;

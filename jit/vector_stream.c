@@ -96,6 +96,11 @@ static struct slope slope_of(const struct vector_builder *builder, const struct 
     return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr, axis) : nonlinear;
 }
 
+bool vector_is_linear(const struct vector_builder *builder, const struct ir_expr *index)
+{
+    return slope_of(builder, index, builder->stmt->symbol).linear;
+}
+
 bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access)
 {
     if (builder->nest)

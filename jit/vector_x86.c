@@ -53,6 +53,28 @@ void machine_emit_jump(struct machine *machine, enum x86_form form, int label)
     machine_emit(machine, (struct x86_instruction){.form = form, .label = label});
 }
 
+int machine_stop(struct machine *machine)
+{
+    if (machine->stop < 0)
+        machine->stop = machine->labels++;
+    return machine->stop;
+}
+
+/* Iterations that are done, where the code ends early. */
+static void place_stop(struct machine *machine)
+{
+    int end = machine->labels++;
+    if (machine->stop < 0)
+        return;
+    machine_emit_jump(machine, X86_JMP, end);
+    machine_emit_label(machine, machine->stop);
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_STORE,
+                                                   .reg = X86_RAX,
+                                                   .has_memory = true,
+                                                   .memory = machine_slot(machine, 0)});
+    machine_emit_label(machine, end);
+}
+
 void machine_emit_label(struct machine *machine, int label)
 {
     machine_emit(machine, (struct x86_instruction){.form = X86_NO_FORM, .label = label});
@@ -99,6 +121,9 @@ static int build_value(struct machine *machine, const struct vector_value *value
         return machine_load(machine, value, mask_of(machine, registers, value->mask, is_last));
     case VECTOR_STORE:
         machine_store(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+        return 0;
+    case VECTOR_SCATTER:
+        machine_scatter(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
         return 0;
     case VECTOR_ACCUMULATE: {
         int partial = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, (uint64_t)step);
@@ -313,8 +338,7 @@ static void setup_indices(struct machine *machine, const struct machine_kept *ke
                                                   .immediate = size == 8 ? 3 : 2});
 }
 
-/* What leaves the other operand as it is. */
-static uint64_t identity(enum operation operation, akg_dtype dtype)
+uint64_t machine_identity(enum operation operation, akg_dtype dtype)
 {
     bool wide = vector_type_is_wide(vector_type_of(dtype)), real = dtype_is_float(dtype);
     uint64_t sign = wide ? (uint64_t)1 << 63 : (uint64_t)1 << 31, ones = wide ? UINT64_MAX : UINT32_MAX;
@@ -361,7 +385,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_PARTIAL:
         accumulator = &machine->loop->accumulators.items[kept->number];
         spread_constant(machine, kept->virtual_register, kept->type,
-                        identity(accumulator->operation, accumulator->dtype));
+                        machine_identity(accumulator->operation, accumulator->dtype));
         break;
     case KEPT_TAIL:
         break;
@@ -605,6 +629,7 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     machine->arena = arena;
     machine->loop = loop;
     machine->options = options;
+    machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = vector_partials(loop) / machine->lanes;
     machine_choose_general_registers(machine);
@@ -622,6 +647,7 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     if (rows)
         machine_end_rows(machine, head);
     machine_allocate(machine, &sections->result);
+    place_stop(machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -99,6 +99,7 @@ struct machine {
     int frame;                    /* bytes of it used */
     int labels, line;
     LIST(struct machine_pairs) pairs;
+    int stop;  /* the label where the code ends early; -1: it does not */
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool refused;
@@ -221,6 +222,16 @@ void machine_choose_general_registers(struct machine *machine);
 void machine_setup_streams(struct machine *machine);
 /* The body with what stands before it and behind it. */
 void machine_assemble(struct machine *machine, struct vector_listing *listing);
+
+/* Where to jump with the iterations that are done in rax, to end early. */
+int machine_stop(struct machine *machine);
+/* What leaves the other operand of an accumulation as it is. */
+uint64_t machine_identity(enum operation operation, akg_dtype dtype);
+
+/* ---- vector_x86_scatter.c ---- */
+
+void machine_scatter(struct machine *machine, const struct vector_value *value, const int *operands,
+                     int mask);
 
 /* ---- vector_x86_rows.c ---- */
 

@@ -127,6 +127,8 @@ static akg_status run_describe(struct call_run *run, akg_tensor **outputs)
             status = AKG_ERROR_CALL;
         else
             status = call_describe_only(buffer->dtype, buffer->rank, shape, run->device, output);
+        if (status == AKG_OK && buffer->role != IR_INOUT)
+            (*output)->nowhere = run->nowhere;
         if (status == AKG_ERROR_USAGE) {
             diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
             status = AKG_ERROR_CALL;
@@ -167,6 +169,7 @@ static akg_status call_execute(struct call *call, akg_tensor **outputs)
     run.instance = call->instance;
     run.messages = &call->messages;
     run.device = call->device;
+    run.nowhere = call->nowhere;
     run.runner = call->runner;
     run.repeats = call->repeats;
     if (!call_run_prepare(&run))
@@ -228,7 +231,8 @@ akg_status call_start(struct call *call, akg_kernel *kernel, const akg_argument 
     call->trust_indices = options && options->trust_indices;
     call->repeats = options && options->repeats ? options->repeats : 1;
     call->device = NULL;
-    if (status == AKG_OK && !call_find_device(kernel, arguments, count, &call->messages, &call->device))
+    if (status == AKG_OK &&
+        !call_find_device(kernel, arguments, count, &call->messages, &call->device, &call->nowhere))
         status = AKG_ERROR_CALL;
     if (call->device && runs)
         call->backend = JIT_BACKEND_CUDA;

@@ -46,9 +46,10 @@ akg_diagnostics *call_list(struct call_messages *messages);
 
 /* ---- where the tensors lie (call_device.c) ---- */
 
-/* The device of all tensors among the arguments (NULL: the host), or false with a message that names two. */
+/* The device of all tensors among the arguments (NULL: the host), or false with a message that names two.
+ * *nowhere: there are some, and all only stand for tensors that may lie anywhere. */
 bool call_find_device(const struct akg_kernel *kernel, const akg_argument *arguments, size_t count,
-                      struct call_messages *messages, struct gpu_device **device);
+                      struct call_messages *messages, struct gpu_device **device, bool *nowhere);
 /* A tensor for a buffer, with a message where a device has no room for it. */
 akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
                          akg_tensor **tensor, struct call_messages *messages);

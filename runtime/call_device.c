@@ -12,6 +12,8 @@ static bool call_join_device(const struct akg_kernel *kernel, const akg_tensor *
 {
     char here[32], there[32];
 
+    if (tensor->nowhere)
+        return true;
     if (!*first)
         *first = tensor;
     if ((*first)->device == tensor->device)
@@ -22,12 +24,14 @@ static bool call_join_device(const struct akg_kernel *kernel, const akg_tensor *
 }
 
 bool call_find_device(const struct akg_kernel *kernel, const akg_argument *arguments, size_t count,
-                      struct call_messages *messages, struct gpu_device **device)
+                      struct call_messages *messages, struct gpu_device **device, bool *nowhere)
 {
     const akg_tensor *first = NULL;
+    bool any = false;
 
     for (size_t i = 0; i < count; i++) {
         const akg_argument *argument = &arguments[i];
+        any |= argument->kind == AKG_ARGUMENT_TENSOR || argument->kind == AKG_ARGUMENT_TENSORS;
         if (argument->kind == AKG_ARGUMENT_TENSOR &&
             !call_join_device(kernel, argument->as.tensor, &first, messages))
             return false;
@@ -36,6 +40,7 @@ bool call_find_device(const struct akg_kernel *kernel, const akg_argument *argum
                 return false;
     }
     *device = first ? first->device : NULL;
+    *nowhere = any && !first;
     return true;
 }
 

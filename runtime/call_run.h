@@ -18,6 +18,7 @@ struct call_run {
     const struct call_runner *runner; /* or NULL */
     const struct jit_instance *instance;
     struct gpu_device *device; /* where all of it happens, or NULL */
+    bool nowhere;              /* of what is only described (call_find_device) */
     int64_t repeats;           /* how often the code is run */
     bool results_differ;       /* from those in general: see call_run_output_of */
     struct call_messages *messages;
@@ -71,6 +72,7 @@ struct call {
     struct call_messages messages;
     const struct jit_instance *instance;
     struct gpu_device *device; /* of its tensors; NULL: the host */
+    bool nowhere;              /* see call_find_device */
     jit_backend backend;
     bool trust_indices;
     int64_t repeats;

@@ -3,6 +3,7 @@
  * compiled when it is first needed and stays as long as the process, as devices do.
  */
 #include "device_kernels.h"
+#include "gpu.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -184,4 +185,18 @@ akg_status device_sum_to(akg_tensor *source, akg_dtype dtype, int rank, const in
     akg_tensor_release(shaped);
     akg_tensor_release(tensor);
     return status;
+}
+
+akg_status device_sum_into(akg_tensor *source, akg_tensor *sum, akg_diagnostics **diagnostics)
+{
+    struct gpu_failure failure = {0};
+    akg_tensor *made;
+    akg_status status = device_sum_to(source, sum->dtype, sum->rank, tensor_shape(sum), &made, diagnostics);
+
+    if (status != AKG_OK)
+        return status;
+    gpu_move(sum->device, sum->data, made->device, made->data,
+             (size_t)sum->element_count * (size_t)dtype_table[sum->dtype].size, &failure);
+    akg_tensor_release(made);
+    return gpu_failure_report(&failure, diagnostics);
 }

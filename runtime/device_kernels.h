@@ -15,4 +15,7 @@ akg_status device_convert(akg_tensor *source, akg_dtype dtype, akg_tensor **conv
 akg_status device_sum_to(akg_tensor *source, akg_dtype dtype, int rank, const int64_t *shape,
                          akg_tensor **sum, akg_diagnostics **diagnostics);
 
+/* The same into `sum`, C-contiguous on the same device; where nothing is summed it is a copy. */
+akg_status device_sum_into(akg_tensor *source, akg_tensor *sum, akg_diagnostics **diagnostics);
+
 #endif

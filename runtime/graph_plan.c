@@ -196,6 +196,7 @@ static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, st
     if (call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor->device,
                            &plan->described.items[plan->described.count - 1]) != AKG_OK)
         longjmp(*plan->arena.escape, 1);
+    plan->described.items[plan->described.count - 1]->nowhere = tensor->nowhere;
 }
 
 /* Describes the arguments with everything known, and numbers their tensors in the order of elaboration. */

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "pool.h"
 #include "../include/akg.h"
+#include "../jit/split.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,8 +22,8 @@
 enum { MOST_THREADS = 256 };
 
 /* Operations, as emit_c_split.c counts them. Waking threads takes some ten microseconds, in which one core
- * does about as many as the first. */
-static const double WORTH_SHARING = 400e3, WORTH_A_PIECE = 60e3;
+ * does about as many as SPLIT_LEAST_WORK. */
+static const double WORTH_A_PIECE = 60e3;
 
 struct job {
     const struct jit_frame *frame;
@@ -203,7 +204,7 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grain = grain;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);
     if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
-        work * (double)iterations < WORTH_SHARING || pthread_mutex_trylock(&pool.busy))
+        work * (double)iterations < SPLIT_LEAST_WORK || pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
     job.failed = job.grains;

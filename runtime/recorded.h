@@ -2,9 +2,9 @@
  * recorded.h: inside a recorded graph: what was put down (recording.h), and what became of it for one choice
  * of extents.
  *
- * The first run with new extents binds the graph: graph functions are planned for the shapes of that run,
- * kernels are found, and every tensor between the calls gets its place in one block of memory
- * (recorded_bind.c, recorded_memory.c). Later runs with these extents go from kernel to kernel.
+ * The first run with new extents, or on another device, binds the graph: graph functions are planned for the
+ * shapes of that run, kernels are found, and every tensor between the calls gets its place in one block of
+ * memory (recorded_bind.c, recorded_memory.c). Later runs with these extents go from kernel to kernel.
  */
 #ifndef RUNTIME_RECORDED_H
 #define RUNTIME_RECORDED_H
@@ -47,7 +47,7 @@ struct akg_graph {
     graph_symbols symbols;
     struct bound_graph *bound; /* newest first */
     int bound_count;
-    struct fused_kernel *fused;    /* kernels of several steps (recorded_fuse.c) */
+    struct jit_instance *fused;    /* kernels of several steps (recorded_fuse.c) */
     struct fuse_verdict *verdicts; /* which kernels go element by element */
 };
 
@@ -82,7 +82,8 @@ struct bound_graph {
     struct bound_graph *next;
     struct akg_graph *graph;
     struct arena arena;
-    int64_t *extents; /* of the symbols */
+    struct gpu_device *device; /* where its inputs lie, and it runs; NULL: the host */
+    int64_t *extents;          /* of the symbols */
     struct bound_value *values;
     struct graph_plan **plans; /* per recorded step; NULL where it is no plan */
     bool *needed;              /* per recorded step */
@@ -90,12 +91,13 @@ struct bound_graph {
     int step_count;
     LIST(struct call_prepared *) prepared; /* all of them; NULL where one was given up */
     void *workspace;
+    struct gpu_block *block;                /* which holds it; NULL on the host */
     size_t workspace_bytes, separate_bytes; /* and what it would be with nothing shared */
 };
 
-/* Binds to extents. The extents are copied. */
-akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct bound_graph **bound,
-                      akg_diagnostics **diagnostics);
+/* Binds to extents, which are copied, and a device. */
+akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct gpu_device *device,
+                      struct bound_graph **bound, akg_diagnostics **diagnostics);
 void bound_free(struct bound_graph *bound);
 
 /* Gives each value that is INSIDE its offset (recorded_memory.c). */
@@ -104,7 +106,8 @@ void bound_place_values(struct bound_graph *bound);
 /* Makes one step of neighbouring ones that go element by element (recorded_fuse.c). Values that are then
  * stored nowhere become ABSENT. Where memory runs out steps stay as they are, or it escapes. */
 void bound_fuse(struct bound_graph *bound);
-akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run);
+akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run,
+                          akg_diagnostics **diagnostics);
 void fused_drop_all(struct akg_graph *graph);
 
 /* call_prepare of a step with the tensors as they are now; *place is its place in bound->prepared. */

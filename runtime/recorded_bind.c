@@ -12,6 +12,7 @@
 #include "autograd.h"
 #include "broadcast.h"
 #include "failure.h"
+#include "gpu.h"
 
 /* ---- arguments for these extents ------------------------------------------------------------- */
 
@@ -86,7 +87,7 @@ static akg_status describe_input(struct bound_graph *bound, const struct graph_f
     for (int k = 0; k < form->rank; k++)
         shape[k] =
             form->extents[k].symbol < 0 ? form->extents[k].extent : bound->extents[form->extents[k].symbol];
-    return call_describe_only(form->dtype, form->rank, shape, NULL, described);
+    return call_describe_only(form->dtype, form->rank, shape, bound->device, described);
 }
 
 static akg_status describe_values(struct bound_graph *bound)
@@ -145,7 +146,7 @@ static akg_status infer_elementary(struct bound_graph *bound, const struct recor
     struct bound_value *made = &bound->values[step->outputs[0]];
 
     if (step->kind != RECORDED_EXPAND)
-        return call_describe_only(step->dtype, like->rank, tensor_shape(like), NULL, &made->tensor);
+        return call_describe_only(step->dtype, like->rank, tensor_shape(like), bound->device, &made->tensor);
     made->owner = bound->values[step->source].owner;
     return broadcast_view(bound->values[step->source].tensor, like->rank, tensor_shape(like), &made->tensor);
 }
@@ -302,19 +303,29 @@ static akg_status value_lay(struct bound_graph *bound, struct bound_value *value
 
     if (status != AKG_OK)
         return status;
+    laid->device = bound->device;
     akg_tensor_release(value->tensor);
     value->tensor = laid;
     return AKG_OK;
 }
 
-static akg_status lay_values(struct bound_graph *bound)
+static akg_status allocate_workspace(struct bound_graph *bound, akg_diagnostics **diagnostics)
+{
+    struct gpu_failure failure = {0};
+
+    if (bound->device) {
+        gpu_allocate(bound->device, bound->workspace_bytes + 64, &bound->block, &bound->workspace, &failure);
+        return gpu_failure_report(&failure, diagnostics);
+    }
+    bound->workspace = memory_aligned(bound->workspace_bytes + 64);
+    return bound->workspace ? AKG_OK : AKG_ERROR_MEMORY;
+}
+
+static akg_status lay_values(struct bound_graph *bound, akg_diagnostics **diagnostics)
 {
     const struct recording *recording = bound->graph->recording;
-    akg_status status = AKG_OK;
+    akg_status status = allocate_workspace(bound, diagnostics);
 
-    bound->workspace = memory_aligned(bound->workspace_bytes + 64);
-    if (!bound->workspace)
-        return AKG_ERROR_MEMORY;
     for (int i = 0; i < recording->values.count && status == AKG_OK; i++)
         if (bound->values[i].place == BOUND_INSIDE)
             status = value_lay(bound, &bound->values[i]);
@@ -379,7 +390,7 @@ static akg_status bound_fill(struct bound_graph *bound, const int64_t *extents, 
     collect_steps(bound);
     bound_fuse(bound);
     bound_place_values(bound);
-    status = lay_values(bound);
+    status = lay_values(bound, diagnostics);
     return status == AKG_OK ? prepare_steps(bound, diagnostics) : status;
 }
 
@@ -399,8 +410,8 @@ static akg_status bound_guarded(struct bound_graph *bound, const int64_t *extent
     return status;
 }
 
-akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct bound_graph **made,
-                      akg_diagnostics **diagnostics)
+akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct gpu_device *device,
+                      struct bound_graph **made, akg_diagnostics **diagnostics)
 {
     struct bound_graph *bound = memory_zeroed(1, sizeof *bound);
     akg_status status;
@@ -409,6 +420,7 @@ akg_status bound_make(struct akg_graph *graph, const int64_t *extents, struct bo
     if (!bound)
         return AKG_ERROR_MEMORY;
     bound->graph = graph;
+    bound->device = device;
     arena_init(&bound->arena, NULL);
     status = bound_guarded(bound, extents, diagnostics);
     if (status == AKG_OK)
@@ -428,7 +440,10 @@ void bound_free(struct bound_graph *bound)
         akg_tensor_release(bound->values[i].tensor);
     for (int i = 0; bound->values && i < recording->steps.count; i++)
         graph_plan_release(bound->plans[i]);
-    memory_free(bound->workspace);
+    if (bound->block)
+        gpu_free(bound->block);
+    else
+        memory_free(bound->workspace);
     arena_free(&bound->arena);
     memory_free(bound);
 }

@@ -9,21 +9,11 @@
 
 #include "../jit/compose.h"
 #include "../jit/pipeline.h"
+#include "call_run.h"
 #include "pool.h"
 #include "recorded.h"
 
 enum { FUSE_MOST = 12, FUSE_INPUTS = 12 }; /* steps, and inputs, of one kernel: registers are few */
-
-/* A compiled kernel of several steps; or, without code, one that cannot be had. */
-struct fused_kernel {
-    struct fused_kernel *next;
-    struct arena arena;
-    const unsigned char *key;
-    size_t key_length;
-    struct ir_kernel *kernel;
-    struct jit_sites sites;
-    struct backend_code code;
-};
 
 /* A tensor that a fused kernel reads or writes. */
 struct fused_buffer {
@@ -33,7 +23,8 @@ struct fused_buffer {
 };
 
 struct fused_run {
-    const struct fused_kernel *kernel;
+    const struct jit_instance *instance;
+    const struct dsl_source *source; /* of the first of the kernels that it was composed of */
     struct fused_buffer *buffers;
     int buffer_count;
     void **data;
@@ -319,7 +310,7 @@ static struct ir_kernel *group_compose(struct group *group, struct arena *arena)
 }
 
 /* Vector code or not, as each of the kernels alone: functions such as exp give the same bits then. */
-static bool has_same_code(const struct group *group, const struct fused_kernel *fused)
+static bool has_same_code(const struct group *group, const struct jit_instance *fused)
 {
     for (int m = 0; m < group->count; m++)
         if (!group->candidates[m].instance->code.vectors.memory != !fused->code.vectors.memory)
@@ -327,27 +318,39 @@ static bool has_same_code(const struct group *group, const struct fused_kernel *
     return true;
 }
 
-static void fused_compile(struct group *group, struct fused_kernel *fused, akg_diagnostics *list)
+/* Machine code of the composed kernel, or a program for devices; nothing where that cannot be had. */
+static void fused_generate(struct group *group, struct jit_instance *fused, akg_diagnostics *list)
 {
     const struct akg_module *module = group->candidates[0].step->recorded->kernel->module;
 
+    if (fused->backend == JIT_BACKEND_CUDA)
+        jit_make_program(fused, list);
+    else if (pipeline_generate(fused->kernel, &module->vectors, &module->cache, &fused->code, list) ==
+                 AKG_OK &&
+             !has_same_code(group, fused))
+        backend_tcc_free(&fused->code);
+}
+
+static void fused_compile(struct group *group, struct jit_instance *fused, akg_diagnostics *list)
+{
+    const struct passes_options passes = {.for_threads = fused->backend == JIT_BACKEND_CUDA};
+
     diagnostics_set_escape(list, fused->arena.escape);
     fused->kernel = group_compose(group, &fused->arena);
-    if (fused->kernel && pipeline_optimise(fused->kernel, NULL, list)) {
+    if (fused->kernel && pipeline_optimise(fused->kernel, &passes, list)) {
         sites_number(fused->kernel, &fused->sites);
         diagnostics_set_escape(list, NULL);
-        if (pipeline_generate(fused->kernel, &module->vectors, &module->cache, &fused->code, list) ==
-                AKG_OK &&
-            !has_same_code(group, fused))
-            backend_tcc_free(&fused->code);
+        fused_generate(group, fused, list);
     }
     diagnostics_set_escape(list, NULL);
 }
 
-/* A kernel that was refused stays too, so that nobody tries again. */
-static struct fused_kernel *fused_make(struct group *group, const unsigned char *key, size_t length)
+/* An instance of no kernel of a file. One that was refused, without code, stays too, so that nobody tries
+ * again. */
+static struct jit_instance *fused_make(struct group *group, const unsigned char *key, size_t length)
 {
-    struct fused_kernel *fused = memory_zeroed(1, sizeof *fused);
+    const struct akg_module *module = group->candidates[0].step->recorded->kernel->module;
+    struct jit_instance *fused = memory_zeroed(1, sizeof *fused);
     akg_diagnostics *list = diagnostics_create("", NULL, 0); /* nobody reads it */
     jmp_buf escape;
 
@@ -360,14 +363,16 @@ static struct fused_kernel *fused_make(struct group *group, const unsigned char 
     if (setjmp(escape)) {
         diagnostics_set_escape(list, NULL);
         akg_diagnostics_free(list);
-        backend_tcc_free(&fused->code);
-        arena_free(&fused->arena);
-        memory_free(fused);
+        fused->arena.escape = NULL;
+        jit_free_instance(fused);
         return NULL;
     }
     fused->arena.escape = &escape;
     fused->key = (const unsigned char *)arena_copy(&fused->arena, (const char *)key, length);
     fused->key_length = length;
+    fused->backend = group->candidates[0].instance->backend;
+    fused->strict = module->vectors.strict;
+    fused->cache = &module->cache;
     fused_compile(group, fused, list);
     fused->arena.escape = NULL;
     akg_diagnostics_free(list);
@@ -377,11 +382,11 @@ static struct fused_kernel *fused_make(struct group *group, const unsigned char 
 }
 
 /* NULL: the group stays as it is. */
-static const struct fused_kernel *group_kernel(struct group *group)
+static const struct jit_instance *group_instance(struct group *group)
 {
     size_t length;
     const unsigned char *key;
-    struct fused_kernel *fused = group->bound->graph->fused;
+    struct jit_instance *fused = group->bound->graph->fused;
 
     for (int m = 1; m < group->count; m++)
         if (memcmp(&group->candidates[m].step->recorded->kernel->module->vectors,
@@ -396,7 +401,7 @@ static const struct fused_kernel *group_kernel(struct group *group)
         fused = fused->next;
     if (!fused)
         fused = fused_make(group, key, length);
-    return fused && fused->code.entry ? fused : NULL;
+    return fused && (fused->code.entry || fused->program) ? fused : NULL;
 }
 
 /* ---- a group as a step
@@ -409,7 +414,7 @@ static void fused_scalars(const struct group *group, struct fused_run *run)
     int rank = group_rank(group), at = 0;
 
     run->scalars =
-        arena_array(&group->bound->arena, union jit_scalar, run->kernel->kernel->attributes.count + 1);
+        arena_array(&group->bound->arena, union jit_scalar, run->instance->kernel->attributes.count + 1);
     for (; at < rank; at++)
         run->scalars[at].i = group->is_row ? form->element_count : form->dims[at];
     for (int m = 0; m < group->count; m++)
@@ -420,7 +425,7 @@ static void fused_scalars(const struct group *group, struct fused_run *run)
 static void fused_buffers(const struct group *group, struct fused_run *run)
 {
     struct arena *arena = &group->bound->arena;
-    int count = run->kernel->kernel->buffers.count, at = group->input_count;
+    int count = run->instance->kernel->buffers.count, at = group->input_count;
 
     run->buffers = arena_array(arena, struct fused_buffer, count + 1);
     memcpy(run->buffers, group->buffers, sizeof *run->buffers * (size_t)group->input_count);
@@ -438,12 +443,13 @@ static void fused_buffers(const struct group *group, struct fused_run *run)
 }
 
 /* Puts the group in the place of its first step. The prepared calls stay, for they hold numbers. */
-static void fused_begin(struct group *group, const struct fused_kernel *kernel, struct bound_step *step)
+static void fused_begin(struct group *group, const struct jit_instance *instance, struct bound_step *step)
 {
     struct arena *arena = &group->bound->arena;
     struct fused_run *run = arena_new(arena, struct fused_run);
 
-    run->kernel = kernel;
+    run->instance = instance;
+    run->source = &group->candidates[0].step->recorded->kernel->module->source;
     fused_scalars(group, run);
     fused_buffers(group, run);
     step->members = arena_array(arena, const struct recorded_step *, group->count + 1);
@@ -453,7 +459,18 @@ static void fused_begin(struct group *group, const struct fused_kernel *kernel, 
     step->fused = run;
 }
 
-akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run)
+static akg_status run_on_device(struct gpu_device *device, const struct fused_run *run,
+                                const struct jit_frame *frame, akg_diagnostics **diagnostics)
+{
+    struct call_messages messages = {run->source, NULL};
+    int stopped;
+    akg_status status = call_run_on_device(device, run->instance, frame, &stopped, &messages);
+
+    return call_finish(&messages, status, diagnostics);
+}
+
+akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run,
+                          akg_diagnostics **diagnostics)
 {
     struct jit_trap trap;
     struct jit_frame frame = {.data = run->data,
@@ -470,7 +487,9 @@ akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run
         if (buffer->value >= 0 && bound->values[buffer->value].place == BOUND_VIEW)
             run->data[i] = tensor->base->data; /* it may lie outside */
     }
-    return run->kernel->code.entry(&frame) ? AKG_ERROR_INTERNAL : AKG_OK;
+    if (bound->device)
+        return run_on_device(bound->device, run, &frame, diagnostics);
+    return run->instance->code.entry(&frame) ? AKG_ERROR_INTERNAL : AKG_OK;
 }
 
 /* ---- the steps of a graph
@@ -482,7 +501,7 @@ static int fuse_group(struct bound_graph *bound, struct candidate *candidates, i
                       struct bound_step *steps)
 {
     struct group group = {.bound = bound, .candidates = candidates, .count = count};
-    const struct fused_kernel *kernel;
+    const struct jit_instance *instance;
     struct bound_step fused;
     int made;
 
@@ -492,10 +511,10 @@ static int fuse_group(struct bound_graph *bound, struct candidate *candidates, i
         *steps = *candidates[0].step;
         return 1;
     }
-    kernel = group_kernel(&group);
-    if (kernel) {
+    instance = group_instance(&group);
+    if (instance) {
         fused = (struct bound_step){.recorded = candidates[0].step->recorded};
-        fused_begin(&group, kernel, &fused);
+        fused_begin(&group, instance, &fused);
         *steps = fused;
         return 1;
     }
@@ -549,10 +568,8 @@ void bound_fuse(struct bound_graph *bound)
 void fused_drop_all(struct akg_graph *graph)
 {
     while (graph->fused) {
-        struct fused_kernel *next = graph->fused->next;
-        backend_tcc_free(&graph->fused->code);
-        arena_free(&graph->fused->arena);
-        memory_free(graph->fused);
+        struct jit_instance *next = graph->fused->next;
+        jit_free_instance(graph->fused);
         graph->fused = next;
     }
     while (graph->verdicts) {

@@ -9,15 +9,18 @@
 #include <string.h>
 
 #include "autograd.h"
+#include "device_kernels.h"
 #include "failure.h"
+#include "gpu.h"
 #include "overlap.h"
 #include "recorded.h"
 
 struct graph_run_call {
     struct akg_graph *graph;
     struct bound_graph *bound;
-    akg_tensor **inputs; /* contiguous; references */
-    akg_tensor **made;   /* per output: what it is stored in; references */
+    struct gpu_device *device; /* of the inputs; NULL: the host */
+    akg_tensor **inputs;       /* contiguous; references */
+    akg_tensor **made;         /* per output: what it is stored in; references */
     akg_tensor **outputs;
     int64_t *extents;
     akg_diagnostics **diagnostics;
@@ -31,10 +34,10 @@ static akg_status refuse_input(const struct graph_run_call *call, size_t index, 
 
     tensor_print_form(found, tensor->dtype, tensor->rank, tensor->dims);
     snprintf(place, sizeof place, "%zu", index);
-    return failure_report(call->diagnostics, AKG_ERROR_CALL, MSG_GRAPH_INPUT, place, found,
-                          call->graph->inputs[index].text,
-                          tensor->device ? "note: it is on a device, and graphs run on the host"
-                                         : "note: a symbol is the same extent wherever it stands");
+    return failure_report(
+        call->diagnostics, AKG_ERROR_CALL, MSG_GRAPH_INPUT, place, found, call->graph->inputs[index].text,
+        tensor->device != call->device ? "note: it lies on another device than the first one"
+                                       : "note: a symbol is the same extent wherever it stands");
 }
 
 /* Finds the extents of the symbols, where none is known it is -1; false: a tensor is no such input. */
@@ -53,17 +56,31 @@ static bool input_fits(const struct graph_run_call *call, const struct graph_for
     return true;
 }
 
+/* Where a graph without inputs runs: with its first tensor of the program. */
+static struct gpu_device *device_of(const struct akg_graph *graph, akg_tensor *const *inputs)
+{
+    const struct recording *recording = graph->recording;
+
+    if (graph->input_count > 0)
+        return inputs[0]->device;
+    for (int i = 0; i < recording->values.count; i++)
+        if (recording->values.items[i].captured)
+            return recording->values.items[i].captured->device;
+    return NULL;
+}
+
 static akg_status take_inputs(struct graph_run_call *call, akg_tensor *const *inputs)
 {
     akg_status status = AKG_OK;
 
+    call->device = device_of(call->graph, inputs);
     for (int i = 0; i < call->graph->symbols.count; i++)
         call->extents[i] = -1;
     for (size_t i = 0; i < call->graph->input_count && status == AKG_OK; i++) {
         if (inputs[i]->recording)
             status = failure_report(call->diagnostics, AKG_ERROR_CALL, MSG_GRAPH_STAND_IN, "a graph", NULL,
                                     NULL, NULL);
-        else if (inputs[i]->device || !input_fits(call, &call->graph->inputs[i], inputs[i]))
+        else if (inputs[i]->device != call->device || !input_fits(call, &call->graph->inputs[i], inputs[i]))
             status = refuse_input(call, i, inputs[i]);
         else if (inputs[i]->contiguous)
             call->inputs[i] = akg_tensor_retain(inputs[i]);
@@ -92,9 +109,9 @@ static akg_status find_bound(struct graph_run_call *call)
     akg_status status;
 
     for (call->bound = graph->bound; call->bound; call->bound = call->bound->next)
-        if (memcmp(call->bound->extents, call->extents, size) == 0)
+        if (call->bound->device == call->device && memcmp(call->bound->extents, call->extents, size) == 0)
             return AKG_OK;
-    status = bound_make(graph, call->extents, &call->bound, call->diagnostics);
+    status = bound_make(graph, call->extents, call->device, &call->bound, call->diagnostics);
     if (status != AKG_OK)
         return status;
     if (graph->bound_count == BOUND_MOST)
@@ -122,6 +139,15 @@ static bool has_shape_of(const akg_tensor *tensor, const akg_tensor *other)
            memcmp(tensor->dims, other->dims, sizeof *tensor->dims * (size_t)tensor->rank) == 0;
 }
 
+static akg_status make_output(const struct graph_run_call *call, const akg_tensor *form, akg_tensor **made)
+{
+    struct gpu_failure failure = {0};
+    akg_status status =
+        tensor_allocate_on(call->device, form->dtype, form->rank, tensor_shape(form), false, made, &failure);
+
+    return failure.status != AKG_OK ? gpu_failure_report(&failure, call->diagnostics) : status;
+}
+
 static akg_status take_outputs(struct graph_run_call *call)
 {
     for (size_t i = 0; i < call->graph->output_count; i++) {
@@ -129,8 +155,10 @@ static akg_status take_outputs(struct graph_run_call *call)
         akg_tensor *given = call->outputs[i];
         akg_status status = AKG_OK;
         if (!given)
-            status = tensor_allocate(form->dtype, form->rank, tensor_shape(form), false, &call->made[i]);
-        else if (given->recording || given->device || !has_shape_of(given, form) || !given->contiguous)
+            status = make_output(call, form, &call->made[i]);
+        else if (given->device != call->device)
+            return refuse_output(call, i, "the tensor for it lies on another device than the inputs");
+        else if (given->recording || !has_shape_of(given, form) || !given->contiguous)
             return refuse_output(call, i, "the tensor for it has another dtype or shape, or lies with gaps");
         else
             call->made[i] = akg_tensor_retain(given);
@@ -220,7 +248,7 @@ static akg_status run_step(struct bound_graph *bound, const struct bound_step *s
     akg_tensor *made = bound->values[step->recorded->outputs[0]].tensor, *source;
 
     if (step->fused)
-        return fused_step_run(bound, step->fused);
+        return fused_step_run(bound, step->fused, diagnostics);
     if (step->prepared)
         return call_prepared_run(step->prepared, diagnostics);
     if (step->recorded->kind == RECORDED_FILL) {
@@ -230,20 +258,29 @@ static akg_status run_step(struct bound_graph *bound, const struct bound_step *s
     source = bound->values[step->recorded->source].tensor;
     if (bound->values[step->recorded->source].place == BOUND_VIEW) /* of something outside, perhaps */
         source->data = source->base->data;
-    return autograd_sum_into(source, made);
+    return bound->device ? device_sum_into(source, made, diagnostics) : autograd_sum_into(source, made);
 }
 
 /* Outputs that no step makes where the caller gets them. */
-static void copy_outputs(struct graph_run_call *call)
+static akg_status copy_outputs(struct graph_run_call *call)
 {
-    for (size_t i = 0; i < call->graph->output_count; i++) {
+    akg_status status = AKG_OK;
+
+    for (size_t i = 0; i < call->graph->output_count && status == AKG_OK; i++) {
         akg_tensor *source = call->bound->values[call->graph->outputs[i]].tensor;
         if (call->bound->values[call->graph->outputs[i]].place == BOUND_VIEW &&
             source->data != source->base->data)
             source->data = source->base->data;
-        if (source->data != call->made[i]->data)
+        if (source->data == call->made[i]->data)
+            continue;
+        if (source->device != call->device)
+            status = refuse_output(call, i, "it is a tensor that lies on another device than the inputs");
+        else if (call->device)
+            status = device_sum_into(source, call->made[i], call->diagnostics);
+        else
             tensor_cast_into(source, call->made[i]);
     }
+    return status;
 }
 
 static akg_status run_bound(struct graph_run_call *call, akg_tensor *const *inputs)
@@ -260,7 +297,7 @@ static akg_status run_bound(struct graph_run_call *call, akg_tensor *const *inpu
     for (int i = 0; i < call->bound->step_count && status == AKG_OK; i++)
         status = run_step(call->bound, &call->bound->steps[i], call->diagnostics);
     if (status == AKG_OK)
-        copy_outputs(call);
+        status = copy_outputs(call);
     return status;
 }
 

@@ -99,10 +99,6 @@ int recording_value(struct recording *recording, akg_tensor *tensor)
     }
     if (tensor->recording)
         return tensor->recorded;
-    if (tensor->device) {
-        recording_break(recording, "a tensor on a device was used; graphs run on the host");
-        return -1;
-    }
     for (int i = 0; i < recording->values.count; i++)
         if (recording->values.items[i].captured &&
             is_same_memory(recording->values.items[i].captured, tensor))
@@ -144,6 +140,7 @@ static akg_status value_stand_in(struct recording *recording, struct recorded_va
         return status;
     (*tensor)->recording = recording_retain(recording);
     (*tensor)->recorded = *number;
+    (*tensor)->nowhere = true;
     return AKG_OK;
 }
 

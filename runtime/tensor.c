@@ -110,6 +110,7 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
     tensor->output = 0;
     tensor->recording = NULL;
     tensor->recorded = 0;
+    tensor->nowhere = false;
     tensor->owns_memory = false;
     tensor->device = NULL;
     tensor->dtype = dtype;
@@ -344,6 +345,7 @@ void tensor_stand_for(akg_tensor *tensor, const akg_tensor *other)
 {
     tensor->recording = other->recording ? recording_retain(other->recording) : NULL;
     tensor->recorded = other->recorded;
+    tensor->nowhere = other->nowhere;
 }
 
 void tensor_break_recording(const akg_tensor *tensor)

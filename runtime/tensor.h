@@ -29,7 +29,9 @@ struct akg_tensor {
     atomic_size_t references, holds;
     akg_dtype dtype;
     int rank;
-    bool contiguous;  /* C order without gaps; an empty tensor always is */
+    bool contiguous; /* C order without gaps; an empty tensor always is */
+    bool nowhere; /* it stands for one that may lie on any device (recording.h), or describes what is made of
+                     such */
     bool owns_memory; /* nobody else knows the elements: they are part of this allocation, or `owner` */
     int output;       /* of `node` */
     struct autograd_node *node;  /* what made it, or keeps its gradient; NULL: no gradient flows here */

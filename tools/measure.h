@@ -7,8 +7,8 @@
 #include "statistics.h"
 #include "support.h"
 
-/* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each run and puts back what
- * running changes, and `repeats` is then always 1. */
+/* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each sample and puts back
+ * what running changes; behind measure_all it has run once since. */
 struct contestant {
     bool (*run)(void *context, long repeats, struct problem *problem);
     void (*reset)(void *context);

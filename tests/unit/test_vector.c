@@ -2,9 +2,10 @@
  * test_vector.c: random loops as vector code, against the interpreter, to the bit (strict).
  *
  * Each loop mixes a few dtypes, loads with offsets and steps, conditions, choices, casts and accumulations;
- * some stand in a loop over rows, some hand scalars and elements on from one iteration to the next. Trip
- * counts go from 0 to 70. Each kernel runs for every target of this processor. Most loops must have become
- * vector code, and many of those of one lane, or the test would prove nothing.
+ * some stand in a loop over rows, some change elements whose indices are computed, some hand scalars and
+ * elements on from one iteration to the next. Trip counts go from 0 to 70. Each kernel runs for every target
+ * of this processor. Most loops must have become vector code, and many of those of one lane, or the test
+ * would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 300).
  */
@@ -23,6 +24,7 @@ struct generator {
     int row; /* the loop around, or 0 */
     int let_names[AKG_DTYPE_COUNT][8];
     bool calls;
+    bool tested; /* indices are, so they may be wrong */
     int carried; /* scalars handed on; 0: of none */
     akg_dtype carried_dtypes[CARRIED];
     int carried_names[CARRIED];
@@ -286,6 +288,65 @@ static void declare_carried(struct generator *g)
     }
 }
 
+/* An index that is computed: inside the 80 elements, or, seldom, perhaps not. */
+static void scattered_index(struct generator *g)
+{
+    static const akg_dtype dtypes[] = {AKG_INT32, AKG_INT64, AKG_UINT8, AKG_UINT32, AKG_INT16};
+    akg_dtype dtype = dtypes[draw(g, 5)];
+    put(g, "int64(");
+    if (g->tested && draw(g, 20) == 0) {
+        load(g, dtype);
+    } else {
+        put(g, "(");
+        expression(g, dtype, 2);
+        text_format(&g->text, " & %d:%s)", draw(g, 2) ? 63 : 3, akg_dtype_name(dtype));
+    }
+    put(g, ")?");
+}
+
+/* out[index] = out[index] op expression, perhaps under a condition. */
+static void scatter(struct generator *g)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32,
+                                       AKG_INT64,   AKG_UINT32,  AKG_UINT64};
+    static const char *const words[] = {"+", "+", "-", "*", "&", "^"};
+    akg_dtype dtype = dtypes[draw(g, 6)];
+    const char *name = akg_dtype_name(dtype), *word = words[draw(g, dtype_is_float(dtype) ? 4 : 6)];
+    bool choice = draw(g, 4) == 0, extreme = draw(g, 5) == 0;
+    size_t start, end;
+    if (choice) {
+        put(g, "if ");
+        expression(g, AKG_BOOL, 2);
+        put(g, " {\n");
+    }
+    start = g->text.length;
+    text_format(&g->text, "out_%s[", name);
+    scattered_index(g);
+    put(g, "]");
+    end = g->text.length;
+    text_format(&g->text, extreme ? " = max(%.*s, " : " = (%.*s %s ", (int)(end - start),
+                g->text.data + start, word);
+    if (draw(g, 3))
+        expression(g, dtype, 2);
+    else
+        constant(g, dtype);
+    text_format(&g->text, ") @%d:1\n%s", ++g->names, choice ? "}\n" : "");
+}
+
+static void scatter_loop(struct generator *g)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32};
+    g->loop = ++g->names;
+    g->row = g->carried = 0;
+    g->calls = false;
+    g->dtype_count = 3;
+    memset(g->lets, 0, sizeof g->lets);
+    memcpy(g->dtypes, dtypes, sizeof g->dtypes);
+    text_format(&g->text, "for i%d = 4 to (N + 4) step %d {\n", g->loop, 1 + 2 * (draw(g, 4) == 0));
+    scatter(g);
+    put(g, "}\n");
+}
+
 static void loop(struct generator *g)
 {
     static const akg_dtype families[][3] = {
@@ -354,7 +415,10 @@ static void kernel_text(struct generator *g)
         text_format(&g->text, "%sout_%s", dtype ? ", " : "", akg_dtype_name((akg_dtype)dtype));
     put(g, "\n body {\n");
     for (int k = 0; k < LOOPS; k++)
-        loop(g);
+        if (draw(g, 6) == 0)
+            scatter_loop(g);
+        else
+            loop(g);
     put(g, " }\n}\n");
 }
 
@@ -393,7 +457,7 @@ struct counts {
 
 static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
 {
-    struct generator g = {.state = seed * 77777};
+    struct generator g = {.state = seed * 77777, .tested = seed % 2};
     struct jit_pair pair;
     int status;
     text_init(&g.text);
@@ -402,7 +466,7 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     kernel_text(&g);
     pair_init(&pair);
     pair.vectors.target = target;
-    bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, true);
+    bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, !g.tested);
     counts->loops += pair.vector_loops;
     counts->serial += pair.serial_loops;
     for (int round = 0; good && round < 4; round++) {

@@ -1,0 +1,127 @@
+/*
+ * vector_scatter.c: elements that are found by what is computed, and changed: `count[bin(x[i])] += 1`.
+ *
+ * Consumes a store that accumulates into an element whose last index is no linear function of the loop
+ * variable; produces VECTOR_SCATTER: the indices and what is accumulated are computed for all lanes at once,
+ * and then the elements changed lane by lane, in the order of the program, so that lanes may meet in one
+ * element.
+ *
+ * Where the index is to be tested it is tested for all lanes before any of them changes anything. If one of
+ * them is outside, the code ends there, and the C loop does the rest and stops where the program does. That
+ * takes that the loop has no other effect.
+ */
+#include "vector_build.h"
+
+/* The operand of what accumulates into the element; NULL: it is not `element = element op operand`. */
+static const struct ir_expr *operand_of(const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+    if (value->kind != IR_OPERATION || value->count != 2)
+        return NULL;
+    bool commutes = value->operation == OP_ADD || value->operation == OP_MUL ||
+                    value->operation == OP_BITAND || value->operation == OP_BITOR ||
+                    value->operation == OP_BITXOR;
+    bool extreme = value->operation == OP_MIN || value->operation == OP_MAX;
+    if ((commutes || extreme || value->operation == OP_SUB) && vector_is_target(stmt, value->operands[0]))
+        return value->operands[1];
+    return commutes && vector_is_target(stmt, value->operands[1]) ? value->operands[0] : NULL;
+}
+
+static bool is_known(const struct vector_builder *builder, const struct ir_access *access, int axis)
+{
+    return access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices;
+}
+
+/* Whether all indices but the last are the same in all iterations, and not to be tested. */
+static bool has_one_row(const struct vector_builder *builder, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank - 1; axis++)
+        if (!is_known(builder, access, axis) || !vector_is_invariant(builder, access->indices[axis]))
+            return false;
+    return true;
+}
+
+bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    const struct ir_access *access = &stmt->access;
+    if (stmt->kind != IR_STORE || builder->nest || builder->is_serial || !access->buffer->rank ||
+        !access->buffer->contiguous || dtype_table[access->buffer->dtype].size < 4)
+        return false;
+    return !vector_is_linear(builder, access->indices[access->buffer->rank - 1]) &&
+           has_one_row(builder, access) && operand_of(stmt) && vector_mentions(builder, stmt) == 1;
+}
+
+/* The row's first element. */
+static const struct ir_access *row_of(struct vector_builder *builder, const struct ir_access *access)
+{
+    struct ir_access *row = arena_new(builder->arena, struct ir_access);
+    int last = access->buffer->rank - 1;
+    *row = *access;
+    row->indices = arena_array(builder->arena, struct ir_expr *, last + 1);
+    for (int axis = 0; axis < last; axis++)
+        row->indices[axis] = access->indices[axis];
+    row->indices[last] = arena_new(builder->arena, struct ir_expr);
+    *row->indices[last] = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
+    return row;
+}
+
+static int add_row(struct vector_builder *builder, const struct ir_access *access)
+{
+    struct vector_loop *loop = builder->loop;
+    struct vector_stream stream = {.access = row_of(builder, access), .dtype = access->buffer->dtype};
+    int number = loop->streams.count;
+    if (number >= VECTOR_STREAMS)
+        return vector_refuse(builder);
+    stream.slot =
+        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0});
+    stream.is_stored = stream.is_loaded = true;
+    list_push(builder->arena, &loop->streams, stream);
+    return number;
+}
+
+/* Without the cast of a narrower integer to int64: fewer bits are more lanes. */
+static int index_of(struct vector_builder *builder, const struct ir_expr *index)
+{
+    if (index->kind == IR_OPERATION && index->operation == OP_CAST &&
+        !dtype_is_float(index->operands[0]->dtype) && index->operands[0]->dtype != AKG_UINT32 &&
+        vector_type_of(index->operands[0]->dtype) == VECTOR_I32)
+        index = index->operands[0];
+    return vector_expression(builder, index);
+}
+
+void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    const struct ir_access *access = &stmt->access;
+    akg_dtype dtype = access->buffer->dtype;
+    int last = access->buffer->rank - 1;
+    struct vector_value value = vector_blank(VECTOR_SCATTER, dtype);
+    value.operation = stmt->value->operation;
+    value.operands[1] = index_of(builder, access->indices[last]);
+    value.operands[0] = vector_expression(builder, operand_of(stmt));
+    if (builder->refused)
+        return;
+    if (value.operation == OP_SUB) {
+        value.operation = OP_ADD;
+        value.operands[0] = vector_operation(builder, OP_NEG, dtype, dtype, value.operands[0], -1, -1);
+    }
+    value.mask = builder->mask;
+    value.stream = add_row(builder, access);
+    if (!is_known(builder, access, last)) {
+        bool wide = vector_type_is_wide(builder->loop->values.items[value.operands[1]].type);
+        value.slot =
+            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_EXTENT, value.stream, -1,
+                                                                  NULL, wide ? 64 : 32});
+        builder->loop->stops = true;
+    }
+    vector_add(builder, value);
+    builder->stores++;
+}
+
+/* Whether what may end early has the one effect alone. */
+bool vector_scatters_alone(const struct vector_loop *loop)
+{
+    int effects = loop->accumulators.count;
+    for (int k = 0; k < loop->values.count; k++)
+        effects += loop->values.items[k].kind == VECTOR_STORE || loop->values.items[k].kind == VECTOR_SCATTER;
+    return !loop->stops || effects == 1;
+}

@@ -1,0 +1,384 @@
+/*
+ * test_recorded_device.c: recorded graphs on a GPU, against the libraries that stand in for NVIDIA's: the
+ * same bits as calls one by one there, forward, backward and with weights written in place; what is refused;
+ * no room, and every allocation failing.
+ */
+#include "check.h"
+
+#include "api_support.h"
+#include "gpu_support.h"
+
+#ifdef HAVE_CUDA
+
+#include "../../base/memory.h"
+
+#include <string.h>
+
+static struct gpu_stub stub;
+static akg_registry *registry;
+static akg_tape *tape;
+static akg_tensor *weight; /* float32[3, 4] on the device */
+
+#define NET(name)                                                                                            \
+    static akg_status name(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,        \
+                           akg_tensor **outputs, akg_diagnostics **diagnostics)
+
+/* ---- computations ----------------------------------------------------------------------------------------
+ */
+
+/* Calls of operators in a row; after a failure nothing more is called. */
+struct calls {
+    akg_tape *tape;
+    akg_diagnostics **diagnostics;
+    akg_status status;
+    akg_tensor *made[16];
+    int count;
+};
+
+static akg_tensor *apply(struct calls *calls, const char *name, const akg_argument *arguments, size_t count)
+{
+    akg_operator *found;
+    akg_tensor *made = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (arguments[i].kind == AKG_ARGUMENT_TENSOR && !arguments[i].as.tensor)
+            return NULL;
+    if (calls->status == AKG_OK)
+        calls->status = akg_registry_find(registry, name, &found, calls->diagnostics);
+    if (calls->status == AKG_OK)
+        calls->status = akg_call(calls->tape, found, arguments, count, &made, calls->diagnostics);
+    calls->made[calls->count++] = made;
+    return made;
+}
+
+static akg_tensor *apply_1(struct calls *calls, const char *name, akg_tensor *a)
+{
+    return apply(calls, name, (akg_argument[]){api_tensor(NULL, a)}, 1);
+}
+
+static akg_tensor *apply_2(struct calls *calls, const char *name, akg_tensor *a, akg_tensor *b)
+{
+    return apply(calls, name, (akg_argument[]){api_tensor(NULL, a), api_tensor(NULL, b)}, 2);
+}
+
+static akg_status finish(struct calls *calls, akg_tensor *result, akg_tensor **output)
+{
+    if (calls->status == AKG_OK)
+        *output = akg_tensor_retain(result);
+    for (int i = 0; i < calls->count; i++)
+        akg_tensor_release(calls->made[i]);
+    return calls->status;
+}
+
+/* Elementwise, with a broadcast operand. */
+NET(chain)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = apply_2(&calls, "multiply", inputs[0], inputs[1]);
+
+    (void)user, (void)input_count;
+    h = apply_2(&calls, "add", apply_1(&calls, "exp", apply_1(&calls, "neg", h)), inputs[1]);
+    return finish(&calls, apply_1(&calls, "tanh", h), &outputs[0]);
+}
+
+/* With the weight of the program. */
+NET(layer)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = apply_2(&calls, "linear", inputs[0], weight);
+
+    (void)user, (void)input_count;
+    h = apply_2(&calls, "multiply", apply_1(&calls, "tanh", h), apply_1(&calls, "sigmoid", h));
+    return finish(&calls, apply_1(&calls, "mean", apply_1(&calls, "softmax", h)), &outputs[0]);
+}
+
+/* The value, and the gradients by the first input and the weight where it is used. */
+NET(gradients)
+{
+    akg_net net = user ? layer : chain;
+    const size_t position = 0;
+    const akg_value_and_grad_request request = {.net = net,
+                                                .user = user,
+                                                .inputs = inputs,
+                                                .input_count = input_count,
+                                                .output_count = 1,
+                                                .positions = &position,
+                                                .position_count = 1,
+                                                .parameters = &weight,
+                                                .parameter_count = user ? 1 : 0};
+
+    return akg_value_and_grad(tape, &request, &outputs[0], &outputs[1], &outputs[2], diagnostics);
+}
+
+/* A step of training, which writes the weight. */
+NET(step)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *loss =
+        apply_1(&calls, "mean", apply_1(&calls, "abs", apply_2(&calls, "linear", inputs[0], weight)));
+    akg_tensor *gradient = NULL;
+
+    (void)user, (void)input_count;
+    if (calls.status == AKG_OK)
+        calls.status = akg_gradients(tape, &loss, NULL, 1, &weight, 1, NULL, &gradient, diagnostics);
+    bool before = akg_tape_set_recording(tape, false);
+    apply(&calls, "sgd",
+          (akg_argument[]){api_tensor(NULL, weight), api_tensor(NULL, gradient), api_real("rate", 0.1)}, 3);
+    akg_tape_set_recording(tape, before);
+    akg_tensor_release(gradient);
+    return finish(&calls, loss, &outputs[0]);
+}
+
+/* ---- support
+ * ------------------------------------------------------------------------------------------------ */
+
+static void release(akg_tensor **tensors, int count)
+{
+    for (int i = 0; i < count; i++) {
+        akg_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
+static bool is_same_there(akg_tensor *a, akg_tensor *b)
+{
+    akg_tensor *here[2] = {NULL, NULL};
+    bool same = a && b && akg_tensor_device(a).kind == akg_tensor_device(b).kind &&
+                akg_tensor_to(a, cpu, &here[0], NULL) == AKG_OK &&
+                akg_tensor_to(b, cpu, &here[1], NULL) == AKG_OK && api_same(here[0], here[1]);
+
+    release(here, 2);
+    return same;
+}
+
+static void check_refused(akg_status status, akg_diagnostics *diagnostics, const char *name,
+                          const char *piece)
+{
+    const akg_diagnostic *row = akg_diagnostics_at(diagnostics, 0);
+
+    CHECK(status != AKG_OK);
+    if (!CHECK(row && strcmp(row->name, name) == 0 && strstr(row->message, piece)))
+        fprintf(stderr, "    told: %s: %s\n", row ? row->name : "-", row ? row->message : "-");
+    akg_diagnostics_free(diagnostics);
+}
+
+static akg_graph *record(akg_net net, void *user, const char *const *inputs, size_t count, size_t outputs)
+{
+    akg_diagnostics *diagnostics = NULL;
+    akg_graph *graph = NULL;
+
+    if (!CHECK(akg_graph_record(tape, net, user, inputs, count, outputs, &graph, &diagnostics) == AKG_OK))
+        check_refused(AKG_ERROR_CALL, diagnostics, "", "");
+    return graph;
+}
+
+static void compare(akg_graph *graph, akg_net net, void *user, akg_tensor *const *inputs, size_t count)
+{
+    akg_tensor *eager[3] = {NULL}, *replayed[3] = {NULL};
+
+    CHECK_INT(net(tape, user, inputs, count, eager, NULL), AKG_OK);
+    for (int run = 0; run < 2; run++) {
+        CHECK_INT(akg_graph_run(graph, inputs, replayed, NULL), AKG_OK);
+        for (size_t i = 0; i < akg_graph_output_count(graph); i++)
+            CHECK(is_same_there(eager[i], replayed[i]));
+        release(replayed, 3);
+    }
+    release(eager, 3);
+}
+
+/* ---- tests
+ * -------------------------------------------------------------------------------------------------- */
+
+static const char *const chain_inputs[] = {"float32[M, N]", "float32[N]"};
+static const char *const layer_inputs[] = {"float32[M, 4]"};
+
+static void test_same(void)
+{
+    static const int64_t extents[][2] = {{5, 7}, {1, 4}, {33, 12}, {5, 7}};
+    akg_graph *graphs[] = {
+        record(chain, NULL, chain_inputs, 2, 1), record(gradients, NULL, chain_inputs, 2, 2),
+        record(layer, NULL, layer_inputs, 1, 1), record(gradients, &weight, layer_inputs, 1, 3)};
+
+    for (size_t k = 0; k < API_COUNT(extents); k++) {
+        akg_tensor *inputs[] = {gpu_range(gpu, AKG_FLOAT32, 2, extents[k], -0.5, 0.01),
+                                gpu_range(gpu, AKG_FLOAT32, 1, extents[k] + 1, 1, -0.02),
+                                gpu_range(gpu, AKG_FLOAT32, 2, (int64_t[]){extents[k][0], 4}, 0.3, 0.05)};
+        compare(graphs[0], chain, NULL, inputs, 2);
+        compare(graphs[1], gradients, NULL, inputs, 2);
+        compare(graphs[2], layer, NULL, inputs + 2, 1);
+        compare(graphs[3], gradients, &weight, inputs + 2, 1);
+        release(inputs, 3);
+    }
+    for (size_t i = 0; i < API_COUNT(graphs); i++)
+        akg_graph_release(graphs[i]);
+}
+
+/* A graph that has no tensors of the program runs wherever its inputs are; the calls of the chain are one. */
+static void test_anywhere(void)
+{
+    static const akg_device devices[] = {{AKG_DEVICE_CPU, 0}, {AKG_DEVICE_CUDA, 0}, {AKG_DEVICE_CUDA, 1}};
+    akg_graph *graph = record(chain, NULL, chain_inputs, 2, 1);
+    const int64_t shape[] = {6, 5};
+    akg_graph_measures measures;
+
+    for (size_t k = 0; k < API_COUNT(devices); k++) {
+        akg_tensor *inputs[] = {gpu_range(devices[k], AKG_FLOAT32, 2, shape, 0, 0.1),
+                                gpu_range(devices[k], AKG_FLOAT32, 1, shape + 1, 1, 0.1)};
+        akg_tensor *made = NULL;
+        compare(graph, chain, NULL, inputs, 2);
+        CHECK(akg_graph_measure(graph, &measures));
+        CHECK_INT(measures.calls, 5);
+        CHECK_INT(measures.steps, 1);
+        long before = stub.launches();
+        CHECK_INT(akg_graph_run(graph, inputs, &made, NULL), AKG_OK);
+        CHECK_INT(akg_tensor_device(made).kind, devices[k].kind);
+        CHECK_INT(akg_tensor_device(made).index, devices[k].index);
+        CHECK_INT(stub.launches() - before, devices[k].kind == AKG_DEVICE_CUDA);
+        akg_tensor_release(made);
+        release(inputs, 2);
+    }
+    akg_graph_release(graph);
+}
+
+static void test_training(void)
+{
+    akg_tensor *x = gpu_range(gpu, AKG_FLOAT32, 2, (int64_t[]){7, 4}, -1, 0.1), *start, *after, *loss = NULL;
+    akg_graph *graph = record(step, NULL, layer_inputs, 1, 1);
+
+    akg_tensor_to(weight, cpu, &start, NULL);
+    for (int i = 0; i < 3; i++) {
+        akg_tensor_release(loss);
+        loss = NULL;
+        CHECK_INT(step(tape, NULL, &x, 1, &loss, NULL), AKG_OK);
+    }
+    akg_tensor_to(weight, cpu, &after, NULL);
+    CHECK(!api_same(start, after));
+    for (int64_t i = 0; i < 12; i++)
+        akg_tensor_set(weight, (int64_t[]){i / 4, i % 4}, akg_tensor_get(start, (int64_t[]){i / 4, i % 4}));
+    for (int i = 0; i < 3; i++) {
+        akg_tensor *again = NULL;
+        CHECK_INT(akg_graph_run(graph, &x, &again, NULL), AKG_OK);
+        CHECK(i < 2 || is_same_there(again, loss));
+        akg_tensor_release(again);
+    }
+    release(&loss, 1);
+    akg_tensor_to(weight, cpu, &loss, NULL);
+    CHECK(api_same(loss, after));
+    release((akg_tensor *[]){x, start, after, loss}, 4);
+    akg_graph_release(graph);
+}
+
+static void test_refused(void)
+{
+    const int64_t shape[] = {6, 4};
+    akg_graph *graph = record(chain, NULL, chain_inputs, 2, 1),
+              *weighted = record(layer, NULL, layer_inputs, 1, 1);
+    akg_tensor *there = gpu_range(gpu, AKG_FLOAT32, 2, shape, 0, 1),
+               *row = gpu_range(gpu, AKG_FLOAT32, 1, shape + 1, 0, 1),
+               *here = gpu_range(cpu, AKG_FLOAT32, 2, shape, 0, 1), *made = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status = akg_graph_run(graph, (akg_tensor *[]){here, row}, &made, &diagnostics);
+
+    check_refused(status, diagnostics, "graph-input", "input 1 is float32[4]");
+    status = akg_graph_run(graph, (akg_tensor *[]){there, row}, &here, &diagnostics);
+    check_refused(status, diagnostics, "graph-output", "another device");
+    status = akg_graph_run(weighted, &here, &made, &diagnostics);
+    check_refused(status, diagnostics, "devices-differ", "cuda:0");
+    CHECK(made == NULL);
+    release((akg_tensor *[]){there, row, here}, 3);
+    akg_graph_release(graph);
+    akg_graph_release(weighted);
+}
+
+/* No room, then room: the graph goes on. The block of a graph that is gone serves the next one. */
+static void test_full(void)
+{
+    const int64_t shape[] = {512, 512};
+    akg_tensor *inputs[] = {gpu_range(gpu, AKG_FLOAT32, 2, shape, 0, 0.001),
+                            gpu_range(gpu, AKG_FLOAT32, 1, shape, 1, 0)};
+    size_t used = 0;
+
+    for (int round = 0; round < 4; round++) {
+        akg_graph *graph = record(gradients, NULL, chain_inputs, 2, 2);
+        akg_tensor *made[2] = {NULL, NULL};
+        akg_diagnostics *diagnostics = NULL;
+        if (round == 0) {
+            stub.set_memory(0);
+            akg_status status = akg_graph_run(graph, inputs, made, &diagnostics);
+            check_refused(status, diagnostics, "device-memory", "asked for");
+            CHECK(!made[0] && !made[1]);
+            stub.set_memory(64 << 20);
+        }
+        CHECK_INT(akg_graph_run(graph, inputs, made, NULL), AKG_OK);
+        release(made, 2);
+        akg_graph_release(graph);
+        CHECK(round < 2 || stub.used(0) == used);
+        used = stub.used(0);
+    }
+    release(inputs, 2);
+}
+
+#ifdef AKG_FAULT_INJECTION
+/* Where memory runs out while steps are made one, they stay as they are: then the result is there. */
+static void test_faults(void)
+{
+    const int64_t shape[] = {3, 5};
+    akg_tensor *inputs[] = {gpu_range(gpu, AKG_FLOAT32, 2, shape, 0, 0.1),
+                            gpu_range(gpu, AKG_FLOAT32, 1, shape + 1, 1, 0)};
+    akg_tensor *expected[3] = {NULL};
+    long most = 0, failed = 0;
+
+    CHECK_INT(gradients(tape, NULL, inputs, 2, expected, NULL), AKG_OK);
+    for (long count = 0; count < 20000 && most == 0; count += 1 + count / 50) {
+        akg_tensor *made[2] = {NULL, NULL};
+        akg_graph *graph = NULL;
+        memory_fail_after(count);
+        akg_status status = akg_graph_record(tape, gradients, NULL, chain_inputs, 2, 2, &graph, NULL);
+        if (status == AKG_OK)
+            status = akg_graph_run(graph, inputs, made, NULL);
+        if (memory_fail_remaining() >= 0)
+            most = count;
+        memory_fail_after(-1);
+        failed += status != AKG_OK;
+        CHECK(status == AKG_ERROR_MEMORY || (status == AKG_OK && is_same_there(made[0], expected[0]) &&
+                                             is_same_there(made[1], expected[1])));
+        release(made, 2);
+        akg_graph_release(graph);
+    }
+    CHECK(most > 50 && failed > 50);
+    release(expected, 3);
+    release(inputs, 2);
+}
+#endif
+
+int main(void)
+{
+    if (!CHECK(gpu_stub_open(&stub)))
+        return check_done();
+    CHECK_INT(akg_registry_create(&registry), AKG_OK);
+    CHECK_INT(akg_tape_create(registry, &tape), AKG_OK);
+    weight = gpu_range(gpu, AKG_FLOAT32, 2, (int64_t[]){3, 4}, -0.4, 0.1);
+    CHECK_INT(akg_tensor_set_requires_grad(weight, true, NULL), AKG_OK);
+    test_same();
+    test_anywhere();
+    test_training();
+    test_refused();
+    test_full();
+#ifdef AKG_FAULT_INJECTION
+    test_faults();
+#endif
+    akg_tensor_release(weight);
+    akg_tape_release(tape);
+    akg_registry_release(registry);
+    return check_done();
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: recorded graphs on a device: built without the headers of CUDA\n");
+    return check_done();
+}
+
+#endif
