@@ -46,6 +46,9 @@ struct arena {
 
 void arena_init(struct arena *arena, jmp_buf *escape);
 void arena_free(struct arena *arena);
+/* Zeroed memory, aligned for any object, that a new arena hands out first: what is made in it often and is
+ * mostly small then takes no trip to the heap. It lives as long as the arena. */
+void arena_lend(struct arena *arena, void *memory, size_t size);
 /* How far an arena was handed out; arena_rewind gives back what was since. */
 struct arena_mark {
     struct arena_block *block, *below;

@@ -3,6 +3,7 @@
  * the accesses run along.
  */
 #include "cuda_plan.h"
+#include "cuda_cross.h"
 #include "cuda_tile.h"
 #include "pass.h"
 
@@ -563,10 +564,26 @@ static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
     }
 }
 
+/* A step for squares, or the step as it is. */
+static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
+{
+    struct cuda_crossing crossing, *kept;
+    if (step->tiling || step->sums || step->adds || !cuda_crossing_of(&step->chain, &crossing))
+        return;
+    kept = arena_new(plan->arena, struct cuda_crossing);
+    *kept = crossing;
+    step->crossing = kept;
+    struct cuda_step cross = *step;
+    cross.kind = CUDA_STEP_CROSS;
+    add_step(plan, cross);
+}
+
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
-    take_tiles(plan, &step);
     step.kind = !step.adds && wants_team(plan, &step.chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
+    take_tiles(plan, &step);
+    if (step.kind == CUDA_STEP_THREADS)
+        take_cross(plan, &step);
     add_step(plan, step);
     place_temporaries(plan, cuda_chain_body(&step.chain),
                       step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);

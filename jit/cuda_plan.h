@@ -35,13 +35,15 @@ struct cuda_chain {
 };
 
 struct cuda_tiling;
+struct cuda_crossing;
 
 enum cuda_step_kind {
     CUDA_STEP_CLEAR,   /* zero `cleared` */
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
-    CUDA_STEP_TILES    /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_TILES,   /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_CROSS    /* the same in squares: likewise */
 };
 
 /* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
@@ -56,8 +58,9 @@ struct cuda_step {
     bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
-    const struct cuda_tiling *tiling; /* TILES; and TEAMS or THREADS, for when there are to be none */
-    int parts;                        /* TILES: how large they are */
+    const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
+    int parts;                            /* TILES: how large they are */
+    const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
 };
 
 /* Where a temporary lives. */

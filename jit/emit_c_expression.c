@@ -262,10 +262,8 @@ struct emit_value emit_access(struct emitter *emitter, const struct ir_access *a
                      EMIT_PRIMARY);
 }
 
-static struct emit_value load_value(struct emitter *emitter, const struct ir_expr *expr)
+struct emit_value emit_loaded(struct emitter *emitter, akg_dtype dtype, struct emit_value value)
 {
-    struct emit_value value = emit_access(emitter, &expr->access);
-    akg_dtype dtype = expr->dtype;
     if (dtype == AKG_BOOL) /* any byte that is not zero is true */
         return truth(value.depth, arena_format(&emitter->arena, "%s != 0", value.text), EMIT_EQUAL);
     if (dtype_is_half(dtype)) {
@@ -616,7 +614,7 @@ struct emit_value emit_expression(struct emitter *emitter, const struct ir_expr 
         value = symbol_value(emitter, expr->symbol);
         break;
     case IR_LOAD:
-        value = load_value(emitter, expr);
+        value = emit_loaded(emitter, expr->dtype, emit_access(emitter, &expr->access));
         break;
     default:
         value = operation_value(emitter, expr);

@@ -171,6 +171,8 @@ struct emit_value emit_shallow(struct emitter *emitter, const struct ir_expr *ex
 struct emit_value emit_index(struct emitter *emitter, const struct ir_expr *expr);
 /* "a[i * K + k]", tested where that is asked for. */
 struct emit_value emit_access(struct emitter *emitter, const struct ir_access *access);
+/* The value of an element of that dtype as it is stored. */
+struct emit_value emit_loaded(struct emitter *emitter, akg_dtype dtype, struct emit_value stored);
 /* The extent of an axis: a number, the name of a dim, or a local variable for what is more. */
 struct emit_value emit_extent(struct emitter *emitter, const struct ir_buffer *buffer, int axis);
 struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype from, struct emit_value value);

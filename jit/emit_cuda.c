@@ -271,11 +271,6 @@ static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *menti
 
 /* ---- steps ---------------------------------------------------------------------------------------- */
 
-static void emit_thread_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
-{
-    emit_block(&cuda->emitter, block);
-}
-
 /* The body for one iteration. What the iterations do to tensors does not meet; what the block has for itself
  * does.
  */
@@ -313,10 +308,13 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_chain(cuda, &step->chain, "blockIdx.x", "gridDim.x", emit_team_body);
         break;
     case CUDA_STEP_THREADS:
-        emit_cuda_chain(cuda, &step->chain, number, threads, emit_thread_body);
+        emit_cuda_each(cuda, &step->chain, number, threads);
         break;
     case CUDA_STEP_TILES:
         emit_cuda_tiles(cuda, step);
+        break;
+    case CUDA_STEP_CROSS:
+        emit_cuda_cross(cuda, step);
         break;
     }
     if (step->sums)
@@ -344,6 +342,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
+    cuda->in_quads = false;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -412,15 +411,24 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         /* fallthrough */
     case CUDA_STEP_THREADS:
         launch.work = step->tiling ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
-                                   : cuda_chain_work(cuda->plan.kernel, &step->chain);
+                      : step->crossing
+                          ? cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, false)
+                          : cuda_chain_work(cuda->plan.kernel, &step->chain);
         break;
     case CUDA_STEP_TILES:
         launch.per_block = 1;
         launch.work = cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
         break;
+    case CUDA_STEP_CROSS:
+        launch.per_block = 1;
+        launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
+        break;
     }
+    if (step->kind == CUDA_STEP_THREADS && cuda->in_quads)
+        launch.per_block *= CUDA_QUAD;
     if (step->sums) {
-        launch.per_block *= step->kind == CUDA_STEP_THREADS ? CUDA_SUM_ITEMS : 1;
+        launch.per_block *=
+            step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / (cuda->in_quads ? CUDA_QUAD : 1);
         launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
     }
     if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)

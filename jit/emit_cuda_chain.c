@@ -94,17 +94,14 @@ const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *
     return emit_cuda_product(cuda, chain, texts);
 }
 
-void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
-                     const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
+static void emit_loop_of(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                         const struct cuda_loop_texts *texts, const char *first, const char *step,
+                         void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
 {
     struct emitter *emitter = &cuda->emitter;
-    struct cuda_loop_texts texts[CUDA_CHAIN];
     const char *number =
         arena_format(&emitter->arena, "%s_at_", emitter->symbols[chain->loops[0]->symbol->slot].name);
-    const char *total = NULL;
-
-    emit_cuda_trips(cuda, chain, texts);
-    total = emit_cuda_product(cuda, chain, texts);
+    const char *total = emit_cuda_product(cuda, chain, texts);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
                                      first, number, total, number, step));
@@ -121,4 +118,28 @@ void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
         emit_leave_loop(emitter);
     emitter->indent--;
     emit_line(emitter, "}");
+}
+
+void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                     const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
+{
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_cuda_trips(cuda, chain, texts);
+    emit_loop_of(cuda, chain, texts, first, step, body);
+}
+
+static void emit_plain_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    emit_block(&cuda->emitter, block);
+}
+
+void emit_cuda_each(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                    const char *step)
+{
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_cuda_trips(cuda, chain, texts);
+    const char *done = emit_cuda_quads(cuda, chain, texts, first, step);
+    if (done)
+        first = arena_format(&cuda->emitter.arena, "%s + %s", done, first);
+    emit_loop_of(cuda, chain, texts, first, step, emit_plain_body);
 }

@@ -4,6 +4,7 @@
 #ifndef JIT_EMIT_CUDA_PRIVATE_H
 #define JIT_EMIT_CUDA_PRIVATE_H
 
+#include "cuda_cross.h"
 #include "cuda_tile.h"
 #include "emit_c_private.h"
 
@@ -14,6 +15,9 @@ enum cuda_touch {
     CUDA_WRITE_ALL = 4, /* each its own elements */
     CUDA_WRITE_ONE = 8
 };
+
+enum { CUDA_SUBSTITUTES = 8, CUDA_QUAD = 4 /* elements that are moved at once */ };
+_Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */
 struct cuda_substitute {
@@ -34,8 +38,9 @@ struct cuda_emitter {
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
     bool stops;             /* something in the kernel may stop it */
-    struct cuda_substitute substitutes[CUDA_TERMS];
+    struct cuda_substitute substitutes[CUDA_SUBSTITUTES];
     int substitute_count;
+    bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
 };
 
 static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
@@ -48,6 +53,9 @@ static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
 /* The loops of a chain as one, whose first iteration and step are texts; the body is emitted by `body`. */
 void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                      const char *step, void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
+/* The same where the body is for single threads, which may take several iterations at a time. */
+void emit_cuda_each(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                    const char *step);
 /* For whoever takes the iterations otherwise: names for the bounds and the trips of each loop, declared in
  * lines; the number of all iterations; and the variables of the loops from the number of one. */
 struct cuda_loop_texts {
@@ -92,10 +100,22 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
 
+/* ---- emit_cuda_quads.c ------------------------------------------------------ */
+
+/* As much of the chain as can be done four iterations at a time. The number of iterations done, as a text;
+ * NULL: there is nothing that would be done for four at once. */
+const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                            const struct cuda_loop_texts *texts, const char *first, const char *step);
+
 /* ---- emit_cuda_tile.c ------------------------------------------------------- */
 
 /* A nest by tiles, for a step that is one of its ways. */
 void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step);
+
+/* ---- emit_cuda_cross.c ------------------------------------------------------ */
+
+/* A nest by squares. */
+void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* ---- emit_cuda_prelude.c ---------------------------------------------------- */
 

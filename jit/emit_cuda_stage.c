@@ -68,10 +68,7 @@ static void emit_fetch_quad(struct cuda_tile *tile, const struct cuda_term *term
               emit_access(emitter, access).text);
     for (int k = 0; k < CUDA_QUAD; k++) {
         struct emit_value one = emit_name(arena_format(&emitter->arena, "quad_[%d]", k));
-        if (dtype_is_half(dtype))
-            one = emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1,
-                            &one);
-        substitute(tile->cuda, term->quads, one);
+        substitute(tile->cuda, term->quads, emit_loaded(emitter, dtype, one));
         emit_value_of(tile, term, arena_format(&emitter->arena, "next%d_[turn_][%d]", number, k));
         tile->cuda->substitute_count = 0;
     }

@@ -241,11 +241,6 @@ static const struct ir_stmt *emit_solo(struct cuda_emitter *cuda, const struct i
 
 /* ---- loops that are shared ------------------------------------------------------------------- */
 
-static void emit_shared_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
-{
-    emit_block(&cuda->emitter, block);
-}
-
 static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, enum cuda_share share)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -262,7 +257,7 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     emitter->indent++;
     cuda_sums_of(&cuda->plan, &chain, &sums);
     emit_cuda_begin_sums(cuda, &sums);
-    emit_cuda_chain(cuda, &chain, "threadIdx.x", "blockDim.x", emit_shared_body);
+    emit_cuda_each(cuda, &chain, "threadIdx.x", "blockDim.x");
     emit_cuda_end_sums(cuda, &sums);
     emitter->indent--;
     emit_line(emitter, "}");

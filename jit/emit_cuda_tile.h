@@ -6,8 +6,6 @@
 
 #include "emit_cuda_private.h"
 
-enum { CUDA_QUAD = 4 }; /* elements that are moved at once */
-
 struct cuda_tile;
 
 /*

@@ -260,17 +260,27 @@ static void module_check(struct akg_module *module, akg_diagnostics *diagnostics
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+static void module_free_kernel(struct akg_kernel *kernel)
+{
+    struct jit_instance *instance = atomic_load(&kernel->instances), *next;
+    struct jit_route *route = atomic_load(&kernel->routes), *next_route;
+
+    for (; instance; instance = next) {
+        next = instance->next;
+        jit_free_instance(instance);
+    }
+    for (; route; route = next_route) {
+        next_route = route->next;
+        memory_free(route);
+    }
+    pthread_mutex_destroy(&kernel->lock);
+}
+
 static void module_free(struct akg_module *module)
 {
     optimiser_end(&module->optimiser);
-    for (int i = 0; i < module->kernel_count; i++) {
-        struct jit_instance *instance = atomic_load(&module->kernels[i].instances), *next;
-        for (; instance; instance = next) {
-            next = instance->next;
-            jit_free_instance(instance);
-        }
-        pthread_mutex_destroy(&module->kernels[i].lock);
-    }
+    for (int i = 0; i < module->kernel_count; i++)
+        module_free_kernel(&module->kernels[i]);
     optimiser_free(&module->optimiser);
     notes_free(&module->notes);
     arena_free(&module->arena);

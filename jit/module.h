@@ -60,6 +60,11 @@ struct jit_instance {
     _Atomic(struct jit_device_code *) device_code; /* one for each device; only ever prepended to */
 };
 
+/* A form in which a kernel was called, one block; whoever calls kernels knows more of it. */
+struct jit_route {
+    struct jit_route *next;
+};
+
 struct akg_kernel {
     akg_module *module;
     const struct ast_function *function;
@@ -73,6 +78,8 @@ struct akg_kernel {
     bool rank_free;                               /* parameters of unknown rank take any */
     bool rank_open; /* a graph function whose ranks only a call tells: there is no general kernel */
     _Atomic(struct jit_instance *) instances; /* newest first; only ever prepended to */
+    _Atomic(struct jit_route *) routes;       /* likewise */
+    _Atomic(struct jit_route *) recent_route; /* the one of them that served last */
     atomic_bool *needs_constant;              /* per parameter; only ever set */
     atomic_bool needs_units; /* a broadcast hangs on which axes have one element; only ever set */
     pthread_mutex_t lock;    /* held while an instance is made */

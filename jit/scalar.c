@@ -292,28 +292,84 @@ static bool evaluate_symbol(const struct ir_symbol *symbol, const int64_t *dims,
     return true;
 }
 
+/* Extents and constants at once: shapes and preconditions are made of them, and every call evaluates those.
+ */
+static inline bool evaluate_operand(const struct ir_expr *expr, const int64_t *dims,
+                                    const union jit_scalar *scalars, union dtype_value *result)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM)
+        result->i = dims[expr->symbol->index];
+    else if (expr->kind == IR_INTEGER)
+        result->i = expr->integer;
+    else
+        return scalar_evaluate(expr, dims, scalars, result);
+    return true;
+}
+
+/* What shapes and preconditions do with them, without the detour. False: it is something else, or overflows.
+ */
+static inline bool evaluate_common(enum operation operation, int64_t a, int64_t b, int64_t *result)
+{
+    switch (operation) {
+    case OP_ADD:
+        return !__builtin_add_overflow(a, b, result);
+    case OP_SUB:
+        return !__builtin_sub_overflow(a, b, result);
+    case OP_MUL:
+        return !__builtin_mul_overflow(a, b, result);
+    case OP_FLOORDIV:
+        *result = b > 0 ? akg_floordiv_int64(a, b) : 0;
+        return b > 0;
+    case OP_MIN:
+        *result = a < b ? a : b;
+        return true;
+    case OP_MAX:
+        *result = a > b ? a : b;
+        return true;
+    case OP_LT:
+        *result = a < b;
+        return true;
+    case OP_LE:
+        *result = a <= b;
+        return true;
+    case OP_GT:
+        *result = a > b;
+        return true;
+    case OP_GE:
+        *result = a >= b;
+        return true;
+    case OP_EQ:
+        *result = a == b;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool evaluate_operation(const struct ir_expr *expr, const int64_t *dims,
                                const union jit_scalar *scalars, union dtype_value *result)
 {
     union dtype_value values[3] = {{0}};
-    if (!scalar_evaluate(expr->operands[0], dims, scalars, &values[0]))
+    akg_dtype from = expr->operands[0]->dtype;
+    if (!evaluate_operand(expr->operands[0], dims, scalars, &values[0]))
         return false;
     switch (expr->operation) {
     case OP_AND:
     case OP_OR:
         if ((values[0].i != 0) != (expr->operation == OP_OR))
-            return scalar_evaluate(expr->operands[1], dims, scalars, result);
+            return evaluate_operand(expr->operands[1], dims, scalars, result);
         *result = values[0];
         return true;
     case OP_SELECT:
-        return scalar_evaluate(expr->operands[values[0].i ? 1 : 2], dims, scalars, result);
+        return evaluate_operand(expr->operands[values[0].i ? 1 : 2], dims, scalars, result);
     default:
         break;
     }
     for (int i = 1; i < expr->count; i++)
-        if (!scalar_evaluate(expr->operands[i], dims, scalars, &values[i]))
+        if (!evaluate_operand(expr->operands[i], dims, scalars, &values[i]))
             return false;
-    akg_dtype from = expr->operands[0]->dtype;
+    if (from == AKG_INT64 && evaluate_common(expr->operation, values[0].i, values[1].i, &result->i))
+        return true;
     if (expr->dtype == AKG_INT64 && from == AKG_INT64 && overflows(expr->operation, values[0].i, values[1].i))
         return false;
     return scalar_apply(expr->operation, expr->dtype, from, values, result);

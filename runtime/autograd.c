@@ -7,6 +7,7 @@
 #include "autograd.h"
 
 #include "../base/memory.h"
+#include "gradient_form.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,10 @@ akg_status akg_tape_create(akg_registry *registry, akg_tape **tape)
 
 void akg_tape_release(akg_tape *tape)
 {
-    if (tape)
-        akg_registry_release(tape->registry);
+    if (!tape)
+        return;
+    gradient_forms_free(tape->forms);
+    akg_registry_release(tape->registry);
     memory_free(tape);
 }
 
@@ -131,7 +134,7 @@ void autograd_node_drop_saved(struct autograd_node *node)
     for (int i = 0; i < node->saved_count; i++) {
         struct autograd_saved *saved = &node->saved[i];
         tensor_drop(saved->tensor);
-        if (!saved->is_output)
+        if (saved->is_own)
             autograd_node_release(saved->edge.node);
     }
     node->saved_count = 0;
@@ -170,7 +173,7 @@ void autograd_node_release(struct autograd_node *node)
         list = dead->link;
         for (int i = 0; i < dead->saved_count; i++) {
             tensor_drop(dead->saved[i].tensor);
-            if (!dead->saved[i].is_output)
+            if (dead->saved[i].is_own)
                 release_into(&list, dead->saved[i].edge.node);
         }
         for (int i = 0; i < dead->edge_count; i++)
@@ -191,6 +194,19 @@ static bool output_is_differentiable(const struct autograd_record *record, size_
            !(record->non_differentiable && record->non_differentiable[index]);
 }
 
+/* The edge of a saved tensor that is no output: mostly one that the node has. */
+static void node_save_edge(struct autograd_node *node, struct autograd_saved *saved)
+{
+    const akg_tensor *tensor = saved->tensor;
+
+    saved->edge = (struct autograd_edge){tensor->node, tensor->output};
+    for (int i = 0; i < node->edge_count; i++)
+        if (node->edges[i].node == tensor->node)
+            return;
+    autograd_node_retain(tensor->node);
+    saved->is_own = true;
+}
+
 static void node_save(struct autograd_node *node, const struct autograd_record *record)
 {
     for (size_t i = 0; i < record->saved_count; i++) {
@@ -207,8 +223,8 @@ static void node_save(struct autograd_node *node, const struct autograd_record *
                 saved->is_output = true;
                 saved->edge = (struct autograd_edge){node, (int)k};
             }
-        if (!saved->is_output)
-            saved->edge = edge_of(tensor);
+        if (!saved->is_output && tensor->node)
+            node_save_edge(node, saved);
     }
 }
 

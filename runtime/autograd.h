@@ -22,10 +22,13 @@
 
 #include <stdint.h>
 
+struct gradient_forms;
+
 struct akg_tape {
     akg_registry *registry;
     bool recording;
-    struct recording *graph; /* calls are put down there instead of being run (recording.h), or NULL */
+    struct gradient_forms *forms; /* of calls that were made on it (gradient_form.h), or NULL */
+    struct recording *graph;      /* calls are put down there instead of being run (recording.h), or NULL */
 };
 
 /* What a backward function is given. */
@@ -128,7 +131,8 @@ struct autograd_saved {
     akg_tensor *tensor; /* a hold, not a reference */
     struct autograd_edge edge;
     uint64_t version;
-    bool is_output; /* the edge leads to the node itself and is not counted */
+    bool is_output; /* the edge leads to the node itself */
+    bool is_own; /* the edge is a reference; else it leads to where an edge of the node does, or to itself */
 };
 
 struct autograd_node {

@@ -159,16 +159,17 @@ static akg_status run_print(struct call_run *run, struct text *text)
     return text->failed ? AKG_ERROR_MEMORY : status;
 }
 
-static akg_status call_execute(struct call *call, akg_tensor **outputs)
+static akg_status call_execute(struct call *call, const akg_argument *arguments, size_t count,
+                               akg_tensor **outputs)
 {
     struct call_run run;
     akg_status status = AKG_ERROR_CALL;
-    bool runs = !call->infer && !call->cost && !call->text;
 
     run.kernel = call->binding.kernel;
     run.instance = call->instance;
     run.messages = &call->messages;
     run.device = call->device;
+    run.graph = NULL;
     run.nowhere = call->nowhere;
     run.runner = call->runner;
     run.repeats = call->repeats;
@@ -179,11 +180,9 @@ static akg_status call_execute(struct call *call, akg_tensor **outputs)
         status = call->cost    ? run_count(&run, call->cost)
                  : call->text  ? run_print(&run, call->text)
                  : call->infer ? run_describe(&run, outputs)
-                               : call_run_make_buffers(&run, false, outputs);
-    if (status == AKG_OK && runs)
-        status = call_run_execute(&run);
-    if (status == AKG_OK && runs)
-        call_run_hand_out(&run, outputs);
+                               : call_run_all(&run, outputs);
+    if (status == AKG_OK && call->routed && !call->broadcast.arguments)
+        call_remember_route(&run, &call->binding, arguments, count);
     call_run_release(&run);
     return status;
 }
@@ -213,6 +212,7 @@ static bool call_is_usable(const struct akg_kernel *kernel, const akg_argument *
 
 /* What is asked of a call, when it is not just run. */
 struct call_wish {
+    bool routed;
     bool infer;
     struct cost *cost;
     struct text *text;
@@ -251,12 +251,13 @@ static akg_status call_perform(akg_kernel *kernel, const akg_argument *arguments
     bool runs = !wish.cost && !wish.text;
     akg_status status = call_start(&call, kernel, arguments, count, options, runs);
 
+    call.routed = wish.routed;
     call.infer = wish.infer;
     call.cost = wish.cost;
     call.text = wish.text;
     call.runner = wish.runner;
     if (status == AKG_OK)
-        status = call_execute(&call, outputs);
+        status = call_execute(&call, arguments, count, outputs);
     broadcast_end(&call.broadcast);
     call_end(&call.binding);
     return call_finish(&call.messages, status, diagnostics);
@@ -280,15 +281,19 @@ akg_status akg_kernel_call(akg_kernel *kernel, const akg_argument *arguments, si
                            const akg_call_options *options, akg_tensor **outputs,
                            akg_diagnostics **diagnostics)
 {
+    akg_status status;
+
     if (diagnostics)
         *diagnostics = NULL;
+    if (kernel && !options && call_routed(kernel, arguments, argument_count, outputs, diagnostics, &status))
+        return status;
     if (!call_is_usable(kernel, arguments, argument_count, options, outputs))
         return AKG_ERROR_USAGE;
     if (call_is_of_recording(arguments, argument_count))
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_STAND_IN, kernel->function->name, NULL,
                               NULL, "help: call it with akg_call, on the tape of the recording");
-    return call_perform(kernel, arguments, argument_count, options, (struct call_wish){0}, outputs,
-                        diagnostics);
+    return call_perform(kernel, arguments, argument_count, options, (struct call_wish){.routed = !options},
+                        outputs, diagnostics);
 }
 
 akg_status call_infer(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,

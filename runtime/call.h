@@ -44,6 +44,8 @@ struct call_messages {
 /* NULL when memory ran out; diagnostic_add takes that. */
 akg_diagnostics *call_list(struct call_messages *messages);
 
+struct gpu_graph;
+
 /* ---- where the tensors lie (call_device.c) ---- */
 
 /* The device of all tensors among the arguments (NULL: the host), or false with a message that names two.
@@ -53,9 +55,11 @@ bool call_find_device(const struct akg_kernel *kernel, const akg_argument *argum
 /* A tensor for a buffer, with a message where a device has no room for it. */
 akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
                          akg_tensor **tensor, struct call_messages *messages);
-/* As a jit_entry; compiles for the device first where that was not done. */
-akg_status call_run_on_device(struct gpu_device *device, const struct jit_instance *instance,
-                              const struct jit_frame *frame, int *stopped, struct call_messages *messages);
+/* As a jit_entry; compiles for the device first where that was not done. Into the graph, where there is one.
+ */
+akg_status call_run_on_device(struct gpu_device *device, struct gpu_graph *graph,
+                              const struct jit_instance *instance, const struct jit_frame *frame,
+                              int *stopped, struct call_messages *messages);
 
 /* Puts arguments to parameters by place and name. Messages for what does not fit. */
 bool call_bind(struct call_binding *binding, const akg_argument *arguments, size_t count,
@@ -72,6 +76,9 @@ bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments,
  */
 bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
                    const struct dsl_argument *described);
+
+/* Bit k: axis k has one element. */
+unsigned call_tensor_units(const akg_tensor *tensor);
 
 /* The arguments as the compiler wants them, in `arena`. */
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described);
@@ -100,7 +107,9 @@ akg_status call_run_by(akg_kernel *kernel, const akg_argument *arguments, size_t
 struct call_prepared;
 akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
                         struct call_prepared **prepared, akg_diagnostics **diagnostics);
-akg_status call_prepared_run(struct call_prepared *prepared, akg_diagnostics **diagnostics);
+/* `graph`: as of call_run_on_device, or NULL. */
+akg_status call_prepared_run(struct call_prepared *prepared, struct gpu_graph *graph,
+                             akg_diagnostics **diagnostics);
 void call_prepared_free(struct call_prepared *prepared);
 /* What it runs; the tensor of one of its buffers; the value of one of its attributes. */
 const struct jit_instance *call_prepared_instance(const struct call_prepared *prepared);

@@ -240,8 +240,7 @@ static inline bool key_bytes(struct call_binding *binding, const void *bytes, si
     return true;
 }
 
-/* Bit k: axis k has one element. */
-static unsigned tensor_units(const akg_tensor *tensor)
+unsigned call_tensor_units(const akg_tensor *tensor)
 {
     unsigned units = 0;
 
@@ -258,7 +257,7 @@ static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor)
 
     if (!key_bytes(binding, row, sizeof row))
         return false;
-    units = binding->units ? tensor_units(tensor) : 0;
+    units = binding->units ? call_tensor_units(tensor) : 0;
     return !binding->units || key_bytes(binding, &units, sizeof units);
 }
 
@@ -353,7 +352,7 @@ static struct dsl_argument call_describe_tensor(const struct call_binding *bindi
                                  .dtype = tensor->dtype,
                                  .rank = tensor->rank,
                                  .contiguous = tensor->contiguous,
-                                 .units = tensor_units(tensor),
+                                 .units = call_tensor_units(tensor),
                                  .units_known = binding->units};
 }
 

@@ -59,8 +59,9 @@ akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buff
     return status;
 }
 
-akg_status call_run_on_device(struct gpu_device *device, const struct jit_instance *instance,
-                              const struct jit_frame *frame, int *stopped, struct call_messages *messages)
+akg_status call_run_on_device(struct gpu_device *device, struct gpu_graph *graph,
+                              const struct jit_instance *instance, const struct jit_frame *frame,
+                              int *stopped, struct call_messages *messages)
 {
     struct gpu_code *code = gpu_find_code(device, instance);
     struct gpu_failure failure;
@@ -73,7 +74,9 @@ akg_status call_run_on_device(struct gpu_device *device, const struct jit_instan
     if (status != AKG_OK)
         return status;
     failure.status = AKG_OK;
-    status = gpu_run(code, instance, frame, stopped, &failure);
+    *stopped = 0;
+    status = graph ? gpu_graph_run(graph, code, instance, frame, &failure)
+                   : gpu_run(code, instance, frame, stopped, &failure);
     if (failure.status != AKG_OK)
         gpu_failure_add(&failure, call_list(messages), (struct span){0});
     return status;

@@ -82,16 +82,18 @@ akg_status call_prepare(akg_kernel *kernel, const akg_argument *arguments, size_
     return call_finish(&call.messages, status, diagnostics);
 }
 
-akg_status call_prepared_run(struct call_prepared *prepared, akg_diagnostics **diagnostics)
+akg_status call_prepared_run(struct call_prepared *prepared, struct gpu_graph *graph,
+                             akg_diagnostics **diagnostics)
 {
     struct call_messages messages;
     akg_status status;
 
     prepared_follow(prepared, false);
+    prepared->run.graph = graph;
     status = call_run_execute(&prepared->run);
     messages = prepared->messages;
     prepared->messages.list = NULL;
-    return status == AKG_OK ? AKG_OK : call_finish(&messages, status, diagnostics);
+    return call_finish(&messages, status, diagnostics);
 }
 
 void call_prepared_free(struct call_prepared *prepared)

@@ -32,8 +32,9 @@ bool call_run_prepare(struct call_run *run)
         run->strides = run->small.strides;
         run->dims = run->small.dims;
         run->scalars = run->small.scalars;
-        memset(run->owned, 0, buffers * sizeof *run->owned);
-        memset(run->tensors, 0, buffers * sizeof *run->tensors);
+        memset(run->small.owned, 0,
+               sizeof run->small.owned); /* all: a known size is faster than a small one */
+        memset(run->small.tensors, 0, sizeof run->small.tensors);
         return true;
     }
     spill = memory_zeroed(1, (buffers * 3 + dims + scalars) * 8 + buffers + 8);
@@ -61,24 +62,11 @@ void call_run_release(struct call_run *run)
 static union jit_scalar run_scalar(const struct ir_symbol *symbol, const struct dsl_argument *initial,
                                    const akg_argument *argument)
 {
-    union jit_scalar scalar = {.i = 0};
-    double real = 0;
-    int64_t integer = 0;
-
-    if (!argument) {
-        real = initial->kind == DSL_FLOAT ? initial->real : (double)initial->integer;
-        integer = initial->integer;
-    } else if (argument->kind == AKG_ARGUMENT_FLOAT) {
-        real = argument->as.real;
-    } else {
-        integer = argument->kind == AKG_ARGUMENT_BOOL ? argument->as.boolean : argument->as.integer;
-        real = (double)integer;
-    }
-    if (symbol->dtype == AKG_FLOAT64)
-        scalar.d = real;
-    else
-        scalar.i = integer;
-    return scalar;
+    if (argument)
+        return call_scalar(symbol->dtype, argument);
+    if (symbol->dtype != AKG_FLOAT64)
+        return (union jit_scalar){.i = initial->integer};
+    return (union jit_scalar){.d = initial->kind == DSL_FLOAT ? initial->real : (double)initial->integer};
 }
 
 /* Fills tensors and scalars from the arguments, in the order of the kernel's parameters. */
@@ -110,6 +98,14 @@ void call_run_take_arguments(struct call_run *run, const struct call_binding *bi
     }
 }
 
+bool call_run_is_tied(const struct ir_buffer *buffer, int axis)
+{
+    const struct ir_expr *extent = buffer->shape[axis];
+
+    return (buffer->role == IR_INPUT || buffer->role == IR_INOUT) &&
+           !(extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer && extent->symbol->axis == axis);
+}
+
 /* Extents that annotations tie to others. */
 bool call_run_check_shapes(struct call_run *run)
 {
@@ -118,15 +114,11 @@ bool call_run_check_shapes(struct call_run *run)
     for (int i = 0; i < kernel->buffers.count; i++) {
         const struct ir_buffer *buffer = kernel->buffers.items[i];
         const akg_tensor *tensor = run->tensors[i];
-        if (buffer->role != IR_INPUT && buffer->role != IR_INOUT)
-            continue;
         for (int k = 0; k < buffer->rank; k++) {
-            const struct ir_expr *extent = buffer->shape[k];
             union dtype_value value;
-            bool own =
-                extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer && extent->symbol->axis == k;
-            if (own || (scalar_evaluate(extent, run->dims, run->scalars, &value) &&
-                        value.i == tensor_shape(tensor)[k]))
+            if (!call_run_is_tied(buffer, k) ||
+                (scalar_evaluate(buffer->shape[k], run->dims, run->scalars, &value) &&
+                 value.i == tensor_shape(tensor)[k]))
                 continue;
             call_refuse_shape(call_list(run->messages), buffer, tensor, run->dims, run->scalars);
             return false;
@@ -251,8 +243,6 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
     int64_t shape[AKG_MAX_RANK], count;
     akg_status status;
 
-    if (run->tensors[buffer->index])
-        return AKG_OK;
     if (!call_run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
     /* the program sees to temporaries of a device */
@@ -275,28 +265,34 @@ static bool run_writes(const struct call_run *run, int index)
     return role != IR_INPUT && role != IR_TEMPORARY && !run->owned[index];
 }
 
+static bool run_refuse_alias(struct call_run *run, int written, int other)
+{
+    const struct ir_buffer *const *buffers =
+        (const struct ir_buffer *const *)run->instance->kernel->buffers.items;
+
+    diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, buffers[written]->span, buffers[written]->name,
+                   buffers[other]->name);
+    return false;
+}
+
 /* The analyses take distinct elements for distinct memory, so what is written may overlap nothing else. */
 static bool run_check_overlap(struct call_run *run)
 {
-    const struct ir_kernel *kernel = run->instance->kernel;
+    int count = run->instance->kernel->buffers.count;
 
-    for (int i = 0; i < kernel->buffers.count; i++) {
-        const struct ir_buffer *written = kernel->buffers.items[i];
-        if (!run_writes(run, i))
+    for (int i = 0; i < count; i++) {
+        const akg_tensor *written = run->tensors[i];
+        uintptr_t first, last;
+        if (!run_writes(run, i) || written->element_count == 0)
             continue;
-        if (overlap_within(run->tensors[i])) {
-            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
-                           written->name);
-            return false;
-        }
-        for (int k = 0; k < kernel->buffers.count; k++) {
-            if (k == i || run->owned[k] || !run->tensors[k] ||
-                !overlap_between(run->tensors[i], run->tensors[k]))
-                continue;
-            diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, written->span, written->name,
-                           kernel->buffers.items[k]->name);
-            return false;
-        }
+        if (overlap_within(written))
+            return run_refuse_alias(run, i, i);
+        overlap_find_ends(written, &first, &last);
+        for (int k = 0; k < count; k++)
+            if (k != i && !run->owned[k] && run->tensors[k] &&
+                overlap_is_possible(first, last, run->tensors[k]) &&
+                overlap_between(written, run->tensors[k]))
+                return run_refuse_alias(run, i, k);
     }
     return true;
 }
@@ -314,7 +310,7 @@ akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_ten
     if (run->instance->lives && !run->device && (status = call_run_share_temporaries(run)) != AKG_OK)
         return status;
     for (int i = 0; i < kernel->buffers.count; i++)
-        if ((status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
+        if (!run->tensors[i] && (status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;
     return may_overlap || run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
 }
@@ -357,7 +353,7 @@ static int run_tiered(struct call_run *run, const struct jit_frame *frame)
 static akg_status run_once(struct call_run *run, const struct jit_frame *frame, int *stopped)
 {
     if (run->device)
-        return call_run_on_device(run->device, run->instance, frame, stopped, run->messages);
+        return call_run_on_device(run->device, run->graph, run->instance, frame, stopped, run->messages);
     if (run->instance->optimised)
         *stopped = run_tiered(run, frame);
     else
@@ -397,6 +393,17 @@ akg_status call_run_execute(struct call_run *run)
         return AKG_ERROR_MEMORY;
     call_refuse_trap(call_list(run->messages), run->instance, &trap);
     return AKG_ERROR_CALL;
+}
+
+akg_status call_run_all(struct call_run *run, akg_tensor **outputs)
+{
+    akg_status status = call_run_make_buffers(run, false, outputs);
+
+    if (status == AKG_OK)
+        status = call_run_execute(run);
+    if (status == AKG_OK)
+        call_run_hand_out(run, outputs);
+    return status;
 }
 
 void call_run_hand_out(struct call_run *run, akg_tensor **outputs)

@@ -18,6 +18,7 @@ struct call_run {
     const struct call_runner *runner; /* or NULL */
     const struct jit_instance *instance;
     struct gpu_device *device; /* where all of it happens, or NULL */
+    struct gpu_graph *graph;   /* of the device, into which the run goes instead of being launched; or NULL */
     bool nowhere;              /* of what is only described (call_find_device) */
     int64_t repeats;           /* how often the code is run */
     bool results_differ;       /* from those in general: see call_run_output_of */
@@ -56,12 +57,36 @@ akg_status call_run_share_temporaries(struct call_run *run);
 akg_status call_run_execute(struct call_run *run);
 /* Outputs go to the caller. */
 void call_run_hand_out(struct call_run *run, akg_tensor **outputs);
+/* The three of them: what is left to do when all checks have passed. */
+akg_status call_run_all(struct call_run *run, akg_tensor **outputs);
 void call_run_release(struct call_run *run);
+
+/* Whether an extent is one that the tensor must match: an annotation says so. */
+bool call_run_is_tied(const struct ir_buffer *buffer, int axis);
 
 /* The extents of a buffer; false with a message where there are none such. */
 bool call_run_shape(struct call_run *run, const struct ir_buffer *buffer, int64_t *shape);
 /* Which of the kernel's outputs a result of the instance is. */
 int call_run_output_of(const struct call_run *run, int index);
+
+/* The value of a scalar parameter of that dtype. */
+static inline union jit_scalar call_scalar(akg_dtype dtype, const akg_argument *argument)
+{
+    if (argument->kind == AKG_ARGUMENT_FLOAT)
+        return dtype == AKG_FLOAT64 ? (union jit_scalar){.d = argument->as.real} : (union jit_scalar){.i = 0};
+    int64_t integer = argument->kind == AKG_ARGUMENT_BOOL ? argument->as.boolean : argument->as.integer;
+    return dtype == AKG_FLOAT64 ? (union jit_scalar){.d = (double)integer} : (union jit_scalar){.i = integer};
+}
+
+/* ---- call_route.c ---- */
+
+/* A call of a form that was met before: all of it, and its status. False: it is none. */
+bool call_routed(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                 akg_diagnostics **diagnostics, akg_status *status);
+/* Remembers the form of a call that went well and is not given back yet; where there is no memory for it, or
+ * no way, nothing happens. */
+void call_remember_route(const struct call_run *run, const struct call_binding *binding,
+                         const akg_argument *arguments, size_t count);
 
 /* ---- call.c ---- */
 
@@ -76,6 +101,7 @@ struct call {
     jit_backend backend;
     bool trust_indices;
     int64_t repeats;
+    bool routed;       /* the next one of its form may be routed */
     bool infer;        /* only what it would give is asked */
     struct cost *cost; /* or only what it would do; else NULL */
     struct text *text; /* or its plain C; else NULL */

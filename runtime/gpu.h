@@ -88,4 +88,29 @@ akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *i
 akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
                    int *stopped, struct gpu_failure *failure);
 
+/* ---- graphs (gpu_graph.c) -------------------------------------------------------------------------------
+ */
+
+/*
+ * Runs of instances and fills, handed to the device as one. They are put into the graph in order, then it is
+ * launched; the next time the same ones are put into it again, and only what has changed, addresses say, is
+ * told to the driver. After a failure it is empty.
+ */
+struct gpu_graph;
+
+/* NULL where memory ran out, or the driver knows no graphs. */
+struct gpu_graph *gpu_graph_new(struct gpu_device *device);
+void gpu_graph_free(struct gpu_graph *graph); /* may be NULL */
+/* Gives up what is in it, when it will not be launched as it was begun. */
+void gpu_graph_empty(struct gpu_graph *graph);
+/* Whether runs of the instance can be part of one: nobody waits for what may stop them. */
+bool gpu_graph_takes(const struct jit_instance *instance);
+/* Whether such fills can: patterns of 8 bytes only where both halves are the same. */
+bool gpu_graph_takes_fill(uint64_t pattern, int size);
+akg_status gpu_graph_run(struct gpu_graph *graph, struct gpu_code *code, const struct jit_instance *instance,
+                         const struct jit_frame *frame, struct gpu_failure *failure);
+akg_status gpu_graph_fill(struct gpu_graph *graph, void *to, uint64_t pattern, int size, int64_t count,
+                          struct gpu_failure *failure);
+akg_status gpu_graph_launch(struct gpu_graph *graph, struct gpu_failure *failure);
+
 #endif

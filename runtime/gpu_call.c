@@ -12,40 +12,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INLINE_WORDS = 128, WORDS_MOST = 4096 / 8 };
-
-/* One run. */
-struct running {
-    struct gpu_device *device;
-    const struct cuda_program *program;
-    const struct jit_frame *frame;
-    struct gpu_failure *failure;
-    struct gpu_block **blocks; /* of the temporaries, then of the trap */
-    void **temporaries;        /* their addresses, in the same order */
-    uint64_t *words;
-    void *spill;
-    struct gpu_block *inline_blocks[16];
-    void *inline_temporaries[16];
-    uint64_t inline_words[INLINE_WORDS];
-};
-
 /* ---- memory of a run
  * ------------------------------------------------------------------------------------------ */
 
-static akg_status no_memory(struct running *run)
+static akg_status no_memory(struct gpu_running *run)
 {
     *run->failure = (struct gpu_failure){.status = AKG_ERROR_MEMORY, .message = MSG_MEMORY};
     return AKG_ERROR_MEMORY;
 }
 
-static akg_status run_prepare(struct running *run)
+akg_status gpu_running_begin(struct gpu_running *run)
 {
     size_t temporaries = (size_t)run->program->temporaries.count + 1;
     size_t words = (size_t)run->program->words.count;
     char *spill;
 
     run->spill = NULL;
-    if (temporaries <= 16 && words <= INLINE_WORDS) {
+    if (temporaries <= GPU_INLINE_BLOCKS && words <= GPU_INLINE_WORDS) {
         run->blocks = run->inline_blocks;
         run->temporaries = run->inline_temporaries;
         run->words = run->inline_words;
@@ -61,7 +44,7 @@ static akg_status run_prepare(struct running *run)
     return AKG_OK;
 }
 
-static void run_end(struct running *run)
+void gpu_running_end(struct gpu_running *run)
 {
     for (int k = 0; k <= run->program->temporaries.count; k++)
         if (run->blocks[k])
@@ -69,14 +52,14 @@ static void run_end(struct running *run)
     memory_free(run->spill);
 }
 
-static int64_t evaluate(const struct running *run, const struct ir_expr *expr)
+static int64_t evaluate(const struct gpu_running *run, const struct ir_expr *expr)
 {
     union dtype_value value;
 
     return scalar_evaluate(expr, run->frame->dims, run->frame->scalars, &value) ? value.i : INT64_MAX;
 }
 
-static akg_status take_temporaries(struct running *run)
+akg_status gpu_running_temporaries(struct gpu_running *run)
 {
     const struct cuda_program *program = run->program;
     akg_status status = AKG_OK;
@@ -92,7 +75,7 @@ static akg_status take_temporaries(struct running *run)
     return status;
 }
 
-static akg_status take_trap(struct running *run)
+static akg_status take_trap(struct gpu_running *run)
 {
     int last = run->program->temporaries.count;
     akg_status status = gpu_allocate(run->device, sizeof(struct cuda_trap), &run->blocks[last],
@@ -103,7 +86,7 @@ static akg_status take_trap(struct running *run)
                : status;
 }
 
-static void fill_words(struct running *run)
+void gpu_running_words(struct gpu_running *run)
 {
     const struct cuda_program *program = run->program;
     const struct jit_frame *frame = run->frame;
@@ -137,7 +120,7 @@ static void fill_words(struct running *run)
 /* ---- launching
  * ------------------------------------------------------------------------------------------------- */
 
-static unsigned blocks_of(const struct running *run, const struct cuda_launch *launch)
+unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_launch *launch)
 {
     int64_t most = launch->most_blocks, work, blocks;
 
@@ -150,7 +133,7 @@ static unsigned blocks_of(const struct running *run, const struct cuda_launch *l
     return (unsigned)(blocks < most ? blocks : most);
 }
 
-static akg_status launch_all(struct running *run, const struct gpu_code *code, const char *name)
+static akg_status launch_all(struct gpu_running *run, const struct gpu_code *code, const char *name)
 {
     struct gpu_device *device = run->device;
     void *parameters[] = {run->words};
@@ -161,7 +144,7 @@ static akg_status launch_all(struct running *run, const struct gpu_code *code, c
         return run->failure->status;
     for (int k = 0; k < run->program->launches.count && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &run->program->launches.items[k];
-        unsigned blocks = blocks_of(run, launch);
+        unsigned blocks = gpu_running_blocks(run, launch);
         if (blocks)
             result =
                 device->driver->cuLaunchKernel(code->functions[k], blocks, 1, 1, (unsigned)launch->threads, 1,
@@ -177,7 +160,7 @@ static akg_status launch_all(struct running *run, const struct gpu_code *code, c
 }
 
 /* Waits; what stopped the kernel, if anything. */
-static akg_status read_trap(struct running *run, int *stopped)
+static akg_status read_trap(struct gpu_running *run, int *stopped)
 {
     struct cuda_trap trap;
     akg_status status = gpu_download(run->device, &trap, run->temporaries[run->program->temporaries.count],
@@ -193,7 +176,7 @@ static akg_status read_trap(struct running *run, int *stopped)
 akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
                    int *stopped, struct gpu_failure *failure)
 {
-    struct running run; /* large: what is in it is set when it is needed */
+    struct gpu_running run; /* large: what is in it is set when it is needed */
     akg_status status;
 
     *stopped = 0;
@@ -201,18 +184,18 @@ akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, c
     run.program = instance->program;
     run.frame = frame;
     run.failure = failure;
-    status = run_prepare(&run);
+    status = gpu_running_begin(&run);
     if (status != AKG_OK)
         return status;
-    status = take_temporaries(&run);
+    status = gpu_running_temporaries(&run);
     if (status == AKG_OK && run.program->traps)
         status = take_trap(&run);
     if (status == AKG_OK) {
-        fill_words(&run);
+        gpu_running_words(&run);
         status = launch_all(&run, code, instance->kernel->name);
     }
     if (status == AKG_OK && run.program->traps)
         status = read_trap(&run, stopped);
-    run_end(&run);
+    gpu_running_end(&run);
     return status;
 }

@@ -55,7 +55,16 @@
     X(cuModuleGetFunction, true)                                                                             \
     X(cuModuleUnload, true)                                                                                  \
     X(cuFuncSetAttribute, true)                                                                              \
-    X(cuLaunchKernel, true)
+    X(cuLaunchKernel, true)                                                                                  \
+    X(cuGraphCreate, false)                                                                                  \
+    X(cuGraphAddKernelNode, false)                                                                           \
+    X(cuGraphAddMemsetNode, false)                                                                           \
+    X(cuGraphInstantiateWithFlags, false)                                                                    \
+    X(cuGraphExecKernelNodeSetParams, false)                                                                 \
+    X(cuGraphExecMemsetNodeSetParams, false)                                                                 \
+    X(cuGraphLaunch, false)                                                                                  \
+    X(cuGraphExecDestroy, false)                                                                             \
+    X(cuGraphDestroy, false)
 
 struct gpu_driver {
 #define X(name, needed) __typeof__(&name) name;
@@ -126,6 +135,34 @@ struct gpu_code {
     CUmodule module;
     CUfunction functions[]; /* per launch of the program */
 };
+
+/* ---- one run of an instance (gpu_call.c) ----------------------------------------------------------------
+ */
+
+enum { GPU_INLINE_WORDS = 128, GPU_INLINE_BLOCKS = 16 };
+
+struct gpu_running {
+    struct gpu_device *device;
+    const struct cuda_program *program;
+    const struct jit_frame *frame;
+    struct gpu_failure *failure;
+    struct gpu_block **blocks; /* of the temporaries, then of the trap */
+    void **temporaries;        /* their addresses, in the same order */
+    uint64_t *words;
+    void *spill;
+    struct gpu_block *inline_blocks[GPU_INLINE_BLOCKS];
+    void *inline_temporaries[GPU_INLINE_BLOCKS];
+    uint64_t inline_words[GPU_INLINE_WORDS];
+};
+
+/* Room for all of it; device, program, frame and failure are set. gpu_running_end gives everything back. */
+akg_status gpu_running_begin(struct gpu_running *run);
+void gpu_running_end(struct gpu_running *run);
+akg_status gpu_running_temporaries(struct gpu_running *run);
+/* The words that the kernels get. */
+void gpu_running_words(struct gpu_running *run);
+/* Blocks of threads for a launch; 0: there is nothing to do. */
+unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_launch *launch);
 
 /* Gives memory that nobody uses back to the driver; inside gpu_enter. */
 void gpu_memory_trim(struct gpu_device *device);

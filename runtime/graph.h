@@ -32,6 +32,8 @@ struct graph_plan {
     LIST(akg_tensor *) described; /* per tensor: dtype and shape, no elements. Arguments come first */
     int argument_count;           /* tensors among the arguments */
     struct elaborate_operand result;
+    int *items; /* what the result consists of, tuples taken apart: the number of a tensor, or -1 for None */
+    size_t item_count;
 };
 
 /*
@@ -51,13 +53,8 @@ akg_status graph_plan_find(akg_registry *registry, struct akg_kernel *kernel, co
 struct graph_cache *graph_cache_create(void);
 void graph_cache_free(struct graph_cache *cache);
 
-/* Tensors that the function returns, tuples taken apart, None left out. */
-size_t graph_result_count(const struct graph_plan *plan);
-/* The same, None counted: what each of them is, the number of a tensor or -1. */
-void graph_result_items(const struct graph_plan *plan, int *items, size_t capacity, size_t *count);
-
 /*
- * Runs what is needed for the results that are wanted (`wanted`, one for each item of graph_result_items;
+ * Runs what is needed for the results that are wanted (`wanted`, one for each item of the plan;
  * NULL: all), with the same arguments as it was planned for. `outputs`, one for each item, receives new
  * references; it stays NULL for what is not wanted or None. `tape` may be NULL; with one each call is
  * recorded as akg_call does.

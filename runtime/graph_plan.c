@@ -290,6 +290,26 @@ static bool plan_function(struct planning *planning, struct call_binding *bindin
 
 /* ---- the whole ---------------------------------------------------------------------------------------- */
 
+static void plan_flatten(const struct elaborate_operand *operand, int *items, size_t *count)
+{
+    if (operand->kind == DSL_TENSORS) {
+        for (int i = 0; i < operand->count; i++)
+            plan_flatten(&operand->items[i], items, count);
+        return;
+    }
+    if (items)
+        items[*count] = operand->kind == DSL_TENSOR ? operand->tensor : -1;
+    ++*count;
+}
+
+static void plan_find_items(struct graph_plan *plan)
+{
+    plan_flatten(&plan->result, NULL, &plan->item_count);
+    plan->items = arena_array(&plan->arena, int, (int)plan->item_count + 1);
+    plan->item_count = 0;
+    plan_flatten(&plan->result, plan->items, &plan->item_count);
+}
+
 /* Everything that may run out of memory; false then. */
 static bool plan_guarded(struct planning *planning, struct call_binding *binding, akg_diagnostics *list)
 {
@@ -305,6 +325,8 @@ static bool plan_guarded(struct planning *planning, struct call_binding *binding
     planning->plan->arena.escape = &escape;
     diagnostics_set_escape(list, &escape);
     good = plan_function(planning, binding, list);
+    if (good)
+        plan_find_items(planning->plan);
     if (!good && planning->status == AKG_OK)
         planning->status = AKG_ERROR_CALL; /* told in the list */
     if (planning->failed)
@@ -355,31 +377,4 @@ void graph_plan_release(struct graph_plan *plan)
         akg_tensor_release(plan->described.items[i]);
     arena_free(&plan->arena);
     memory_free(plan);
-}
-
-size_t graph_result_count(const struct graph_plan *plan)
-{
-    int items[1];
-    size_t count;
-
-    graph_result_items(plan, items, 0, &count);
-    return count;
-}
-
-static void plan_flatten(const struct elaborate_operand *operand, int *items, size_t capacity, size_t *count)
-{
-    if (operand->kind == DSL_TENSORS) {
-        for (int i = 0; i < operand->count; i++)
-            plan_flatten(&operand->items[i], items, capacity, count);
-        return;
-    }
-    if (*count < capacity)
-        items[*count] = operand->kind == DSL_TENSOR ? operand->tensor : -1;
-    ++*count;
-}
-
-void graph_result_items(const struct graph_plan *plan, int *items, size_t capacity, size_t *count)
-{
-    *count = 0;
-    plan_flatten(&plan->result, items, capacity, count);
 }

@@ -1,6 +1,7 @@
 /*
  * graph_run.c: running a planned graph function: what is needed, in order, each tensor for as long as it is.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "autograd.h"
@@ -11,7 +12,7 @@ struct graph_running {
     const struct graph_plan *plan;
     akg_tape *tape;
     bool *calls;          /* per call: it is needed */
-    akg_tensor **tensors; /* per number: a reference, while it is alive */
+    akg_tensor **tensors; /* per number: arguments, borrowed; then a reference, while it is alive */
     int *last_use;        /* per number: the last call that reads it; INT_MAX: it is returned */
     struct arena arena;   /* arguments of calls */
     akg_diagnostics *failed;
@@ -36,14 +37,11 @@ static void running_mark(struct graph_running *running, const bool *wanted)
 {
     const struct graph_plan *plan = running->plan;
     bool *needed = arena_array(&running->arena, bool, plan->described.count + 1);
-    size_t count = graph_result_count(plan);
-    int *items = arena_array(&running->arena, int, (int)count + 1);
 
-    graph_result_items(plan, items, count, &count);
-    for (size_t i = 0; i < count; i++)
-        if (items[i] >= 0 && (!wanted || wanted[i])) {
-            needed[items[i]] = true;
-            running->last_use[items[i]] = plan->calls.count;
+    for (size_t i = 0; i < plan->item_count; i++)
+        if (plan->items[i] >= 0 && (!wanted || wanted[i])) {
+            needed[plan->items[i]] = true;
+            running->last_use[plan->items[i]] = plan->calls.count;
         }
     for (int i = plan->calls.count - 1; i >= 0; i--) {
         const struct graph_call *call = &plan->calls.items[i];
@@ -77,7 +75,7 @@ static akg_status running_call(struct graph_running *running, const struct graph
 /* Drops what no later call reads. */
 static void running_drop(struct graph_running *running, int call)
 {
-    for (int i = 0; i < running->plan->described.count; i++)
+    for (int i = running->plan->argument_count; i < running->plan->described.count; i++)
         if (running->tensors[i] && running->last_use[i] <= call) {
             akg_tensor_release(running->tensors[i]);
             running->tensors[i] = NULL;
@@ -87,8 +85,6 @@ static void running_drop(struct graph_running *running, int call)
 static akg_status running_calls(struct graph_running *running, const bool *wanted, akg_tensor **outputs)
 {
     const struct graph_plan *plan = running->plan;
-    size_t count = graph_result_count(plan);
-    int *items = arena_array(&running->arena, int, (int)count + 1);
 
     running->calls = arena_array(&running->arena, bool, plan->calls.count + 1);
     running_mark(running, wanted);
@@ -102,10 +98,9 @@ static akg_status running_calls(struct graph_running *running, const bool *wante
             return status;
         running_drop(running, i);
     }
-    graph_result_items(plan, items, count, &count);
-    for (size_t i = 0; i < count; i++)
-        if (items[i] >= 0 && (!wanted || wanted[i]))
-            outputs[i] = akg_tensor_retain(running->tensors[items[i]]);
+    for (size_t i = 0; i < plan->item_count; i++)
+        if (plan->items[i] >= 0 && (!wanted || wanted[i]))
+            outputs[i] = akg_tensor_retain(running->tensors[plan->items[i]]);
     return AKG_OK;
 }
 
@@ -115,15 +110,16 @@ static bool running_take(struct graph_running *running, const akg_argument *argu
     const struct graph_plan *plan = running->plan;
     struct call_binding binding;
     int next = 0;
-    bool good = call_begin(&binding, plan->kernel) && call_bind(&binding, arguments, count, NULL);
+    bool good = call_begin(&binding, plan->kernel) &&
+                (call_bind_fast(&binding, arguments, count) || call_bind(&binding, arguments, count, NULL));
 
     for (int i = 0; good && i < plan->kernel->function->parameter_count; i++) {
         const akg_argument *argument = binding.arguments[i];
         if (argument && argument->kind == AKG_ARGUMENT_TENSOR)
-            running->tensors[next++] = akg_tensor_retain(argument->as.tensor);
+            running->tensors[next++] = argument->as.tensor;
         for (size_t k = 0;
              argument && argument->kind == AKG_ARGUMENT_TENSORS && k < argument->as.tensors.count; k++)
-            running->tensors[next++] = akg_tensor_retain(argument->as.tensors.items[k]);
+            running->tensors[next++] = argument->as.tensors.items[k];
     }
     call_end(&binding);
     return good;
@@ -140,6 +136,10 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
         return AKG_ERROR_MEMORY;
     }
     running->arena.escape = &escape;
+    running->tensors = arena_array(&running->arena, akg_tensor *, running->plan->described.count + 1);
+    running->last_use = arena_array(&running->arena, int, running->plan->described.count + 1);
+    for (int i = 0; i < running->plan->described.count; i++)
+        running->last_use[i] = -1;
     if (running_take(running, arguments, count))
         status = running_calls(running, wanted, outputs);
     running->arena.escape = NULL;
@@ -151,22 +151,16 @@ akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_ar
 {
     struct graph_running running = {.plan = plan, .tape = tape};
     struct call_messages messages = {&plan->kernel->module->source, NULL};
-    size_t tensors = (size_t)plan->described.count + 1;
-    akg_status status = AKG_ERROR_MEMORY;
+    max_align_t lent[32] = {0};
+    akg_status status;
 
     if (diagnostics)
         *diagnostics = NULL;
     arena_init(&running.arena, NULL);
-    running.tensors = memory_zeroed(tensors, sizeof *running.tensors);
-    running.last_use = memory_allocate(tensors * sizeof *running.last_use);
-    for (size_t i = 0; running.last_use && i < tensors; i++)
-        running.last_use[i] = -1;
-    if (running.tensors && running.last_use)
-        status = running_guarded(&running, arguments, count, wanted, outputs);
-    for (size_t i = 0; running.tensors && i < tensors; i++)
+    arena_lend(&running.arena, lent, sizeof lent);
+    status = running_guarded(&running, arguments, count, wanted, outputs);
+    for (int i = plan->argument_count; running.tensors && i < plan->described.count; i++)
         akg_tensor_release(running.tensors[i]);
-    memory_free(running.tensors);
-    memory_free(running.last_use);
     arena_free(&running.arena);
     if (status == AKG_OK) {
         akg_diagnostics_free(running.failed);

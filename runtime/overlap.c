@@ -71,8 +71,7 @@ static bool equation_solve(struct equation *equation, uint64_t target)
     return equation_search(equation, 0, target);
 }
 
-/* Addresses of the first byte and of the last, of a tensor with elements. */
-static void find_ends(const akg_tensor *tensor, uintptr_t *first, uintptr_t *last)
+void overlap_find_ends(const akg_tensor *tensor, uintptr_t *first, uintptr_t *last)
 {
     int64_t lowest, highest, size = dtype_table[tensor->dtype].size;
 
@@ -120,8 +119,8 @@ bool overlap_between(const akg_tensor *a, const akg_tensor *b)
 
     if (a->element_count == 0 || b->element_count == 0)
         return false;
-    find_ends(a, &first_a, &last_a);
-    find_ends(b, &first_b, &last_b);
+    overlap_find_ends(a, &first_a, &last_a);
+    overlap_find_ends(b, &first_b, &last_b);
     if (first_a > last_b || first_b > last_a)
         return false;
     return (a->contiguous && b->contiguous) || meets(a, b, last_b - first_a);

@@ -196,10 +196,13 @@ static void pool_share(struct job *job)
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                int grain, double work, const union jit_scalar *kept)
 {
-    struct job job = {.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
-    uint64_t distance = low < high ? (uint64_t)high - (uint64_t)low : 0;
-    uint64_t iterations = distance ? (distance - 1) / (uint64_t)step + 1 : 0;
+    struct job job;
+    uint64_t distance = low < high ? (uint64_t)high - (uint64_t)low : 0, iterations;
 
+    if (work * (double)distance < SPLIT_LEAST_WORK) /* most are short, and every call asks */
+        return part(frame, low, high, kept);
+    iterations = distance ? (distance - 1) / (uint64_t)step + 1 : 0;
+    job = (struct job){.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
     job.threads = akg_threads();
     job.grain = grain;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);

@@ -58,6 +58,7 @@ struct bound_step {
     int member_count;
     struct call_prepared *prepared; /* CALL, alone */
     struct fused_run *fused;        /* several of them */
+    struct gpu_graph *launches;     /* on a device: what it goes into, with steps beside it; or NULL */
 };
 
 /* Where the tensor that a value is lies. */
@@ -87,7 +88,7 @@ struct bound_graph {
     struct bound_value *values;
     struct graph_plan **plans; /* per recorded step; NULL where it is no plan */
     bool *needed;              /* per recorded step */
-    struct bound_step *steps;
+    struct bound_step *steps;  /* and an empty one behind them */
     int step_count;
     LIST(struct call_prepared *) prepared; /* all of them; NULL where one was given up */
     void *workspace;
@@ -106,9 +107,13 @@ void bound_place_values(struct bound_graph *bound);
 /* Makes one step of neighbouring ones that go element by element (recorded_fuse.c). Values that are then
  * stored nowhere become ABSENT. Where memory runs out steps stay as they are, or it escapes. */
 void bound_fuse(struct bound_graph *bound);
-akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run,
+akg_status fused_step_run(struct bound_graph *bound, const struct bound_step *step,
                           akg_diagnostics **diagnostics);
+const struct jit_instance *fused_step_instance(const struct fused_run *run);
 void fused_drop_all(struct akg_graph *graph);
+
+/* The low bytes of what the elements of a fill are. */
+uint64_t bound_fill_pattern(const struct recorded_step *step);
 
 /* call_prepare of a step with the tensors as they are now; *place is its place in bound->prepared. */
 akg_status bound_prepare(struct bound_graph *bound, const struct recorded_step *step, int *place,

@@ -368,6 +368,46 @@ static akg_status prepare_steps(struct bound_graph *bound, akg_diagnostics **dia
     return status;
 }
 
+/* ---- launches -------------------------------------------------------------------------------------------
+ */
+
+uint64_t bound_fill_pattern(const struct recorded_step *step)
+{
+    uint64_t pattern = 0;
+
+    dtype_store(step->dtype, &pattern, dtype_from_double(step->dtype, step->fill));
+    return pattern;
+}
+
+static bool is_launch(const struct bound_step *step)
+{
+    if (step->fused)
+        return gpu_graph_takes(fused_step_instance(step->fused));
+    if (step->prepared)
+        return gpu_graph_takes(call_prepared_instance(step->prepared));
+    return step->recorded && step->recorded->kind == RECORDED_FILL &&
+           gpu_graph_takes_fill(bound_fill_pattern(step->recorded), dtype_table[step->recorded->dtype].size);
+}
+
+/* On a device: neighbouring steps for which nobody waits are launched as one. */
+static void gather_launches(struct bound_graph *bound)
+{
+    for (int i = 0, end; bound->device && i < bound->step_count; i = end + 1) {
+        for (end = i; is_launch(&bound->steps[end]); end++)
+            ;
+        struct gpu_graph *launches = end - i > 1 ? gpu_graph_new(bound->device) : NULL;
+        for (int k = i; k < end; k++)
+            bound->steps[k].launches = launches;
+    }
+}
+
+static void drop_launches(struct bound_graph *bound)
+{
+    for (int i = 0; i < bound->step_count; i++)
+        if (bound->steps[i].launches != bound->steps[i + 1].launches)
+            gpu_graph_free(bound->steps[i].launches);
+}
+
 /* ---- the whole --------------------------------------------------------------------------------------------
  */
 
@@ -391,7 +431,11 @@ static akg_status bound_fill(struct bound_graph *bound, const int64_t *extents, 
     bound_fuse(bound);
     bound_place_values(bound);
     status = lay_values(bound, diagnostics);
-    return status == AKG_OK ? prepare_steps(bound, diagnostics) : status;
+    if (status == AKG_OK)
+        status = prepare_steps(bound, diagnostics);
+    if (status == AKG_OK)
+        gather_launches(bound);
+    return status;
 }
 
 static akg_status bound_guarded(struct bound_graph *bound, const int64_t *extents,
@@ -434,6 +478,7 @@ void bound_free(struct bound_graph *bound)
 {
     const struct recording *recording = bound->graph->recording;
 
+    drop_launches(bound);
     for (int i = 0; i < bound->prepared.count; i++)
         call_prepared_free(bound->prepared.items[i]);
     for (int i = 0; bound->values && i < recording->values.count; i++)

@@ -459,19 +459,26 @@ static void fused_begin(struct group *group, const struct jit_instance *instance
     step->fused = run;
 }
 
-static akg_status run_on_device(struct gpu_device *device, const struct fused_run *run,
+const struct jit_instance *fused_step_instance(const struct fused_run *run)
+{
+    return run->instance;
+}
+
+static akg_status run_on_device(struct gpu_device *device, const struct bound_step *step,
                                 const struct jit_frame *frame, akg_diagnostics **diagnostics)
 {
-    struct call_messages messages = {run->source, NULL};
+    struct call_messages messages = {step->fused->source, NULL};
     int stopped;
-    akg_status status = call_run_on_device(device, run->instance, frame, &stopped, &messages);
+    akg_status status =
+        call_run_on_device(device, step->launches, step->fused->instance, frame, &stopped, &messages);
 
     return call_finish(&messages, status, diagnostics);
 }
 
-akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run,
+akg_status fused_step_run(struct bound_graph *bound, const struct bound_step *step,
                           akg_diagnostics **diagnostics)
 {
+    const struct fused_run *run = step->fused;
     struct jit_trap trap;
     struct jit_frame frame = {.data = run->data,
                               .strides = run->strides,
@@ -488,7 +495,7 @@ akg_status fused_step_run(struct bound_graph *bound, const struct fused_run *run
             run->data[i] = tensor->base->data; /* it may lie outside */
     }
     if (bound->device)
-        return run_on_device(bound->device, run, &frame, diagnostics);
+        return run_on_device(bound->device, step, &frame, diagnostics);
     return run->instance->code.entry(&frame) ? AKG_ERROR_INTERNAL : AKG_OK;
 }
 

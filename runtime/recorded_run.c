@@ -242,23 +242,42 @@ static void lay_under(struct graph_run_call *call)
     }
 }
 
+static akg_status run_fill(const struct bound_step *step, akg_tensor *made, akg_diagnostics **diagnostics)
+{
+    struct gpu_failure failure = {0};
+
+    if (step->launches)
+        gpu_graph_fill(step->launches, made->data, bound_fill_pattern(step->recorded),
+                       dtype_table[made->dtype].size, made->element_count, &failure);
+    else
+        akg_tensor_fill(made, step->recorded->fill);
+    return gpu_failure_report(&failure, diagnostics);
+}
+
 static akg_status run_step(struct bound_graph *bound, const struct bound_step *step,
                            akg_diagnostics **diagnostics)
 {
     akg_tensor *made = bound->values[step->recorded->outputs[0]].tensor, *source;
 
     if (step->fused)
-        return fused_step_run(bound, step->fused, diagnostics);
+        return fused_step_run(bound, step, diagnostics);
     if (step->prepared)
-        return call_prepared_run(step->prepared, diagnostics);
-    if (step->recorded->kind == RECORDED_FILL) {
-        akg_tensor_fill(made, step->recorded->fill);
-        return AKG_OK;
-    }
+        return call_prepared_run(step->prepared, step->launches, diagnostics);
+    if (step->recorded->kind == RECORDED_FILL)
+        return run_fill(step, made, diagnostics);
     source = bound->values[step->recorded->source].tensor;
     if (bound->values[step->recorded->source].place == BOUND_VIEW) /* of something outside, perhaps */
         source->data = source->base->data;
     return bound->device ? device_sum_into(source, made, diagnostics) : autograd_sum_into(source, made);
+}
+
+/* Behind the last step of those that are launched as one. */
+static akg_status launch(struct gpu_graph *launches, akg_diagnostics **diagnostics)
+{
+    struct gpu_failure failure = {0};
+
+    gpu_graph_launch(launches, &failure);
+    return gpu_failure_report(&failure, diagnostics);
 }
 
 /* Outputs that no step makes where the caller gets them. */
@@ -294,8 +313,14 @@ static akg_status run_bound(struct graph_run_call *call, akg_tensor *const *inpu
     if (status != AKG_OK)
         return status;
     lay_under(call);
-    for (int i = 0; i < call->bound->step_count && status == AKG_OK; i++)
-        status = run_step(call->bound, &call->bound->steps[i], call->diagnostics);
+    for (int i = 0; i < call->bound->step_count && status == AKG_OK; i++) {
+        const struct bound_step *step = &call->bound->steps[i];
+        status = run_step(call->bound, step, call->diagnostics);
+        if (status != AKG_OK && step->launches)
+            gpu_graph_empty(step->launches);
+        else if (step->launches && step[1].launches != step->launches)
+            status = launch(step->launches, call->diagnostics);
+    }
     if (status == AKG_OK)
         status = copy_outputs(call);
     return status;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define TENSOR_ALIGNMENT 64
+#define SMALL_DATA 1024
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TENSOR_POISON 1
@@ -99,9 +100,8 @@ static size_t description_size(int rank)
     return sizeof(akg_tensor) + 2 * (size_t)rank * sizeof(int64_t);
 }
 
-/* strides NULL: contiguous. */
-static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_t *shape,
-                     const int64_t *strides, int64_t element_count)
+/* All but extents and strides. */
+static inline void describe_form(akg_tensor *tensor, akg_dtype dtype, int rank, int64_t element_count)
 {
     atomic_init(&tensor->references, 1);
     atomic_init(&tensor->holds, 1);
@@ -119,6 +119,13 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
     tensor->base = NULL;
     tensor->release = NULL;
     tensor->owner = NULL;
+}
+
+/* strides NULL: contiguous. */
+static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_t *shape,
+                     const int64_t *strides, int64_t element_count)
+{
+    describe_form(tensor, dtype, rank, element_count);
     for (int axis = 0; axis < rank; axis++)
         tensor->dims[axis] = shape[axis];
     if (strides) {
@@ -160,13 +167,16 @@ akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool
     if (!tensor_size_is_valid(dtype, rank, shape, &element_count))
         return AKG_ERROR_USAGE;
     size_t bytes = (size_t)element_count * (size_t)dtype_table[dtype].size;
+    bool clear = zeroed && bytes <= SMALL_DATA; /* by us: the description needs no zeros */
     void *data;
-    akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed, &data);
+    akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed && !clear, &data);
     if (!made)
         return AKG_ERROR_MEMORY;
     describe(made, dtype, rank, shape, NULL, element_count);
     made->data = data;
     made->owns_memory = true;
+    if (clear)
+        memset(data, 0, bytes);
     *tensor = made;
     return AKG_OK;
 }
@@ -281,8 +291,9 @@ akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
     *alias = made;
     if (!made)
         return AKG_ERROR_MEMORY;
-    describe(made, source->dtype, source->rank, tensor_shape(source), tensor_strides(source),
-             source->element_count);
+    describe_form(made, source->dtype, source->rank, source->element_count);
+    memcpy(made->dims, source->dims, 2 * (size_t)source->rank * sizeof(int64_t));
+    made->contiguous = source->contiguous;
     made->data = source->data;
     made->device = source->device;
     made->base = source->base ? source->base : source;
@@ -293,6 +304,16 @@ akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
 
 /* ---- sharing --------------------------------------------------------------- */
 
+/* Whether that was the last one. The load saves most tensors a locked instruction: nobody can join the one
+ * who has the last reference, or the last hold. */
+static bool count_goes(atomic_size_t *count)
+{
+    if (atomic_load_explicit(count, memory_order_acquire) != 1)
+        return atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) == 1;
+    atomic_store_explicit(count, 0, memory_order_relaxed);
+    return true;
+}
+
 akg_tensor *akg_tensor_retain(akg_tensor *tensor)
 {
     if (tensor)
@@ -302,9 +323,10 @@ akg_tensor *akg_tensor_retain(akg_tensor *tensor)
 
 void akg_tensor_release(akg_tensor *tensor)
 {
-    if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
+    if (!tensor || !count_goes(&tensor->references))
         return;
-    autograd_node_release(tensor->node);
+    if (tensor->node)
+        autograd_node_release(tensor->node);
     tensor->node = NULL;
     tensor_drop(tensor);
 }
@@ -314,20 +336,14 @@ void tensor_hold(akg_tensor *tensor)
     atomic_fetch_add_explicit(&tensor->holds, 1, memory_order_relaxed);
 }
 
-/* The load saves most tensors a locked instruction: nobody can join the one who has the last hold. */
-static bool drop_is_last(akg_tensor *tensor)
-{
-    return atomic_load_explicit(&tensor->holds, memory_order_acquire) == 1 ||
-           atomic_fetch_sub_explicit(&tensor->holds, 1, memory_order_acq_rel) == 1;
-}
-
 void tensor_drop(akg_tensor *tensor)
 {
-    while (tensor && drop_is_last(tensor)) {
+    while (tensor && count_goes(&tensor->holds)) {
         akg_tensor *base = tensor->base;
         if (tensor->release)
             tensor->release(tensor->owner);
-        recording_release(tensor->recording);
+        if (tensor->recording)
+            recording_release(tensor->recording);
         memory_free(tensor);
         tensor = base;
     }

@@ -53,6 +53,8 @@ static void write_entry(struct text *out, const struct shim_module *module)
                      "};\n"
                      "int akg_shim_entry(const struct akg_shim_call *call)\n"
                      "{\n"
+                     "    if (call->number < 0)\n"
+                     "        return (int)sizeof(struct akg_frame);\n"
                      "    akg_shim_indices = call->indices;\n"
                      "    switch (call->number) {\n");
     for (int k = 0; k < module->count; k++)
@@ -173,6 +175,12 @@ int shim_find(const struct shim_module *module, const char *entry)
         if (strcmp(module->entries[k], entry) == 0)
             return k;
     return -1;
+}
+
+size_t shim_frame_size(const struct shim_module *module)
+{
+    struct shim_call call = {.number = -1};
+    return (size_t)module->code.entry((const struct jit_frame *)(const void *)&call);
 }
 
 bool shim_launch(struct shim_module *module, int number, unsigned grid, unsigned block, void **parameters,

@@ -32,6 +32,8 @@ struct shim_module *shim_load(const char *text, char *reason, size_t size);
 void shim_unload(struct shim_module *module);
 /* The number of a launch, or -1. */
 int shim_find(const struct shim_module *module, const char *entry);
+/* Bytes of the one parameter of its kernels. */
+size_t shim_frame_size(const struct shim_module *module);
 /* Runs all blocks, as cuLaunchKernel does with grids and blocks of one dimension. False, with the reason, for
  * what is said above. One launch runs at a time in the process. */
 bool shim_launch(struct shim_module *module, int number, unsigned grid, unsigned block, void **parameters,

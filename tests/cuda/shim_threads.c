@@ -236,6 +236,11 @@ ON_FIBRE static void take_64(double *to, const double *from)
     move_four(to, from, from, sizeof *to);
 }
 
+ON_FIBRE static void put_16(unsigned short *to, const unsigned short *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
 ON_FIBRE static void put_32(float *to, const float *from)
 {
     move_four(to, from, to, sizeof *to);
@@ -291,6 +296,7 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
+    {"akg_put_16", "void akg_put_16(unsigned short *to, const unsigned short *from);", put_16},
     {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
     {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
     {"akg_shim_barrier", "", barrier},

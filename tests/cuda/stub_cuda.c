@@ -52,7 +52,7 @@ static struct {
     struct piece *pieces;
     struct failure failures[FAILURES_MOST];
     CUresult sticky[DEVICES_MOST]; /* what everything gives from now on */
-    long launches;
+    long launches, graphs, updates;
 } stub = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int current = -1, below[8], depth;
@@ -83,6 +83,16 @@ API void stub_fail(const char *function, long after, int result)
 API long stub_launches(void)
 {
     return stub.launches;
+}
+
+API long stub_graphs(void)
+{
+    return stub.graphs;
+}
+
+API long stub_updates(void)
+{
+    return stub.updates;
 }
 
 API size_t stub_used(int device)
@@ -575,23 +585,218 @@ API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attrib
     END;
 }
 
+/* A kernel on the current device; the lock is held. */
+static CUresult run_kernel(const CUDA_KERNEL_NODE_PARAMS *launch)
+{
+    CUresult failed;
+
+    if (!launch->gridDimX || launch->gridDimY != 1 || launch->gridDimZ != 1 || !launch->blockDimX ||
+        launch->blockDimX > 1024 || launch->blockDimY != 1 || launch->blockDimZ != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    stub.launches++;
+    failed = struck("kernel");
+    mprotect(stub.region, REGION_BYTES, PROT_READ | PROT_WRITE);
+    if (failed == CUDA_SUCCESS && !stub_function_run((struct stub_function *)launch->func, launch->gridDimX,
+                                                     launch->blockDimX, launch->kernelParams))
+        failed = CUDA_ERROR_LAUNCH_FAILED;
+    mprotect(stub.region, REGION_BYTES, PROT_NONE);
+    stub.sticky[current] = failed;
+    return CUDA_SUCCESS;
+}
+
 API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                             CUstream stream, void **parameters, void **extra)
 {
-    CUresult failed;
+    const CUDA_KERNEL_NODE_PARAMS launch = {.func = function,
+                                            .gridDimX = grid_x,
+                                            .gridDimY = grid_y,
+                                            .gridDimZ = grid_z,
+                                            .blockDimX = block_x,
+                                            .blockDimY = block_y,
+                                            .blockDimZ = block_z,
+                                            .sharedMemBytes = shared,
+                                            .kernelParams = parameters};
 
-    (void)shared, (void)stream, (void)extra;
+    (void)stream, (void)extra;
     BEGIN;
-    if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_x > 1024 || block_y != 1 || block_z != 1)
+    return end(run_kernel(&launch));
+}
+
+/* ---- graphs: what a node does is copied, as by the driver
+ * -------------------------------------------------- */
+
+struct CUgraphNode_st {
+    bool is_fill;
+    CUDA_KERNEL_NODE_PARAMS kernel; /* parameters: `words` */
+    CUDA_MEMSET_NODE_PARAMS fill;
+    char *words;
+    int number;
+    struct CUgraphNode_st *before, *next;
+};
+
+struct CUgraph_st {
+    struct CUgraphNode_st *first, *last;
+    int count;
+};
+
+/* Copies of the nodes, in order. */
+struct CUgraphExec_st {
+    struct CUgraphNode_st *nodes;
+    int count;
+};
+
+static void keep_kernel(struct CUgraphNode_st *node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    size_t bytes = stub_function_parameter((struct stub_function *)kernel->func);
+
+    free(node->words);
+    node->kernel = *kernel;
+    node->words = malloc(bytes + 1);
+    memcpy(node->words, kernel->kernelParams[0], bytes);
+}
+
+/* Nodes have to come in a row, which is how the library makes them. */
+static struct CUgraphNode_st *add_node(CUgraph graph, const CUgraphNode *before, size_t count)
+{
+    struct CUgraphNode_st *node;
+
+    if (count != (graph->last != NULL) || (count && *before != graph->last))
+        return NULL;
+    node = calloc(1, sizeof *node);
+    node->number = graph->count++;
+    *(graph->last ? &graph->last->next : &graph->first) = node;
+    graph->last = node;
+    return node;
+}
+
+API CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
+{
+    BEGIN;
+    if (flags)
         return end(CUDA_ERROR_INVALID_VALUE);
-    stub.launches++;
-    failed = struck("kernel");
-    mprotect(stub.region, REGION_BYTES, PROT_READ | PROT_WRITE);
-    if (failed == CUDA_SUCCESS &&
-        !stub_function_run((struct stub_function *)function, grid_x, block_x, parameters))
-        failed = CUDA_ERROR_LAUNCH_FAILED;
-    mprotect(stub.region, REGION_BYTES, PROT_NONE);
-    stub.sticky[current] = failed;
+    *graph = calloc(1, sizeof **graph);
+    END;
+}
+
+API CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                  const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    BEGIN;
+    if (!(*node = add_node(graph, before, count)))
+        return end(CUDA_ERROR_INVALID_VALUE);
+    keep_kernel(*node, kernel);
+    END;
+}
+
+API CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                  const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+    (void)context;
+    BEGIN;
+    if (!(*node = add_node(graph, before, count)))
+        return end(CUDA_ERROR_INVALID_VALUE);
+    (*node)->is_fill = true;
+    (*node)->fill = *fill;
+    END;
+}
+
+API CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph graph, unsigned long long flags)
+{
+    BEGIN;
+    if (flags)
+        return end(CUDA_ERROR_INVALID_VALUE);
+    *made = calloc(1, sizeof **made);
+    (*made)->nodes = calloc((size_t)graph->count + 1, sizeof *(*made)->nodes);
+    for (struct CUgraphNode_st *node = graph->first; node; node = node->next) {
+        struct CUgraphNode_st *copy = &(*made)->nodes[(*made)->count++];
+        *copy = *node;
+        copy->words = NULL;
+        if (!node->is_fill)
+            keep_kernel(copy, &(CUDA_KERNEL_NODE_PARAMS){.func = node->kernel.func,
+                                                         .gridDimX = node->kernel.gridDimX,
+                                                         .gridDimY = node->kernel.gridDimY,
+                                                         .gridDimZ = node->kernel.gridDimZ,
+                                                         .blockDimX = node->kernel.blockDimX,
+                                                         .blockDimY = node->kernel.blockDimY,
+                                                         .blockDimZ = node->kernel.blockDimZ,
+                                                         .kernelParams = (void *[]){node->words}});
+    }
+    END;
+}
+
+API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec made, CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    BEGIN;
+    if (!made || node->is_fill || node->kernel.func != kernel->func)
+        return end(CUDA_ERROR_INVALID_VALUE);
+    stub.updates++;
+    keep_kernel(&made->nodes[node->number], kernel);
+    END;
+}
+
+API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
+                                            const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+    (void)context;
+    BEGIN;
+    if (!made || !node->is_fill)
+        return end(CUDA_ERROR_INVALID_VALUE);
+    stub.updates++;
+    made->nodes[node->number].fill = *fill;
+    END;
+}
+
+static CUresult run_fill(const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+    char *to = reach(fill->dst, fill->width * fill->elementSize);
+
+    if (!to || fill->height != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < fill->width; k++)
+        memcpy(to + k * fill->elementSize, &fill->value, fill->elementSize);
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphLaunch(CUgraphExec made, CUstream stream)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    (void)stream;
+    BEGIN;
+    stub.graphs++;
+    for (int k = 0; k < made->count && result == CUDA_SUCCESS; k++) {
+        struct CUgraphNode_st *node = &made->nodes[k];
+        CUDA_KERNEL_NODE_PARAMS kernel = node->kernel;
+        void *words[] = {node->words};
+        kernel.kernelParams = words;
+        if (node->is_fill)
+            result = run_fill(&node->fill);
+        else if (stub.sticky[current] == CUDA_SUCCESS)
+            result = run_kernel(&kernel);
+    }
+    return end(result);
+}
+
+API CUresult cuGraphExecDestroy(CUgraphExec made)
+{
+    pthread_mutex_lock(&stub.lock); /* also of a device that is lost */
+    for (int k = 0; k < made->count; k++)
+        free(made->nodes[k].words);
+    free(made->nodes);
+    free(made);
+    END;
+}
+
+API CUresult cuGraphDestroy(CUgraph graph)
+{
+    pthread_mutex_lock(&stub.lock);
+    for (struct CUgraphNode_st *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        free(node->words);
+        free(node);
+    }
+    free(graph);
     END;
 }

@@ -12,6 +12,9 @@
 void stub_fail(const char *function, long after, int result);
 /* Kernels launched so far. */
 long stub_launches(void);
+/* Graphs launched so far, and nodes of graphs that were told new parameters. */
+long stub_graphs(void);
+long stub_updates(void);
 /* Bytes of a device that are allocated; how many there are from now on. */
 size_t stub_used(int device);
 void stub_set_memory(size_t bytes);
@@ -29,5 +32,7 @@ struct stub_function *stub_module_function(struct stub_module *module, const cha
 /* False: the kernel failed, as one that leaves its tensors; standard error says why. `parameters` as of
  * cuLaunchKernel. */
 bool stub_function_run(struct stub_function *function, unsigned blocks, unsigned threads, void **parameters);
+/* Bytes of the one parameter that a kernel has. */
+size_t stub_function_parameter(const struct stub_function *function);
 
 #endif

@@ -71,3 +71,8 @@ bool stub_function_run(struct stub_function *function, unsigned blocks, unsigned
     fprintf(stderr, "the stub of libcuda: a kernel failed: %s\n", reason);
     return false;
 }
+
+size_t stub_function_parameter(const struct stub_function *function)
+{
+    return shim_frame_size(function->module->shim);
+}

@@ -22,6 +22,8 @@ enum {
 struct gpu_stub {
     void (*fail)(const char *function, long after, int result);
     long (*launches)(void);
+    long (*graphs)(void);
+    long (*updates)(void);
     size_t (*used)(int device);
     void (*set_memory)(size_t bytes);
 };

@@ -221,7 +221,7 @@ struct counts {
 static bool same_for_all_shapes(struct side *plain, struct side *other, struct emulation *emulation,
                                 struct counts *counts)
 {
-    static const int64_t shapes[][2] = {{0, 3}, {1, 1}, {3, 2}, {5, 70}, {300, 3}, {2, 600}};
+    static const int64_t shapes[][2] = {{0, 3}, {1, 1}, {3, 2}, {5, 72}, {300, 3}, {2, 600}};
 
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         int64_t m = shapes[k][0], n = shapes[k][1];
@@ -299,6 +299,18 @@ static const struct {
      "var c: float32 = 0.5:float32\n"
      "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
      "c = (c + (d * d))\n}\ns[] = c\n"},
+    {"float32", false, "akg_put_32(&w[", /* four at a time, and a test for each */
+     "for i = 0 to M step 1 {\nlet r: int64 = (i + 0)\nfor j = 0 to N step 1 {\n"
+     "var v: float32 = 0.5:float32\nif (x[i, j] > 0.0:float32) {\nv = (v + z[j])\n}\n"
+     "w[r, j] = select((z[j] > 0.0:float32), v, (float32(j) * z[j]))\n}\n}\n"},
+    {"float32", false, "akg_take_32(loaded0_, &x[i * N + j_first_])", /* in rows, by blocks */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
+    {"float32", true, "c = c + x[i * N + j];", /* sums in an order that hangs on nothing else */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
+    {"float32", false, "akg_take_32(loaded0_, &z[j_first_])", /* and what is left of four */
+     "for j = 0 to N step 1 {\ny[j] = (z[j] * 2.0:float32)\n}\n"},
     {"int32", false, "+ blockIdx.x * (", /* a temporary for each block */
      "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
      "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"

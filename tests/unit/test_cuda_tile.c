@@ -1,7 +1,8 @@
 /*
- * test_cuda_tile.c: nests that run in tiles on a GPU (jit/cuda_tile.h), executed on the CPU by the shim
- * (tests/cuda/shim.h) and compared with the interpreter: in tiles of each size, whatever their extents, and
- * as they would run without. Integers are the same bits, floats within a bound.
+ * test_cuda_tile.c: nests that run in tiles (jit/cuda_tile.h) or squares (jit/cuda_cross.h) on a GPU,
+ * executed on the CPU by the shim (tests/cuda/shim.h) and compared with the interpreter: in tiles of each
+ * size, whatever their extents, and as they would run without. Integers are the same bits, floats within a
+ * bound.
  */
 #include "check.h"
 
@@ -99,6 +100,14 @@ static const struct nest nests[] = {
      "              s = (s + (x[c, at] * w[f, c, r]))\n            }\n          }\n        }\n"
      "        y[f, n] = s\n      }\n    }\n  }\n}\n",
      3, NULL},
+    {"transposes",
+     "kernel k {\n  input a: float32[B, M, N]\n  input w: float16[M, N]\n  output c: float32[N, B, M]\n"
+     "  body {\n    for b = 0 to B step 1 {\n      for m = 0 to M step 1 {\n        let twice: int64 = (m + "
+     "m)\n"
+     "        for n = 0 to N step 1 {\n          let s: float32 = (a[b, m, n] + float32(twice))\n"
+     "          c[n, b, m] = (s * float32(w[((M - 1) - m), n]))\n"
+     "        }\n      }\n    }\n  }\n}\n",
+     2, "square1_[row_][lane_] = w["},
     {"what is stored is a factor",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  inout c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"

@@ -121,6 +121,23 @@ static void test_call(void)
     akg_tensor_release(x);
 }
 
+/* Calls of one form alternate between the host and a device: each runs where its tensors lie. */
+static void test_host_between(void)
+{
+    for (int round = 0; round < 6; round++) {
+        long launches = stub.launches();
+        akg_tensor *x = round % 2 ? vector_on(gpu, 3, round) : api_vector(AKG_FLOAT32, 3, round, 1),
+                   *y = NULL;
+        akg_argument arguments[] = {api_tensor(NULL, x), api_real(NULL, 3)};
+        CHECK_INT(call("scale", arguments, 2, &y, NULL), AKG_OK);
+        CHECK_INT(akg_tensor_device(y).kind, round % 2 ? AKG_DEVICE_CUDA : AKG_DEVICE_CPU);
+        CHECK_INT(stub.launches(), launches + round % 2);
+        CHECK(akg_tensor_get(y, (int64_t[]){2}) == 3 * (round + 2));
+        akg_tensor_release(y);
+        akg_tensor_release(x);
+    }
+}
+
 static void test_second_device(void)
 {
     akg_tensor *x = vector_on(second, 3, 1), *y = NULL;
@@ -533,6 +550,7 @@ int main(void)
     test_faults();
 #endif
     test_call();
+    test_host_between();
     test_second_device();
     test_views_in_place();
     test_temporary();

@@ -240,6 +240,64 @@ static void test_anywhere(void)
     akg_graph_release(graph);
 }
 
+/* Calls for which nobody waits go to the device as one; what another run changes is told, and nothing else.
+ */
+static void test_launches(void)
+{
+    const int64_t shape[] = {9, 4};
+    akg_graph *graph = record(gradients, &weight, layer_inputs, 1, 3);
+    akg_tensor *x = gpu_range(gpu, AKG_FLOAT32, 2, shape, 0, 0.1),
+               *other = gpu_range(gpu, AKG_FLOAT32, 2, shape, 1, 0.1);
+    akg_tensor *made[3] = {NULL};
+    akg_graph_measures measures;
+
+    CHECK_INT(akg_graph_run(graph, &x, made, NULL), AKG_OK);
+    CHECK(akg_graph_measure(graph, &measures) && measures.steps > 5);
+    long graphs = stub.graphs(), launches = stub.launches(), updates = stub.updates();
+    CHECK(graphs > 0);
+    CHECK_INT(akg_graph_run(graph, &x, made, NULL), AKG_OK); /* into the same tensors */
+    CHECK(stub.graphs() - graphs > 0 && stub.graphs() - graphs < (long)measures.steps / 2);
+    CHECK(stub.launches() - launches >= (long)measures.steps);
+    CHECK_INT(stub.updates() - updates, 0);
+    updates = stub.updates();
+    CHECK_INT(akg_graph_run(graph, &other, made, NULL), AKG_OK);
+    CHECK(stub.updates() > updates && stub.updates() - updates < (long)measures.steps);
+    release(made, 3);
+    compare(graph, gradients, &weight, &other, 1);
+    akg_graph_release(graph);
+    release((akg_tensor *[]){x, other}, 2);
+}
+
+/* A failure of any part of it is told, and the next run makes it anew. */
+static void test_launch_fails(void)
+{
+    static const char *const functions[] = {"cuGraphCreate", "cuGraphAddKernelNode",
+                                            "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                                            "cuGraphExecKernelNodeSetParams"};
+    const int64_t shape[] = {9, 4};
+    akg_tensor *inputs[2] = {gpu_range(gpu, AKG_FLOAT32, 2, shape, 0, 0.1),
+                             gpu_range(gpu, AKG_FLOAT32, 2, shape, 2, 0.1)};
+
+    for (size_t k = 0; k < API_COUNT(functions); k++) {
+        akg_graph *graph = record(gradients, &weight, layer_inputs, 1, 3);
+        akg_tensor *made[3] = {NULL};
+        akg_diagnostics *diagnostics = NULL;
+        bool late = k == API_COUNT(functions) - 1;
+        if (late) {
+            CHECK_INT(akg_graph_run(graph, &inputs[1], made, NULL), AKG_OK);
+            release(made, 3);
+        }
+        stub.fail(functions[k], late ? 1 : 0, STUB_INVALID_VALUE);
+        akg_status status = akg_graph_run(graph, &inputs[0], made, &diagnostics);
+        CHECK_INT(status, AKG_ERROR_DEVICE);
+        check_refused(status, diagnostics, "device-refused", "graph");
+        CHECK(!made[0] && !made[1] && !made[2]);
+        compare(graph, gradients, &weight, inputs, 1);
+        akg_graph_release(graph);
+    }
+    release(inputs, 2);
+}
+
 static void test_training(void)
 {
     akg_tensor *x = gpu_range(gpu, AKG_FLOAT32, 2, (int64_t[]){7, 4}, -1, 0.1), *start, *after, *loss = NULL;
@@ -361,6 +419,8 @@ int main(void)
     CHECK_INT(akg_tensor_set_requires_grad(weight, true, NULL), AKG_OK);
     test_same();
     test_anywhere();
+    test_launches();
+    test_launch_fails();
     test_training();
     test_refused();
     test_full();

@@ -1,0 +1,31 @@
+/*
+ * cuda_cross.h: nests that load along one loop and store along another, as a transpose does.
+ *
+ * Consumes a chain of loops that run in any order (cuda_plan.h). Produces which two of its loops cross, and
+ * which loads go crosswise: a block takes a square of the two, and brings those loads' elements into shared
+ * memory along the one loop before it goes through the iterations along the other.
+ */
+#ifndef JIT_CUDA_CROSS_H
+#define JIT_CUDA_CROSS_H
+
+#include "cuda_plan.h"
+
+enum {
+    CUDA_CROSS_EDGE = 32, /* of a square: the threads of a warp */
+    CUDA_CROSSED = 3      /* loads */
+};
+
+struct cuda_crossing {
+    struct cuda_chain outer;       /* the other loops of the chain */
+    struct cuda_chain down, along; /* a loop each: that of the loads, and that of the stores */
+    const struct ir_expr *loads[CUDA_CROSSED];
+    int count;
+};
+
+bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *crossing);
+/* As int64 over dims and attributes: how many squares, or (crosses false) how many iterations there are where
+ * the loops are too short for squares; else 0. */
+const struct ir_expr *cuda_crossing_work(struct ir_kernel *kernel, const struct cuda_chain *chain,
+                                         const struct cuda_crossing *crossing, bool crosses);
+
+#endif

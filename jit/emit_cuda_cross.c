@@ -1,0 +1,123 @@
+/*
+ * emit_cuda_cross.c: a nest that loads along one loop and stores along another, square by square.
+ *
+ * Consumes a crossing (cuda_cross.h); produces a function whose warps bring what is loaded crosswise into
+ * shared memory, a row of it each, and then go through the iterations with the lanes along the stores. A row
+ * is one element longer than the square: so a column lies in banks of its own, too.
+ */
+#include "cuda_cross.h"
+#include "emit_cuda_private.h"
+
+enum { WARPS = CUDA_THREADS / CUDA_CROSS_EDGE, TURNS = CUDA_CROSS_EDGE / WARPS };
+
+struct cross {
+    struct cuda_emitter *cuda;
+    const struct cuda_step *step;
+    const struct cuda_crossing *crossing;
+    struct cuda_loop_texts outer[CUDA_CHAIN], down[CUDA_CHAIN], along[CUDA_CHAIN];
+};
+
+static void emit_open(struct emitter *emitter, const char *line)
+{
+    emit_line(emitter, "%s", line);
+    emitter->indent++;
+}
+
+static void emit_close(struct emitter *emitter)
+{
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* For each of a thread's iterations of the square that there are: the loops' variables, and LETs between the
+ * loops. */
+static void emit_each(struct cross *cross, bool loads)
+{
+    struct emitter *emitter = &cross->cuda->emitter;
+    const struct cuda_chain *chain = &cross->step->chain;
+    emit_line(emitter, "#pragma unroll");
+    emit_open(emitter, arena_format(&emitter->arena, "for (int turn_ = 0; turn_ < %d; turn_++) {", TURNS));
+    emit_line(emitter, "const int row_ = (int)threadIdx.x / %d + turn_ * %d;", CUDA_CROSS_EDGE, WARPS);
+    emit_line(emitter, "const long long down_ = down_first_ + %s, along_ = along_first_ + %s;",
+              loads ? "lane_" : "row_", loads ? "row_" : "lane_");
+    emit_open(emitter, arena_format(&emitter->arena, "if (down_ < %s && along_ < %s) {", cross->down[0].trips,
+                                    cross->along[0].trips));
+    emit_cuda_apart(cross->cuda, &cross->crossing->down, cross->down, "down_");
+    emit_cuda_apart(cross->cuda, &cross->crossing->along, cross->along, "along_");
+    for (int k = 0; k < chain->count - 1; k++)
+        for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
+            emit_statement(emitter, stmt);
+}
+
+static void emit_bring(struct cross *cross)
+{
+    struct emitter *emitter = &cross->cuda->emitter;
+    emit_each(cross, true);
+    for (int k = 0; k < cross->crossing->count; k++)
+        emit_line(emitter, "square%d_[row_][lane_] = %s;", k,
+                  emit_access(emitter, &cross->crossing->loads[k]->access).text);
+    emit_close(emitter);
+    emit_close(emitter);
+}
+
+static void emit_iterations(struct cross *cross)
+{
+    struct cuda_emitter *cuda = cross->cuda;
+    struct emitter *emitter = &cuda->emitter;
+    emit_each(cross, false);
+    for (int k = 0; k < cross->crossing->count; k++)
+        cuda->substitutes[cuda->substitute_count++] = (struct cuda_substitute){
+            cross->crossing->loads[k],
+            emit_loaded(emitter, cross->crossing->loads[k]->dtype,
+                        emit_name(arena_format(&emitter->arena, "square%d_[lane_][row_]", k)))};
+    emit_block(emitter, cuda_chain_body(&cross->step->chain));
+    cuda->substitute_count = 0;
+    emit_close(emitter);
+    emit_close(emitter);
+}
+
+static void emit_constants(struct cross *cross)
+{
+    struct emitter *emitter = &cross->cuda->emitter;
+    const struct cuda_crossing *crossing = cross->crossing;
+    for (int k = 0; k < crossing->count; k++)
+        emit_line(emitter, "__shared__ %s square%d_[%d][%d];",
+                  dtype_table[crossing->loads[k]->access.buffer->dtype].c_storage, k, CUDA_CROSS_EDGE,
+                  CUDA_CROSS_EDGE + 1);
+    if (crossing->outer.count)
+        emit_cuda_trips(cross->cuda, &crossing->outer, cross->outer);
+    emit_cuda_trips(cross->cuda, &crossing->down, cross->down);
+    emit_cuda_trips(cross->cuda, &crossing->along, cross->along);
+    emit_line(emitter, "const long long squares_down_ = (%s + %d) / %d, squares_along_ = (%s + %d) / %d;",
+              cross->down[0].trips, CUDA_CROSS_EDGE - 1, CUDA_CROSS_EDGE, cross->along[0].trips,
+              CUDA_CROSS_EDGE - 1, CUDA_CROSS_EDGE);
+    emit_line(emitter, "const int lane_ = (int)threadIdx.x %% %d;", CUDA_CROSS_EDGE);
+}
+
+void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct cross cross = {.cuda = cuda, .step = step, .crossing = step->crossing};
+    const struct cuda_chain *outer = &step->crossing->outer;
+    emit_constants(&cross);
+    emit_statement_line(
+        emitter, step->first,
+        arena_format(&emitter->arena,
+                     "for (long long square_ = blockIdx.x; square_ < %s * squares_down_ * squares_along_; "
+                     "square_ += gridDim.x) {",
+                     outer->count ? emit_cuda_product(cuda, outer, cross.outer) : "1"));
+    emitter->indent++;
+    emit_line(emitter, "const long long band_ = akg_quotient(square_, squares_along_);");
+    emit_line(emitter, "const long long along_first_ = (square_ - band_ * squares_along_) * %d;",
+              CUDA_CROSS_EDGE);
+    emit_line(emitter, "const long long outer_ = akg_quotient(band_, squares_down_);");
+    emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;",
+              CUDA_CROSS_EDGE);
+    if (outer->count)
+        emit_cuda_apart(cuda, outer, cross.outer, "outer_");
+    emit_bring(&cross);
+    emit_line(emitter, "__syncthreads();");
+    emit_iterations(&cross);
+    emit_line(emitter, "__syncthreads();");
+    emit_close(emitter);
+}
