@@ -274,22 +274,28 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
 }
 
+static void elaborate_computed_shape(struct elaborator *e, int index, const struct ast_expr *shape,
+                                     const struct value *value)
+{
+    for (int k = 0; value->kind == VALUE_TUPLE && k < value->count; k++)
+        elaborate_computed_shape(e, index, shape, &value->items[k]);
+    for (int k = 0; value->kind == VALUE_TENSOR && k < value->buffer->rank; k++) {
+        const struct ast_expr *item = shape->items[k];
+        if (!value->buffer->shape[k])
+            value->buffer->shape[k] = value_index(e, elaborate_expr(e, item), item->span);
+        if (!value->buffer->shape[k])
+            value->buffer->shape[k] = elaborate_new_dim(e, value->buffer, index, k);
+    }
+}
+
 /* Dims that an annotation computes from others (2 * N), once those are known. */
 static void elaborate_computed_dims(struct elaborator *e)
 {
     for (int i = 0; i < e->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &e->function->parameters[i];
-        const struct value *value = &e->frame->slots[parameter->binding->slot].value;
         const struct ast_expr *shape = ast_annotation_shape(parameter->annotation);
-        if (!shape || value->kind != VALUE_TENSOR)
-            continue;
-        for (int k = 0; k < value->buffer->rank; k++) {
-            const struct ast_expr *item = shape->items[k];
-            if (!value->buffer->shape[k])
-                value->buffer->shape[k] = value_index(e, elaborate_expr(e, item), item->span);
-            if (!value->buffer->shape[k])
-                value->buffer->shape[k] = elaborate_new_dim(e, value->buffer, i, k);
-        }
+        if (shape)
+            elaborate_computed_shape(e, i, shape, &e->frame->slots[parameter->binding->slot].value);
     }
 }
 

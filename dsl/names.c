@@ -725,7 +725,7 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
         names_annotation(names, annotation->b);
         return;
     }
-    if (base->kind == AST_NONE)
+    if (annotation->kind == AST_NONE)
         return;
     if (base->kind != AST_NAME || !names_is_type_variable(base->text)) {
         int builtin = base->kind == AST_NAME ? builtin_find(base->text) : BUILTIN_NONE;

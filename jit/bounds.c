@@ -66,7 +66,8 @@ static void row_fill(struct context *context, struct bounds_row *row, const stru
         prover_change_rule(&context->prover, row->rule, &row->form);
 }
 
-/* Demands the extreme to be <= 0: in a row of its own, or by sharpening one that differs in the constant. */
+/* Demands the extreme to be <= 0: in a row of its own, or by sharpening one that differs in the constant and
+ * need not hold by itself for this one. */
 static void demand(struct context *context, const struct bounds_request *request,
                    const struct bounds_extreme *extreme)
 {
@@ -80,6 +81,8 @@ static void demand(struct context *context, const struct bounds_request *request
             !same_guards(&old->extreme, extreme) ||
             !linear_add(&difference, &extreme->form, -1, &old->extreme.form) || difference.count)
             continue;
+        if (difference.constant > 0 && extreme->assumes)
+            break;
         if (difference.constant > 0)
             row_fill(context, old, request, extreme);
         return;
@@ -202,6 +205,15 @@ static void visit_division(struct context *context, struct ir_expr *operation)
 
 /* ---- the end of a walk --------------------------------------------------- */
 
+/* Whether a row behind it holds only with those before it. */
+static bool is_assumed(const struct bounds *bounds, int number)
+{
+    for (int k = number + 1; k < bounds->rows.count; k++)
+        if (bounds->rows.items[k].extreme.assumes)
+            return true;
+    return false;
+}
+
 /* A row that the others imply is left out: what it forbids is put to them, so that it may be what makes their
  * guards hold. Rows are taken out one by one, so two that imply each other keep one. */
 static void drop_implied(struct context *context)
@@ -216,6 +228,8 @@ static void drop_implied(struct context *context)
 
         if (row->rule < 0 || linear_divides(&context->space, &row->extreme.form))
             continue; /* a division by zero is found where it is tested */
+        if (is_assumed(bounds, k))
+            continue;
         linear_constant(&always, 0);
         struct linear form = prover->rules.items[row->rule].form;
         prover_change_rule(prover, row->rule, &always);

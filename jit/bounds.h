@@ -31,6 +31,7 @@ struct bounds_domain {
     bool empty;
     bool has_held; /* some goal came to hold whatever the call; */
     int64_t held;  /* the least value of these */
+    bool assumes;  /* a goal is left out that others imply only since preconditions hold */
     int count;
     struct bounds_constraint items[BOUNDS_CONSTRAINTS];
 };
@@ -61,6 +62,7 @@ struct bounds_extreme {
     int condition_count;
     struct ir_expr *conditions[BOUNDS_GUARDS]; /* those of the program, over dims and attributes */
     bool guards_are_all;                       /* what the conditions say is among the guards */
+    bool assumes; /* it is the largest value only where the preconditions before it hold */
 };
 
 /* False when the access may not be executed, or when it cannot be said exactly. Extremes that are known to be

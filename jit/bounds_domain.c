@@ -306,8 +306,10 @@ static void drop_weaker_goals(struct context *context, struct bounds_domain *dom
         for (int other = 0; other < domain->count && domain->items[k].goal && !weaker; other++)
             weaker = other != k && domain->items[other].goal &&
                      prover_less(&context->prover, &domain->items[other].form, 0, &domain->items[k].form);
-        if (weaker)
-            domain->items[k] = domain->items[--domain->count];
+        if (!weaker)
+            continue;
+        domain->assumes |= context->prover.assumed;
+        domain->items[k] = domain->items[--domain->count];
     }
 }
 
@@ -445,7 +447,7 @@ bool bounds_project(struct context *context, const struct linear *goal, struct b
 
     all->count = 1;
     all->condition_count = 0;
-    all->domains[0].empty = all->domains[0].has_held = false;
+    all->domains[0].empty = all->domains[0].has_held = all->domains[0].assumes = false;
     all->domains[0].count = 0;
     if (!keep_everywhere(all, &constraint))
         return false;

@@ -180,7 +180,8 @@ bool bounds_find_extremes(struct context *context, const struct bounds_request *
     for (int k = 0; k < all.count; k++) {
         struct bounds_extreme extreme = {.upper = request->upper,
                                          .condition_count = all.condition_count,
-                                         .guards_are_all = !all.condition_count};
+                                         .guards_are_all = !all.condition_count,
+                                         .assumes = all.domains[k].assumes};
         if (all.domains[k].empty)
             continue;
         memcpy(extreme.conditions, all.conditions, sizeof extreme.conditions);

@@ -135,7 +135,7 @@ static const struct certificate_call *call_of(struct ir_kernel *kernel, const st
         dims[k] = shape->size + k * shape->growth;
     for (int k = 0; k < kernel->attributes.count; k++)
         if (!dtype_is_float(kernel->attributes.items[k]->dtype))
-            scalars[k].i = shape->attribute;
+            scalars[k].i = witness_attribute(kernel->attributes.items[k]->dtype, shape->attribute);
     *call = (struct certificate_call){dims, scalars, CERTIFICATE_ZEROS};
     return call;
 }

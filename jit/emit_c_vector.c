@@ -159,15 +159,27 @@ static void emit_stride(struct vector_emission *emission, int slot, const struct
     emit_line(emitter, "}");
 }
 
-/* Of the stream's last axis; compared with 32 bits without a sign, no more than these can be counts. */
+/* Compared with 32 bits without a sign, no more than these can be counts. */
 static void emit_extent_of(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
     const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
     const char *member = format_slot(emission, slot, "i");
-    emit_line(emitter, "%s = %s;", member, emit_extent(emitter, buffer, buffer->rank - 1).text);
-    if (argument->level == 32)
+    emit_line(emitter, "%s = %s;", member, emit_extent(emitter, buffer, argument->level).text);
+    if (argument->kind == VECTOR_ARGUMENT_EXTENT_32)
         emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
+}
+
+/* The tensor is contiguous. */
+static void emit_pitch(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
+    const char *text = arena_format(&emitter->arena, "%d", dtype_table[buffer->dtype].size);
+    for (int axis = argument->level + 1; axis < buffer->rank; axis++)
+        text = arena_format(&emitter->arena, "%s * %s", text,
+                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
+    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
 }
 
 static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
@@ -212,7 +224,11 @@ static void emit_argument(struct vector_emission *emission, int slot)
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(row->dtype)),
                   accumulated(emission, row).text);
         break;
+    case VECTOR_ARGUMENT_PITCH:
+        emit_pitch(emission, slot, argument);
+        break;
     case VECTOR_ARGUMENT_EXTENT:
+    case VECTOR_ARGUMENT_EXTENT_32:
         emit_extent_of(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_STRIDE:
@@ -292,7 +308,10 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
         if (row->symbol || row->access)
             emit_result(emission, row);
     }
-    if (emission->loop->stops)
+    if (emission->loop->stops && emission->loop->nest)
+        emit_line(emitter, "%s = %s - %s;", done, emission->high,
+                  format_slot(emission, emission->loop->nest->state, "i"));
+    else if (emission->loop->stops)
         emit_line(emitter, "%s += %s * %lld;", done, format_slot(emission, 0, "i"),
                   (long long)emission->stmt->step);
     else if (done)

@@ -317,9 +317,10 @@ static bool try_shape(struct search *search, int64_t size, int64_t growth, int64
     for (int k = 0; k < kernel->dims.count; k++)
         set(search, kernel->dims.items[k], known_integer(size + k * growth));
     for (int k = 0; k < kernel->attributes.count; k++) {
-        bool integer = !dtype_is_float(kernel->attributes.items[k]->dtype);
+        akg_dtype dtype = kernel->attributes.items[k]->dtype;
         set(search, kernel->attributes.items[k],
-            integer ? known_integer(attribute) : (struct value){false, {0}});
+            dtype_is_float(dtype) ? (struct value){false, {0}}
+                                  : known_integer(witness_attribute(dtype, attribute)));
     }
     search->steps = search->use_count = 0;
     search->inside = search->found = false;

@@ -22,6 +22,12 @@ struct witness_shape {
     int64_t size, growth, attribute;
 };
 
+/* What an attribute that is no float is in such a call. */
+static inline int64_t witness_attribute(akg_dtype dtype, int64_t attribute)
+{
+    return dtype == AKG_BOOL ? attribute & 1 : attribute;
+}
+
 /* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two
  * iterations of one execution of the loop use one element, or the scalar when there is one, and at least one
  * writes it; whether a condition on data lets it write the scalar is left to the data. `shape` may be NULL.

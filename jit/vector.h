@@ -95,6 +95,15 @@ struct vector_stream {
     bool is_stored, is_loaded, is_masked;
 };
 
+/* In rows: the row of a stream is found by an element of another one, which has one for each row:
+ * x[index[k] % count]. */
+struct vector_pick {
+    int stream, axis;
+    const struct ir_expr *index; /* of the axis, as it stands in the program */
+    int from;                    /* the stream of what is loaded: int32 or int64 */
+    int divisor, extent, pitch;  /* slots; -1: there is none, it is not tested; bytes from index to index */
+};
+
 struct vector_accumulator {
     struct ir_symbol *symbol; /* NULL: the element of `access`; both NULL: the variable of a serial loop */
     const struct ir_access *access;
@@ -111,7 +120,9 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_VALUE,
     VECTOR_ARGUMENT_FIRST,       /* the loop variable */
     VECTOR_ARGUMENT_ACCUMULATOR, /* in and out */
-    VECTOR_ARGUMENT_EXTENT,      /* of the last axis of the stream, at most 2^31 where `level` is 32 */
+    VECTOR_ARGUMENT_EXTENT,      /* of the axis `level` of the stream */
+    VECTOR_ARGUMENT_EXTENT_32,   /* the same, at most 2^31 */
+    VECTOR_ARGUMENT_PITCH,       /* bytes from one index of the axis `level` to the next */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
 };
@@ -145,7 +156,9 @@ struct vector_loop {
     LIST(struct vector_argument) arguments; /* one per slot */
     bool wide;                              /* some lane has 64 bits */
     bool calls;                             /* a function of values is called */
-    bool stops;                     /* it may end early: then slot 0 says how many iterations are done */
+    LIST(struct vector_pick) picks;         /* in rows */
+    bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
+                   left */
     bool is_serial;                 /* one lane; accumulators are what iterations hand on */
     const struct vector_nest *nest; /* NULL: a loop alone */
     const void *code;

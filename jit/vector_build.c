@@ -531,5 +531,5 @@ int vector_partials(const struct vector_loop *loop)
 {
     int lanes = loop->wide ? 8 : 16;
     int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
-    return loop->calls || loop->stops ? lanes : lanes * most;
+    return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;
 }

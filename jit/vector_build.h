@@ -77,6 +77,13 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt);
 bool vector_scatters_alone(const struct vector_loop *loop);
 
+/* ---- vector_pick.c ---- */
+
+/* Notes that the stream's row hangs on an index out of a tensor; false where it is not that. */
+bool vector_pick(struct vector_builder *rows, int stream, int axis);
+/* Whether the statements stop nothing but by indices that are picked. */
+bool vector_goes_on(const struct vector_builder *rows, const struct ir_stmt *first);
+
 /* ---- vector_stream.c ---- */
 
 /* How far it is along one loop of the nest; false where the access does not go along with it. */

@@ -9,7 +9,6 @@
  * their order, so nothing is asked of them but that whatever the columns are handed is the same for all rows,
  * but for the addresses, which are linear in the row.
  */
-#include "pass.h"
 #include "vector_build.h"
 
 static bool is_innermost(const struct ir_stmt *first)
@@ -28,7 +27,7 @@ bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest)
         columns = columns->next;
     *nest = (struct vector_nest){.loops = {rows, columns}, .depth = VECTOR_DEPTHS};
     return columns && columns->kind == IR_FOR && !columns->next && rows->step == 1 && columns->step == 1 &&
-           is_innermost(columns->body) && !pass_block_may_stop(rows->body);
+           is_innermost(columns->body);
 }
 
 static bool values_stay(const struct vector_builder *rows, const struct vector_loop *loop)
@@ -45,11 +44,24 @@ static int add_argument(struct vector_builder *rows, enum vector_argument_kind k
     return vector_argument_new(rows, (struct vector_argument){kind, stream, -1, NULL, VECTOR_ROWS});
 }
 
-/* Where the row of each stream begins, and how far it is to the next one. */
+/* Indices that are no linear function of the row must be picked. */
+static bool pick_rows(struct vector_builder *rows, int stream)
+{
+    const struct ir_access *access = rows->loop->streams.items[stream].access;
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (!vector_is_linear(rows, access->indices[axis]) && !vector_pick(rows, stream, axis))
+            return false;
+    return true;
+}
+
+/* Where the row of each stream begins, and how far it is to the next one. Those that rows are picked by come
+ * along behind the others. */
 static bool add_streams(struct vector_builder *rows)
 {
     struct vector_loop *loop = rows->loop;
     for (int k = 0; k < loop->streams.count; k++) {
+        if (!pick_rows(rows, k))
+            return false;
         struct vector_stream *stream = &loop->streams.items[k];
         struct vector_stride *strides = stream->strides;
         if (!vector_stride(rows, stream->access, VECTOR_ROWS, &strides[VECTOR_ROWS]) ||
@@ -59,7 +71,7 @@ static bool add_streams(struct vector_builder *rows)
             strides[VECTOR_ROWS].slot = add_argument(rows, VECTOR_ARGUMENT_STRIDE, k);
         stream->state = add_argument(rows, VECTOR_ARGUMENT_STATE, k);
     }
-    return true;
+    return vector_goes_on(rows, rows->stmt->body);
 }
 
 struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,

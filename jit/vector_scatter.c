@@ -108,9 +108,9 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     value.stream = add_row(builder, access);
     if (!is_known(builder, access, last)) {
         bool wide = vector_type_is_wide(builder->loop->values.items[value.operands[1]].type);
+        enum vector_argument_kind kind = wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32;
         value.slot =
-            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_EXTENT, value.stream, -1,
-                                                                  NULL, wide ? 64 : 32});
+            vector_argument_new(builder, (struct vector_argument){kind, value.stream, -1, NULL, last});
         builder->loop->stops = true;
     }
     vector_add(builder, value);

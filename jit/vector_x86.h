@@ -100,6 +100,7 @@ struct machine {
     int labels, line;
     LIST(struct machine_pairs) pairs;
     int stop;  /* the label where the code ends early; -1: it does not */
+    int end;   /* in rows: the label behind the last one */
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool refused;

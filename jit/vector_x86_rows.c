@@ -2,6 +2,8 @@
  * vector_x86_rows.c: the loop over rows around the code of a vector loop (vector_rows.c).
  *
  * Slots of its own hold where each stream's row begins; from there the addresses are taken anew for each row.
+ * Rows that are picked add their index to that, which is computed in rax, rcx, rdx and r10: what these hold
+ * else is set behind.
  */
 #include "vector_x86.h"
 
@@ -27,10 +29,72 @@ static int first_slot(const struct vector_loop *loop)
     return -1;
 }
 
+static void registers(struct machine *machine, enum x86_form form, int reg, int rm)
+{
+    machine_emit(machine, (struct x86_instruction){.form = form, .reg = reg, .rm = rm});
+}
+
+/* rax modulo the divisor, with the sign of that, into rax. */
+static void emit_modulo(struct machine *machine, int slot)
+{
+    move(machine, X86_MOV, X86_R10, slot);
+    machine_emit_by(machine, X86_CMP_BY, X86_R10, 0);
+    machine_emit_jump(machine, X86_JE, machine->end);
+    registers(machine, X86_MOV, X86_RDX, X86_RAX);
+    machine_emit_by(machine, X86_SAR_BY, X86_RDX, 63);
+    machine_emit(machine, (struct x86_instruction){.form = X86_IDIV, .rm = X86_R10});
+    /* a remainder of the other sign gets the divisor added: times the sign of that it is negative */
+    registers(machine, X86_MOV, X86_RCX, X86_R10);
+    machine_emit_by(machine, X86_SAR_BY, X86_RCX, 63);
+    registers(machine, X86_MOV, X86_RAX, X86_RDX);
+    registers(machine, X86_XOR, X86_RAX, X86_RCX);
+    registers(machine, X86_SUB, X86_RAX, X86_RCX);
+    machine_emit_by(machine, X86_SAR_BY, X86_RAX, 63);
+    registers(machine, X86_AND, X86_RAX, X86_R10);
+    registers(machine, X86_ADD, X86_RAX, X86_RDX);
+}
+
+/* The address of the row that is picked into rax. */
+static void emit_pick(struct machine *machine, const struct vector_pick *pick)
+{
+    const struct vector_stream *from = &machine->loop->streams.items[pick->from];
+    move(machine, X86_MOV, X86_RAX, from->state);
+    machine_emit(machine, (struct x86_instruction){.form = from->dtype == AKG_INT64 ? X86_MOV : X86_MOV_DWORD,
+                                                   .reg = X86_RAX,
+                                                   .has_memory = true,
+                                                   .memory = {X86_RAX, X86_NONE, 1, 0}});
+    if (from->dtype != AKG_INT64) {
+        machine_emit_by(machine, X86_SHL_BY, X86_RAX, 32);
+        machine_emit_by(machine, X86_SAR_BY, X86_RAX, 32);
+    }
+    if (pick->divisor >= 0)
+        emit_modulo(machine, pick->divisor);
+    if (pick->extent >= 0) {
+        move(machine, X86_CMP, X86_RAX, pick->extent);
+        machine_emit_jump(machine, X86_JAE, machine->end);
+    }
+    move(machine, X86_IMUL, X86_RAX, pick->pitch);
+    move(machine, X86_ADD, X86_RAX, machine->loop->streams.items[pick->stream].state);
+}
+
+static void pick_rows(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->picks.count; k++) {
+        const struct vector_pick *pick = &loop->picks.items[k];
+        emit_pick(machine, pick);
+        if (machine->pointers[pick->stream] >= 0)
+            registers(machine, X86_MOV, machine->pointers[pick->stream], X86_RAX);
+        else
+            move(machine, X86_MOV_STORE, X86_RAX, loop->streams.items[pick->stream].slot);
+    }
+}
+
 int machine_begin_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     int head = machine->labels++, first = first_slot(loop);
+    machine->end = machine->labels++;
     for (int k = 0; k < loop->streams.count; k++)
         copy_slot(machine, loop->streams.items[k].state, loop->streams.items[k].slot);
     if (first >= 0)
@@ -44,6 +108,7 @@ int machine_begin_rows(struct machine *machine)
     }
     if (first >= 0)
         copy_slot(machine, first, loop->nest->index);
+    pick_rows(machine);
     return head;
 }
 
@@ -65,4 +130,5 @@ void machine_end_rows(struct machine *machine, int head)
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     move(machine, X86_MOV_STORE, X86_RAX, loop->nest->state); /* leaves the flags */
     machine_emit_jump(machine, X86_JNE, head);
+    machine_emit_label(machine, machine->end);
 }

@@ -2,10 +2,10 @@
  * test_vector.c: random loops as vector code, against the interpreter, to the bit (strict).
  *
  * Each loop mixes a few dtypes, loads with offsets and steps, conditions, choices, casts and accumulations;
- * some stand in a loop over rows, some change elements whose indices are computed, some hand scalars and
- * elements on from one iteration to the next. Trip counts go from 0 to 70. Each kernel runs for every target
- * of this processor. Most loops must have become vector code, and many of those of one lane, or the test
- * would prove nothing.
+ * some stand in a loop over rows, perhaps picked by an index, some change elements whose indices are
+ * computed, some hand scalars and elements on from one iteration to the next. Trip counts go from 0 to 70.
+ * Each kernel runs for every target of this processor. Most loops must have become vector code, and many of
+ * those of one lane, or the test would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 300).
  */
@@ -486,6 +486,89 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     return good;
 }
 
+/* ---- rows that are picked ------------------------------------------------------------------------ */
+
+/* The index of a row: out of a tensor, perhaps modulo the number of rows, or a number that may be none of 1
+ * to 4. */
+static void picked_row(struct generator *g, bool wide)
+{
+    unsigned kind = draw(g, 4);
+    if (wide)
+        text_format(&g->text, "index[k%d]?", g->loop);
+    else if (kind == 0)
+        text_format(&g->text, "int64(index[k%d])?", g->loop);
+    else if (kind == 1)
+        text_format(&g->text, "int64((index[k%d] %%? rows))?", g->loop);
+    else
+        text_format(&g->text, "int64((index[k%d] %%? %d:int32))?", g->loop,
+                    kind == 2 ? 1 + (int)draw(g, 4) : -3);
+}
+
+static void picked_text(struct generator *g, akg_dtype dtype, bool wide)
+{
+    const char *name = akg_dtype_name(dtype);
+    text_format(&g->text,
+                "kernel k {\n input x: %s[A, B]\n input index: %s[K]\n input fixed: %s[K, 3, B]\n"
+                " output y: %s[K, B] clear\n output z: %s[4, B] clear\n parameters x, index, fixed\n"
+                " results y, z\n body {\nlet rows: int32 = int32((A - 1))\n",
+                name, wide ? "int64" : "int32", name, name, name);
+    for (g->loop = 1; g->loop <= 2; g->loop++) {
+        text_format(&g->text, "for k%d = 0 to K step 1 {\nfor d%d = 0 to B step 1 {\n", g->loop, g->loop);
+        size_t start = g->text.length;
+        put(g, g->loop == 1 ? "y[k1" : "z[");
+        if (g->loop == 2)
+            picked_row(g, wide);
+        text_format(&g->text, ", d%d]", g->loop);
+        size_t end = g->text.length;
+        text_format(&g->text, " = (%.*s + (x[", (int)(end - start), g->text.data + start);
+        picked_row(g, wide);
+        text_format(&g->text, ", d%d] * fixed[k%d, %u, d%d]))\n}\n}\n", g->loop, g->loop, draw(g, 3),
+                    g->loop);
+    }
+    put(g, " }\n}\n");
+}
+
+static bool picks_agree(uint64_t seed, enum x86_target target, int *loops)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32, AKG_INT64, AKG_FLOAT16};
+    struct generator g = {.state = seed * 88883};
+    struct jit_pair pair;
+    int status = 0;
+    text_init(&g.text);
+    akg_dtype dtype = dtypes[draw(&g, 5)];
+    bool wide = draw(&g, 3) == 0;
+    picked_text(&g, dtype, wide);
+    pair_init(&pair);
+    pair.vectors.target = target;
+    bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, false);
+    *loops += pair.vector_loops;
+    for (int round = 0; good && round < 4; round++) {
+        pair.dims[0] = 2 + draw(&g, 3);
+        pair.dims[1] = draw(&g, LONGEST);
+        pair.dims[2] = draw(&g, 6);
+        good = pair_allocate(&pair);
+        fill(&g, &pair);
+        for (int k = 0; good && k < (int)pair.dims[2]; k++)
+            pair_set(&pair, 1, k,
+                     (union dtype_value){.i = round % 2 ? (int64_t)draw(&g, 2) : (int64_t)draw(&g, 12) - 6});
+        good = good && pair_run(&pair, &status);
+    }
+    if (!good)
+        fprintf(stderr, "%s\n%s\nseed %llu, target %s\n", g.text.data, pair.text.data ? pair.text.data : "",
+                (unsigned long long)seed, x86_target_name(target));
+    pair_free(&pair);
+    text_free(&g.text);
+    return good;
+}
+
+static void test_picks(enum x86_target target, int count)
+{
+    int loops = 0;
+    for (int k = 1; k <= count; k++)
+        CHECK(picks_agree((uint64_t)k, target, &loops));
+    CHECK(loops > count / 4);
+}
+
 /* ---- not strict --------------------------------------------------------------------------------- */
 
 /* acc + x * y over N elements, from 0.5, for one target. */
@@ -569,6 +652,7 @@ int main(int argc, char **argv)
         for (int k = 0; k < count; k++)
             if (!CHECK(agrees(first + (uint64_t)k, (enum x86_target)target, &counts)))
                 break;
+        test_picks((enum x86_target)target, count / 2);
         int often = target == X86_TARGET_AVX512 ? 1 : 4;
         printf("%s: %d of %d loops are vector code, %d of one lane\n",
                x86_target_name((enum x86_target)target), counts.loops, count * LOOPS, counts.serial);
