@@ -1095,18 +1095,20 @@ typedef struct akg_graph akg_graph;
 
 /*
  * Calls the net with tensors that only stand for inputs, and puts down what it calls on the tape: operators
- * with kernels from .akg files, akg_function, akg_gradients and akg_value_and_grad. `inputs` says what each
- * input is, as an annotation would: "float32[N, 784]", "int64[N]", "float32[]". A name is an extent that may
- * be another one at each run; to find what hangs on it, the net is then called twice, with different extents.
+ * with kernels from .akg files, host operators with `infer`, akg_function, akg_gradients and
+ * akg_value_and_grad. `inputs` says what each input is, as an annotation would: "float32[N, 784]",
+ * "int64[N]", "float32[]". A name is an extent that may be another one at each run; to find what hangs on it,
+ * the net is then called twice, with different extents.
  *
  * Tensors of the program that the net uses (weights) belong to the graph: each run reads their elements as
  * they are then, and writes them where a call writes in place. They may lie on a device; the graph then runs
  * there, and without such tensors wherever its inputs lie.
  *
- * AKG_ERROR_CALL, with a message: host functions and operators written in C; elements of tensors that were
- * asked for (akg_tensor_get, akg_tensor_data), on which the computation might hang; calls or numbers that are
- * not the same for all extents. AKG_ERROR_USAGE: text that describes no input; akg_backward; a tape without
- * registry, or one that puts down a graph already. What the net returns comes back.
+ * AKG_ERROR_CALL, with a message: host operators without `infer` and operators written in C; elements of
+ * tensors that were asked for (akg_tensor_get, akg_tensor_data), on which the computation might hang; calls
+ * or numbers that are not the same for all extents. AKG_ERROR_USAGE: text that describes no input;
+ * akg_backward; a tape without registry, or one that puts down a graph already. What the net returns comes
+ * back.
  */
 AKG_API akg_status akg_graph_record(akg_tape *tape, akg_net net, void *user, const char *const *inputs,
                                     size_t input_count, size_t output_count, akg_graph **graph,
@@ -1274,11 +1276,16 @@ typedef struct akg_host_operator {
     const size_t *skip;
     size_t skip_count;
     void *user;
+    /* Says what the outputs will be for such inputs. Recorded graphs need it, which are put down without
+     * elements; else it may be NULL. */
+    akg_status (*infer)(void *user, const akg_description *inputs, akg_description *outputs);
 } akg_host_operator;
 
 /* Calls it, and records it if an input requires a gradient. `host_operator` must live as long as what was
- * recorded. AKG_ERROR_USAGE, with a message: a skip list that names what is neither input nor output. On
- * error all entries of `outputs` are NULL. */
+ * recorded, a graph too. In a graph its functions run at each run, on tensors that are theirs until they
+ * return; what they give is copied, gradients that they leave NULL are zeros. AKG_ERROR_USAGE, with a
+ * message: a skip list that names what is neither input nor output. On error all entries of `outputs` are
+ * NULL. */
 AKG_API akg_status akg_host_operator_call(akg_tape *tape, const akg_host_operator *host_operator,
                                           akg_tensor *const *inputs, akg_tensor **outputs,
                                           akg_diagnostics **diagnostics);

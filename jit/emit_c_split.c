@@ -6,10 +6,19 @@
  * caller has threads and the loop is long enough for them (it is told how much work there is), else directly;
  * a vector loop inside a loop stands there itself for when it is short. What the body uses of the variables
  * around it is handed over by value.
+ *
+ * A loop that accumulates is cut into stretches. How many there are hangs on its extents alone, so that the
+ * result is the same for any number of threads. Each has variables of its own, which start from what changes
+ * nothing and are put down when it is done; they are combined in the order of the stretches. Short loops are
+ * one stretch, and are emitted as they are.
  */
 #include "emit_c_private.h"
 #include "split.h"
 #include "vector_plan.h"
+
+/* Operations of a stretch, at least (about as many as are worth a piece for a thread); the most stretches of
+ * a loop. */
+enum { STRETCH_WORK = 200000, MOST_STRETCHES = 256 };
 
 struct splitting {
     struct emitter *emitter;
@@ -30,11 +39,14 @@ static bool note_declaration(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+static bool is_of_call(const struct ir_symbol *symbol)
+{
+    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE;
+}
+
 static void keep(struct splitting *splitting, const struct ir_symbol *symbol)
 {
-    bool is_of_call = symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE;
-
-    if (is_of_call || splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
+    if (is_of_call(symbol) || splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
         return;
     splitting->seen[symbol->slot] = true;
     list_push(&splitting->emitter->arena, &splitting->kept, symbol);
@@ -56,6 +68,8 @@ static void find_kept(struct splitting *splitting)
     splitting->seen = arena_array(&emitter->arena, bool, slots + 1);
     splitting->inside[splitting->loop->symbol->slot] = true;
     ir_block_walk(splitting->loop->body, note_declaration, splitting);
+    for (int k = 0; k < splitting->loop->reductions.count; k++)
+        splitting->inside[splitting->loop->reductions.items[k].symbol->slot] = true;
     for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
         keep(splitting, emitter->loops[k]);
     ir_block_expressions(splitting->loop->body, note_use, splitting);
@@ -74,22 +88,23 @@ static bool count_operation(struct ir_expr *expr, void *context)
     return true;
 }
 
-/* Part of an expression that has the same value in the whole call, and cannot stop. */
-static bool is_of_call(struct ir_expr *expr, void *context)
+/* Part of an expression that is known before the loop, and cannot stop. */
+static bool is_known(struct ir_expr *expr, void *context)
 {
-    (void)context;
+    const struct splitting *splitting = context;
+
     if (expr->kind == IR_OPERATION)
         return expr->operation == OP_ADD || expr->operation == OP_SUB || expr->operation == OP_MUL ||
                expr->operation == OP_MIN || expr->operation == OP_MAX;
     return expr->kind == IR_INTEGER ||
-           (expr->kind == IR_SYMBOL &&
-            (expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE));
+           (expr->kind == IR_SYMBOL && (is_of_call(expr->symbol) || !splitting->inside[expr->symbol->slot]));
 }
 
 /* The operations of a block as a double, about; loops whose bounds change are taken to be short. */
-static const char *work_of(struct emitter *emitter, const struct ir_stmt *block)
+static const char *work_of(struct splitting *splitting, const struct ir_stmt *block)
 {
     enum { SHORT_LOOP = 16 };
+    struct emitter *emitter = splitting->emitter;
     struct arena *arena = &emitter->arena;
     const char *loops = "";
     int count = 0;
@@ -99,16 +114,16 @@ static const char *work_of(struct emitter *emitter, const struct ir_stmt *block)
         ir_stmt_expressions((struct ir_stmt *)stmt, count_operation, &count);
         if (stmt->kind != IR_FOR && stmt->kind != IR_WHILE) {
             if (stmt->body)
-                loops = arena_format(arena, "%s + %s", loops, work_of(emitter, stmt->body));
+                loops = arena_format(arena, "%s + %s", loops, work_of(splitting, stmt->body));
             if (stmt->otherwise)
-                loops = arena_format(arena, "%s + %s", loops, work_of(emitter, stmt->otherwise));
-        } else if (stmt->kind == IR_FOR && ir_expr_walk(stmt->low, is_of_call, NULL) &&
-                   ir_expr_walk(stmt->high, is_of_call, NULL)) {
+                loops = arena_format(arena, "%s + %s", loops, work_of(splitting, stmt->otherwise));
+        } else if (stmt->kind == IR_FOR && ir_expr_walk(stmt->low, is_known, splitting) &&
+                   ir_expr_walk(stmt->high, is_known, splitting)) {
             loops = arena_format(arena, "%s + ((double)(%s) - (double)(%s)) * %s", loops,
                                  emit_index(emitter, stmt->high).text, emit_index(emitter, stmt->low).text,
-                                 work_of(emitter, stmt->body));
+                                 work_of(splitting, stmt->body));
         } else {
-            loops = arena_format(arena, "%s + %d.0 * %s", loops, SHORT_LOOP, work_of(emitter, stmt->body));
+            loops = arena_format(arena, "%s + %d.0 * %s", loops, SHORT_LOOP, work_of(splitting, stmt->body));
         }
     }
     return arena_format(arena, "(%d.0%s)", count, loops);
@@ -122,15 +137,14 @@ static const char *member_of(const struct ir_symbol *symbol)
     return dtype_is_float(symbol->dtype) ? "d" : "i";
 }
 
-/* Its text, after which the names of `kept` that it does not use are dropped. */
-static const char *emit_part(struct splitting *splitting, const char *name)
+/* Its text, with the statements that were captured inside, after which the names of `kept` that it does not
+ * use are dropped; those before `used` are for these statements. */
+static const char *emit_part(struct splitting *splitting, const char *name, int used)
 {
     struct emitter *emitter = splitting->emitter;
     struct arena *arena = &emitter->arena;
-    int used = 0;
+    int first = used;
 
-    emit_capture_begin(emitter);
-    emit_loop(emitter, splitting->loop, emit_name("from_"), emit_name("to_"));
     struct emit_function inside = emit_function(emitter, emit_capture_end(emitter));
     const char *kept = "";
     for (int k = 0; k < splitting->kept.count; k++) {
@@ -140,14 +154,23 @@ static const char *emit_part(struct splitting *splitting, const char *name)
             continue;
         kept = arena_format(arena, "%s    const %s %s = (%s)kept_[%d].%s;\n", kept, emit_type(symbol->dtype),
                             text, emit_type(symbol->dtype), used, member_of(symbol));
-        splitting->kept.items[used++] = symbol;
+        splitting->kept.items[used++ - first] = symbol;
     }
-    splitting->kept.count = used;
+    splitting->kept.count = used - first;
     return arena_format(arena,
                         "static int %s(const struct akg_frame *frame, long long from_, long long to_,\n"
                         "    const union akg_scalar *kept_)\n{\n%s%s%s\n%s    return 0;\n}\n\n",
                         name, inside.locals ? inside.locals : "", kept, used ? "" : "    (void)kept_;\n",
                         inside.body ? inside.body : "");
+}
+
+static void emit_kept(struct splitting *splitting, const char *array, int first)
+{
+    for (int k = 0; k < splitting->kept.count; k++) {
+        const struct ir_symbol *symbol = splitting->kept.items[k];
+        emit_line(splitting->emitter, "%s[%d].%s = %s;", array, first + k, member_of(symbol),
+                  splitting->emitter->symbols[symbol->slot].name);
+    }
 }
 
 static void emit_call_of_part(struct splitting *splitting, const char *name, struct emit_value low,
@@ -161,14 +184,10 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     emitter->indent++;
     if (count)
         emit_line(emitter, "union akg_scalar %s[%d];", kept, count);
-    for (int k = 0; k < count; k++) {
-        const struct ir_symbol *symbol = splitting->kept.items[k];
-        emit_line(emitter, "%s[%d].%s = %s;", kept, k, member_of(symbol),
-                  emitter->symbols[symbol->slot].name);
-    }
+    emit_kept(splitting, kept, 0);
     emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %d, %s, %s) :", name,
               low.text, high.text, (long long)splitting->loop->step, split_grain(splitting->loop),
-              work_of(emitter, splitting->loop->body), kept);
+              work_of(splitting, splitting->loop->body), kept);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;
@@ -183,7 +202,7 @@ static void emit_choice(struct splitting *splitting, const char *name, struct em
 
     emit_line(emitter, "if (frame->split && (double)(%s - %s) * %s >= %.1f) {",
               emit_operand(emitter, high, EMIT_SHIFT), emit_operand(emitter, low, EMIT_SHIFT),
-              work_of(emitter, splitting->loop->body), (double)SPLIT_LEAST_WORK);
+              work_of(splitting, splitting->loop->body), (double)SPLIT_LEAST_WORK);
     emitter->indent++;
     emit_call_of_part(splitting, name, low, high);
     emitter->indent--;
@@ -194,12 +213,146 @@ static void emit_choice(struct splitting *splitting, const char *name, struct em
     emit_line(emitter, "}");
 }
 
+/* ---- stretches -------------------------------------------------------------------------------- */
+
+/* What is handed over first: the bounds of the loop, how far it is from stretch to stretch, where the results
+ * go; then the accumulators. */
+enum { KEPT_LOW, KEPT_HIGH, KEPT_STRETCH, KEPT_RESULTS, KEPT_ACCUMULATORS };
+
+/* What changes nothing: the least and the largest may start from the accumulator itself. */
+static const char *start_of(struct emitter *emitter, const struct ir_reduction *reduction, int number)
+{
+    akg_dtype dtype = reduction->symbol->dtype;
+    enum operation operation = ir_reduction_table[reduction->kind].operation;
+    union dtype_value start = {.i = operation == OP_MUL};
+
+    if (operation != OP_ADD && operation != OP_MUL)
+        return arena_format(&emitter->arena, "(%s)kept_[%d].%s", emit_type(dtype), KEPT_ACCUMULATORS + number,
+                            member_of(reduction->symbol));
+    if (dtype_is_float(dtype))
+        start.d = operation == OP_MUL ? 1.0 : -0.0;
+    return emit_constant(emitter, dtype, start).text;
+}
+
+static void emit_stretches(struct splitting *splitting)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *loop = splitting->loop;
+    int count = loop->reductions.count;
+
+    emit_line(emitter, "for (long long stretch_ = from_; stretch_ < to_; stretch_++) {");
+    emitter->indent++;
+    emit_line(emitter, "const long long low_ = kept_[%d].i + stretch_ * kept_[%d].i;", KEPT_LOW,
+              KEPT_STRETCH);
+    emit_line(emitter,
+              "const long long high_ = kept_[%d].i - low_ > kept_[%d].i ? low_ + kept_[%d].i : kept_[%d].i;",
+              KEPT_HIGH, KEPT_STRETCH, KEPT_STRETCH, KEPT_HIGH);
+    for (int k = 0; k < count; k++) {
+        const struct ir_reduction *reduction = &loop->reductions.items[k];
+        emit_line(emitter, "%s %s = %s;", emit_type(reduction->symbol->dtype),
+                  emitter->symbols[reduction->symbol->slot].name, start_of(emitter, reduction, k));
+    }
+    emit_loop(emitter, loop, emit_name("low_"), emit_name("high_"));
+    for (int k = 0; k < count; k++) {
+        const struct ir_symbol *symbol = loop->reductions.items[k].symbol;
+        emit_line(emitter, "((union akg_scalar *)kept_[%d].i)[stretch_ * %d + %d].%s = %s;", KEPT_RESULTS,
+                  count, k, member_of(symbol), emitter->symbols[symbol->slot].name);
+    }
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* The accumulators from the results of the stretches. */
+static void emit_combination(struct splitting *splitting, const char *suffix)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *loop = splitting->loop;
+    int count = loop->reductions.count;
+
+    emit_line(emitter, "for (long long stretch_ = 0; stretch_ < count%s; stretch_++) {", suffix);
+    emitter->indent++;
+    for (int k = 0; k < count; k++) {
+        struct ir_symbol *symbol = loop->reductions.items[k].symbol;
+        struct ir_expr use = {.kind = IR_SYMBOL, .dtype = symbol->dtype, .symbol = symbol};
+        const char *result = arena_format(&emitter->arena, "(%s)results%s[stretch_ * %d + %d].%s",
+                                          emit_type(symbol->dtype), suffix, count, k, member_of(symbol));
+        struct emit_value operands[] = {emit_expression(emitter, &use), emit_made(0, result, EMIT_UNARY)};
+        operands[1].bits = operands[0].bits;
+        struct emit_value value = emit_combined(
+            emitter, ir_reduction_table[loop->reductions.items[k].kind].operation, symbol->dtype, operands);
+        emitter->symbols[symbol->slot].assignments++;
+        emit_line(emitter, "%s = %s;", operands[0].text, value.text);
+    }
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* Whole vectors of the loop, where it is one of them. */
+static void emit_size_of_stretches(struct splitting *splitting, const char *suffix, const char *work)
+{
+    struct emitter *emitter = splitting->emitter;
+    long long step = splitting->loop->step;
+    const char *whole = split_grain(splitting->loop) == SPLIT_GRAIN_VECTORS ? " | 63" : "";
+
+    emit_line(emitter, "long long size%s = (long long)(%d / %s);", suffix, STRETCH_WORK, work);
+    emit_line(emitter, "if (size%s < iterations%s / %d)", suffix, suffix, MOST_STRETCHES);
+    emit_line(emitter, "    size%s = iterations%s / %d;", suffix, suffix, MOST_STRETCHES);
+    emit_line(emitter, "size%s = (size%s%s) + 1;", suffix, suffix, whole);
+    emit_line(emitter, "const long long count%s = (iterations%s - 1) / size%s + 1;", suffix, suffix, suffix);
+    emit_line(emitter, "kept%s[%d].i = size%s * %lld;", suffix, KEPT_STRETCH, suffix, step);
+}
+
+static void emit_call_of_stretches(struct splitting *splitting, const char *name, struct emit_value low,
+                                   struct emit_value high)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *loop = splitting->loop;
+    const char *suffix = arena_format(&emitter->arena, "_%s_", name + 4),
+               *work = work_of(splitting, loop->body);
+    int count = loop->reductions.count;
+
+    emit_line(emitter,
+              "const long long iterations%s = %s < %s ? (long long)(((unsigned long long)%s - (unsigned long "
+              "long)%s - 1) / %lld + 1) : 0;",
+              suffix, low.text, emit_operand(emitter, high, EMIT_SHIFT),
+              emit_operand(emitter, high, EMIT_UNARY), emit_operand(emitter, low, EMIT_UNARY),
+              (long long)loop->step);
+    emit_line(emitter, "if ((double)iterations%s * %s > %d) {", suffix, work, 2 * STRETCH_WORK);
+    emitter->indent++;
+    emit_line(emitter, "union akg_scalar kept%s[%d], results%s[%d];", suffix,
+              KEPT_ACCUMULATORS + count + splitting->kept.count, suffix, MOST_STRETCHES * count);
+    emit_size_of_stretches(splitting, suffix, work);
+    emit_line(emitter, "kept%s[%d].i = %s;", suffix, KEPT_LOW, low.text);
+    emit_line(emitter, "kept%s[%d].i = %s;", suffix, KEPT_HIGH, high.text);
+    emit_line(emitter, "kept%s[%d].i = (long long)results%s;", suffix, KEPT_RESULTS, suffix);
+    for (int k = 0; k < count; k++)
+        emit_line(emitter, "kept%s[%d].%s = %s;", suffix, KEPT_ACCUMULATORS + k,
+                  member_of(loop->reductions.items[k].symbol),
+                  emitter->symbols[loop->reductions.items[k].symbol->slot].name);
+    emit_kept(splitting, arena_format(&emitter->arena, "kept%s", suffix), KEPT_ACCUMULATORS + count);
+    emit_line(emitter,
+              "if (frame->split ? frame->split(frame, %s, 0, count%s, 1, 1, (double)size%s * %s, kept%s) :",
+              name, suffix, suffix, work, suffix);
+    emit_line(emitter, "    %s(frame, 0, count%s, kept%s))", name, suffix, suffix);
+    emit_line(emitter, "    return 1;");
+    emit_combination(splitting, suffix);
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    emit_loop(emitter, loop, low, high);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
+
 bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                 struct emit_value high)
 {
     struct splitting splitting = {.emitter = emitter, .loop = stmt};
     struct emit_words words = emitter->words;
     int indent = emitter->indent;
+    bool accumulates = !split_is_closed(stmt);
 
     if (emitter->in_part || !vector_plan_splits(emitter->options->plan, stmt))
         return false;
@@ -208,12 +361,20 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     emitter->words = (struct emit_words){.items = NULL};
     emitter->indent = 0;
     emitter->in_part = true;
-    const char *text = emit_part(&splitting, name);
+    emit_capture_begin(emitter);
+    if (accumulates)
+        emit_stretches(&splitting);
+    else
+        emit_loop(emitter, stmt, emit_name("from_"), emit_name("to_"));
+    const char *text =
+        emit_part(&splitting, name, accumulates ? KEPT_ACCUMULATORS + stmt->reductions.count : 0);
     emitter->in_part = false;
     emitter->indent = indent;
     emitter->words = words;
     list_push(&emitter->arena, &emitter->parts, text);
-    if (emitter->loop_count && vector_plan_find(emitter->options->plan, stmt) >= 0)
+    if (accumulates)
+        emit_call_of_stretches(&splitting, name, low, high);
+    else if (emitter->loop_count && vector_plan_find(emitter->options->plan, stmt) >= 0)
         emit_choice(&splitting, name, low, high);
     else
         emit_call_of_part(&splitting, name, low, high);

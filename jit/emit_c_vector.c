@@ -4,7 +4,7 @@
  * Consumes a loop of the vector plan; produces an array of slots filled with addresses, scalars and what is
  * accumulated, the call, and assignments of what comes back. Where the loop suits only some strides, which
  * are known when it runs, the C loop stands behind it for the others. A nest is called where each of its
- * loops has an iteration.
+ * loops has an iteration; a band is told also what changes from its first iteration to the second.
  */
 #include "emit_c_private.h"
 #include "vector_plan.h"
@@ -89,12 +89,33 @@ static const char *element(struct vector_emission *emission, const struct ir_acc
 
 /* ---- before the call ------------------------------------------------------------------------ */
 
+static const char *loop_name(struct vector_emission *emission, const struct ir_stmt *loop, const char *suffix)
+{
+    struct emitter *emitter = emission->emitter;
+    return arena_format(&emitter->arena, "%s%s", emitter->symbols[loop->symbol->slot].name, suffix);
+}
+
+/* The first value of the variable of a loop of a band; NULL: of the loop that the lanes are of. */
+static const char *first_of_loop(struct vector_emission *emission, const struct ir_stmt *loop)
+{
+    return loop ? loop_name(emission, loop, "_first_") : first_of_lanes(emission);
+}
+
+/* Iterations from the distance of the bounds; none, or less, where it is not above 0. */
+static const char *count_of(struct vector_emission *emission, const char *distance, int64_t step)
+{
+    long long size = step > 0 ? step : -step;
+    return size == 1
+               ? distance
+               : arena_format(&emission->emitter->arena, "(%s + %lld) / %lld", distance, size - 1, size);
+}
+
 static void emit_count(struct vector_emission *emission, int slot, int level)
 {
     struct emitter *emitter = emission->emitter;
     int64_t step = emission->stmt->step;
     if (emission->loop->nest && level < emission->loop->nest->first) {
-        emit_line(emitter, "%s = 1;", format_slot(emission, level, "i"));
+        emit_line(emitter, "%s = 1;", format_slot(emission, slot, "i"));
         return;
     }
     if (emission->loop->nest) {
@@ -105,36 +126,50 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
     const char *distance = step > 0
                                ? arena_format(&emitter->arena, "%s - %s", emission->high, emission->first)
                                : arena_format(&emitter->arena, "%s - %s", emission->first, emission->high);
-    long long size = step > 0 ? step : -step;
-    if (size == 1)
-        emit_line(emitter, "%s = %s;", format_slot(emission, 0, "i"), distance);
-    else
-        emit_line(emitter, "%s = (%s - 1) / %lld + 1;", format_slot(emission, 0, "i"), distance, size);
+    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
 }
 
-static void emit_address(struct vector_emission *emission, int slot, int stream)
+/* The iterations of a loop of a band, in its first iteration or its second. */
+static const char *inner_count(struct vector_emission *emission, const struct ir_stmt *loop)
 {
-    struct emitter *emitter = emission->emitter;
-    emit_line(emitter, "%s = &%s;", format_slot(emission, slot, "p"),
-              element(emission, emission->loop->streams.items[stream].access));
+    struct arena *arena = &emission->emitter->arena;
+    const char *first = loop_name(emission, loop, "_first_");
+    emit_lets(emission, loop->high);
+    const char *high = emit_index(emission->emitter, loop->high).text;
+    return count_of(emission,
+                    loop->step > 0 ? arena_format(arena, "(%s) - %s", high, first)
+                                   : arena_format(arena, "%s - (%s)", first, high),
+                    loop->step);
 }
 
-/* From the address in the slot before to that of the second iteration. */
-static void emit_step(struct vector_emission *emission, int slot, int stream)
+static const struct ir_access *access_of(struct vector_emission *emission,
+                                         const struct vector_argument *argument)
+{
+    return emission->loop->band ? argument->access : emission->loop->streams.items[argument->stream].access;
+}
+
+static void emit_address(struct vector_emission *emission, int slot, const struct ir_access *access)
+{
+    emit_line(emission->emitter, "%s = &%s;", format_slot(emission, slot, "p"), element(emission, access));
+}
+
+/* From the address of the first iteration, which the slot holds in between, to that of the second. */
+static void emit_step(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
-    const struct ir_access *access = emission->loop->streams.items[stream].access;
+    const struct ir_access *access = access_of(emission, argument);
+    const struct ir_stmt *loop = argument->loop ? argument->loop : lanes_of(emission);
+    emit_address(emission, slot, access);
     emit_line(emitter, "{");
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + %lld;",
-              emitter->symbols[lanes_of(emission)->symbol->slot].name, first_of_lanes(emission),
-              (long long)lanes_of(emission)->step);
+    emit_line(emitter, "const long long %s = %s + %lld;", loop_name(emission, loop, ""),
+              first_of_loop(emission, argument->loop), (long long)loop->step);
     struct vector_emission inner = *emission;
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
     const char *text = element(&inner, access);
     emit_line(emitter, "%s = &%s - (const %s *)%s;", format_slot(emission, slot, "i"), text,
-              dtype_table[access->buffer->dtype].c_storage, format_slot(emission, slot - 1, "p"));
+              dtype_table[access->buffer->dtype].c_storage, format_slot(emission, slot, "p"));
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -204,20 +239,25 @@ static void emit_argument(struct vector_emission *emission, int slot)
     const struct vector_accumulator *row;
     switch (argument->kind) {
     case VECTOR_ARGUMENT_COUNT:
-        emit_count(emission, slot, argument->level);
+        if (argument->loop && argument->loop != emission->stmt)
+            emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"),
+                      inner_count(emission, argument->loop));
+        else
+            emit_count(emission, slot, argument->level);
         break;
     case VECTOR_ARGUMENT_ADDRESS:
-        emit_address(emission, slot, argument->stream);
+        emit_address(emission, slot, access_of(emission, argument));
         break;
     case VECTOR_ARGUMENT_STEP:
-        emit_step(emission, slot, argument->stream);
+        emit_step(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_VALUE:
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(argument->value->dtype)),
                   emit_shallow(emitter, argument->value).text);
         break;
     case VECTOR_ARGUMENT_FIRST:
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), first_of_lanes(emission));
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"),
+                  first_of_loop(emission, argument->loop));
         break;
     case VECTOR_ARGUMENT_ACCUMULATOR:
         row = &emission->loop->accumulators.items[argument->accumulator];
@@ -234,9 +274,68 @@ static void emit_argument(struct vector_emission *emission, int slot)
     case VECTOR_ARGUMENT_STRIDE:
         emit_stride(emission, slot, argument);
         break;
+    case VECTOR_ARGUMENT_DELTA:
     case VECTOR_ARGUMENT_STATE:
         break;
     }
+}
+
+/* ---- the first two iterations of a band ------------------------------------------------------------ */
+
+/* The loops right inside, as they begin in this iteration. */
+static void emit_inner_firsts(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    for (const struct ir_stmt *loop = emission->stmt->body; loop; loop = loop->next) {
+        struct emit_value low, high;
+        if (loop->kind != IR_FOR)
+            continue;
+        emit_lets(emission, loop->low);
+        emit_lets(emission, loop->high);
+        emit_bounds(emitter, loop, &low, &high);
+        const char *first = loop_name(emission, loop, "_first_"), *name = loop_name(emission, loop, "");
+        emit_line(emitter, "const long long %s = %s;", first, low.text);
+        emit_line(emitter, "const long long %s = %s;", name, first);
+        emit_line(emitter, "(void)%s;", name);
+    }
+}
+
+static void emit_delta(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_argument *of = &emission->loop->arguments.items[argument->level];
+    const char *delta = format_slot(emission, slot, "i"), *before;
+    if (of->kind == VECTOR_ARGUMENT_ADDRESS) {
+        before = format_slot(emission, argument->level, "p");
+        const char *text = element(emission, of->access);
+        emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", delta, text, before);
+    } else {
+        before = format_slot(emission, argument->level, "i");
+        const char *value = of->kind == VECTOR_ARGUMENT_COUNT ? inner_count(emission, of->loop)
+                            : of->loop == emission->stmt      ? emission->variable
+                                                              : loop_name(emission, of->loop, "_first_");
+        emit_line(emitter, "%s = %s - %s;", delta, value, before);
+    }
+}
+
+/* What slots grow by: the difference of what they are in the second iteration, whether there is one or not.
+ */
+static void emit_deltas(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    struct vector_emission second = *emission;
+    second.lets.items = NULL;
+    second.lets.count = second.lets.capacity = 0;
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
+              (long long)emission->stmt->step);
+    emit_inner_firsts(&second);
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
+        if (emission->loop->arguments.items[slot].kind == VECTOR_ARGUMENT_DELTA)
+            emit_delta(&second, slot, &emission->loop->arguments.items[slot]);
+    emitter->indent--;
+    emit_line(emitter, "}");
 }
 
 /* ---- behind it ---------------------------------------------------------------------------------- */
@@ -335,8 +434,12 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
     if (emitter->loop_count < JIT_TRAP_LOOPS)
         emitter->loops[emitter->loop_count] = emission->stmt->symbol;
     emitter->loop_count++;
+    if (emission->loop->band)
+        emit_inner_firsts(emission);
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
         emit_argument(emission, slot);
+    if (emission->loop->band)
+        emit_deltas(emission);
     emit_call_of(emission, number, done);
     emitter->loop_count--;
     emitter->indent--;
@@ -357,7 +460,7 @@ static const char *inner_bounds(struct vector_emission *emission)
 {
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
-    const char *tests = NULL;
+    const char *tests = nest->is_while ? "1" : NULL;
     emission->firsts[nest->first] = emission->first;
     emission->highs[nest->first] = emission->high;
     for (int level = nest->first + 1; level < nest->depth; level++) {

@@ -41,11 +41,14 @@ static int64_t instance_time(struct jit_instance *instance, enum jit_stage stage
 void jit_free_instance(struct jit_instance *instance)
 {
     struct jit_device_code *code = atomic_load(&instance->device_code), *next;
+    struct jit_kept *kept = atomic_load(&instance->kept);
 
     for (; code; code = next) {
         next = code->next;
         code->release(code);
     }
+    if (kept)
+        kept->release(kept);
     if (instance->program)
         cuda_program_free(instance->program);
     memory_free(instance->program);
@@ -117,6 +120,8 @@ static akg_status instance_build(struct instance_making *making)
     instance->strict = kernel->module->vectors.strict;
     instance->trust_indices = making->request->trust_indices;
     instance->cache = &kernel->module->cache;
+    for (int i = 0; i < instance->kernel->buffers.count; i++)
+        instance->has_temporaries |= instance->kernel->buffers.items[i]->role == IR_TEMPORARY;
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);

@@ -40,6 +40,11 @@ struct jit_device_code {
 /* The backend of calls whose tensors lie on a device, which no option can ask for. */
 #define JIT_BACKEND_CUDA ((jit_backend)(JIT_BACKEND_INTERPRETER + 1))
 
+/* What a call leaves for the next one: its temporaries (runtime/call_run.c). */
+struct jit_kept {
+    void (*release)(struct jit_kept *kept);
+};
+
 /* One specialisation: a kernel's function for one signature, backend and trust. Immutable once published. */
 struct jit_instance {
     struct jit_instance *next;
@@ -51,9 +56,11 @@ struct jit_instance {
     struct jit_sites sites;
     const struct life *lives; /* of temporaries that may share memory, or NULL (lives.h) */
     jit_backend backend;
-    struct backend_code code;       /* entry NULL for the interpreter and CUDA */
-    struct optimised *optimised;    /* what may take its place; NULL: nothing */
-    int64_t times[JIT_STAGE_COUNT]; /* in nanoseconds */
+    struct backend_code code;    /* entry NULL for the interpreter and CUDA */
+    struct optimised *optimised; /* what may take its place; NULL: nothing */
+    bool has_temporaries;
+    _Atomic(struct jit_kept *) kept; /* of an earlier call; NULL: none, or a call has them */
+    int64_t times[JIT_STAGE_COUNT];  /* in nanoseconds */
     bool strict, trust_indices;
     const struct disk_cache *cache;                /* the module's */
     struct cuda_program *program;                  /* JIT_BACKEND_CUDA; else NULL */

@@ -11,7 +11,8 @@
 enum {
     NEST = DEPENDENCE_LOOPS,
     SHAPES = 8,
-    STRIDED = 8 /* the cost of an access whose elements lie apart; 1: side by side */
+    STRIDED = 8,  /* the cost of a load whose elements lie apart; 1: side by side */
+    SCATTERED = 9 /* of such a store: twice what it takes to gather them, but less than several loads */
 };
 
 struct nest {
@@ -33,7 +34,7 @@ static void find_nest(struct ir_stmt *stmt, struct nest *nest)
 
 /* ---- costs -------------------------------------------------------------------------------------------- */
 
-static int cost_of(const struct ir_access *access, const struct ir_symbol *variable)
+static int cost_of(const struct ir_access *access, const struct ir_symbol *variable, int apart)
 {
     int last = access->buffer->rank - 1;
 
@@ -42,33 +43,33 @@ static int cost_of(const struct ir_access *access, const struct ir_symbol *varia
         int64_t step;
         if (!pass_affine_of(access->indices[axis], &affine)) {
             if (pass_mentions(access->indices[axis], variable))
-                return STRIDED;
+                return apart;
             continue;
         }
         step = pass_affine_coefficient(&affine, variable);
         if (step != 0)
-            return axis == last && (step == 1 || step == -1) ? 1 : STRIDED;
+            return axis == last && (step == 1 || step == -1) ? 1 : apart;
     }
     return 0;
 }
 
-static void add_cost(struct nest *nest, const struct ir_access *access)
+static void add_cost(struct nest *nest, const struct ir_access *access, int apart)
 {
     for (int k = 0; k < nest->depth; k++)
-        nest->cost[k] += cost_of(access, nest->loops[k]->symbol);
+        nest->cost[k] += cost_of(access, nest->loops[k]->symbol, apart);
 }
 
 static bool add_load(struct ir_expr *expr, void *nest)
 {
     if (expr->kind == IR_LOAD)
-        add_cost(nest, &expr->access);
+        add_cost(nest, &expr->access, STRIDED);
     return true;
 }
 
 static bool add_stmt(struct ir_stmt *stmt, void *nest)
 {
     if (stmt->kind == IR_STORE)
-        add_cost(nest, &stmt->access);
+        add_cost(nest, &stmt->access, SCATTERED);
     return ir_stmt_expressions(stmt, add_load, nest);
 }
 

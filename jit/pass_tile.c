@@ -24,7 +24,7 @@
 #include "pass.h"
 
 const struct pass_tiles pass_usual_tiles = {
-    .rows = 224, .columns = 64, .depths = 512, .large = 300000, .few = 48};
+    .rows = 112, .columns = 64, .depths = 512, .large = 300000, .few = 48};
 
 enum {
     TERMS = 4,
@@ -111,9 +111,11 @@ static struct ir_expr *row_pitch(const struct nest *nest)
 static struct ir_expr *condition(const struct nest *nest)
 {
     const struct pass_tiles *tiles = nest->pass->tiles;
-    bool transposes = false;
-    for (int k = 0; k < nest->count; k++)
+    bool transposes = false, jumps = false;
+    for (int k = 0; k < nest->count; k++) {
         transposes |= nest->terms[k].needs_copy;
+        jumps |= nest->terms[k].is_transposed; /* each k has a line of its own */
+    }
     struct ir_expr *few = number(nest, transposes ? (tiles->few + 3) / 4 : tiles->few);
     struct ir_expr *enough = apply(nest, OP_AND, apply(nest, OP_GE, extent(nest, nest->rows), few),
                                    apply(nest, OP_GE, extent(nest, nest->columns), copy(nest, few)));
@@ -121,7 +123,8 @@ static struct ir_expr *condition(const struct nest *nest)
         return apply(nest, OP_AND, enough, apply(nest, OP_GT, extent(nest, nest->depths), number(nest, 0)));
     struct ir_expr *widest = apply(nest, OP_MAX, extent(nest, nest->rows), extent(nest, nest->columns));
     struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
-    return apply(nest, OP_AND, enough, apply(nest, OP_GE, elements, number(nest, tiles->large)));
+    return apply(nest, OP_AND, enough,
+                 apply(nest, OP_GE, elements, number(nest, jumps ? (tiles->large + 3) / 4 : tiles->large)));
 }
 
 /* ---- terms --------------------------------------------------------------------------------------- */
@@ -605,6 +608,23 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
     return true;
 }
 
+/* A loop around nothing but the choice is made twice, inside of it, for the condition hangs on no loop:
+ * threads share the loop over small products, and the loops inside each large one. */
+static void hoist_choice(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_stmt *choice = loop->body, *next = loop->next, *large;
+
+    loop->next = NULL;
+    loop->body = choice->otherwise;
+    choice->otherwise = pass_copy_block(pass, loop);
+    loop->body = choice->body;
+    large = ir_stmt_new(pass->kernel, IR_FOR, loop->span);
+    *large = *loop;
+    choice->body = large;
+    choice->next = next;
+    *loop = *choice;
+}
+
 static bool tile_block(struct pass *pass, struct ir_stmt *block)
 {
     bool changed = false;
@@ -614,7 +634,12 @@ static bool tile_block(struct pass *pass, struct ir_stmt *block)
             changed = true;
             continue;
         }
+        bool is_alone = stmt->body && stmt->body->kind == IR_FOR && !stmt->body->next;
         changed |= tile_block(pass, stmt->body);
+        if (stmt->kind == IR_FOR && is_alone && stmt->body->kind == IR_IF) {
+            hoist_choice(pass, stmt);
+            continue;
+        }
         for (struct ir_stmt *side = stmt; side->kind == IR_IF && side->otherwise; side = side->otherwise) {
             if (side->otherwise->kind != IR_IF || side->otherwise->next) {
                 changed |= tile_block(pass, side->otherwise);

@@ -49,6 +49,53 @@ bool split_is_possible(const struct dependences *dependences, const struct ir_st
     return row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves;
 }
 
+static bool may_be_combined(const struct ir_reduction *reduction, bool strict)
+{
+    akg_dtype dtype = reduction->symbol->dtype;
+
+    switch (reduction->kind) {
+    case IR_REDUCTION_SUM:
+    case IR_REDUCTION_DOT:
+    case IR_REDUCTION_PRODUCT:
+        return !dtype_is_float(dtype) || (!strict && !dtype_is_half(dtype));
+    case IR_REDUCTION_MAX:
+    case IR_REDUCTION_MIN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct accumulating {
+    struct inside inside;
+    bool strict;
+};
+
+/* As keeps_to_itself, but for what is accumulated. */
+static bool keeps_or_accumulates(struct ir_stmt *stmt, void *context)
+{
+    struct accumulating *accumulating = context;
+    const struct ir_stmt *loop = accumulating->inside.loop;
+
+    if (keeps_to_itself(stmt, &accumulating->inside))
+        return true;
+    for (int k = 0; stmt->kind == IR_ASSIGN && k < loop->reductions.count; k++)
+        if (loop->reductions.items[k].symbol == stmt->symbol)
+            return may_be_combined(&loop->reductions.items[k], accumulating->strict);
+    return false;
+}
+
+bool split_only_accumulates(const struct dependences *dependences, const struct ir_stmt *loop, bool strict)
+{
+    enum { MOST = 8 };
+    struct accumulating accumulating = {.inside = {.loop = loop}, .strict = strict};
+    const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
+
+    return row && row->verdict == DEPENDENCE_ACCUMULATES && row->reduction < 0 && !row->leaves &&
+           loop->step > 0 && loop->reductions.count > 0 && loop->reductions.count <= MOST &&
+           ir_block_walk(loop->body, keeps_or_accumulates, &accumulating);
+}
+
 /* Loops inside one another, counted as far as the limit. */
 static int loops_inside(const struct ir_stmt *first, int limit)
 {
@@ -71,5 +118,5 @@ int split_grain(const struct ir_stmt *loop)
 {
     int depth = loops_inside(loop->body, 3);
 
-    return depth == 0 ? 256 : depth < 3 ? 28 : 1;
+    return depth == 0 ? SPLIT_GRAIN_VECTORS : depth < 3 ? 14 : 1;
 }

@@ -15,7 +15,13 @@ bool split_is_possible(const struct dependences *dependences, const struct ir_st
 /* Operations, about: fewer are not worth waking threads. */
 enum { SPLIT_LEAST_WORK = 400000 };
 
+/* The iterations share nothing but variables that they accumulate into, in a way that stretches of them may
+ * be computed apart and combined: any of integers, and the least and the largest; sums and products of floats
+ * where those may be reordered (`strict`: they may not). */
+bool split_only_accumulates(const struct dependences *dependences, const struct ir_stmt *loop, bool strict);
+
 /* Iterations that stay together, so that a loop that is split computes just what it does in one piece. */
+enum { SPLIT_GRAIN_VECTORS = 256 }; /* of a loop with none inside */
 int split_grain(const struct ir_stmt *loop);
 
 #endif

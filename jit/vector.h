@@ -7,8 +7,9 @@
  * that accumulate, a product of matrices say, whose iterations are computed a rectangle at a time, or of one
  * (sums of columns), whose iterations are computed several vectors at a time; vector_rows.c with a loop
  * around one that vector_build.c knows. vector_serial.c does it with a loop whose iterations hang on each
- * other, a prefix sum say: one lane, one iteration after the other. vector_x86*.c makes machine code of it.
- * The C around it (emit_c_vector.c) fills an array of slots, calls, and takes the accumulated values back.
+ * other, a prefix sum say: one lane, one iteration after the other. vector_band.c makes one of a loop around
+ * such loops and the statements between them. vector_x86*.c makes machine code of it. The C around it
+ * (emit_c_vector.c) fills an array of slots, calls, and takes the accumulated values back.
  *
  * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
  * and products of floats are accumulated in a fixed number of partial results, a product that is only added
@@ -44,7 +45,8 @@ enum vector_kind {
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
                         */
     VECTOR_TOTAL,      /* in nests and serial loops: what accumulator `slot` holds */
-    VECTOR_SET         /* in those: accumulator `slot` becomes operand 0 */
+    VECTOR_SET,        /* in those: accumulator `slot` becomes operand 0 */
+    VECTOR_REPEAT      /* in nests around a while: the lanes where operand 0 is true go on */
 };
 
 struct vector_value {
@@ -105,7 +107,7 @@ struct vector_pick {
 };
 
 struct vector_accumulator {
-    struct ir_symbol *symbol; /* NULL: the element of `access`; both NULL: the variable of a serial loop */
+    struct ir_symbol *symbol; /* NULL: the element of `access`; both NULL: of the machine code's own */
     const struct ir_access *access;
     enum operation operation;
     akg_dtype dtype;
@@ -114,7 +116,7 @@ struct vector_accumulator {
 };
 
 enum vector_argument_kind {
-    VECTOR_ARGUMENT_COUNT,   /* iterations, more than 0; always slot 0, in nests slot `level` */
+    VECTOR_ARGUMENT_COUNT,   /* iterations, more than 0; in nests slot `level` */
     VECTOR_ARGUMENT_ADDRESS, /* of the access in the first iteration */
     VECTOR_ARGUMENT_STEP,    /* elements to the next iteration, of the stream before */
     VECTOR_ARGUMENT_VALUE,
@@ -124,6 +126,7 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_EXTENT_32,   /* the same, at most 2^31 */
     VECTOR_ARGUMENT_PITCH,       /* bytes from one index of the axis `level` to the next */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
+    VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
 };
 
@@ -132,20 +135,45 @@ struct vector_argument {
     int stream, accumulator;
     const struct ir_expr *value;
     int level;
+    const struct ir_access *access; /* in bands: of the stream, which is that of a part; */
+    const struct ir_stmt *loop;     /* the loop that the slot is for */
 };
 
 /* What makes a loop a nest, or, where there are no depths, the rows of a vector loop: then the values are
  * those of the columns alone, and `state` is the slot with how many rows there are. A nest's values come in
  * three sections: before the loops that accumulate, in the innermost of them, behind them. No value is used
  * in another section than its own, but for accumulators. A nest without rows begins with its columns:
- * loops[VECTOR_ROWS] is NULL, and stands for one row. */
+ * loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a while, loops[VECTOR_DEPTHS], in
+ * place of the loops that accumulate; it counts as no level. */
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
-    int first;        /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
-    int depth;        /* levels */
+    int first; /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
+    int depth; /* levels */
+    bool is_while;
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
     int index;        /* in rows: the slot that keeps the first value of the columns' variable */
+};
+
+/* A slot that grows by what the slot `delta` holds from one iteration of a band to the next. */
+struct vector_moving {
+    int slot;
+    int delta;  /* -1: it does not grow */
+    int origin; /* the slot that grows, out of which `slot`, which the part overwrites, is filled; -1: itself
+                 */
+};
+
+/* What makes a loop a band: parts that are run one after the other in each of its iterations, out of one
+ * array of slots. A part is a loop, or straight code of one lane (is_once); what is handed from one to the
+ * next goes through slots. */
+struct vector_part {
+    struct vector_loop *loop;
+    int guard; /* the slot of a count: where it is not above 0, the part is left out. -1: there is none */
+};
+
+struct vector_band {
+    LIST(struct vector_part) parts;
+    LIST(struct vector_moving) moving;
 };
 
 struct vector_loop {
@@ -160,7 +188,11 @@ struct vector_loop {
     bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
                    left */
     bool is_serial;                 /* one lane; accumulators are what iterations hand on */
-    const struct vector_nest *nest; /* NULL: a loop alone */
+    bool is_once;                   /* one iteration of that, straight on */
+    bool is_even, is_rest;          /* only whole groups of iterations, or only what is left of one */
+    int count;                      /* the slot of the iterations; not of nests */
+    const struct vector_nest *nest; /* NULL: none */
+    const struct vector_band *band; /* NULL: none */
     const void *code;
     size_t size; /* of the code, in bytes */
 };
@@ -196,15 +228,24 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
                                       const struct vector_options *options);
 static inline bool vector_is_rows(const struct vector_nest *nest)
 {
-    return nest && nest->depth == VECTOR_DEPTHS;
+    return nest && nest->depth == VECTOR_DEPTHS && !nest->is_while;
 }
 /* The loop, whatever its iterations hang on, as values of one lane; NULL where it is not one of those. */
 struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stmt *stmt,
                                         const struct vector_options *options);
+/* The loop, around the loops given in order and statements that hold none, as a band; NULL where it is none.
+ * The loops become its parts. */
+struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt *stmt,
+                                      struct vector_loop *const *loops, const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */
 int vector_partials(const struct vector_loop *loop);
+/* The least there may be: a group. */
+static inline int vector_group(bool wide)
+{
+    return wide ? 8 : 16;
+}
 
 /* ---- vector_math.c ---- */
 

@@ -30,7 +30,8 @@ int vector_refuse(struct vector_builder *builder)
 
 static bool has_effect(enum vector_kind kind)
 {
-    return kind == VECTOR_STORE || kind == VECTOR_SCATTER || kind == VECTOR_ACCUMULATE || kind == VECTOR_SET;
+    return kind == VECTOR_STORE || kind == VECTOR_SCATTER || kind == VECTOR_ACCUMULATE ||
+           kind == VECTOR_SET || kind == VECTOR_REPEAT;
 }
 
 /* The same as an earlier one? `line` is for people only. */
@@ -199,7 +200,8 @@ static int accumulator_of(struct vector_builder *builder, const struct ir_stmt *
                                      .operation = operation,
                                      .dtype = dtype,
                                      .type = vector_type_of(dtype)};
-    struct vector_argument argument = {VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL, 0};
+    struct vector_argument argument = {
+        VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL, 0, NULL, NULL};
     row.slot = vector_argument_new(builder, argument);
     loop->wide |= vector_type_is_wide(row.type);
     list_push(builder->arena, &loop->accumulators, row);
@@ -515,9 +517,11 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||
         !verdict_allows(&builder, verdict))
         return NULL;
+    builder.is_parallel = verdict->verdict == DEPENDENCE_PARALLEL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
-    vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0});
+    builder.loop->count = vector_argument_new(
+        &builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0, NULL, NULL});
     vector_statements(&builder, stmt->body);
     if (builder.refused)
         return NULL;
@@ -529,7 +533,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
 
 int vector_partials(const struct vector_loop *loop)
 {
-    int lanes = loop->wide ? 8 : 16;
+    int lanes = vector_group(loop->wide);
     int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
     return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;
 }

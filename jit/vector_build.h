@@ -23,7 +23,11 @@ struct vector_builder {
     int stores;               /* so far */
     int first, section;       /* the first value of it */
     struct vector_nest *nest; /* NULL: a loop alone */
+    bool is_parallel;         /* a loop alone, no iteration of which depends on another one */
     bool is_serial;           /* one lane: the order of the program is kept */
+    bool is_once;             /* one iteration of that, straight on: a part of a band */
+    bool is_guarded;          /* a part that may be left out: nothing is loaded before it */
+    int index;                /* of a serial loop: 1 + the accumulator with its variable; 0: there is none */
     bool refused;
 };
 
@@ -77,6 +81,11 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt);
 bool vector_scatters_alone(const struct vector_loop *loop);
 
+/* ---- vector_nest.c ---- */
+
+/* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
+ * proved for its place alone. */
+bool vector_is_harmless(struct ir_expr *expr);
 /* ---- vector_pick.c ---- */
 
 /* Notes that the stream's row hangs on an index out of a tensor; false where it is not that. */
@@ -86,6 +95,16 @@ bool vector_goes_on(const struct vector_builder *rows, const struct ir_stmt *fir
 
 /* ---- vector_stream.c ---- */
 
+/* What an expression grows by from one value of a loop's variable to the next. */
+struct vector_slope {
+    bool linear;
+    bool constant; /* it is `value`; else it is not known before the loop is reached */
+    int64_t value;
+};
+
+/* By the loop of the builder. The variables of loops right inside, where it is a band, are what they begin
+ * with. */
+struct vector_slope vector_slope_of(const struct vector_builder *builder, const struct ir_expr *expr);
 /* How far it is along one loop of the nest; false where the access does not go along with it. */
 bool vector_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
                    struct vector_stride *stride);

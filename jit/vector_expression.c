@@ -41,7 +41,7 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
     case IR_SYMBOL_ATTRIBUTE:
         return true;
     case IR_SYMBOL_LOOP:
-        return symbol != builder->stmt->symbol && !(builder->nest && declares(builder->stmt->body, symbol));
+        return symbol != builder->stmt->symbol && !declares(builder->stmt->body, symbol);
     case IR_SYMBOL_LET:
         return !declares(builder->stmt->body, symbol);
     case IR_SYMBOL_VARIABLE:
@@ -57,6 +57,13 @@ static bool may_be_tested_first(const struct vector_builder *builder)
     return builder->mask < 0 && builder->stores == 0;
 }
 
+/* An element that does not move with the loop is none that a parallel loop stores: another iteration would
+ * depend on that. Where there is but one iteration, it may be what this one stores after it was loaded. */
+static bool may_be_stored(const struct vector_builder *builder, const struct ir_buffer *buffer)
+{
+    return vector_stores_into(builder, buffer) && !(builder->is_parallel && builder->stores == 0);
+}
+
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr)
 {
     switch (expr->kind) {
@@ -66,7 +73,7 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
     case IR_SYMBOL:
         return symbol_is_invariant(builder, expr->symbol);
     case IR_LOAD:
-        if (builder->mask >= 0 || vector_stores_into(builder, expr->access.buffer))
+        if (builder->mask >= 0 || builder->is_guarded || may_be_stored(builder, expr->access.buffer))
             return false;
         for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
             bool tested = expr->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
@@ -97,8 +104,8 @@ static int invariant(struct vector_builder *builder, const struct ir_expr *expr)
             ir_expr_equal(loop->arguments.items[k].value, expr))
             value.slot = k;
     if (value.slot < 0)
-        value.slot =
-            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0});
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0, NULL, NULL});
     return vector_add(builder, value);
 }
 
@@ -263,8 +270,8 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
         if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
             value.slot = k;
     if (value.slot < 0)
-        value.slot =
-            vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL, 0});
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL, 0, NULL, NULL});
     return vector_add(builder, value);
 }
 

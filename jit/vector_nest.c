@@ -4,12 +4,14 @@
  *
  *     for rows { for columns { start; for depths { step }; result } }
  *                for columns { start; for depths { step }; result }
+ *                for columns { start; while condition { step }; result }
  *
  * Consumes such a nest of an analysed kernel; produces the values of one iteration of rows and columns in
  * three sections, and says of each value whether it differs from row to row and from column to column: what
  * does not is computed once for a rectangle of iterations, whose accumulators stay in registers while the
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
- * other along the columns, or are the same for all of them.
+ * other along the columns, or are the same for all of them. A while goes on for all as long as its condition
+ * holds for some; those for which it does not keep what they have.
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */
@@ -38,11 +40,29 @@ static bool add_level(struct vector_nest *nest, const struct ir_stmt *loop)
     return true;
 }
 
+/* The only loop of a block, where it is a while without another loop; NULL: there is none. */
+static const struct ir_stmt *while_of(const struct ir_stmt *first)
+{
+    const struct ir_stmt *found = NULL;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR || (stmt->kind == IR_WHILE && found))
+            return NULL;
+        found = stmt->kind == IR_WHILE ? stmt : found;
+    }
+    return found;
+}
+
 bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest)
 {
     *nest = (struct vector_nest){.first = first, .depth = first};
-    if (!add_level(nest, outermost) ||
-        (first == VECTOR_ROWS && !add_level(nest, loop_of(outermost->body, true))) ||
+    if (!add_level(nest, outermost))
+        return false;
+    if (first == VECTOR_COLUMNS && while_of(outermost->body)) {
+        nest->loops[VECTOR_DEPTHS] = while_of(outermost->body);
+        nest->is_while = true;
+        return true;
+    }
+    if ((first == VECTOR_ROWS && !add_level(nest, loop_of(outermost->body, true))) ||
         !add_level(nest, loop_of(nest->loops[VECTOR_COLUMNS]->body, false)))
         return false;
     for (const struct ir_stmt *inner = nest->loops[VECTOR_DEPTHS]; (inner = loop_of(inner->body, true));)
@@ -51,7 +71,6 @@ bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector
     return true;
 }
 
-/* Loads nothing, and divides by nothing that was proved for its place alone. */
 static bool is_harmless(struct ir_expr *expr, void *context)
 {
     (void)context;
@@ -61,10 +80,15 @@ static bool is_harmless(struct ir_expr *expr, void *context)
                               (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
 }
 
+bool vector_is_harmless(struct ir_expr *expr)
+{
+    return ir_expr_walk(expr, is_harmless, NULL);
+}
+
 /* A bound that is the same all the time, and may be looked at before the loops around are known to run. */
 static bool stays(const struct vector_builder *builder, struct ir_expr *bound)
 {
-    return vector_is_invariant(builder, bound) && ir_expr_walk(bound, is_harmless, NULL);
+    return vector_is_invariant(builder, bound) && vector_is_harmless(bound);
 }
 
 bool vector_bounds_stay(const struct vector_builder *builder)
@@ -193,6 +217,31 @@ static void finish_accumulator(struct vector_builder *builder, int accumulator)
     }
 }
 
+/* The lanes for which the condition holds go on, and only theirs changes. */
+static void build_while(struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    struct vector_loop *loop = builder->loop;
+    int condition = vector_expression(builder, stmt->value), count = loop->accumulators.count;
+    int *changed = arena_array(builder->arena, int, count);
+    struct vector_value repeat = vector_blank(VECTOR_REPEAT, AKG_BOOL);
+    repeat.operands[0] = condition;
+    builder->mask = condition;
+    vector_statements(builder, stmt->body);
+    builder->mask = -1;
+    for (int k = 0; k < count && !builder->refused; k++) {
+        akg_dtype dtype = loop->accumulators.items[k].dtype;
+        int value = *vector_scalar(builder, loop->accumulators.items[k].symbol), total = k;
+        while (total >= 0 && !is_total(builder, total, k))
+            total = total + 1 < loop->values.count ? total + 1 : -1;
+        changed[k] =
+            value == total ? -1 : vector_operation(builder, OP_SELECT, dtype, dtype, condition, value, total);
+    }
+    for (int k = 0; k < count && !builder->refused; k++)
+        if (changed[k] >= 0)
+            set(builder, k, changed[k]);
+    vector_add(builder, repeat);
+}
+
 /* ---- rows and columns ------------------------------------------------------------------------ */
 
 /* A value that is the same for all rows, or for all columns, is computed once for them. */
@@ -201,7 +250,8 @@ static void find_directions(const struct vector_nest *nest, struct vector_loop *
     for (int k = 0; k < loop->values.count; k++) {
         struct vector_value *value = &loop->values.items[k];
         bool all = value->kind == VECTOR_TOTAL || value->kind == VECTOR_SET ||
-                   value->kind == VECTOR_ACCUMULATE || value->kind == VECTOR_STORE;
+                   value->kind == VECTOR_ACCUMULATE || value->kind == VECTOR_STORE ||
+                   value->kind == VECTOR_REPEAT;
         value->by_row = value->by_column = all;
         if (value->stream >= 0) {
             const struct vector_stream *stream = &loop->streams.items[value->stream];
@@ -268,9 +318,13 @@ static void build_sections(struct vector_builder *builder)
         return;
     find_accumulators(builder);
     begin_section(builder);
-    vector_statements(builder, nest->loops[nest->depth - 1]->body);
-    for (int k = 0; k < builder->loop->accumulators.count && !builder->refused; k++)
-        finish_accumulator(builder, k);
+    if (nest->is_while) {
+        build_while(builder, depths);
+    } else {
+        vector_statements(builder, nest->loops[nest->depth - 1]->body);
+        for (int k = 0; k < builder->loop->accumulators.count && !builder->refused; k++)
+            finish_accumulator(builder, k);
+    }
     if (builder->refused || builder->stores)
         vector_refuse(builder);
     else
@@ -283,7 +337,8 @@ static int add_state(struct vector_builder *builder, int count)
 {
     int first = builder->loop->arguments.count;
     for (int k = 0; k < count; k++)
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STATE, -1, -1, NULL, 0});
+        vector_argument_new(builder,
+                            (struct vector_argument){VECTOR_ARGUMENT_STATE, -1, -1, NULL, 0, NULL, NULL});
     return first;
 }
 
@@ -315,7 +370,8 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
     for (int level = 0; level < nest->depth; level++)
-        vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, level});
+        vector_argument_new(&builder,
+                            (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, level, NULL, NULL});
     build_sections(&builder);
     if (builder.refused)
         return NULL;

@@ -96,8 +96,8 @@ static int add_source(struct vector_builder *rows, const struct ir_access *acces
     if (number >= VECTOR_STREAMS || !vector_stride(rows, access, VECTOR_COLUMNS, &columns) ||
         columns.kind != VECTOR_STAYS)
         return -1;
-    stream.slot =
-        vector_argument_new(rows, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0});
+    stream.slot = vector_argument_new(
+        rows, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0, NULL, NULL});
     list_push(rows->arena, &loop->streams, stream);
     return number;
 }
@@ -123,7 +123,7 @@ static const struct ir_access *without_index(struct vector_builder *rows, const 
 static int add_argument(struct vector_builder *rows, enum vector_argument_kind kind, int stream,
                         const struct ir_expr *value, int level)
 {
-    return vector_argument_new(rows, (struct vector_argument){kind, stream, -1, value, level});
+    return vector_argument_new(rows, (struct vector_argument){kind, stream, -1, value, level, NULL, NULL});
 }
 
 bool vector_pick(struct vector_builder *rows, int number, int axis)

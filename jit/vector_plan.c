@@ -3,7 +3,8 @@
  *
  * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
  * threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost loops as
- * values, and vector_x86.c for what these give. What they refuse stays C.
+ * values, vector_band.c for loops around these, and vector_x86.c for what these give. What they refuse stays
+ * C.
  */
 #include "vector_plan.h"
 #include "split.h"
@@ -91,14 +92,22 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
 static const struct dependence_loop independent = {
     .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
 
-static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
+/* An innermost loop as values. `serially`: the vector code could not be had. */
+static struct vector_loop *build_loop(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
     const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning, stmt);
     const struct dependence_loop *verdict =
         stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
     struct arena *arena = &planning->plan->arena;
-    if (!add_loop(planning, vector_build(arena, stmt, verdict, dependences, planning->options)))
-        add_loop(planning, vector_serial_build(arena, stmt, planning->options));
+    struct vector_loop *loop =
+        serially ? NULL : vector_build(arena, stmt, verdict, dependences, planning->options);
+    return loop ? loop : vector_serial_build(arena, stmt, planning->options);
+}
+
+static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
+{
+    if (!add_loop(planning, build_loop(planning, stmt, false)))
+        add_loop(planning, build_loop(planning, stmt, true));
 }
 
 /* Whether each stream lies as the code takes it to lie, whatever the tensors of a call. */
@@ -138,6 +147,30 @@ static const struct vector_loop *add_nest(struct planning *planning, const struc
     return add_loop(planning, loop) ? loop : NULL;
 }
 
+/* The loops inside are parts of a band, or there is none. Whether nothing else is needed of them. */
+static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct arena *arena = &planning->plan->arena;
+    LIST(struct vector_loop *) loops = {.count = 0};
+    for (int serially = 0; serially < 2; serially++) {
+        loops.count = 0;
+        for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
+            if (inner->kind != IR_FOR)
+                continue;
+            struct vector_loop *loop =
+                is_innermost(inner->body) ? build_loop(planning, inner, serially) : NULL;
+            if (!loop)
+                return false;
+            list_push(arena, &loops, loop);
+        }
+        struct vector_loop *band =
+            loops.count ? vector_band_build(arena, stmt, loops.items, planning->options) : NULL;
+        if (add_loop(planning, band))
+            return is_for_all_strides(band);
+    }
+    return false;
+}
+
 /* Whether all of what the loop is is done by the machine code, but for loops of no iteration. */
 static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
@@ -145,6 +178,14 @@ static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
     if (!loop)
         loop = add_nest(planning, stmt, VECTOR_COLUMNS);
     return loop && is_for_all_strides(loop);
+}
+
+static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
+{
+    if (split_is_closed(loop))
+        return loop->independent || split_is_possible(dependences_of(planning, loop), loop);
+    return loop->reductions.count &&
+           split_only_accumulates(dependences_of(planning, loop), loop, planning->options->strict);
 }
 
 /* Loops around loops that may not be split may hold some that may. */
@@ -155,8 +196,7 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
     if (depth > DEEPEST)
         return;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && plan->shared.count < MOST && split_is_closed(stmt) &&
-            (stmt->independent || split_is_possible(dependences_of(planning, stmt), stmt))) {
+        if (stmt->kind == IR_FOR && plan->shared.count < MOST && may_be_shared(planning, stmt)) {
             list_push(&plan->arena, &plan->shared, stmt);
             continue;
         }
@@ -175,7 +215,9 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR && (plan_nest(planning, stmt) || plan_rows(planning, stmt)))
+        if (stmt->kind == IR_FOR &&
+            (plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
+             (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
             continue;
         plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
@@ -311,8 +353,12 @@ bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct 
         const struct vector_loop *loop = plan.loops.items[k];
         int bits = loop->wide ? 64 : 32, width = options->target == X86_TARGET_AVX512 ? 512 : 256;
         int lanes = loop->is_serial ? 1 : width / bits;
-        text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits\n", k, loop->stmt->span.line,
-                    lanes, lanes == 1 ? "" : "s", bits);
+        if (loop->band)
+            text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,
+                        loop->band->parts.count);
+        else
+            text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits\n", k, loop->stmt->span.line,
+                        lanes, lanes == 1 ? "" : "s", bits);
         print_listing(out, &planning.listings.items[k]);
     }
     vector_plan_free(&plan);

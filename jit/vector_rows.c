@@ -41,7 +41,8 @@ static bool values_stay(const struct vector_builder *rows, const struct vector_l
 
 static int add_argument(struct vector_builder *rows, enum vector_argument_kind kind, int stream)
 {
-    return vector_argument_new(rows, (struct vector_argument){kind, stream, -1, NULL, VECTOR_ROWS});
+    return vector_argument_new(rows,
+                               (struct vector_argument){kind, stream, -1, NULL, VECTOR_ROWS, NULL, NULL});
 }
 
 /* Indices that are no linear function of the row must be picked. */

@@ -72,8 +72,8 @@ static int add_row(struct vector_builder *builder, const struct ir_access *acces
     int number = loop->streams.count;
     if (number >= VECTOR_STREAMS)
         return vector_refuse(builder);
-    stream.slot =
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0});
+    stream.slot = vector_argument_new(
+        builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0, NULL, NULL});
     stream.is_stored = stream.is_loaded = true;
     list_push(builder->arena, &loop->streams, stream);
     return number;
@@ -109,8 +109,8 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     if (!is_known(builder, access, last)) {
         bool wide = vector_type_is_wide(builder->loop->values.items[value.operands[1]].type);
         enum vector_argument_kind kind = wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32;
-        value.slot =
-            vector_argument_new(builder, (struct vector_argument){kind, value.stream, -1, NULL, last});
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){kind, value.stream, -1, NULL, last, NULL, NULL});
         builder->loop->stops = true;
     }
     vector_add(builder, value);

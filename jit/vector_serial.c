@@ -18,7 +18,7 @@ static int add_accumulator(struct vector_builder *builder, struct vector_accumul
                            enum vector_argument_kind kind)
 {
     struct vector_loop *loop = builder->loop;
-    struct vector_argument argument = {kind, -1, loop->accumulators.count, NULL, 0};
+    struct vector_argument argument = {kind, -1, loop->accumulators.count, NULL, 0, NULL, NULL};
     struct vector_value total = vector_blank(VECTOR_TOTAL, row.dtype);
     row.type = vector_type_of(row.dtype);
     if (row.type == VECTOR_MASK)
@@ -44,20 +44,13 @@ static void find_carried(struct vector_builder *builder, const struct ir_stmt *f
     }
 }
 
-static bool is_index(const struct vector_accumulator *row)
-{
-    return !row->symbol && !row->access;
-}
-
 int vector_serial_index(struct vector_builder *builder)
 {
-    struct vector_loop *loop = builder->loop;
     struct vector_value total = vector_blank(VECTOR_TOTAL, AKG_INT64);
-    for (int k = 0; k < loop->accumulators.count; k++)
-        if (is_index(&loop->accumulators.items[k])) {
-            total.slot = k;
-            return vector_add(builder, total);
-        }
+    total.slot = builder->index - 1;
+    if (builder->index)
+        return vector_add(builder, total);
+    builder->index = builder->loop->accumulators.count + 1;
     struct vector_accumulator row = {.dtype = AKG_INT64, .operation = OPERATION_COUNT};
     return add_accumulator(builder, row, VECTOR_ARGUMENT_FIRST);
 }
@@ -70,7 +63,7 @@ static void hand_on(struct vector_builder *builder)
         const struct vector_accumulator *row = &loop->accumulators.items[k];
         struct vector_value effect = vector_blank(VECTOR_SET, row->dtype);
         effect.slot = k;
-        if (is_index(row)) {
+        if (k == builder->index - 1) {
             union dtype_value step = {.i = builder->stmt->step};
             effect.operands[0] =
                 vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, vector_serial_index(builder),
@@ -94,7 +87,8 @@ struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stm
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
     builder.loop->is_serial = true;
-    vector_argument_new(&builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0});
+    builder.loop->count = vector_argument_new(
+        &builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0, NULL, NULL});
     find_carried(&builder, stmt->body);
     vector_statements(&builder, stmt->body);
     if (!builder.refused)

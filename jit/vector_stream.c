@@ -12,16 +12,10 @@
 
 /* ---- indices that are linear in the loop variable ---------------------------------------------- */
 
-struct slope {
-    bool linear;
-    bool constant; /* it is `value`; else it is not known before the loop is reached */
-    int64_t value;
-};
+static const struct vector_slope nonlinear = {false, false, 0};
 
-static const struct slope nonlinear = {false, false, 0};
-
-static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
-                             const struct ir_symbol *axis);
+static struct vector_slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
+                                    const struct ir_symbol *axis);
 
 static bool is_nest_variable(const struct vector_builder *builder, const struct ir_expr *expr)
 {
@@ -32,11 +26,11 @@ static bool is_nest_variable(const struct vector_builder *builder, const struct 
     return false;
 }
 
-static struct slope slope_of_product(const struct vector_builder *builder, const struct ir_expr *expr,
-                                     struct slope a, struct slope b)
+static struct vector_slope slope_of_product(const struct vector_builder *builder, const struct ir_expr *expr,
+                                            struct vector_slope a, struct vector_slope b)
 {
     const struct ir_expr *factor = expr->operands[1];
-    struct slope slope = a;
+    struct vector_slope slope = a;
     int64_t product;
     if (!a.constant || a.value) {
         if (!b.constant || b.value)
@@ -56,12 +50,12 @@ static struct slope slope_of_product(const struct vector_builder *builder, const
     return slope;
 }
 
-static struct slope slope_of_operation(const struct vector_builder *builder, const struct ir_expr *expr,
-                                       const struct ir_symbol *axis)
+static struct vector_slope slope_of_operation(const struct vector_builder *builder,
+                                              const struct ir_expr *expr, const struct ir_symbol *axis)
 {
-    struct slope a = slope_of(builder, expr->operands[0], axis);
-    struct slope b =
-        expr->count > 1 ? slope_of(builder, expr->operands[1], axis) : (struct slope){true, true, 0};
+    struct vector_slope a = slope_of(builder, expr->operands[0], axis);
+    struct vector_slope b =
+        expr->count > 1 ? slope_of(builder, expr->operands[1], axis) : (struct vector_slope){true, true, 0};
     if (!a.linear || !b.linear)
         return nonlinear;
     switch (expr->operation) {
@@ -81,19 +75,36 @@ static struct slope slope_of_operation(const struct vector_builder *builder, con
     }
 }
 
+/* What the variable of a loop right inside begins with; NULL: it is another symbol. */
+static const struct ir_expr *first_of_inner(const struct vector_builder *builder,
+                                            const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = builder->stmt->body; stmt && !builder->nest; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && stmt->symbol == symbol)
+            return stmt->low;
+    return NULL;
+}
+
 /* What the expression grows by from one value of a loop's variable to the next. */
-static struct slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
-                             const struct ir_symbol *axis)
+static struct vector_slope slope_of(const struct vector_builder *builder, const struct ir_expr *expr,
+                                    const struct ir_symbol *axis)
 {
     if (expr->dtype != AKG_INT64)
-        return vector_is_invariant(builder, expr) ? (struct slope){true, true, 0} : nonlinear;
+        return vector_is_invariant(builder, expr) ? (struct vector_slope){true, true, 0} : nonlinear;
     if (expr->kind == IR_SYMBOL && expr->symbol == axis)
-        return (struct slope){true, true, 1};
+        return (struct vector_slope){true, true, 1};
     if (vector_is_invariant(builder, expr) || (expr->kind == IR_SYMBOL && is_nest_variable(builder, expr)))
-        return (struct slope){true, true, 0};
+        return (struct vector_slope){true, true, 0};
+    if (expr->kind == IR_SYMBOL && first_of_inner(builder, expr->symbol))
+        return slope_of(builder, first_of_inner(builder, expr->symbol), axis);
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
         return slope_of(builder, expr->symbol->value, axis);
     return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr, axis) : nonlinear;
+}
+
+struct vector_slope vector_slope_of(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return slope_of(builder, expr, builder->stmt->symbol);
 }
 
 bool vector_is_linear(const struct vector_builder *builder, const struct ir_expr *index)
@@ -106,7 +117,7 @@ bool vector_is_moving(const struct vector_builder *builder, const struct ir_acce
     if (builder->nest)
         return true;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
-        struct slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
+        struct vector_slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
         if (!slope.linear || !slope.constant || slope.value)
             return true;
     }
@@ -175,13 +186,17 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
     bool run_time = false;
     int64_t last = 0;
     for (int axis = 0; axis < buffer->rank; axis++) {
-        struct slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
+        struct vector_slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
         if (!slope.linear)
             return false;
         if (axis == buffer->rank - 1 && slope.constant)
             last = slope.value;
         else
             run_time |= !slope.constant || slope.value;
+    }
+    if (builder->is_once) { /* the band moves it; what goes along lies at its side */
+        stream->step_kind = buffer->contiguous ? VECTOR_UNIT : VECTOR_CONSTANT_STEP;
+        return true;
     }
     if (__builtin_mul_overflow(last, builder->stmt->step, &stream->step) || llabs(stream->step) > 1000000)
         return false;
@@ -215,7 +230,8 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
     int64_t elements = 0, size = dtype_table[buffer->dtype].size, part;
     bool run_time = false, moves = false;
     for (int axis = 0; axis < buffer->rank; axis++) {
-        struct slope slope = slope_of(builder, access->indices[axis], builder->nest->loops[level]->symbol);
+        struct vector_slope slope =
+            slope_of(builder, access->indices[axis], builder->nest->loops[level]->symbol);
         int64_t pitch = constant_pitch(buffer, axis);
         if (!slope.linear)
             return false;
@@ -255,8 +271,9 @@ static void add_stride_arguments(struct vector_builder *builder, int number, str
 {
     for (int level = 0; level < builder->nest->depth; level++)
         if (stream->strides[level].kind == VECTOR_RUN_TIME_STRIDE)
-            stream->strides[level].slot = vector_argument_new(
-                builder, (struct vector_argument){VECTOR_ARGUMENT_STRIDE, number, -1, NULL, level});
+            stream->strides[level].slot =
+                vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STRIDE, number, -1,
+                                                                      NULL, level, NULL, NULL});
 }
 
 /* What is tested in each iteration stays C. */
@@ -286,12 +303,13 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
     if (loop->streams.count >= VECTOR_STREAMS)
         return vector_refuse(builder);
     int number = loop->streams.count;
-    stream.slot =
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0});
+    stream.slot = vector_argument_new(
+        builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0, NULL, NULL});
     if (builder->nest)
         add_stride_arguments(builder, number, &stream);
     else if (stream.step_kind == VECTOR_RUN_TIME_STEP)
-        vector_argument_new(builder, (struct vector_argument){VECTOR_ARGUMENT_STEP, number, -1, NULL, 0});
+        vector_argument_new(builder,
+                            (struct vector_argument){VECTOR_ARGUMENT_STEP, number, -1, NULL, 0, NULL, NULL});
     *offset = 0;
     list_push(builder->arena, &loop->streams, stream);
     return number;

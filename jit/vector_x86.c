@@ -3,7 +3,9 @@
  *
  * Consumes a vector loop; produces instructions in order: what is kept is made, then a main loop of several
  * vectors a round, then vectors of which only the first lanes count, then the partial results are combined,
- * in the same order whatever the width of a vector. The function takes the address of the slots in rdi and
+ * in the same order whatever the width of a vector. Small loops that only store end with vectors of half the
+ * width, a quarter and so on instead: what a mask leaves out of a store would keep loads behind it, of the
+ * next row say, waiting until the store is done. The function takes the address of the slots in rdi and
  * keeps to the System V convention.
  */
 #include "vector_x86.h"
@@ -16,21 +18,27 @@
 static const int preserved[] = {X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
 enum { PRESERVED = sizeof preserved / sizeof *preserved };
 
+void machine_choose_slots(struct machine *machine)
+{
+    machine->slots = machine->calls ? X86_RBX : X86_RDI;
+    machine->general |= 1u << machine->slots;
+}
+
 void machine_choose_general_registers(struct machine *machine)
 {
     static const int leaf[] = {X86_RSI, X86_R8, X86_R9, X86_R11, X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
     static const int calling[] = {X86_R14, X86_R15};
-    bool calls = machine->loop->calls;
+    bool calls = machine->calls;
     const int *free_ones = calls ? calling : leaf;
     int count = calls ? 2 : 9;
-    machine->slots = calls ? X86_RBX : X86_RDI;
+    machine_choose_slots(machine);
     machine->count = calls ? X86_R12 : X86_RCX;
     machine->index = calls ? X86_R13 : X86_RDX;
     for (int k = 0; k < machine->loop->streams.count; k++) {
         machine->pointers[k] = k < count ? free_ones[k] : -1;
         machine->general |= k < count ? 1u << free_ones[k] : 0;
     }
-    machine->general |= 1u << machine->slots | 1u << machine->count | 1u << machine->index;
+    machine->general |= 1u << machine->count | 1u << machine->index;
 }
 
 void machine_emit(struct machine *machine, struct x86_instruction instruction)
@@ -136,12 +144,13 @@ static int build_value(struct machine *machine, const struct vector_value *value
     }
 }
 
-static void build_step(struct machine *machine, machine_section *section, int step, bool is_last)
+/* `ahead`: elements from the index to it. */
+static void build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last)
 {
     const struct vector_loop *loop = machine->loop;
     int *registers = arena_array(machine->arena, int, loop->values.count);
     machine->section = section;
-    machine->ahead = is_last ? 0 : step * machine->lanes;
+    machine->ahead = ahead;
     for (int k = 0; k < loop->values.count && !machine->refused; k++) {
         machine->line = loop->values.items[k].line;
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
@@ -468,7 +477,8 @@ static void build_result(struct machine *machine, int number)
                                    .memory = machine_slot(machine, row->slot)};
     machine_add(machine, move);
     move.form = wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE;
-    move.reg = machine_combine(machine, row->operation, row->dtype, 128, start, sum);
+    sum = machine_combine(machine, row->operation, row->dtype, 128, start, sum);
+    move.reg = dtype_table[row->dtype].size < 4 ? machine_normal(machine, row->dtype, sum) : sum;
     machine_add(machine, move);
 }
 
@@ -495,10 +505,37 @@ void machine_pin(struct machine *machine, int free_vectors)
 
 /* ---- all ------------------------------------------------------------------------------------------- */
 
+enum { PIECES = 5 }; /* 16 lanes are 8, 4, 2, 1 and whole ones */
+
 struct sections {
     machine_section setup, main[MACHINE_PARTIALS], last[MACHINE_PARTIALS], tail, result;
     int last_count;
+    machine_section pieces[PIECES];
+    bool has_pieces; /* instead of `last` */
 };
+
+/* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
+static bool can_have_pieces(const struct vector_loop *loop)
+{
+    enum { MOST_VALUES = 12 };
+    if (loop->accumulators.count || loop->calls || loop->values.count > MOST_VALUES)
+        return false;
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        if (stream->step_kind != VECTOR_UNIT || stream->is_masked || dtype_table[stream->dtype].size < 4)
+            return false;
+    }
+    return true;
+}
+
+static void build_pieces(struct machine *machine, struct sections *sections)
+{
+    int lanes = machine->lanes;
+    for (int k = 0; k < PIECES && machine->lanes; k++, machine->lanes /= 2) {
+        build_step(machine, &sections->pieces[k], 0, 0, false);
+    }
+    machine->lanes = lanes;
+}
 
 static int most_pressure(struct machine *machine, const struct sections *sections)
 {
@@ -511,17 +548,21 @@ static int most_pressure(struct machine *machine, const struct sections *section
         int pressure = machine_pressure(machine, &sections->last[k]);
         most = pressure > most ? pressure : most;
     }
-    return most;
+    return most; /* pieces need no more than main */
 }
 
 static void build_sections(struct machine *machine, struct sections *sections)
 {
-    sections->last_count = machine->loop->accumulators.count ? machine->steps : 1;
+    sections->has_pieces = can_have_pieces(machine->loop);
+    sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
-        build_step(machine, &sections->main[k], k, false);
+        build_step(machine, &sections->main[k], k, k * machine->lanes, false);
     for (int k = 0; k < sections->last_count; k++)
-        build_step(machine, &sections->last[k], k, true);
-    machine_tail(machine, &sections->tail);
+        build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
+    if (sections->has_pieces)
+        build_pieces(machine, sections);
+    else if (!machine->loop->is_even)
+        machine_tail(machine, &sections->tail);
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         build_result(machine, k);
@@ -568,6 +609,24 @@ static void leave(struct machine *machine, bool has_frame)
     machine_emit(machine, (struct x86_instruction){.form = X86_RET});
 }
 
+/* Whole vectors as long as there are some, then each of the others once. */
+static void place_pieces(struct machine *machine, struct sections *sections)
+{
+    int head = machine->labels++;
+    machine_emit_label(machine, head);
+    for (int k = 0, lanes = machine->lanes; lanes; k++, lanes /= 2) {
+        int next = machine->labels++;
+        machine_emit_by(machine, X86_CMP_BY, machine->count, lanes);
+        machine_emit_jump(machine, X86_JL, next);
+        machine_allocate(machine, &sections->pieces[k]);
+        machine_emit_by(machine, X86_ADD_BY, machine->index, lanes);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, lanes);
+        if (k == 0)
+            machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+    }
+}
+
 static void place_loops(struct machine *machine, struct sections *sections)
 {
     int round = machine->lanes * machine->steps, head = machine->labels++, rest = machine->labels++,
@@ -583,6 +642,8 @@ static void place_loops(struct machine *machine, struct sections *sections)
     machine_emit_label(machine, rest);
     machine_emit_by(machine, X86_ADD_BY, machine->count, round);
     machine_emit_jump(machine, X86_JE, done);
+    if (sections->has_pieces)
+        place_pieces(machine, sections);
     machine_emit_label(machine, last);
     for (int k = 0; k < sections->last_count; k++) {
         machine_allocate(machine, &sections->tail);
@@ -602,7 +663,7 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing)
 {
     struct x86_instruction *body = machine->body.items;
     int count = machine->body.count;
-    bool has_frame = machine->frame > 0 || machine->loop->calls;
+    bool has_frame = machine->frame > 0 || machine->calls;
     machine->body.items = NULL;
     machine->body.count = machine->body.capacity = 0;
     enter(machine, has_frame);
@@ -616,19 +677,11 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing)
         list_push(machine->arena, &listing->data, machine->data.items[k]);
 }
 
-bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
-                struct vector_listing *listing)
+bool machine_build_loop(struct machine *machine)
 {
+    const struct vector_loop *loop = machine->loop;
+    struct sections *sections = arena_new(machine->arena, struct sections);
     bool rows = vector_is_rows(loop->nest);
-    if (loop->nest && !rows)
-        return vector_x86_nest(arena, loop, options, listing);
-    if (loop->is_serial)
-        return vector_x86_serial(arena, loop, options, listing);
-    struct machine *machine = arena_new(arena, struct machine);
-    struct sections *sections = arena_new(arena, struct sections);
-    machine->arena = arena;
-    machine->loop = loop;
-    machine->options = options;
     machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = vector_partials(loop) / machine->lanes;
@@ -641,13 +694,31 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = machine->count,
                                                    .has_memory = true,
-                                                   .memory = machine_slot(machine, 0)});
+                                                   .memory = machine_slot(machine, loop->count)});
+    if (loop->is_even)
+        machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
     place_loops(machine, sections);
     if (rows)
         machine_end_rows(machine, head);
     machine_allocate(machine, &sections->result);
     place_stop(machine);
+    return !machine->refused;
+}
+
+bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
+                struct vector_listing *listing)
+{
+    if (loop->nest && !vector_is_rows(loop->nest))
+        return vector_x86_nest(arena, loop, options, listing);
+    if (loop->band)
+        return vector_x86_band(arena, loop, options, listing);
+    if (loop->nest && vector_x86_transpose(arena, loop, options, listing))
+        return true;
+    struct machine *machine = arena_new(arena, struct machine);
+    *machine = (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls};
+    if (!(loop->is_serial ? machine_build_serial(machine) : machine_build_loop(machine)))
+        return false;
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -86,7 +86,7 @@ struct machine {
     struct arena *arena;
     const struct vector_loop *loop;
     const struct vector_options *options;
-    int lanes; /* iterations at once; 1: of a serial loop */
+    int lanes; /* iterations at once in what is being built; 1: of a serial loop, or of a last piece */
     int steps; /* vectors in one round of the main loop */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;
@@ -94,9 +94,10 @@ struct machine {
     LIST(struct x86_instruction) body; /* with registers of the machine, in their order */
     LIST(struct vector_datum) data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
-    int slots, count, index;      /* general registers: the slots, iterations left, elements gone by */
-    unsigned general;             /* the general registers that are written, as bits */
-    int frame;                    /* bytes of it used */
+    int slots, count, index; /* general registers: the slots, iterations left, elements gone by (or none) */
+    bool calls;              /* functions are called, here or in another part of the band */
+    unsigned general;        /* the general registers that are written, as bits */
+    int frame;               /* bytes of it used */
     int labels, line;
     LIST(struct machine_pairs) pairs;
     int stop;  /* the label where the code ends early; -1: it does not */
@@ -116,8 +117,8 @@ static inline int machine_vector_bits(const struct machine *machine)
     return machine_is_avx512(machine) ? 512 : 256;
 }
 
-/* Of a value of that type; masks of AVX2 are vectors with the width of the widest lanes. One lane is the
- * first of 128 bits, whose others mean nothing. */
+/* Of a value of that type; masks of AVX2 are vectors with the width of the widest lanes. Fewer lanes than
+ * fill 128 bits are the first ones of these, and the others mean nothing. */
 int machine_bits(const struct machine *machine, enum vector_type type);
 
 /* ---- vector_x86_build.c: instructions with virtual registers ---- */
@@ -216,11 +217,16 @@ void machine_tail(struct machine *machine, machine_section *section);
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
-/* Which ones hold the streams' addresses, and what counts. */
+/* The general register of the slots; all others that a loop needs. */
+void machine_choose_slots(struct machine *machine);
 void machine_choose_general_registers(struct machine *machine);
 /* The setup of streams: addresses into registers; steps known at run time become bytes from vector to vector.
  */
 void machine_setup_streams(struct machine *machine);
+/* The body of a loop. False where the target lacks something. */
+bool machine_build_loop(struct machine *machine);
+/* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
+bool machine_build_serial(struct machine *machine);
 /* The body with what stands before it and behind it. */
 void machine_assemble(struct machine *machine, struct vector_listing *listing);
 
@@ -228,6 +234,12 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing);
 int machine_stop(struct machine *machine);
 /* What leaves the other operand of an accumulation as it is. */
 uint64_t machine_identity(enum operation operation, akg_dtype dtype);
+
+/* ---- vector_x86_transpose.c ---- */
+
+/* Rows that only turn what is loaded; false: it is something else. */
+bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
+                          const struct vector_options *options, struct vector_listing *listing);
 
 /* ---- vector_x86_scatter.c ---- */
 
@@ -247,9 +259,9 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
 /* The same for a nest (vector_x86_nest.c). */
 bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing);
-/* The same for a loop of one lane (vector_x86_serial.c). */
-bool vector_x86_serial(struct arena *arena, const struct vector_loop *loop,
-                       const struct vector_options *options, struct vector_listing *listing);
+/* The same for a band (vector_x86_band.c). */
+bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
+                     const struct vector_options *options, struct vector_listing *listing);
 /* Appends their bytes and, behind them, those of the data. Returns the size of the former. */
 size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
 

@@ -11,11 +11,11 @@
 
 int machine_bits(const struct machine *machine, enum vector_type type)
 {
-    if (machine->lanes == 1)
-        return 128;
-    if (type == VECTOR_MASK)
+    enum { LEAST = 128 };
+    int bits = machine->lanes * (vector_type_is_wide(type) ? 64 : 32);
+    if (type == VECTOR_MASK && machine->lanes > 1)
         return machine_vector_bits(machine);
-    return machine->lanes * (vector_type_is_wide(type) ? 64 : 32);
+    return bits < LEAST ? LEAST : bits;
 }
 
 int machine_refuse(struct machine *machine)

@@ -31,7 +31,8 @@ static int base_of(struct machine *machine, int stream)
 static struct x86_memory unit_memory(struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[value->dtype].size;
-    return (struct x86_memory){base_of(machine, value->stream), machine->index, size,
+    return (struct x86_memory){base_of(machine, value->stream), machine->index,
+                               machine->index == X86_NONE ? 1 : size,
                                (value->offset + machine->ahead) * size};
 }
 
@@ -122,13 +123,19 @@ static int load_masked_avx2(struct machine *machine, const struct vector_value *
     return result;
 }
 
-/* An element alone. */
-static enum x86_form load_one_form(const struct machine *machine, akg_dtype dtype)
+/* Fewer bytes than make 128 bits, all of them elements of 4 or 8 bytes. */
+static bool is_part(const struct machine *machine, akg_dtype dtype)
 {
     int size = dtype_table[dtype].size;
-    if (machine->lanes > 1 || size < 4)
+    return size >= 4 && size * machine->lanes < 16;
+}
+
+/* Without a mask. */
+static enum x86_form whole_load_form(const struct machine *machine, akg_dtype dtype)
+{
+    if (!is_part(machine, dtype))
         return load_form(dtype);
-    return size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
+    return dtype_table[dtype].size * machine->lanes == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
 }
 
 static enum vector_type lanes_of(const struct vector_value *value)
@@ -142,7 +149,7 @@ int machine_load_from(struct machine *machine, const struct vector_value *value,
     if (mask && !machine_is_avx512(machine))
         return load_masked_avx2(machine, value, memory, mask);
     int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
-    enum x86_form form = mask ? load_form(value->dtype) : load_one_form(machine, value->dtype);
+    enum x86_form form = mask ? load_form(value->dtype) : whole_load_form(machine, value->dtype);
     struct x86_instruction load = at(memory, form, bits, result, mask);
     load.zeroing = mask != 0;
     machine_add(machine, load);
@@ -310,9 +317,11 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
         operand = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
     if (mask && !machine_is_avx512(machine))
         store_masked_avx2(machine, value, memory, operand, mask);
-    else if (!mask && machine->lanes == 1 && dtype_table[dtype].size >= 4)
-        machine_add(machine, at(memory, dtype_table[dtype].size == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE,
-                                bits, operand, 0));
+    else if (!mask && is_part(machine, dtype))
+        machine_add(machine,
+                    at(memory,
+                       dtype_table[dtype].size * machine->lanes == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE,
+                       bits, operand, 0));
     else
         machine_add(machine, at(memory, store_form(dtype), bits, operand, mask));
 }
@@ -358,8 +367,9 @@ void machine_advance(struct machine *machine)
     for (int k = 0; k < loop->streams.count; k++)
         if (loop->streams.items[k].step_kind != VECTOR_UNIT)
             advance_stream(machine, k);
-    for (int slot = 0; slot < loop->arguments.count; slot++)
-        if (loop->arguments.items[slot].kind == VECTOR_ARGUMENT_FIRST && !loop->is_serial) {
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_INDEX) {
+            int slot = loop->values.items[k].slot;
             general(machine, X86_MOV, SCRATCH, machine_slot(machine, slot));
             add_constant(machine, SCRATCH, loop->stmt->step * machine->lanes);
             general(machine, X86_MOV_STORE, SCRATCH, machine_slot(machine, slot));

@@ -42,6 +42,7 @@ struct nest_code {
     struct tile tiles[COLUMN_KINDS][ROW_KINDS];
     machine_section setup, tail;
     int *registers; /* by value and column */
+    int repeat;     /* the mask of the lanes that go on, of the columns so far; 0: none */
     struct place places[VECTOR_STREAMS];
     int free_generals; /* of the pool, as bits */
 };
@@ -207,6 +208,28 @@ static int total(struct nest_code *code, const struct vector_value *value, int p
                                               : partial;
 }
 
+/* The lanes that there are and that go on. */
+static void repeat(struct nest_code *code, const struct tile *tile, int condition)
+{
+    struct machine *machine = code->machine;
+    if (tile->is_last)
+        condition = machine_and(machine, condition, machine_keep(machine, KEPT_TAIL, VECTOR_MASK, 0, 0));
+    code->repeat = code->repeat ? machine_or(machine, code->repeat, condition) : condition;
+}
+
+/* rax and the flags tell whether some lane goes on. */
+static void test_repeat(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    bool masks = machine_is_avx512(machine);
+    machine_add(machine, (struct x86_instruction){.form = masks ? X86_KMOVW_FROM : X86_VMOVMSKPS,
+                                                  .bits = masks ? 128 : 256,
+                                                  .reg = X86_RAX,
+                                                  .rm = code->repeat});
+    by(machine, X86_AND_BY, X86_RAX, (1 << (masks ? machine->lanes : 8)) - 1);
+    code->repeat = 0;
+}
+
 static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                        int row, int column)
 {
@@ -237,6 +260,9 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         return 0;
     case VECTOR_ACCUMULATE:
         machine_accumulate(machine, value, partial_of(code, value, row, column), operands, 0);
+        return 0;
+    case VECTOR_REPEAT:
+        repeat(code, tile, operands[0]);
         return 0;
     default:
         return machine_operation(machine, value, operands);
@@ -279,7 +305,58 @@ static void build_section(struct nest_code *code, const struct tile *tile, machi
 /* The depths begin where the loop around the innermost one is. */
 static int depth_start(const struct nest_code *code)
 {
-    return code->nest->depth == VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->nest->depth - 2;
+    return code->nest->depth <= VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->nest->depth - 2;
+}
+
+/* ---- what is fetched ahead ------------------------------------------------------------------------ */
+
+static void prefetch(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                     enum x86_form form, struct x86_memory memory)
+{
+    enum { LINE = 64 };
+    int bytes = tile->columns * code->machine->lanes * dtype_table[value->dtype].size;
+    for (int at = 0; at < bytes; at += LINE) {
+        general(code->machine, form, 0, memory);
+        memory.displacement += LINE;
+    }
+}
+
+/* Elements that the next rows start from: each row is in a line, and maybe a page, of its own, and all would
+ * be waited for at once. */
+static void prefetch_next_rows(struct nest_code *code, const struct tile *tile)
+{
+    for (int k = 0; k < code->nest->body; k++) {
+        const struct vector_value *value = &code->loop->values.items[k];
+        if (value->kind != VECTOR_LOAD)
+            continue;
+        const struct vector_stream *stream = &code->loop->streams.items[value->stream];
+        const struct vector_stride *rows = &stream->strides[VECTOR_ROWS];
+        if (rows->kind != VECTOR_RUN_TIME_STRIDE || stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
+            continue;
+        int at = code->places[value->stream].bases[0]; /* that of the last row now */
+        for (int row = 0; row < tile->rows; row++) {
+            add_stride(code->machine, at, rows);
+            prefetch(code, tile, value, stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
+                     (struct x86_memory){at, X86_NONE, 1, value->offset * dtype_table[value->dtype].size});
+        }
+    }
+}
+
+/* What all rows of the tile use, where it is known how far apart the depths are. */
+static void prefetch_next_depths(struct nest_code *code, const struct tile *tile)
+{
+    enum { AHEAD = 8 }; /* a bit more than the latency of the second cache, in tiles of the usual size */
+    for (int k = code->nest->body; k < code->nest->result; k++) {
+        const struct vector_value *value = &code->loop->values.items[k];
+        if (value->kind != VECTOR_LOAD || value->by_row || !value->by_column)
+            continue;
+        const struct vector_stride *depths =
+            &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
+        struct x86_memory memory = address(code, value, 0, 0);
+        memory.displacement += (int)depths->bytes * AHEAD;
+        if (depths->kind == VECTOR_STRIDE)
+            prefetch(code, tile, value, X86_PREFETCH, memory);
+    }
 }
 
 static void build_body(struct nest_code *code, struct tile *tile)
@@ -289,6 +366,12 @@ static void build_body(struct nest_code *code, struct tile *tile)
     code->machine->section = &tile->enter;
     load_places(code, depth_start(code), tile->rows);
     build_section(code, tile, &tile->body, first, end);
+    if (code->nest->is_while) {
+        test_repeat(code);
+        return;
+    }
+    if (tile->rows == code->rows)
+        prefetch_next_depths(code, tile);
     next_depth(code, tile->rows);
 }
 
@@ -300,6 +383,8 @@ static void build_tile(struct nest_code *code, struct tile *tile)
     code->machine->section = &tile->start;
     load_places(code, VECTOR_ROWS, tile->rows);
     build_section(code, tile, &tile->start, 0, body);
+    if (tile->rows == code->rows)
+        prefetch_next_rows(code, tile);
     place_streams(code, result, end, tile->rows, false);
     code->machine->section = &tile->result;
     load_places(code, VECTOR_ROWS, tile->rows);
@@ -320,8 +405,10 @@ static int kept_vectors(const struct machine *machine)
 /* The widest tile without rows, a power of two, and one of a quarter of it for what is left. */
 static void choose_columns(struct nest_code *code, int vectors)
 {
-    enum { MOST_VALUES = 200 }; /* in the body of one tile */
-    int values = code->nest->result - code->nest->body, columns = MOST_COLUMNS;
+    /* values in the body of one tile; vectors that go on as long as one of them does */
+    enum { MOST_VALUES = 200, TOGETHER = 4 };
+    int values = code->nest->result - code->nest->body;
+    int columns = code->nest->is_while ? TOGETHER : MOST_COLUMNS;
     while (columns > 1 && (columns > vectors || columns * values > MOST_VALUES))
         columns /= 2;
     code->columns[0] = columns;
@@ -441,6 +528,16 @@ static void place_depths(struct nest_code *code, struct tile *tile, int level)
     machine_emit_jump(machine, X86_JNE, head);
 }
 
+static void place_while(struct nest_code *code, struct tile *tile)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++;
+    machine_allocate(machine, &tile->enter);
+    machine_emit_label(machine, head);
+    machine_allocate(machine, &tile->body);
+    machine_emit_jump(machine, X86_JNE, head);
+}
+
 /* All rows of one tile's columns. */
 static void place_rows(struct nest_code *code, struct tile *tiles)
 {
@@ -455,7 +552,10 @@ static void place_rows(struct nest_code *code, struct tile *tiles)
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
         machine_emit_jump(machine, X86_JL, next);
         machine_allocate(machine, &tiles[kind].start);
-        place_depths(code, &tiles[kind], VECTOR_DEPTHS);
+        if (code->nest->is_while)
+            place_while(code, &tiles[kind]);
+        else
+            place_depths(code, &tiles[kind], VECTOR_DEPTHS);
         machine_allocate(machine, &tiles[kind].result);
         advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
         add_to_slot(machine, left, -rows);

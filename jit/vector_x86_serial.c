@@ -4,6 +4,9 @@
  * Consumes the values of one iteration (vector_serial.c); produces instructions on the first lane of 128-bit
  * registers: some iterations one after the other as a straight line, over and over, then the rest one by one.
  * What an iteration hands on stays in registers, within the line without a move.
+ *
+ * Straight code, a part of a band, is one iteration: what it needs of other parts it takes out of their
+ * slots.
  */
 #include "vector_x86.h"
 
@@ -15,6 +18,34 @@ struct serial_code {
     int *registers; /* by value */
     int *current;   /* by accumulator: where it is */
 };
+
+/* ---- slots ----------------------------------------------------------------------------------------- */
+
+static void move_slot(struct serial_code *code, int accumulator, bool is_load, int reg)
+{
+    const struct vector_accumulator *row = &code->loop->accumulators.items[accumulator];
+    bool wide = vector_type_is_wide(row->type);
+    enum x86_form form = is_load ? wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD
+                         : wide  ? X86_VMOVSD_STORE
+                                 : X86_VMOVSS_STORE;
+    machine_add(code->machine, (struct x86_instruction){.form = form,
+                                                        .bits = 128,
+                                                        .reg = reg,
+                                                        .has_memory = true,
+                                                        .memory = machine_slot(code->machine, row->slot)});
+}
+
+static int from_slot(struct serial_code *code, int accumulator)
+{
+    int result = machine_new_vector(code->machine, 128);
+    move_slot(code, accumulator, true, result);
+    return result;
+}
+
+static void to_slot(struct serial_code *code, int accumulator, int value)
+{
+    move_slot(code, accumulator, false, value);
+}
 
 /* ---- one iteration --------------------------------------------------------------------------------- */
 
@@ -53,8 +84,10 @@ static int build_value(struct serial_code *code, const struct vector_value *valu
         machine_store(machine, value, operands[0], mask_of(code, value));
         return 0;
     case VECTOR_TOTAL:
-        return code->current[value->slot];
+        return code->loop->is_once ? from_slot(code, value->slot) : code->current[value->slot];
     case VECTOR_SET:
+        if (code->loop->is_once)
+            to_slot(code, value->slot, operands[0]);
         return operands[0];
     default:
         return machine_operation(machine, value, operands);
@@ -70,10 +103,11 @@ static void build_iteration(struct serial_code *code, int ahead)
         code->registers[k] = build_value(code, &code->loop->values.items[k]);
     }
     for (int k = 0; k < code->loop->values.count && !machine->refused; k++)
-        if (code->loop->values.items[k].kind == VECTOR_SET)
+        if (code->loop->values.items[k].kind == VECTOR_SET && !code->loop->is_once)
             code->current[code->loop->values.items[k].slot] = code->registers[k];
     machine->line = 0;
-    machine_advance(machine);
+    if (!code->loop->is_once)
+        machine_advance(machine);
 }
 
 static void move(struct machine *machine, int to, int from)
@@ -104,17 +138,10 @@ static void build_iterations(struct serial_code *code, machine_section *section,
 /* ---- before and behind ----------------------------------------------------------------------------- */
 
 /* The accumulators out of their slots, or back. */
-static void build_accumulators(struct serial_code *code, enum x86_form narrow, enum x86_form wide)
+static void build_accumulators(struct serial_code *code, bool is_load)
 {
-    for (int k = 0; k < code->loop->accumulators.count; k++) {
-        const struct vector_accumulator *row = &code->loop->accumulators.items[k];
-        machine_add(code->machine,
-                    (struct x86_instruction){.form = vector_type_is_wide(row->type) ? wide : narrow,
-                                             .bits = 128,
-                                             .reg = partial_of(code, k),
-                                             .has_memory = true,
-                                             .memory = machine_slot(code->machine, row->slot)});
-    }
+    for (int k = 0; k < code->loop->accumulators.count; k++)
+        move_slot(code, k, is_load, partial_of(code, k));
 }
 
 /* The mask of the first lane. */
@@ -142,7 +169,8 @@ static void build_setup(struct serial_code *code)
         else if (kept->kind != KEPT_PARTIAL)
             machine_setup_kept(machine, kept);
     }
-    build_accumulators(code, X86_VMOVSS_LOAD, X86_VMOVSD_LOAD);
+    if (!code->loop->is_once)
+        build_accumulators(code, true);
     machine_setup_streams(machine);
 }
 
@@ -162,7 +190,7 @@ static void build_sections(struct serial_code *code)
     build_iterations(code, &code->main, code->iterations);
     build_iterations(code, &code->single, 1);
     machine->section = &code->result;
-    build_accumulators(code, X86_VMOVSS_STORE, X86_VMOVSD_STORE);
+    build_accumulators(code, false);
     int pressure = machine_pressure(machine, &code->main);
     machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) - pressure);
     build_setup(code);
@@ -191,30 +219,55 @@ static void place_loops(struct serial_code *code)
     machine_emit_label(machine, done);
 }
 
-bool vector_x86_serial(struct arena *arena, const struct vector_loop *loop,
-                       const struct vector_options *options, struct vector_listing *listing)
+static bool build_once(struct serial_code *code)
 {
-    struct serial_code *code = arena_new(arena, struct serial_code);
-    struct machine *machine = code->machine = arena_new(arena, struct machine);
-    machine->arena = arena;
-    machine->loop = code->loop = loop;
-    machine->options = options;
-    machine->lanes = machine->steps = 1;
-    code->iterations = choose_iterations(loop);
-    code->registers = arena_array(arena, int, loop->values.count);
-    code->current = arena_array(arena, int, loop->accumulators.count + 1);
-    machine_choose_general_registers(machine);
+    struct machine *machine = code->machine;
+    machine->section = &code->single;
+    machine->index = X86_NONE;
+    build_iteration(code, 0);
+    machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) -
+                             machine_pressure(machine, &code->single));
+    build_setup(code);
+    machine_allocate(machine, &code->setup);
+    machine_allocate(machine, &code->single);
+    return !machine->refused;
+}
+
+static bool build_loop(struct serial_code *code)
+{
+    struct machine *machine = code->machine;
     build_sections(code);
     if (machine->refused)
         return false;
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = machine->count,
                                                    .has_memory = true,
-                                                   .memory = machine_slot(machine, 0)});
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+                                                   .memory = machine_slot(machine, code->loop->count)});
+    if (code->loop->is_rest) {
+        int group = vector_group(code->loop->wide);
+        machine_emit(machine,
+                     (struct x86_instruction){.form = X86_MOV, .reg = machine->index, .rm = machine->count});
+        machine_emit_by(machine, X86_AND_BY, machine->index, -group);
+        machine_emit_by(machine, X86_AND_BY, machine->count, group - 1);
+    } else {
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    }
     machine_allocate(machine, &code->setup);
     place_loops(code);
     machine_allocate(machine, &code->result);
-    machine_assemble(machine, listing);
     return !machine->refused;
+}
+
+bool machine_build_serial(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    struct serial_code *code = arena_new(machine->arena, struct serial_code);
+    machine->lanes = machine->steps = 1;
+    code->machine = machine;
+    code->loop = loop;
+    code->iterations = choose_iterations(loop);
+    code->registers = arena_array(machine->arena, int, loop->values.count);
+    code->current = arena_array(machine->arena, int, loop->accumulators.count + 1);
+    machine_choose_general_registers(machine);
+    return loop->is_once ? build_once(code) : build_loop(code);
 }

@@ -330,7 +330,10 @@ static void encode_general(struct x86_code *code, const struct x86_instruction *
         break;
     case X86_RM_ONLY:
     case X86_RM_CALL:
+    case X86_M_0F:
         put_rex(code, instruction, 0, row->shape == X86_RM_ONLY, false);
+        if (row->shape == X86_M_0F)
+            put(code, 0x0f);
         put(code, row->opcode);
         put_operand(code, instruction, row->digit, 1, 0);
         break;

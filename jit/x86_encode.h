@@ -54,6 +54,7 @@ enum x86_general_shape {
     X86_RM_I,
     X86_RM_I8,
     X86_RM_ONLY,
+    X86_M_0F,
     X86_RM_CALL,
     X86_R_I,
     X86_R_IN_OPCODE,

@@ -166,9 +166,9 @@ static void print_general(struct text *out, const struct x86_instruction *instru
 {
     const struct x86_general_row *row = &x86_general_rows[instruction->form - X86_GENERAL_FIRST];
     enum x86_general_shape shape = (enum x86_general_shape)row->shape;
-    int size = shape == X86_R_RM32 || shape == X86_RM_R32 ? 4
-               : shape == X86_RM_R8 || shape == X86_R_RM8 ? 1
-                                                          : 8;
+    int size = shape == X86_R_RM32 || shape == X86_RM_R32                      ? 4
+               : shape == X86_RM_R8 || shape == X86_R_RM8 || shape == X86_M_0F ? 1
+                                                                               : 8;
     text_string(out, row->text);
     switch (shape) {
     case X86_R_RM:
@@ -195,6 +195,7 @@ static void print_general(struct text *out, const struct x86_instruction *instru
     case X86_RM_I8:
     case X86_RM_ONLY:
     case X86_RM_CALL:
+    case X86_M_0F:
         text_char(out, ' ');
         print_general_rm(out, instruction, size);
         if (shape == X86_RM_I || shape == X86_RM_I8)

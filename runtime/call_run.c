@@ -23,8 +23,11 @@ bool call_run_prepare(struct call_run *run)
     size_t scalars = (size_t)kernel->attributes.count;
     char *spill;
 
+    run->kept = NULL;
+    run->has_buffers = false;
     run->spill = NULL;
     run->temporaries = NULL;
+    run->temporaries_size = 0;
     if (buffers <= CALL_INLINE_BUFFERS && dims <= CALL_INLINE_DIMS && scalars <= CALL_INLINE_SCALARS) {
         run->tensors = run->small.tensors;
         run->owned = run->small.owned;
@@ -50,8 +53,111 @@ bool call_run_prepare(struct call_run *run)
     return true;
 }
 
+/* ---- temporaries between calls ------------------------------------------------------------------- */
+
+/* The temporaries of a call, and what their extents hang on; `values`: its dims, then its scalars. */
+struct kept {
+    struct jit_kept head;
+    void *memory; /* what they share (call_temporaries.c), or NULL */
+    size_t memory_size;
+    int tensors_count;
+    union jit_scalar *values;
+    akg_tensor *tensors[];
+};
+
+static void kept_empty(struct kept *kept)
+{
+    for (int i = 0; i < kept->tensors_count; i++) {
+        akg_tensor_release(kept->tensors[i]);
+        kept->tensors[i] = NULL;
+    }
+    memory_free(kept->memory);
+    kept->memory = NULL;
+}
+
+static void kept_release(struct jit_kept *head)
+{
+    kept_empty((struct kept *)head);
+    memory_free(head);
+}
+
+static struct kept *kept_new(const struct ir_kernel *kernel)
+{
+    size_t tensors = (size_t)kernel->buffers.count;
+    size_t values = (size_t)(kernel->dims.count + kernel->attributes.count);
+    struct kept *kept = memory_zeroed(1, sizeof *kept + (tensors + values) * 8);
+
+    if (kept) {
+        kept->head.release = kept_release;
+        kept->tensors_count = kernel->buffers.count;
+        kept->values = (union jit_scalar *)(void *)(kept->tensors + tensors);
+    }
+    return kept;
+}
+
+/* Takes what the last call left, where it was of the same extents: pages that are there already, and no
+ * shapes to be found out. Calls of several threads at once make their own. */
+static void run_take_kept(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    size_t dims = (size_t)kernel->dims.count, scalars = (size_t)kernel->attributes.count;
+
+    if (!run->instance->has_temporaries || run->device)
+        return;
+    run->kept = (struct kept *)atomic_exchange_explicit(&((struct jit_instance *)run->instance)->kept, NULL,
+                                                        memory_order_acquire);
+    if (!run->kept)
+        return;
+    if (memcmp(run->kept->values, run->dims, dims * 8) != 0 ||
+        memcmp(run->kept->values + dims, run->scalars, scalars * 8) != 0)
+        kept_empty(run->kept);
+    run->temporaries = run->kept->memory;
+    run->temporaries_size = run->kept->memory_size;
+    run->kept->memory = NULL;
+    for (int i = 0; i < run->kept->tensors_count; i++) {
+        run->tensors[i] = run->kept->tensors[i] ? run->kept->tensors[i] : run->tensors[i];
+        run->owned[i] |= run->kept->tensors[i] != NULL;
+        run->kept->tensors[i] = NULL;
+    }
+}
+
+/* Bytes of a temporary, or of what they share: more is not held on to. */
+enum { MOST_KEPT = 8 << 20 };
+
+/* Leaves the temporaries to the next call. */
+static void run_keep(struct call_run *run)
+{
+    const struct ir_kernel *kernel = run->instance->kernel;
+    size_t dims = (size_t)kernel->dims.count, scalars = (size_t)kernel->attributes.count;
+
+    if (!run->kept && !(run->kept = kept_new(kernel)))
+        return;
+    memcpy(run->kept->values, run->dims, dims * 8);
+    memcpy(run->kept->values + dims, run->scalars, scalars * 8);
+    for (int i = 0; i < kernel->buffers.count; i++) {
+        akg_tensor *tensor = run->tensors[i];
+        if (!run->owned[i] || kernel->buffers.items[i]->role != IR_TEMPORARY ||
+            tensor->element_count > MOST_KEPT / dtype_table[tensor->dtype].size)
+            continue;
+        run->kept->tensors[i] = tensor;
+        run->owned[i] = false;
+    }
+    run->kept->memory = run->temporaries;
+    run->kept->memory_size = run->temporaries_size;
+    run->temporaries = NULL;
+    struct jit_kept *other = atomic_exchange_explicit(&((struct jit_instance *)run->instance)->kept,
+                                                      &run->kept->head, memory_order_acq_rel);
+    if (other)
+        other->release(other);
+}
+
 void call_run_release(struct call_run *run)
 {
+    if (run->has_buffers && run->instance->has_temporaries && !run->device &&
+        (!run->temporaries || run->temporaries_size <= MOST_KEPT))
+        run_keep(run);
+    else if (run->kept)
+        kept_release(&run->kept->head);
     for (int i = 0; i < run->instance->kernel->buffers.count; i++)
         if (run->owned[i])
             akg_tensor_release(run->tensors[i]);
@@ -307,11 +413,14 @@ akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_ten
         if (given && (status = run_take_output(run, &kernel->results.items[i], given)) != AKG_OK)
             return status;
     }
-    if (run->instance->lives && !run->device && (status = call_run_share_temporaries(run)) != AKG_OK)
+    run_take_kept(run);
+    if (run->instance->lives && !run->device && !run->temporaries &&
+        (status = call_run_share_temporaries(run)) != AKG_OK)
         return status;
     for (int i = 0; i < kernel->buffers.count; i++)
         if (!run->tensors[i] && (status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;
+    run->has_buffers = true;
     return may_overlap || run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
 }
 

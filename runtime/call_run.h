@@ -25,6 +25,8 @@ struct call_run {
     struct call_messages *messages;
     akg_tensor **tensors; /* per buffer: borrowed inputs, owned outputs and temporaries */
     bool *owned;
+    struct kept *kept; /* what the last call left, or NULL */
+    bool has_buffers;  /* all of them */
     void **data;
     const int64_t **strides;
     int64_t *dims;

@@ -303,6 +303,7 @@ static void form_find_used(struct gradient_form *form)
     int parameter = 0;
 
     form->used = arena_array(&form->arena, bool, (int)(form->input_count + form->output_count) + 1);
+    form->passed_by = arena_array(&form->arena, bool, (int)form->output_count + 1);
     form->described =
         arena_array(&form->arena, akg_tensor *, (int)(form->input_count + form->output_count) + 1);
     for (int i = 0; i < form->kernel->function->parameter_count; i++) {
@@ -380,6 +381,32 @@ static bool form_describe(const akg_tensor *tensor, akg_tensor **described)
     return true;
 }
 
+/* Whether the bprop says None for the input. */
+static bool form_has_none(const struct gradient_form *form, size_t input)
+{
+    const struct ast_expr *result = form->bprop->function->result;
+    int operand = 0;
+
+    for (int i = 0; i < form->kernel->function->parameter_count; i++) {
+        const struct form_parameter *bound = &form->parameters[i];
+        if (bound->is_operand && input >= bound->first && input < bound->first + bound->count)
+            return result->kind == AST_TUPLE && operand < result->count &&
+                   result->items[operand]->kind == AST_NONE;
+        operand += bound->is_operand;
+    }
+    return false;
+}
+
+/* What is written in place and has no gradient (a running mean) has no part in one afterwards either. */
+static void form_find_passed_by(struct gradient_form *form, akg_tensor *const *inputs,
+                                akg_tensor *const *outputs)
+{
+    for (int k = 0; k < form->written.count && form->bprop; k++)
+        for (size_t i = 0; i < form->output_count; i++)
+            if (outputs[i] && outputs[i] == inputs[form->written.items[k]])
+                form->passed_by[i] = form_has_none(form, form->written.items[k]);
+}
+
 bool gradient_form_complete(struct gradient_form *form, akg_tensor *const *inputs, akg_tensor *const *outputs)
 {
     for (size_t i = 0; i < form->input_count + form->output_count; i++) {
@@ -387,5 +414,6 @@ bool gradient_form_complete(struct gradient_form *form, akg_tensor *const *input
         if (!form->used[i] && !form_describe(tensor, &form->described[i]))
             return false;
     }
+    form_find_passed_by(form, inputs, outputs);
     return true;
 }

@@ -44,6 +44,7 @@ struct gradient_form {
     akg_tensor *
         *described;       /* inputs, then outputs: in place of those that the bprop does not use; else NULL */
     bool *used;           /* per input and output: it uses them */
+    bool *passed_by;      /* per output: no gradient comes from it */
     LIST(size_t) written; /* inputs that the kernel writes */
     int recorded;         /* the step of a recording that its one call is; -1: none */
     _Atomic(struct form_backward *) backward;

@@ -391,6 +391,7 @@ static akg_status gradient_record(const struct gradient_call *call, struct gradi
                                      .input_count = form->input_count,
                                      .outputs = call->outputs,
                                      .output_count = form->output_count,
+                                     .non_differentiable = form->passed_by,
                                      .saved = saved,
                                      .saved_count = form->input_count + form->output_count,
                                      .materialise = true,

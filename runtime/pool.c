@@ -18,12 +18,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 enum { MOST_THREADS = 256 };
 
 /* Operations, as emit_c_split.c counts them. Waking threads takes some ten microseconds, in which one core
- * does about as many as SPLIT_LEAST_WORK. */
-static const double WORTH_A_PIECE = 60e3;
+ * does about as many as SPLIT_LEAST_WORK; those that are awake still are there at once. */
+static const double WORTH_SHARING = 120e3, WORTH_A_PIECE = 60e3;
 
 struct job {
     const struct jit_frame *frame;
@@ -41,13 +42,14 @@ struct job {
 
 static struct {
     pthread_mutex_t busy; /* held by the caller whose job it is */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of what follows; the three that are atomic are only looked at without it */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
-    int count;       /* threads that were started */
-    struct job *job; /* NULL: none is open */
-    unsigned number; /* of the job */
-    int inside;      /* workers in it */
+    int count;          /* threads that were started */
+    struct job *job;    /* NULL: none is open */
+    atomic_uint number; /* of the job */
+    atomic_int inside;  /* workers in it */
+    atomic_int awake;   /* workers that look out for the next one */
     bool ends;
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -104,6 +106,60 @@ static void job_work(struct job *job)
     }
 }
 
+/* ---- waiting ----------------------------------------------------------------------------------------- */
+
+static int processors(void)
+{
+    static atomic_int found; /* once they were counted */
+    cpu_set_t set;
+    int count = atomic_load(&found);
+
+    if (!count) {
+        count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        count = count < MOST_THREADS ? count : MOST_THREADS;
+        atomic_store(&found, count);
+    }
+    return count;
+}
+
+static int64_t now(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (int64_t)moment.tv_sec * 1000000000 + moment.tv_nsec;
+}
+
+static void breathe(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool is_new_job(unsigned seen)
+{
+    return atomic_load_explicit(&pool.number, memory_order_relaxed) != seen;
+}
+
+static bool is_empty(unsigned unused)
+{
+    (void)unused;
+    return atomic_load_explicit(&pool.inside, memory_order_relaxed) == 0;
+}
+
+/* To fall asleep and be woken takes longer than many a job, and a call often has one job right behind the
+ * other. So whoever waits looks on for a while, where each thread has a processor. */
+static void watch(bool (*is_over)(unsigned), unsigned seen, int threads)
+{
+    enum { WHILE = 50000 }; /* nanoseconds */
+    int64_t end = threads <= processors() ? now() + WHILE : 0;
+
+    while (!is_over(seen) && end > now())
+        for (int k = 0; k < 8 && !is_over(seen); k++)
+            breathe();
+}
+
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
 static void *worker(void *nothing)
@@ -118,6 +174,7 @@ static void *worker(void *nothing)
             pthread_cond_wait(&pool.wake, &pool.lock);
             continue;
         }
+        int threads = job->threads;
         seen = pool.number;
         pool.inside++;
         pthread_mutex_unlock(&pool.lock);
@@ -125,6 +182,11 @@ static void *worker(void *nothing)
         pthread_mutex_lock(&pool.lock);
         if (--pool.inside == 0)
             pthread_cond_signal(&pool.left);
+        pthread_mutex_unlock(&pool.lock);
+        atomic_fetch_add(&pool.awake, 1);
+        watch(is_new_job, seen, threads);
+        atomic_fetch_sub(&pool.awake, 1);
+        pthread_mutex_lock(&pool.lock);
     }
     pthread_mutex_unlock(&pool.lock);
     return NULL;
@@ -135,7 +197,8 @@ static void pool_forget(void)
 {
     pool.busy = pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pool.wake = pool.left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    pool.count = pool.inside = 0;
+    pool.count = 0;
+    pool.inside = pool.awake = 0;
     pool.job = NULL;
 }
 
@@ -167,14 +230,6 @@ static void pool_grow(int count)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int processors(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-
-    return count < MOST_THREADS ? count : MOST_THREADS;
-}
-
 /* ---- sharing ------------------------------------------------------------------------------------------ */
 
 static void pool_share(struct job *job)
@@ -188,6 +243,9 @@ static void pool_share(struct job *job)
     job_work(job);
     pthread_mutex_lock(&pool.lock);
     pool.job = NULL;
+    pthread_mutex_unlock(&pool.lock);
+    watch(is_empty, 0, job->threads);
+    pthread_mutex_lock(&pool.lock);
     while (pool.inside)
         pthread_cond_wait(&pool.left, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
@@ -207,7 +265,8 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grain = grain;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);
     if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
-        work * (double)iterations < SPLIT_LEAST_WORK || pthread_mutex_trylock(&pool.busy))
+        work * (double)iterations < (atomic_load(&pool.awake) ? WORTH_SHARING : SPLIT_LEAST_WORK) ||
+        pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
     job.failed = job.grains;
@@ -228,13 +287,7 @@ void akg_set_threads(int count)
 
 int akg_threads(void)
 {
-    static atomic_int found; /* the processors, once they were counted */
     int count = atomic_load(&wanted);
 
-    if (count)
-        return count;
-    count = atomic_load(&found);
-    if (!count)
-        atomic_store(&found, count = processors());
-    return count;
+    return count ? count : processors();
 }

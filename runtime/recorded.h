@@ -115,6 +115,12 @@ void fused_drop_all(struct akg_graph *graph);
 /* The low bytes of what the elements of a fill are. */
 uint64_t bound_fill_pattern(const struct recorded_step *step);
 
+/* A step of a host function (recorded_host.c): what its outputs are; and a run. */
+akg_status bound_infer_host(struct bound_graph *bound, const struct recorded_step *step,
+                            akg_diagnostics **diagnostics);
+akg_status bound_run_host(struct bound_graph *bound, const struct recorded_step *step,
+                          akg_diagnostics **diagnostics);
+
 /* call_prepare of a step with the tensors as they are now; *place is its place in bound->prepared. */
 akg_status bound_prepare(struct bound_graph *bound, const struct recorded_step *step, int *place,
                          akg_diagnostics **diagnostics);

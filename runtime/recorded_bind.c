@@ -163,6 +163,8 @@ static akg_status infer_steps(struct bound_graph *bound, akg_diagnostics **diagn
                                      (size_t)step->argument_count, &bound->plans[i], diagnostics);
         else if (step->kind == RECORDED_CALL)
             status = infer_call(bound, step, diagnostics);
+        else if (step->kind == RECORDED_HOST)
+            status = bound_infer_host(bound, step, diagnostics);
         else
             status = infer_elementary(bound, step);
     }
@@ -183,7 +185,7 @@ static size_t argument_tensor_count(const struct recorded_argument *argument)
 static void step_uses(struct bound_graph *bound, const struct recorded_step *step, int number,
                       void (*use)(struct bound_graph *bound, int value, int number))
 {
-    if (step->kind != RECORDED_CALL) {
+    if (step->kind != RECORDED_CALL && step->kind != RECORDED_HOST) {
         if (step->source >= 0)
             use(bound, step->source, number);
         return;
@@ -215,9 +217,11 @@ static void use_mark(struct bound_graph *bound, int value, int number)
     bound->values[bound->values[value].owner].last = 0;
 }
 
-/* A call that writes in place is always needed. */
+/* A call that writes in place is always needed, and so is a host function that gives nothing. */
 static bool step_is_needed(const struct bound_graph *bound, const struct recorded_step *step)
 {
+    if (step->kind == RECORDED_HOST && step->output_count == 0)
+        return true;
     for (int i = 0; i < step->output_count; i++)
         if (step->outputs[i] >= 0 &&
             (bound->values[step->outputs[i]].last == 0 || step_reads(step, step->outputs[i])))

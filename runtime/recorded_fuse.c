@@ -352,7 +352,7 @@ static struct jit_instance *fused_make(struct group *group, const unsigned char 
     const struct akg_module *module = group->candidates[0].step->recorded->kernel->module;
     struct jit_instance *fused = memory_zeroed(1, sizeof *fused);
     akg_diagnostics *list = diagnostics_create("", NULL, 0); /* nobody reads it */
-    jmp_buf escape;
+    jmp_buf escape, *outer = group->bound->arena.escape;
 
     if (!fused || !list) {
         memory_free(fused);
@@ -361,19 +361,21 @@ static struct jit_instance *fused_make(struct group *group, const unsigned char 
     }
     arena_init(&fused->arena, NULL);
     if (setjmp(escape)) {
+        group->bound->arena.escape = outer;
         diagnostics_set_escape(list, NULL);
         akg_diagnostics_free(list);
         fused->arena.escape = NULL;
         jit_free_instance(fused);
         return NULL;
     }
-    fused->arena.escape = &escape;
+    fused->arena.escape = group->bound->arena.escape = &escape; /* arguments of the calls are made in both */
     fused->key = (const unsigned char *)arena_copy(&fused->arena, (const char *)key, length);
     fused->key_length = length;
     fused->backend = group->candidates[0].instance->backend;
     fused->strict = module->vectors.strict;
     fused->cache = &module->cache;
     fused_compile(group, fused, list);
+    group->bound->arena.escape = outer;
     fused->arena.escape = NULL;
     akg_diagnostics_free(list);
     fused->next = group->bound->graph->fused;

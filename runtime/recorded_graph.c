@@ -140,9 +140,10 @@ static const char *difference(const struct recording *a, const struct recording 
     *name = "the computation";
     for (int i = 0; i < a->steps.count && i < b->steps.count; i++) {
         const struct recorded_step *one = &a->steps.items[i], *other = &b->steps.items[i];
-        *name = one->kernel ? one->kernel->function->name : "the gradient";
-        if (one->kind != other->kind || one->kernel != other->kernel || one->source != other->source ||
-            one->like != other->like || one->argument_count != other->argument_count)
+        *name = one->kernel ? one->kernel->function->name : one->host ? one->host->name : "the gradient";
+        if (one->kind != other->kind || one->kernel != other->kernel || one->host != other->host ||
+            one->backward != other->backward || one->source != other->source || one->like != other->like ||
+            one->argument_count != other->argument_count)
             return "another call stands in its place when extents change";
         for (int k = 0; k < one->argument_count; k++)
             if (!is_same_argument(&one->arguments[k], &other->arguments[k]))

@@ -257,12 +257,15 @@ static akg_status run_fill(const struct bound_step *step, akg_tensor *made, akg_
 static akg_status run_step(struct bound_graph *bound, const struct bound_step *step,
                            akg_diagnostics **diagnostics)
 {
-    akg_tensor *made = bound->values[step->recorded->outputs[0]].tensor, *source;
+    akg_tensor *made, *source;
 
     if (step->fused)
         return fused_step_run(bound, step, diagnostics);
     if (step->prepared)
         return call_prepared_run(step->prepared, step->launches, diagnostics);
+    if (step->recorded->kind == RECORDED_HOST)
+        return bound_run_host(bound, step->recorded, diagnostics);
+    made = bound->values[step->recorded->outputs[0]].tensor;
     if (step->recorded->kind == RECORDED_FILL)
         return run_fill(step, made, diagnostics);
     source = bound->values[step->recorded->source].tensor;

@@ -418,3 +418,71 @@ akg_status recording_fill(struct recording *recording, int like, akg_dtype dtype
 
     return elementary(recording, &request);
 }
+
+/* ---- host functions ----------------------------------------------------------------------------------- */
+
+struct host_request {
+    const akg_host_operator *host;
+    bool backward;
+    akg_tensor *const *tensors;
+    size_t count;
+    const struct recorded_form *forms;
+    akg_tensor **outputs;
+    size_t output_count;
+};
+
+static akg_status host_outputs(struct recording *recording, struct recorded_step *step,
+                               const struct host_request *request)
+{
+    akg_status status = AKG_OK;
+
+    step->output_count = (int)request->output_count;
+    step->outputs = arena_array(&recording->arena, int, step->output_count + 1);
+    step->likes = arena_array(&recording->arena, int, step->output_count + 1);
+    for (int i = 0; i < step->output_count && status == AKG_OK; i++) {
+        const struct recorded_form *form = &request->forms[i];
+        struct recorded_value value = {form->form.dtype, form->form.rank, form->form.shape, -1, NULL};
+        step->outputs[i] = -1;
+        step->likes[i] = form->like;
+        if (form->wanted)
+            status = value_stand_in(recording, value, &request->outputs[i], &step->outputs[i]);
+    }
+    return status;
+}
+
+static akg_status host_put_down(struct recording *recording, void *context)
+{
+    const struct host_request *request = context;
+    struct recorded_step step = {.kind = RECORDED_HOST,
+                                 .host = request->host,
+                                 .backward = request->backward,
+                                 .place = {-1, -1, -1},
+                                 .source = -1,
+                                 .like = -1,
+                                 .argument_count = 1};
+    akg_status status;
+
+    step.arguments = arena_array(&recording->arena, struct recorded_argument, 1);
+    step.arguments[0].argument =
+        (akg_argument){.name = "tensors", .kind = AKG_ARGUMENT_TENSORS, .as.tensors = {NULL, request->count}};
+    step.arguments[0].source = step.place;
+    argument_copy_tensors(recording, &step.arguments[0], request->tensors, request->count);
+    status = host_outputs(recording, &step, request);
+    if (status == AKG_OK)
+        list_push(&recording->arena, &recording->steps, step);
+    return status;
+}
+
+akg_status recording_host(struct recording *recording, const akg_host_operator *host, bool backward,
+                          akg_tensor *const *tensors, size_t count, const struct recorded_form *forms,
+                          akg_tensor **outputs, size_t output_count)
+{
+    struct host_request request = {host, backward, tensors, count, forms, outputs, output_count};
+    akg_status status = recording_guard(recording, host_put_down, &request);
+
+    for (size_t i = 0; i < output_count && status != AKG_OK; i++) {
+        akg_tensor_release(outputs[i]);
+        outputs[i] = NULL;
+    }
+    return status;
+}

@@ -18,7 +18,8 @@ enum recorded_kind {
     RECORDED_PLAN,   /* of a graph function: runs nothing, but calls behind it take their numbers from it */
     RECORDED_SUM,    /* of a gradient, to the form of another tensor; a cast where only the dtype differs */
     RECORDED_EXPAND, /* a view of a tensor in the shape of another */
-    RECORDED_FILL    /* a constant in the form of another tensor */
+    RECORDED_FILL,   /* a constant in the form of another tensor */
+    RECORDED_HOST    /* of a host function, or of its backward */
 };
 
 /* Where a number comes from: parameter `parameter` of call `call` of the plan that step `step` makes; with
@@ -44,6 +45,9 @@ struct recorded_step {
     int source, like;             /* SUM, EXPAND, FILL: values */
     akg_dtype dtype;              /* SUM, FILL */
     double fill;
+    const akg_host_operator *host; /* HOST: its one argument is all its tensors */
+    bool backward;                 /* HOST: the backward function */
+    int *likes; /* HOST backward: per output the value whose form it has, or -1: it is as it was recorded */
 };
 
 /* A tensor. */
@@ -99,6 +103,18 @@ akg_status recording_expand(struct recording *recording, akg_tensor *source, int
                             const int64_t *shape, akg_tensor **expanded);
 akg_status recording_fill(struct recording *recording, int like, akg_dtype dtype, int rank,
                           const int64_t *shape, double value, akg_tensor **tensor);
+
+/* A host function, or its backward: one of its outputs. */
+struct recorded_form {
+    bool wanted;
+    akg_description form;
+    int like; /* the value of that form, or -1 */
+};
+
+/* Makes a tensor for each output that is wanted. Entries of `tensors` may be NULL. */
+akg_status recording_host(struct recording *recording, const akg_host_operator *host, bool backward,
+                          akg_tensor *const *tensors, size_t count, const struct recorded_form *forms,
+                          akg_tensor **outputs, size_t output_count);
 
 /* Says why the recording is worth nothing; the first reason counts. Static text. */
 void recording_break(struct recording *recording, const char *why);

@@ -150,5 +150,9 @@ refuse 2 'there is nothing to differentiate by' gradcheck right.akg join
 refuse 2 '--tolerance takes a number between 0 and 1' gradcheck right.akg scale "$@" --tolerance 2
 refuse 3 'has 1 elements' gradcheck right.akg scale 'x=[1,2]' 'w=[1]' 'index=[1,1]'
 refuse 3 "'index' is float32, but the kernel takes int32" gradcheck right.akg scale 'x=[1]' 'w=[1]' 'index=[0]:float32'
+refuse 3 "--dout: 'y' is float32[2], and its gradient cannot be float32[1]" grad right.akg scale 'x=[1,2]' 'w=[1]' \
+    'index=[0,0]' --dout 'y=[1]'
+refuse 2 "there is no output 'z'" grad right.akg scale "$@" --dout 'z=[1]'
+refuse 2 "'equal' returns no tensor of floats" grad std:equal 'a=[1]' 'b=[2]'
 refuse 2 "'akgrun grad' does not take --tolerance" grad right.akg scale "$@" --tolerance 0.1
 finish

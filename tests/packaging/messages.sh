@@ -44,6 +44,7 @@ graph-broken              tests/unit/test_recorded.c
 graph-differs             tests/unit/test_recorded.c
 graph-input               tests/unit/test_recorded.c
 graph-output              tests/unit/test_recorded.c
+graph-host                tests/unit/test_recorded_host.c
 function-no-input         tests/unit/test_function.c
 function-no-output        tests/unit/test_function.c
 function-gradient-count   tests/unit/test_function.c

@@ -80,7 +80,9 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         const struct vector_nest *nest = plan->loops.items[k]->nest;
         pair->nests += nest != NULL;
         pair->nests_of_columns += nest && nest->first == VECTOR_COLUMNS;
+        pair->nests_of_while += nest && nest->is_while;
         pair->serial_loops += plan->loops.items[k]->is_serial;
+        pair->bands += plan->loops.items[k]->band != NULL;
     }
     if (compile_and_move(pair, symbols))
         return true;

@@ -24,8 +24,9 @@ struct jit_pair {
     struct text text;              /* the emitted C */
     struct vector_options vectors; /* strict, for the best target, until changed */
     int vector_loops, nests;       /* that became vector code; how many of them are nests, */
-    int nests_of_columns;          /* and nests without rows */
-    int serial_loops;              /* that are code of one lane */
+    int nests_of_columns;          /* nests without rows, */
+    int nests_of_while;            /* and nests around a while */
+    int serial_loops, bands;       /* that are code of one lane; bands */
     struct backend_code code;
     int64_t dims[PAIR_DIMS];
     union jit_scalar scalars[PAIR_DIMS];

@@ -35,6 +35,16 @@ static const char text[] = "SCALE = 3\n"
                            "            y[i] += x[i]\n"
                            "    return y\n"
                            "\n"
+                           "def turned(x):\n"
+                           "    y = output_tensor(x.shape, x.dtype)\n"
+                           "    t = allocate(x.shape, x.dtype)\n"
+                           "    n = x.shape[0]\n"
+                           "    for i in range(n):\n"
+                           "        t[i] = x[n - 1 - i]\n"
+                           "    for i in range(n):\n"
+                           "        y[i] = t[i] * t[n - 1 - i]\n"
+                           "    return y\n"
+                           "\n"
                            "def gather(x, index):\n"
                            "    y = output_tensor(index.shape, x.dtype)\n"
                            "    for i in range(index.shape[0]):\n"
@@ -110,6 +120,20 @@ static void call_total(struct worker *worker, size_t count, jit_backend backend)
     akg_tensor_release(x);
 }
 
+/* With a temporary, which may be that of an earlier call, of this length or another. */
+static void call_turned(struct worker *worker, akg_dtype dtype, int64_t n, jit_backend backend)
+{
+    akg_tensor *x = api_vector(dtype, n, 1, 1);
+    akg_argument argument = api_tensor(NULL, x);
+    akg_tensor *output = call(worker, "turned", &argument, 1, backend);
+
+    EXPECT(worker, output && akg_tensor_element_count(output) == n);
+    for (int64_t i = 0; output && i < n; i++)
+        EXPECT(worker, api_element(output, i) == (double)((i + 1) * (n - i)));
+    akg_tensor_release(output);
+    akg_tensor_release(x);
+}
+
 static void call_wrongly(struct worker *worker, jit_backend backend)
 {
     akg_tensor *x = api_vector(AKG_FLOAT32, 3, 1, 1), *index = api_vector(AKG_INT32, 4, 0, 1), *output = NULL;
@@ -154,6 +178,8 @@ static void *share(void *context)
         call_affine(worker, dtypes[turn % 5], turn % 7 + 1, turn % 3, backend);
         call_copy(worker, dtypes[turn % 5], turn % 5, backend);
         call_total(worker, (size_t)(turn % 6 + 1), backend);
+        for (int64_t n = 1; n < 6; n++)
+            call_turned(worker, dtypes[turn % 5], n * n % 5, backend);
         call_wrongly(worker, backend);
         if (round % 4 == 0)
             tell(worker);

@@ -4,11 +4,10 @@
  *
  * Each kernel has one nest: rows and columns around one to three loops that accumulate by some operation,
  * over tensors in any layout, with something before them and something behind (some rows hold more, so that
- * only the columns are a nest), or loops in any order that accumulate in the tensor itself; extents go from 0
- * to some tiles. Each kernel runs for every target of this
- * processor, as it is and after the passes with blocks of random sizes, and these are interpreted too. Most
- * nests must have become code for nests, and many must have been cut into blocks, or the test would prove
- * nothing.
+ * only the columns are a nest; some of these hold a while), or loops in any order that accumulate in the
+ * tensor itself; extents go from 0 to some tiles. Each kernel runs for every target of this processor, as it
+ * is and after the passes with blocks of random sizes, and these are interpreted too. Most nests must have
+ * become code for nests, and many must have been cut into blocks, or the test would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 150).
  */
@@ -136,6 +135,26 @@ static void accumulate_in_place(struct generator *g)
     text_string(&g->text, ") @1:1\n}\n}\n}\n");
 }
 
+/* Two variables, of which each iteration makes new ones, as long as some condition holds, but not for ever.
+ */
+static void while_loop(struct generator *g)
+{
+    const char *name = akg_dtype_name(g->dtype);
+    text_format(&g->text, "var last: %s = y[j]\nvar n: int32 = 0:int32\n", name);
+    text_format(&g->text, "while ((n < %u:int32) and (%s < %s)) {\n", draw(g, 20),
+                ONE_OF(g, "acc", "last", "(acc - last)"), ONE_OF(g, "z[i, j]", "y[j]", "x[i]", "s[3]"));
+    text_format(&g->text, "let t: %s = (last %s %s)\n", name, ONE_OF(g, "+", "-", "*"),
+                ONE_OF(g, "b[i, j]", "acc", "x[i]", "z[i, j]"));
+    if (draw(g, 2))
+        text_string(&g->text, "last = acc\n");
+    else
+        text_string(&g->text, "if (acc > y[j]) {\nlast = acc\n} else {\nlast = z[i, j]\n}\n");
+    text_string(&g->text, draw(g, 3) ? "acc = t\n" : "acc = (acc + y[j])\n");
+    text_string(&g->text, "n = (n + 1:int32)\n}\n");
+    if (draw(g, 2))
+        text_string(&g->text, "d[i, j] = last @1:1\n");
+}
+
 static void nest(struct generator *g)
 {
     const char *name = akg_dtype_name(g->dtype), *low = draw(g, 4) ? "0" : "1";
@@ -152,10 +171,14 @@ static void nest(struct generator *g)
     text_string(&g->text, ONE_OF(g, "y[j]", "z[i, j]", "(x[i] + y[j])", "s[2]", "c[i, j]", "xi"));
     text_string(&g->text, "\n");
     static const char *const variables[] = {"k", "l", "p"}, *const extents[] = {"K", "3", "2"};
-    for (int k = 0; k < g->depths; k++)
+    bool is_while = draw(g, 5) == 0;
+    if (is_while)
+        while_loop(g);
+    for (int k = 0; k < g->depths && !is_while; k++)
         text_format(&g->text, "for %s = 0 to %s step 1 {\n", variables[k], extents[k]);
-    accumulation(g);
-    for (int k = 0; k < g->depths; k++)
+    if (!is_while)
+        accumulation(g);
+    for (int k = 0; k < g->depths && !is_while; k++)
         text_string(&g->text, "}\n");
     if (draw(g, 3) == 0)
         text_string(&g->text, "acc = (acc + y[j])\n");
@@ -279,7 +302,7 @@ static bool run_once(struct generator *g, struct jit_pair *pair, struct jit_pair
 }
 
 struct counts {
-    int nests, columns, blocks;
+    int nests, columns, whiles, blocks;
 };
 
 static void show(const struct generator *g, const struct jit_pair *pair)
@@ -314,6 +337,7 @@ static bool agrees(uint64_t seed, enum x86_target target, bool optimised, struct
         sites_number(plain.kernel, &plain.sites);
     counts->nests += pair.nests > 0;
     counts->columns += pair.nests_of_columns > 0;
+    counts->whiles += pair.nests_of_while > 0;
     for (int round = 0; good && round < 3; round++)
         good = run_once(&g, &pair, &plain, round != 1);
     if (!good) {
@@ -332,7 +356,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : 100;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        struct counts counts = {0, 0, 0};
+        struct counts counts = {0, 0, 0, 0};
         if (target > (int)x86_cpu_target()) {
             printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
             continue;
@@ -340,10 +364,12 @@ int main(int argc, char **argv)
         for (int k = 0; k < 2 * count; k++)
             if (!CHECK(agrees(first + (uint64_t)k / 2, (enum x86_target)target, k % 2, &counts)))
                 break;
-        printf("%s: %d of %d kernels have a nest, %d one without rows, %d of %d are cut\n",
+        printf("%s: %d of %d kernels have a nest, %d one without rows, %d one around a while, %d of %d are "
+               "cut\n",
                x86_target_name((enum x86_target)target), counts.nests, 2 * count, counts.columns,
-               counts.blocks, count);
-        CHECK(counts.nests * 3 > 2 * count && counts.columns * 10 > count && counts.blocks * 4 > count);
+               counts.whiles, counts.blocks, count);
+        CHECK(counts.nests * 3 > 2 * count && counts.columns * 10 > count && counts.whiles * 50 > count &&
+              counts.blocks * 4 > count);
     }
     return check_done();
 }

@@ -285,6 +285,40 @@ static void test_errors(struct bench *bench)
     akg_tensor_release(matrix);
 }
 
+/* Steps of training with running statistics, which are written in place and have no part in the gradient. */
+static void test_running(struct bench *bench)
+{
+    akg_tensor *x = api_range(AKG_FLOAT64, 2, (const int64_t[]){4, 2}, 0, 1);
+    akg_tensor *weight = leaf(2, 1, 0), *bias = leaf(2, 0, 0), *mean = api_vector(AKG_FLOAT64, 2, 0, 0);
+    akg_tensor *variance = api_vector(AKG_FLOAT64, 2, 1, 0);
+    akg_operator *found = NULL;
+
+    CHECK_INT(akg_registry_find(bench->registry, "batch_norm", &found, NULL), AKG_OK);
+    for (int step = 0; step < 3; step++) {
+        akg_argument arguments[] = {api_tensor(NULL, x),
+                                    api_tensor(NULL, weight),
+                                    api_tensor(NULL, bias),
+                                    api_tensor("running_mean", mean),
+                                    api_tensor("running_var", variance),
+                                    api_real("momentum", 0.5)};
+        akg_tensor *outputs[3] = {NULL};
+        akg_diagnostics *diagnostics = NULL;
+        CHECK_INT(akg_call(bench->tape, found, arguments, 6, outputs, NULL), AKG_OK);
+        CHECK(outputs[1] == mean && akg_tensor_requires_grad(outputs[0]) && !akg_tensor_requires_grad(mean));
+        if (!CHECK(akg_backward(bench->tape, outputs, NULL, 1, false, &diagnostics) == AKG_OK))
+            fprintf(stderr, "    %s\n", api_error(diagnostics));
+        akg_diagnostics_free(diagnostics);
+        for (int i = 0; i < 3; i++)
+            akg_tensor_release(outputs[i]);
+    }
+    CHECK(api_element(mean, 0) == 3 * 0.875 && api_element(akg_tensor_grad(bias), 1) == 12);
+    akg_tensor_release(x);
+    akg_tensor_release(weight);
+    akg_tensor_release(bias);
+    akg_tensor_release(mean);
+    akg_tensor_release(variance);
+}
+
 /* Shapes that keep changing, more of them than plans are kept. */
 static void test_many_shapes(struct bench *bench)
 {
@@ -409,6 +443,7 @@ int main(void)
         test_higher_orders(&bench);
         test_second_order(&bench);
         test_errors(&bench);
+        test_running(&bench);
         test_many_shapes(&bench);
     }
     bench_end(&bench);

@@ -1,13 +1,14 @@
 /*
- * test_pool.c: loops shared among threads: the same bits for any number of them, the first trap of the loop
- * whoever meets it, callers at once, after a fork. Sizes are such that loops are really shared, which is
- * tested too.
+ * test_pool.c: loops shared among threads: the same bits for any number of them, also where they accumulate,
+ * the first trap of the loop whoever meets it, callers at once, after a fork. Sizes are such that loops are
+ * really shared, which is tested too.
  */
 #include "../../runtime/pool.h"
 #include "api_support.h"
 #include "check.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -138,6 +139,36 @@ static const char text[] = "def rows(x, s=2.0):\n"
                            "                y[i, j] += x[i, k] * x[j, k]\n"
                            "    return y\n"
                            "\n"
+                           "def folded(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((3,), x.dtype)\n"
+                           "    z = output_tensor((2,), \"int32\")\n"
+                           "    total = 0.25\n"
+                           "    least = 9.0\n"
+                           "    product = 1.0\n"
+                           "    count = 7\n"
+                           "    hash = 1\n"
+                           "    for i in range(n):\n"
+                           "        for j in range(m):\n"
+                           "            total += x[i, j] * s\n"
+                           "            least = min(least, x[i, j] + s)\n"
+                           "            product *= 1.0 + x[i, j] / 10000.0\n"
+                           "            count += int32(x[i, j] * 3.0)\n"
+                           "            hash *= int32(x[i, j] * 100.0) * 2 + 1\n"
+                           "    y[0] = total\n"
+                           "    y[1] = least\n"
+                           "    y[2] = product\n"
+                           "    z[0] = count\n"
+                           "    z[1] = hash\n"
+                           "    return y, z\n"
+                           "\n"
+                           "def long_sum(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((1,), x.dtype)\n"
+                           "    for k in range(n * m):\n"
+                           "        y[0] += tanh(x[k // m, k % m]) * s\n"
+                           "    return y\n"
+                           "\n"
                            "def picked(x, s=2.0):\n"
                            "    n, m = x.shape\n"
                            "    y = output_tensor((n, m), x.dtype)\n"
@@ -178,7 +209,7 @@ static akg_status run(const char *kernel, akg_tensor *x, akg_tensor **outputs, a
 
 static void test_same_bits(void)
 {
-    static const char *const kernels[] = {"rows", "flat", "steps", "gram", "picked"};
+    static const char *const kernels[] = {"rows", "flat", "steps", "gram", "picked", "folded", "long_sum"};
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64};
 
     for (int d = 0; d < 2; d++) {
@@ -200,6 +231,34 @@ static void test_same_bits(void)
         }
         akg_tensor_release(x);
     }
+}
+
+/* What is accumulated in stretches against the interpreter, which goes from first to last: integers and the
+ * least are the same, and so is everything where code is strict. */
+static void test_folded(const jit_source *source, bool strict)
+{
+    jit_options options = {.strict = strict};
+    akg_tensor *x = make_input(AKG_FLOAT64), *fast[2] = {NULL}, *plain[2] = {NULL};
+    akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = x};
+    akg_module *module;
+
+    CHECK(jit_compile(source, &options, &module, NULL) == AKG_OK);
+    for (int side = 0; side < 2; side++) {
+        akg_call_options backend = {.backend = side ? JIT_BACKEND_INTERPRETER : JIT_BACKEND_TCC};
+        CHECK(akg_kernel_call(akg_module_kernel(module, "folded"), &argument, 1, &backend,
+                              side ? plain : fast, NULL) == AKG_OK);
+    }
+    for (int k = 0; k < 3; k++) {
+        double value = api_element(fast[0], k), should = api_element(plain[0], k);
+        CHECK(strict || k == 1 ? value == should : fabs(value - should) < 1e-12 * should);
+    }
+    CHECK(api_same(fast[1], plain[1]));
+    for (int k = 0; k < 2; k++) {
+        akg_tensor_release(fast[k]);
+        akg_tensor_release(plain[k]);
+    }
+    akg_tensor_release(x);
+    akg_module_release(module);
 }
 
 /* Threads of this process. */
@@ -315,6 +374,8 @@ int main(void)
     int threads = count_threads(); /* a sanitizer may have one of its own */
     test_same_bits();
     CHECK(count_threads() >= threads + 4); /* so loops were shared */
+    test_folded(&source, false);
+    test_folded(&source, true);
     test_split();
     test_trap();
     test_same_message();

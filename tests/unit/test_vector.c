@@ -3,9 +3,10 @@
  *
  * Each loop mixes a few dtypes, loads with offsets and steps, conditions, choices, casts and accumulations;
  * some stand in a loop over rows, perhaps picked by an index, some change elements whose indices are
- * computed, some hand scalars and elements on from one iteration to the next. Trip counts go from 0 to 70.
- * Each kernel runs for every target of this processor. Most loops must have become vector code, and many of
- * those of one lane, or the test would prove nothing.
+ * computed, some hand scalars and elements on from one iteration to the next, and some stand with others and
+ * statements between them in a loop around (a band). Trip counts go from 0 to 70. Each kernel runs for every
+ * target of this processor. Most loops must have become vector code, and many of those of one lane, or the
+ * test would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 300).
  */
@@ -24,6 +25,7 @@ struct generator {
     int row; /* the loop around, or 0 */
     int let_names[AKG_DTYPE_COUNT][8];
     bool calls;
+    int around;  /* the loop around it; 0: there is none */
     bool tested; /* indices are, so they may be wrong */
     int carried; /* scalars handed on; 0: of none */
     akg_dtype carried_dtypes[CARRIED];
@@ -90,7 +92,7 @@ static void load(struct generator *g, akg_dtype dtype)
         text_format(&g->text, "in_%s[((i%d * 2) %c %u)]", name, g->loop, draw(g, 2) ? '+' : '-',
                     1 + draw(g, 4));
     else if (kind == 2)
-        text_format(&g->text, "in_%s[((N + 3) - i%d)]", name, g->loop);
+        text_format(&g->text, "in_%s[((N + 9) - i%d)]", name, g->loop);
     else if (kind == 3)
         text_format(&g->text, "st_%s[i%d]", name, g->loop);
     else if (kind == 4)
@@ -100,6 +102,9 @@ static void load(struct generator *g, akg_dtype dtype)
     else if (kind < 9)
         text_format(&g->text, "in_%s[(i%d %c %u)]", name, g->loop, draw(g, 2) ? '+' : '-',
                     draw(g, MARGIN) + 1);
+    else if (kind < 12 && g->around)
+        text_format(&g->text, kind < 11 ? "in_%s[(i%d + i%d)]" : "in_%s[((0 * i%d) + i%d)]", name, g->loop,
+                    g->around);
     else
         text_format(&g->text, "in_%s[i%d]", name, g->loop);
 }
@@ -111,7 +116,7 @@ static void leaf(struct generator *g, akg_dtype dtype)
     if (g->carried && kind < 6 && g->carried_dtypes[carried] == dtype)
         text_format(&g->text, "acc%d", g->carried_names[carried]);
     else if (dtype == AKG_INT64 && kind == 0)
-        text_format(&g->text, draw(g, 2) ? "i%d" : "n", g->loop);
+        text_format(&g->text, draw(g, 2) ? "i%d" : "n", g->around && draw(g, 2) ? g->around : g->loop);
     else if (kind < 2)
         constant(g, dtype);
     else if (kind < 4 && g->lets[dtype])
@@ -288,6 +293,24 @@ static void declare_carried(struct generator *g)
     }
 }
 
+/* Whose bounds hang on the loop around, where there is one. */
+static void loop_head(struct generator *g)
+{
+    unsigned kind = draw(g, 6);
+    if (g->around && kind < 3)
+        text_format(&g->text,
+                    kind == 0   ? "for i%d = i%d to (N + 4) step 1 {\n"
+                    : kind == 1 ? "for i%d = 4 to i%d step 1 {\n"
+                                : "for i%d = (i%d + N) to 4 step -1 {\n",
+                    g->loop, g->around);
+    else if (kind == 4)
+        text_format(&g->text, "for i%d = (N + 3) to 3 step -1 {\n", g->loop);
+    else if (kind == 5)
+        text_format(&g->text, "for i%d = 4 to (N + 4) step 3 {\n", g->loop);
+    else
+        text_format(&g->text, "for i%d = 4 to (N + 4) step 1 {\n", g->loop);
+}
+
 /* An index that is computed: inside the 80 elements, or, seldom, perhaps not. */
 static void scattered_index(struct generator *g)
 {
@@ -337,7 +360,7 @@ static void scatter_loop(struct generator *g)
 {
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32};
     g->loop = ++g->names;
-    g->row = g->carried = 0;
+    g->row = g->around = g->carried = 0;
     g->calls = false;
     g->dtype_count = 3;
     memset(g->lets, 0, sizeof g->lets);
@@ -347,7 +370,7 @@ static void scatter_loop(struct generator *g)
     put(g, "}\n");
 }
 
-static void loop(struct generator *g)
+static void choose_dtypes(struct generator *g)
 {
     static const akg_dtype families[][3] = {
         {AKG_FLOAT32, AKG_INT32, AKG_FLOAT32},  {AKG_FLOAT64, AKG_INT64, AKG_FLOAT64},
@@ -355,8 +378,8 @@ static void loop(struct generator *g)
         {AKG_UINT8, AKG_UINT16, AKG_FLOAT32},   {AKG_FLOAT16, AKG_FLOAT32, AKG_INT8},
         {AKG_BFLOAT16, AKG_FLOAT32, AKG_INT16}, {AKG_UINT32, AKG_INT32, AKG_FLOAT32},
         {AKG_UINT64, AKG_INT64, AKG_UINT32}};
-    bool accumulates = draw(g, 3) == 0;
     g->loop = ++g->names;
+    g->around = g->row = 0;
     g->calls = draw(g, 4) == 0;
     g->dtype_count = 3;
     memset(g->lets, 0, sizeof g->lets);
@@ -364,20 +387,27 @@ static void loop(struct generator *g)
     if (draw(g, 8) == 0)
         for (int k = 0; k < 3; k++)
             g->dtypes[k] = (akg_dtype)(1 + draw(g, AKG_DTYPE_COUNT - 1));
+}
+
+static void store_carried(struct generator *g)
+{
+    for (int k = 0; k < g->carried; k++)
+        text_format(&g->text, "out_%s[%d] = acc%d\n", akg_dtype_name(g->carried_dtypes[k]), k + 1,
+                    g->carried_names[k]);
+}
+
+/* A loop that accumulates, perhaps, and stores what it has. */
+static void one_loop(struct generator *g)
+{
+    bool accumulates = draw(g, 3) == 0;
     int number = ++g->names;
     akg_dtype dtype = some_dtype(g);
     if (accumulates)
         declare(g, number, dtype);
-    declare_carried(g);
-    g->row = !accumulates && draw(g, 3) == 0 ? ++g->names : 0;
+    g->row = !accumulates && !g->around && draw(g, 3) == 0 ? ++g->names : 0;
     if (g->row)
         text_format(&g->text, "for i%d = 0 to %d step 1 {\n", g->row, 1 + (int)draw(g, 3));
-    if (draw(g, 6) == 0)
-        text_format(&g->text, "for i%d = (N + 3) to 3 step -1 {\n", g->loop);
-    else if (draw(g, 6) == 0)
-        text_format(&g->text, "for i%d = 4 to (N + 4) step 3 {\n", g->loop);
-    else
-        text_format(&g->text, "for i%d = 4 to (N + 4) step 1 {\n", g->loop);
+    loop_head(g);
     for (unsigned k = draw(g, 3) + 1; k; k--)
         statement(g, 2);
     if (accumulates)
@@ -385,9 +415,41 @@ static void loop(struct generator *g)
     put(g, g->row ? "}\n}\n" : "}\n");
     if (accumulates)
         text_format(&g->text, "out_%s[0] = acc%d\n", akg_dtype_name(dtype), number);
-    for (int k = 0; k < g->carried; k++)
-        text_format(&g->text, "out_%s[%d] = acc%d\n", akg_dtype_name(g->carried_dtypes[k]), k + 1,
-                    g->carried_names[k]);
+}
+
+static void loop(struct generator *g)
+{
+    choose_dtypes(g);
+    declare_carried(g);
+    one_loop(g);
+    store_carried(g);
+}
+
+/* Statements and loops by turns. */
+static void band(struct generator *g)
+{
+    static const char *const heads[] = {"for i%d = 4 to 9 step 1 {\n", "for i%d = 8 to 3 step -1 {\n",
+                                        "for i%d = 4 to 9 step 2 {\n"};
+    choose_dtypes(g);
+    g->calls &= draw(g, 2);
+    declare_carried(g);
+    int around = g->loop;
+    text_format(&g->text, heads[draw(g, 3)], around);
+    for (unsigned parts = 1 + draw(g, 3); parts; parts--) {
+        int lets[AKG_DTYPE_COUNT];
+        for (unsigned k = draw(g, 3); k; k--)
+            statement(g, 2);
+        memcpy(lets, g->lets, sizeof lets);
+        g->loop = ++g->names;
+        g->around = around;
+        one_loop(g);
+        g->loop = around;
+        g->around = 0;
+        memcpy(g->lets, lets, sizeof lets);
+    }
+    statement(g, 2);
+    put(g, "}\n");
+    store_carried(g);
 }
 
 static void kernel_text(struct generator *g)
@@ -417,8 +479,10 @@ static void kernel_text(struct generator *g)
     for (int k = 0; k < LOOPS; k++)
         if (draw(g, 6) == 0)
             scatter_loop(g);
-        else
+        else if (draw(g, 3))
             loop(g);
+        else
+            band(g);
     put(g, " }\n}\n");
 }
 
@@ -452,7 +516,7 @@ static void straighten(struct jit_pair *pair)
 }
 
 struct counts {
-    int loops, serial;
+    int loops, serial, bands;
 };
 
 static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
@@ -469,6 +533,7 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, !g.tested);
     counts->loops += pair.vector_loops;
     counts->serial += pair.serial_loops;
+    counts->bands += pair.bands;
     for (int round = 0; good && round < 4; round++) {
         pair.dims[0] = round ? draw(&g, LONGEST + 1) : 64 + draw(&g, 5);
         pair.scalars[0].i = (int64_t)draw(&g, 100) - 50;
@@ -639,12 +704,55 @@ static void test_sums(void)
         }
 }
 
+enum { LARGEST_SYSTEM = 150 };
+
+/* A triangular system for one target, each of whose elements is needed for the next one: the solution, which
+ * is that of the interpreter but for rounding. */
+static bool solve(enum x86_target target, int64_t count, float *solution)
+{
+    static const char text[] = "kernel k {\n input l: float32[N, N]\n input b: float32[N]\n"
+                               " output x: float32[N]\n parameters l, b\n results x\n body {\n"
+                               "for i = 0 to N step 1 {\nvar acc: float32 = b[i]\n"
+                               "for k = 0 to i step 1 {\nacc = (acc - (l[i, k] * x[k]))\n}\n"
+                               "x[i] = (acc / (l[i, i] + 9.0:float32)) @1:1\n}\n }\n}\n";
+    struct generator g = {.state = (uint64_t)count};
+    struct jit_pair pair;
+    pair_init(&pair);
+    pair.vectors = (struct vector_options){.target = target};
+    bool good = pair_read(&pair, text) && pair_compile(&pair, true) && CHECK(pair.bands == 1);
+    pair.dims[0] = count;
+    good = good && pair_allocate(&pair);
+    for (int64_t k = 0; good && k < count * count; k++)
+        pair_set(&pair, 0, k, dtype_from_double(AKG_FLOAT32, draw(&g, 2000) / 8000.0 - 0.125));
+    for (int64_t k = 0; good && k < count; k++)
+        pair_set(&pair, 1, k, dtype_from_double(AKG_FLOAT32, draw(&g, 2000) / 1000.0 - 1));
+    good = good && CHECK(pair_run_side(&pair, 0) == 0 && pair_run_side(&pair, 1) == 0);
+    const float *found = good ? pair_data(&pair, 0, 2) : NULL, *right = good ? pair_data(&pair, 1, 2) : NULL;
+    for (int64_t k = 0; good && k < count; k++) {
+        float error = found[k] - right[k];
+        good = CHECK(error < 1e-5f && error > -1e-5f);
+        solution[k] = found[k];
+    }
+    pair_free(&pair);
+    return good;
+}
+
+/* Whole groups in vectors and the rest one by one: the same for both targets. */
+static void test_system(void)
+{
+    static float best[LARGEST_SYSTEM], other[LARGEST_SYSTEM];
+    for (int64_t count = 0; count <= LARGEST_SYSTEM; count += count < 70 ? 1 : 16)
+        if (!CHECK(solve(x86_cpu_target(), count, best) && solve(X86_TARGET_AVX2, count, other)) ||
+            !CHECK(memcmp(best, other, (size_t)count * sizeof *best) == 0))
+            return;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : 300;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        struct counts counts = {0, 0};
+        struct counts counts = {0, 0, 0};
         if (target > (int)x86_cpu_target()) {
             printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
             continue;
@@ -653,12 +761,15 @@ int main(int argc, char **argv)
             if (!CHECK(agrees(first + (uint64_t)k, (enum x86_target)target, &counts)))
                 break;
         test_picks((enum x86_target)target, count / 2);
-        int often = target == X86_TARGET_AVX512 ? 1 : 4;
-        printf("%s: %d of %d loops are vector code, %d of one lane\n",
-               x86_target_name((enum x86_target)target), counts.loops, count * LOOPS, counts.serial);
-        CHECK(counts.loops * often * 2 >= count * LOOPS && counts.serial * often * 4 >= count * LOOPS);
+        int loops = count * LOOPS, few = target == X86_TARGET_AVX512 ? 1 : 8;
+        printf("%s: %d of %d loops are vector code, %d of one lane; %d are bands\n",
+               x86_target_name((enum x86_target)target), counts.loops, loops, counts.serial, counts.bands);
+        CHECK(counts.loops * 2 * few >= loops && counts.serial * 4 * few >= loops &&
+              counts.bands * 12 * few >= loops);
     }
-    if (x86_cpu_target() != X86_TARGET_NONE)
+    if (x86_cpu_target() != X86_TARGET_NONE) {
         test_sums();
+        test_system();
+    }
     return check_done();
 }

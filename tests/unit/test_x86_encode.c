@@ -71,6 +71,8 @@ static bool has_length(const struct x86_row *row, int bits)
         return bits == (row->prefix == X86_VEX ? 256 : 512);
     if (uses_x)
         return bits > 128;
+    if (row->map == 3 && row->opcode == 0x23)
+        return bits > 128; /* quarters change places */
     return !((row->opcode == 0x19 || (row->opcode == 0x01 && row->wide == 1)) && bits == 128);
 }
 
@@ -197,7 +199,8 @@ static void add_general(int form)
             instruction.immediate = seed * 2 + 1;
         if (shape == X86_R_I && seed % 4 == 0)
             instruction.immediate = seed % 8 ? INT64_MIN + seed : UINT32_MAX - seed;
-        bool memory_only = form == X86_LEA || is_store(shape) || shape == X86_R_RM32 || shape == X86_R_RM8;
+        bool memory_only = form == X86_LEA || is_store(shape) || shape == X86_R_RM32 || shape == X86_R_RM8 ||
+                           shape == X86_M_0F;
         if (!memory_only)
             add(&instruction);
         if (shape == X86_R_I || shape == X86_R_IN_OPCODE || shape == X86_ALONE || shape == X86_ALONE_VEX)

@@ -1,0 +1,475 @@
+/*
+ * vector_band.c: a loop around innermost loops, and the statements between them, as one piece.
+ *
+ *     for i { acc = b[i]; for k { acc = acc - l[i, k] * x[k] }; x[i] = acc / l[i, i] }
+ *
+ * Consumes a loop of an analysed kernel and the loops right inside as values; produces a band: these loops
+ * and the stretches between them, as straight code of one lane, in the order of the program, all out of one
+ * array of slots. So an iteration needs no C. Counts and addresses grow by the same distance from each
+ * iteration to the next, by what C finds between the first two; scalars that one part hands to another, or
+ * one iteration to the next, have a slot each.
+ *
+ * It gives up where some place may stop the kernel, where bounds or addresses are not linear in the loop
+ * variable, and on what vector_serial.c gives up on.
+ */
+#include "vector_build.h"
+
+#include <string.h>
+
+enum { PARTS = 16, CELLS = 40 };
+
+/* A scalar with a slot. */
+struct cell {
+    struct ir_symbol *symbol;
+    int slot;
+};
+
+struct band_builder {
+    struct arena *arena;
+    const struct vector_options *options;
+    struct vector_builder outer; /* for questions about expressions: of the loop around */
+    struct vector_loop *loop;    /* the band; its arguments are those of all parts */
+    struct vector_band *band;
+    LIST(struct cell) cells;
+    bool refused;
+};
+
+static void refuse(struct band_builder *builder)
+{
+    builder->refused = true;
+}
+
+/* ---- the shape ------------------------------------------------------------------------------------- */
+
+struct stops {
+    bool trust_indices, found;
+};
+
+static bool note_stop(struct ir_expr *expr, void *context)
+{
+    struct stops *stops = context;
+    stops->found |= expr->kind == IR_OPERATION && expr->checked;
+    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
+        stops->found |= expr->access.checks[axis] == IR_CHECK_ELEMENT && !stops->trust_indices;
+    return !stops->found;
+}
+
+/* Stores that are tested, and statements that a band has not. */
+static bool note_statement(struct ir_stmt *stmt, void *context)
+{
+    struct stops *stops = context;
+    stops->found |= stmt->kind == IR_WHILE || stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE ||
+                    stmt->kind == IR_ASSERT || stmt->kind == IR_ALLOCATE;
+    for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
+        stops->found |= stmt->access.checks[axis] == IR_CHECK_ELEMENT && !stops->trust_indices;
+    return !stops->found;
+}
+
+static bool may_stop(const struct ir_stmt *stmt, const struct vector_options *options)
+{
+    struct stops stops = {options->trust_indices, false};
+    ir_block_walk(stmt->body, note_statement, &stops);
+    ir_block_expressions(stmt->body, note_stop, &stops);
+    return stops.found;
+}
+
+/* ---- scalars ---------------------------------------------------------------------------------------- */
+
+static const struct cell *cell_of(const struct band_builder *builder, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < builder->cells.count; k++)
+        if (builder->cells.items[k].symbol == symbol)
+            return &builder->cells.items[k];
+    return NULL;
+}
+
+static int add_argument(struct band_builder *builder, struct vector_argument argument)
+{
+    list_push(builder->arena, &builder->loop->arguments, argument);
+    return builder->loop->arguments.count - 1;
+}
+
+static int add_state(struct band_builder *builder)
+{
+    return add_argument(builder, (struct vector_argument){.kind = VECTOR_ARGUMENT_STATE});
+}
+
+static void add_cell(struct band_builder *builder, struct ir_symbol *symbol, bool is_carried)
+{
+    struct cell cell = {symbol, -1};
+    if (cell_of(builder, symbol))
+        return;
+    if (builder->cells.count == CELLS || vector_type_of(symbol->dtype) == VECTOR_MASK) {
+        refuse(builder);
+        return;
+    }
+    if (is_carried) {
+        struct vector_accumulator row = {.symbol = symbol,
+                                         .operation = OPERATION_COUNT,
+                                         .dtype = symbol->dtype,
+                                         .type = vector_type_of(symbol->dtype)};
+        row.slot = cell.slot =
+            add_argument(builder, (struct vector_argument){.kind = VECTOR_ARGUMENT_ACCUMULATOR,
+                                                           .accumulator = builder->loop->accumulators.count});
+        list_push(builder->arena, &builder->loop->accumulators, row);
+    } else {
+        cell.slot = add_state(builder);
+    }
+    list_push(builder->arena, &builder->cells, cell);
+}
+
+static bool note_assignment(struct ir_stmt *stmt, void *context)
+{
+    struct band_builder *builder = context;
+    if (stmt->kind == IR_ASSIGN && !vector_is_declared(builder->outer.stmt, stmt->symbol))
+        add_cell(builder, stmt->symbol, true);
+    return true;
+}
+
+struct mention {
+    const struct ir_symbol *symbol;
+    bool found;
+};
+
+static bool note_mention(struct ir_expr *expr, void *context)
+{
+    struct mention *mention = context;
+    mention->found |= expr->kind == IR_SYMBOL && expr->symbol == mention->symbol;
+    return !mention->found;
+}
+
+static bool note_assigned(struct ir_stmt *stmt, void *context)
+{
+    struct mention *mention = context;
+    mention->found |= stmt->kind == IR_ASSIGN && stmt->symbol == mention->symbol;
+    return !mention->found;
+}
+
+/* Whether what stands in another part than the declaration has to do with the symbol. */
+static bool is_handed_on(const struct ir_stmt *declaration)
+{
+    struct mention mention = {declaration->symbol, false};
+    const struct ir_stmt *loop = declaration;
+    while (loop && loop->kind != IR_FOR)
+        loop = loop->next;
+    ir_block_expressions((struct ir_stmt *)loop, note_mention, &mention);
+    ir_block_walk((struct ir_stmt *)loop, note_assigned, &mention);
+    return mention.found;
+}
+
+static void find_cells(struct band_builder *builder)
+{
+    struct ir_stmt *body = builder->outer.stmt->body;
+    ir_block_walk(body, note_assignment, builder);
+    for (const struct ir_stmt *stmt = body; stmt && !builder->refused; stmt = stmt->next)
+        if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && is_handed_on(stmt))
+            add_cell(builder, stmt->symbol, false);
+}
+
+/* ---- slots that move ----------------------------------------------------------------------------------- */
+
+static bool is_constant(struct vector_slope slope)
+{
+    return slope.linear && slope.constant && slope.value == 0;
+}
+
+/* Whether the slot's value changes with the loop around; refuses where it is not linear in its variable. */
+static bool changes(struct band_builder *builder, const struct vector_argument *argument)
+{
+    bool constant = true, linear = true;
+    if (argument->loop == builder->outer.stmt && !argument->access)
+        return true; /* its variable */
+    if (argument->access) {
+        for (int axis = 0; axis < argument->access->buffer->rank; axis++) {
+            struct vector_slope slope = vector_slope_of(&builder->outer, argument->access->indices[axis]);
+            linear &= slope.linear;
+            constant &= is_constant(slope);
+        }
+    } else {
+        struct vector_slope low = vector_slope_of(&builder->outer, argument->loop->low);
+        struct vector_slope high = vector_slope_of(&builder->outer, argument->loop->high);
+        linear = low.linear && high.linear;
+        constant = is_constant(low) && is_constant(high);
+        if (!constant && argument->kind == VECTOR_ARGUMENT_COUNT && argument->loop->step != 1 &&
+            argument->loop->step != -1)
+            refuse(builder);
+    }
+    if (!linear)
+        refuse(builder);
+    return !constant;
+}
+
+/* The slot `at` holds what the argument says in each iteration; where the part overwrites it, out of another
+ * slot. */
+static void place_argument(struct band_builder *builder, int at, struct vector_argument argument,
+                           bool is_overwritten)
+{
+    struct vector_moving moving = {at, -1, -1};
+    int holder = at;
+    bool moves = argument.kind != VECTOR_ARGUMENT_STEP && changes(builder, &argument);
+    builder->loop->arguments.items[at] = argument;
+    if (!moves && !is_overwritten)
+        return;
+    if (is_overwritten) {
+        builder->loop->arguments.items[at].kind = VECTOR_ARGUMENT_STATE;
+        moving.origin = holder = add_argument(builder, argument);
+    }
+    if (moves) {
+        argument.kind = VECTOR_ARGUMENT_DELTA;
+        argument.level = holder;
+        moving.delta = add_argument(builder, argument);
+    }
+    list_push(builder->arena, &builder->band->moving, moving);
+}
+
+/* ---- straight code ------------------------------------------------------------------------------------- */
+
+/* A builder whose slots are those of the band. */
+static struct vector_builder begin_straight(struct band_builder *builder, bool is_guarded)
+{
+    struct vector_builder straight = builder->outer;
+    straight.is_serial = straight.is_once = true;
+    straight.is_guarded = is_guarded;
+    straight.loop = arena_new(builder->arena, struct vector_loop);
+    straight.loop->stmt = builder->outer.stmt;
+    straight.loop->is_serial = straight.loop->is_once = true;
+    memcpy(&straight.loop->arguments, &builder->loop->arguments, sizeof straight.loop->arguments);
+    for (int k = 0; k < builder->cells.count; k++) {
+        const struct cell *cell = &builder->cells.items[k];
+        struct vector_accumulator row = {.symbol = cell->symbol,
+                                         .operation = OPERATION_COUNT,
+                                         .dtype = cell->symbol->dtype,
+                                         .type = vector_type_of(cell->symbol->dtype),
+                                         .slot = cell->slot};
+        struct vector_value total = vector_blank(VECTOR_TOTAL, row.dtype);
+        total.slot = k;
+        list_push(builder->arena, &straight.loop->accumulators, row);
+        vector_declare(&straight, cell->symbol, vector_add(&straight, total));
+    }
+    return straight;
+}
+
+/* The value into a slot. */
+static void set_slot(struct vector_builder *straight, int accumulator, int value)
+{
+    struct vector_value effect =
+        vector_blank(VECTOR_SET, straight->loop->accumulators.items[accumulator].dtype);
+    effect.slot = accumulator;
+    effect.operands[0] = value;
+    vector_add(straight, effect);
+}
+
+static bool is_total(const struct vector_builder *straight, int value, int accumulator)
+{
+    const struct vector_value *row = &straight->loop->values.items[value];
+    return row->kind == VECTOR_TOTAL && row->slot == accumulator;
+}
+
+/* The part, unless nothing is left of it; `guard` as in struct vector_part. */
+static void end_straight(struct band_builder *builder, struct vector_builder *straight, int guard)
+{
+    struct vector_loop *loop = straight->loop;
+    int first = builder->loop->arguments.count;
+    if (straight->refused) {
+        refuse(builder);
+        return;
+    }
+    if (!straight->options->strict)
+        vector_fuse(straight);
+    vector_sweep(straight);
+    if (!loop->values.count)
+        return;
+    memcpy(&builder->loop->arguments, &loop->arguments, sizeof loop->arguments);
+    for (int end = loop->arguments.count; first < end; first++) {
+        struct vector_argument argument = loop->arguments.items[first];
+        argument.loop = builder->outer.stmt;
+        argument.access = argument.stream < 0 ? NULL : loop->streams.items[argument.stream].access;
+        if (argument.kind == VECTOR_ARGUMENT_ADDRESS || argument.kind == VECTOR_ARGUMENT_FIRST)
+            place_argument(builder, first, argument, false);
+    }
+    struct vector_part part = {loop, guard};
+    list_push(builder->arena, &builder->band->parts, part);
+}
+
+/* The statements up to the next loop, which it gives. */
+static const struct ir_stmt *add_stretch(struct band_builder *builder, const struct ir_stmt *stmt)
+{
+    struct vector_builder straight = begin_straight(builder, false);
+    for (; stmt && stmt->kind != IR_FOR && !straight.refused; stmt = stmt->next)
+        vector_statement(&straight, stmt);
+    for (int k = 0; k < builder->cells.count && !straight.refused; k++) {
+        int value = *vector_scalar(&straight, builder->cells.items[k].symbol);
+        if (!is_total(&straight, value, k))
+            set_slot(&straight, k, value);
+    }
+    end_straight(builder, &straight, -1);
+    return stmt;
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------- */
+
+/* Its slots are numbered from `base` on. */
+static void renumber(struct vector_loop *loop, int base)
+{
+    loop->count += base;
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_SCALAR || loop->values.items[k].kind == VECTOR_INDEX)
+            loop->values.items[k].slot += base;
+    for (int k = 0; k < loop->streams.count; k++)
+        loop->streams.items[k].slot += base;
+    for (int k = 0; k < loop->accumulators.count; k++)
+        loop->accumulators.items[k].slot += base;
+}
+
+/* Scalars that the loop accumulates into are those of the band. */
+static void share_accumulators(struct band_builder *builder, struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->accumulators.count; k++) {
+        struct vector_accumulator *row = &loop->accumulators.items[k];
+        const struct cell *cell = row->symbol ? cell_of(builder, row->symbol) : NULL;
+        if (row->access || (row->symbol && !cell))
+            refuse(builder);
+        else if (cell)
+            row->slot = cell->slot;
+    }
+}
+
+/* A value that the loop has to be given: C computes it where it is the same in all iterations and can be
+ * computed though the loop may not run; else a part before the loop does, whose accumulators are the slots.
+ */
+static void place_value(struct band_builder *builder, struct vector_builder *straight, int at,
+                        const struct vector_argument *argument)
+{
+    struct ir_expr *value = (struct ir_expr *)argument->value;
+    struct vector_accumulator row = {.dtype = value->dtype, .type = vector_type_of(value->dtype), .slot = at};
+    if (vector_is_invariant(&builder->outer, value) && vector_is_harmless(value)) {
+        builder->loop->arguments.items[at] = straight->loop->arguments.items[at] = *argument;
+        return;
+    }
+    if (row.type == VECTOR_MASK) {
+        refuse(builder);
+        return;
+    }
+    int accumulator = straight->loop->accumulators.count;
+    list_push(builder->arena, &straight->loop->accumulators, row);
+    set_slot(straight, accumulator, vector_expression(straight, value));
+}
+
+static bool is_overwritten(const struct vector_loop *loop, const struct vector_argument *argument)
+{
+    return argument->kind == VECTOR_ARGUMENT_FIRST || argument->kind == VECTOR_ARGUMENT_STEP ||
+           (argument->kind == VECTOR_ARGUMENT_ADDRESS &&
+            loop->streams.items[argument->stream].step_kind != VECTOR_UNIT);
+}
+
+/* Whether it may end early, or has slots that nobody here knows of. */
+static bool is_strange(const struct vector_loop *loop)
+{
+    bool scatters = false;
+    for (int k = 0; k < loop->values.count; k++)
+        scatters |= loop->values.items[k].kind == VECTOR_SCATTER;
+    return loop->stops || scatters;
+}
+
+static void add_loop(struct band_builder *builder, struct vector_loop *loop)
+{
+    if (is_strange(loop))
+        refuse(builder);
+    int base = builder->loop->arguments.count, count = loop->arguments.count;
+    for (int k = 0; k < count; k++)
+        add_state(builder);
+    renumber(loop, base);
+    share_accumulators(builder, loop);
+    for (int k = 0; k < count && !builder->refused; k++) {
+        struct vector_argument argument = loop->arguments.items[k];
+        bool is_value =
+            argument.kind == VECTOR_ARGUMENT_VALUE || argument.kind == VECTOR_ARGUMENT_ACCUMULATOR;
+        argument.loop = loop->stmt;
+        argument.access = argument.stream < 0 ? NULL : loop->streams.items[argument.stream].access;
+        if (!is_value)
+            place_argument(builder, base + k, argument, is_overwritten(loop, &argument));
+    }
+    struct vector_builder straight = begin_straight(builder, true);
+    for (int k = 0; k < count && !builder->refused && !straight.refused; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE)
+            place_value(builder, &straight, base + k, &loop->arguments.items[k]);
+    end_straight(builder, &straight, loop->count);
+    struct vector_part part = {loop, loop->count};
+    list_push(builder->arena, &builder->band->parts, part);
+}
+
+/* Whether the loop accumulates elements that the band stores elsewhere, as a triangular system does: where
+ * the last of them was stored just before, a vector that holds it cannot be loaded until it has reached
+ * memory, but it alone can. */
+static bool awaits_element(const struct band_builder *builder, const struct vector_loop *loop)
+{
+    bool awaits = false;
+    if (loop->is_serial || !loop->accumulators.count || loop->calls || builder->options->strict)
+        return false;
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        if (stream->step_kind != VECTOR_UNIT || stream->is_stored)
+            return false;
+        awaits |= vector_stores_into(&builder->outer, stream->access->buffer);
+    }
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_INDEX)
+            return false;
+    return awaits;
+}
+
+/* Such a loop as two: whole groups in vectors, and what is left one by one. */
+static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
+{
+    struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
+    if (!rest || !awaits_element(builder, loop) || rest->wide != loop->wide) {
+        add_loop(builder, loop);
+        return;
+    }
+    loop->is_even = rest->is_rest = true;
+    add_loop(builder, loop);
+    add_loop(builder, rest);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------- */
+
+/* The streams of all parts, for questions about strides; whether functions are called. */
+static void gather_parts(struct arena *arena, struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->band->parts.count; k++) {
+        const struct vector_loop *part = loop->band->parts.items[k].loop;
+        for (int stream = 0; stream < part->streams.count; stream++)
+            list_push(arena, &loop->streams, part->streams.items[stream]);
+        loop->calls |= part->calls;
+    }
+}
+
+struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt *stmt,
+                                      struct vector_loop *const *loops, const struct vector_options *options)
+{
+    struct band_builder builder = {
+        .arena = arena, .options = options, .outer = {.arena = arena, .stmt = stmt, .options = options}};
+    builder.outer.mask = -1;
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || may_stop(stmt, options))
+        return NULL;
+    builder.loop = arena_new(arena, struct vector_loop);
+    builder.band = arena_new(arena, struct vector_band);
+    builder.loop->stmt = stmt;
+    builder.loop->band = builder.band;
+    builder.loop->count =
+        add_argument(&builder, (struct vector_argument){.kind = VECTOR_ARGUMENT_COUNT, .loop = stmt});
+    find_cells(&builder);
+    for (const struct ir_stmt *next = stmt->body; next && !builder.refused;) {
+        next = add_stretch(&builder, next);
+        if (next && !builder.refused) {
+            add_split_loop(&builder, *loops++);
+            next = next->next;
+        }
+        if (builder.band->parts.count > PARTS)
+            refuse(&builder);
+    }
+    if (builder.refused)
+        return NULL;
+    gather_parts(arena, builder.loop);
+    return builder.loop;
+}

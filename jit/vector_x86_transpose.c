@@ -1,0 +1,240 @@
+/*
+ * vector_x86_transpose.c: rows of a vector loop that do nothing but turn: what is stored element by element
+ * along the columns was loaded with a step, and lies side by side along the rows.
+ *
+ *     for rows { for columns: y[row, column] = x[column, row] }
+ *
+ * Consumes such a loop (vector_rows.c) of elements of 32 or 64 bits; produces code that goes through it in
+ * squares of as many rows and columns as a vector has lanes: each is loaded along the rows, turned in
+ * registers and stored along the columns. So each line is fetched once, where a gather fetches one for each
+ * element. At the edges, masks leave out what is not there, and jumps the vectors that are not.
+ */
+#include "vector_x86.h"
+
+/* Where things are while it runs; the slots are in rdi. */
+enum {
+    AT = X86_RAX,           /* the vector at hand */
+    COLUMNS_LEFT = X86_RCX, /* of these rows */
+    ROWS_LEFT = X86_R8,
+    FROM = X86_RSI, /* the first column of these rows */
+    INTO = X86_RDX,
+    STEP = X86_R9,         /* bytes from column to column of what is loaded */
+    STRIDE = X86_R10,      /* from row to row of what is stored */
+    SQUARE_FROM = X86_R11, /* as FROM and INTO, of the square */
+    SQUARE_INTO = X86_RBX,
+    SQUARE_STEP = X86_R12, /* bytes from square to square */
+    ROW_MASK = 1,
+    COLUMN_MASK = 2
+};
+
+struct turning {
+    struct machine *machine;
+    const struct vector_value *load, *store;
+    const struct vector_stream *from, *into;
+    int lanes, size;
+};
+
+/* ---- what it is for ------------------------------------------------------------------------------- */
+
+static bool find_turning(const struct vector_loop *loop, struct turning *turning)
+{
+    if (loop->values.count != 2 || loop->accumulators.count)
+        return false;
+    turning->load = &loop->values.items[0];
+    turning->store = &loop->values.items[1];
+    if (turning->load->kind != VECTOR_LOAD || turning->store->kind != VECTOR_STORE ||
+        turning->store->operands[0] != 0 || turning->load->mask >= 0 || turning->store->mask >= 0)
+        return false;
+    turning->from = &loop->streams.items[turning->load->stream];
+    turning->into = &loop->streams.items[turning->store->stream];
+    turning->size = dtype_table[turning->load->dtype].size;
+    const struct vector_stride *rows = &turning->from->strides[VECTOR_ROWS];
+    return turning->load->dtype == turning->store->dtype && turning->size == (loop->wide ? 8 : 4) &&
+           turning->from->access->buffer != turning->into->access->buffer &&
+           turning->from->step_kind != VECTOR_UNIT && turning->into->step_kind == VECTOR_UNIT &&
+           rows->kind == VECTOR_STRIDE && rows->bytes == turning->size &&
+           turning->into->strides[VECTOR_ROWS].kind != VECTOR_STAYS;
+}
+
+/* ---- a square --------------------------------------------------------------------------------------- */
+
+static void move(const struct turning *turning, enum x86_form form, int reg, int slot)
+{
+    machine_emit(turning->machine, (struct x86_instruction){.form = form,
+                                                            .reg = reg,
+                                                            .has_memory = true,
+                                                            .memory = machine_slot(turning->machine, slot)});
+}
+
+static void add(const struct turning *turning, int to, int from)
+{
+    machine_emit(turning->machine, (struct x86_instruction){.form = X86_ADD, .reg = to, .rm = from});
+}
+
+static void copy(const struct turning *turning, int to, int from)
+{
+    machine_emit(turning->machine, (struct x86_instruction){.form = X86_MOV, .reg = to, .rm = from});
+}
+
+/* Lanes below the count. */
+static void make_mask(const struct turning *turning, int mask, int count)
+{
+    struct machine *machine = turning->machine;
+    int all = machine->labels++;
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = AT, .immediate = -1});
+    machine_emit_by(machine, X86_CMP_BY, count, turning->lanes);
+    machine_emit_jump(machine, X86_JGE, all);
+    machine_emit(machine, (struct x86_instruction){.form = X86_BZHI, .reg = AT, .vvvv = count, .rm = AT});
+    machine_emit_label(machine, all);
+    machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = mask, .rm = AT});
+}
+
+/* Vectors first, first + 1, ... from one address on, as many as there are. */
+static void transfer(const struct turning *turning, enum x86_form form, int first, int mask, int distance,
+                     int count)
+{
+    struct machine *machine = turning->machine;
+    int done = machine->labels++;
+    for (int k = 0; k < turning->lanes; k++) {
+        machine_emit(machine, (struct x86_instruction){.form = form,
+                                                       .bits = 512,
+                                                       .reg = first + k,
+                                                       .mask = mask,
+                                                       .zeroing = mask == ROW_MASK,
+                                                       .has_memory = true,
+                                                       .memory = {AT, X86_NONE, 1, 0},
+                                                       .line = turning->store->line});
+        if (k + 1 == turning->lanes)
+            break;
+        machine_emit_by(machine, X86_CMP_BY, count, k + 1);
+        machine_emit_jump(machine, X86_JLE, done);
+        add(turning, AT, distance);
+    }
+    machine_emit_label(machine, done);
+}
+
+static void mix(const struct turning *turning, enum x86_form form, int to, int a, int b, int immediate)
+{
+    machine_emit(turning->machine,
+                 (struct x86_instruction){
+                     .form = form, .bits = 512, .reg = to, .vvvv = a, .rm = b, .immediate = immediate});
+}
+
+/* Registers 0 to lanes - 1 by way of those above. First within quarters of vectors, so that quarter q of
+ * register g * width + c has column q * width + c of the rows g * width on; then the quarters change places.
+ */
+static void turn(const struct turning *turning)
+{
+    enum { OTHER = 16, EVEN = 0x88, ODD = 0xdd };
+    bool wide = turning->size == 8;
+    int width = wide ? 2 : 4, start = wide ? OTHER : 0, end = OTHER - start;
+    enum x86_form quarters = wide ? X86_VSHUFF64X2 : X86_VSHUFF32X4;
+    for (int k = 0; k < turning->lanes; k += 2) {
+        mix(turning, wide ? X86_VUNPCKLPD : X86_VUNPCKLPS, OTHER + k, k, k + 1, 0);
+        mix(turning, wide ? X86_VUNPCKHPD : X86_VUNPCKHPS, OTHER + k + 1, k, k + 1, 0);
+    }
+    for (int k = 0; !wide && k < turning->lanes; k += 4)
+        for (int half = 0; half < 2; half++) {
+            mix(turning, X86_VUNPCKLPD, k + 2 * half, OTHER + k + half, OTHER + k + 2 + half, 0);
+            mix(turning, X86_VUNPCKHPD, k + 2 * half + 1, OTHER + k + half, OTHER + k + 2 + half, 0);
+        }
+    for (int c = 0; c < width; c++)
+        for (int half = 0; half < 2; half++)
+            for (int odd = 0; odd < 2; odd++)
+                mix(turning, quarters, end + (2 * odd + half) * width + c, start + 2 * half * width + c,
+                    start + (2 * half + 1) * width + c, odd ? ODD : EVEN);
+    for (int c = 0; c < width; c++)
+        for (int q = 0; q < 4; q++)
+            mix(turning, quarters, start + q * width + c, end + 2 * (q & 1) * width + c,
+                end + (2 * (q & 1) + 1) * width + c, q & 2 ? ODD : EVEN);
+}
+
+static void place_square(const struct turning *turning)
+{
+    bool wide = turning->size == 8;
+    copy(turning, AT, SQUARE_FROM);
+    transfer(turning, wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD, 0, ROW_MASK, STEP, COLUMNS_LEFT);
+    turn(turning);
+    copy(turning, AT, SQUARE_INTO);
+    transfer(turning, wide ? X86_VMOVUPD_STORE : X86_VMOVUPS_STORE, wide ? 16 : 0, COLUMN_MASK, STRIDE,
+             ROWS_LEFT);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+static void shift(const struct turning *turning, int reg, int count)
+{
+    machine_emit(turning->machine,
+                 (struct x86_instruction){.form = X86_SHL_BY, .rm = reg, .immediate = count});
+}
+
+static void constant(const struct turning *turning, int reg, int64_t number)
+{
+    machine_emit(turning->machine,
+                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = reg, .immediate = number});
+}
+
+static void place_start(const struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    const struct vector_stride *rows = &turning->into->strides[VECTOR_ROWS];
+    move(turning, X86_MOV, ROWS_LEFT, machine->loop->nest->state);
+    move(turning, X86_MOV, FROM, turning->from->slot);
+    move(turning, X86_MOV, INTO, turning->into->slot);
+    machine_emit_by(machine, X86_ADD_BY, FROM, (int64_t)turning->load->offset * turning->size);
+    machine_emit_by(machine, X86_ADD_BY, INTO, (int64_t)turning->store->offset * turning->size);
+    if (turning->from->step_kind == VECTOR_RUN_TIME_STEP)
+        move(turning, X86_MOV, STEP, turning->from->slot + 1);
+    else
+        constant(turning, STEP, turning->from->step);
+    shift(turning, STEP, turning->size == 8 ? 3 : 2);
+    if (rows->kind == VECTOR_STRIDE)
+        constant(turning, STRIDE, rows->bytes);
+    else
+        move(turning, X86_MOV, STRIDE, rows->slot);
+    copy(turning, SQUARE_STEP, STEP);
+    shift(turning, SQUARE_STEP, turning->lanes == 16 ? 4 : 3);
+}
+
+static void place_squares(const struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    int rows = machine->labels++, columns = machine->labels++;
+    machine_emit_label(machine, rows);
+    make_mask(turning, ROW_MASK, ROWS_LEFT);
+    move(turning, X86_MOV, COLUMNS_LEFT, 0);
+    copy(turning, SQUARE_FROM, FROM);
+    copy(turning, SQUARE_INTO, INTO);
+    machine_emit_label(machine, columns);
+    make_mask(turning, COLUMN_MASK, COLUMNS_LEFT);
+    place_square(turning);
+    add(turning, SQUARE_FROM, SQUARE_STEP);
+    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, 64);
+    machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, turning->lanes);
+    machine_emit_jump(machine, X86_JG, columns);
+    machine_emit_by(machine, X86_ADD_BY, FROM, 64);
+    copy(turning, AT, STRIDE);
+    shift(turning, AT, turning->lanes == 16 ? 4 : 3);
+    add(turning, INTO, AT);
+    machine_emit_by(machine, X86_SUB_BY, ROWS_LEFT, turning->lanes);
+    machine_emit_jump(machine, X86_JG, rows);
+}
+
+bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
+                          const struct vector_options *options, struct vector_listing *listing)
+{
+    struct machine *machine = arena_new(arena, struct machine);
+    struct turning turning = {.machine = machine};
+    machine->arena = arena;
+    machine->loop = loop;
+    machine->options = options;
+    machine->slots = X86_RDI;
+    if (!machine_is_avx512(machine) || !find_turning(loop, &turning))
+        return false;
+    turning.lanes = 64 / turning.size;
+    machine->general = 1u << SQUARE_INTO | 1u << SQUARE_STEP;
+    place_start(&turning);
+    place_squares(&turning);
+    machine_assemble(machine, listing);
+    return true;
+}
