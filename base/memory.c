@@ -138,8 +138,6 @@ void arena_rewind(struct arena *arena, struct arena_mark mark)
     }
     arena->next = mark.next;
     arena->end = mark.end;
-    if (mark.next)
-        memset(mark.next, 0, (size_t)(mark.end - mark.next));
 }
 
 void arena_free(struct arena *arena)
@@ -152,7 +150,7 @@ static struct arena_block *arena_block_new(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - sizeof(struct arena_block))
         arena_escape(arena);
-    struct arena_block *block = memory_zeroed(1, sizeof *block + size);
+    struct arena_block *block = memory_allocate(sizeof *block + size);
     if (!block)
         arena_escape(arena);
     block->size = size;
@@ -166,7 +164,7 @@ void arena_lend(struct arena *arena, void *memory, size_t size)
     (void)arena, (void)memory, (void)size; /* overruns would not show */
 }
 
-void *arena_allocate(struct arena *arena, size_t size)
+static void *arena_take(struct arena *arena, size_t size)
 {
     struct arena_block *block = arena_block_new(arena, size);
     block->below = arena->blocks;
@@ -189,7 +187,7 @@ static size_t arena_next_size(const struct arena *arena)
     return arena->blocks->size < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
 }
 
-void *arena_allocate(struct arena *arena, size_t size)
+static void *arena_take(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX / 2)
         arena_escape(arena);
@@ -216,25 +214,35 @@ void *arena_allocate(struct arena *arena, size_t size)
 
 #endif
 
+/* Cleared when it is handed out, not when its block is made: of most arenas little is used. */
+void *arena_allocate(struct arena *arena, size_t size)
+{
+    return memset(arena_take(arena, size), 0, size);
+}
+
 char *arena_copy(struct arena *arena, const char *text, size_t length)
 {
     if (length == SIZE_MAX)
         arena_escape(arena);
-    char *copy = arena_allocate(arena, length + 1);
+    char *copy = arena_take(arena, length + 1);
     if (length)
         memcpy(copy, text, length);
+    copy[length] = 0;
     return copy;
 }
 
 char *arena_format_list(struct arena *arena, const char *format, va_list list)
 {
+    char small[256]; /* most fit, and need not be printed twice */
     va_list again;
     va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, again);
+    int length = vsnprintf(small, sizeof small, format, again);
     va_end(again);
     if (length < 0)
         arena_escape(arena); /* longer than INT_MAX */
-    char *text = arena_allocate(arena, (size_t)length + 1);
+    if ((size_t)length < sizeof small)
+        return arena_copy(arena, small, (size_t)length);
+    char *text = arena_take(arena, (size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, list);
     return text;
 }
@@ -255,9 +263,11 @@ void *arena_grow(struct arena *arena, void *items, int count, int *capacity, siz
     int larger = *capacity ? *capacity * 2 : 4;
     if (item_size > PTRDIFF_MAX / (size_t)larger)
         arena_escape(arena);
-    void *moved = arena_allocate(arena, item_size * (size_t)larger);
-    if (count)
-        memcpy(moved, items, item_size * (size_t)count);
+    size_t old = item_size * (size_t)count, size = item_size * (size_t)larger;
+    char *moved = arena_take(arena, size);
+    if (old)
+        memcpy(moved, items, old);
+    memset(moved + old, 0, size - old);
     *capacity = larger;
     return moved;
 }

@@ -46,7 +46,7 @@ struct arena {
 
 void arena_init(struct arena *arena, jmp_buf *escape);
 void arena_free(struct arena *arena);
-/* Zeroed memory, aligned for any object, that a new arena hands out first: what is made in it often and is
+/* Memory, aligned for any object, that a new arena hands out first: what is made in it often and is
  * mostly small then takes no trip to the heap. It lives as long as the arena. */
 void arena_lend(struct arena *arena, void *memory, size_t size);
 /* How far an arena was handed out; arena_rewind gives back what was since. */

@@ -24,8 +24,7 @@ enum {
     CUDA_TILE_UNIT = 64,  /* rows and columns of a tile are this times its parts */
     CUDA_TILE_DEPTH = 16, /* of a stage */
     CUDA_TILE_PARTS = 2,  /* at most */
-    CUDA_TILE_PAD = 4,    /* elements behind a row in shared memory: writes meet fewer banks twice */
-    CUDA_CORES_PAD = 8    /* likewise for tensor cores: what a warp reads lies in banks of their own */
+    CUDA_TILE_PAD = 4     /* elements behind a row in shared memory: writes meet fewer banks twice */
 };
 
 enum cuda_axis { CUDA_BATCHES, CUDA_ROWS, CUDA_COLUMNS, CUDA_DEPTHS, CUDA_AXES };

@@ -1,196 +1,201 @@
 /*
- * emit_cuda_cores.c: a stage of a tile for tensor cores: products of halves, summed up in float32.
+ * emit_cuda_cores.c: the stages of a tile for tensor cores: products of halves, summed up in float32.
  *
- * Consumes a tile (emit_cuda_tile.h) whose terms are halves. Words of shared memory hold the halves of two
- * depths; for each two depths lie the words of all rows, or columns, of the tile. So both factors look alike,
- * however they lie in memory, and what the instruction wants of a thread are single words, no two of a warp
- * in one bank. Depths behind the end are zeros.
+ * Consumes a tile (emit_cuda_tile.h) whose terms are halves. A stage lies in shared memory in pieces of eight
+ * halves, in rows as they lie in memory: a row for each depth, or for each row or column of the tile. The
+ * pieces of a row change places with the number of the row, so that a warp finds in banks of their own both
+ * what it writes and what it reads. Where tensors lie well, the pieces are copied asynchronously, two stages
+ * ahead of the one that is computed with. Depths behind the end are zeros.
  */
 #include "emit_cuda_tile.h"
 
-enum { WORDS = CUDA_TILE_DEPTH, STEP = 8 }; /* words of a stage, and of an instruction, one behind another */
+enum { PIECE = 8, DEPTH = 32, STAGES = 3, STEPS = DEPTH / 16 };
 
-/* ---- from memory to registers ---------------------------------------------------------------- */
+static const char *const indent_names[2] = {"row_", "column_"};
 
-static void declare(struct cuda_tile *tile, int number)
+/* ---- shared memory ----------------------------------------------------------------------------- */
+
+/* The sums need their room when the stages are done with. */
+static void declare(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "__shared__ __align__(16) unsigned int term%d_[2][%d][%d];", number, WORDS,
-              tile->edge + CUDA_CORES_PAD);
-    emit_line(emitter, "unsigned int next%d_[%d][%d];", number, tile->step->parts, CUDA_QUAD);
+    for (int k = 0; k < 2; k++)
+        emit_line(emitter, "__shared__ __align__(16) unsigned int term%d_[%d][%d];", k, STAGES,
+                  tile->edge * DEPTH / 2);
+    emit_line(emitter, "float (*const sums_)[%d] = (float (*)[%d])(void *)term0_;", tile->edge, tile->edge);
+    for (int k = 0; k < 2; k++)
+        if (tile->tiling->terms[k].quads == tile->tiling->terms[k].half)
+            emit_cuda_lies_well(tile, k, PIECE);
 }
 
-/* Where in the tile of the stage a thread's four words begin. */
-static void emit_place(struct cuda_tile *tile, const struct cuda_term *term)
+/* Pieces in a row. */
+static int pieces_of(const struct cuda_tile *tile, const struct cuda_term *term)
 {
-    bool along = cuda_runs_along(term);
-    int across = (along ? WORDS : tile->edge) / CUDA_QUAD;
-    struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "const int place_ = (int)threadIdx.x + %d * turn_;", CUDA_THREADS);
-    emit_line(emitter, "const int %s = place_ %% %d * %d, %s = place_ / %d;", along ? "word_in_" : "side_in_",
-              across, CUDA_QUAD, along ? "side_in_" : "word_in_", across);
+    return (cuda_runs_along(term) ? DEPTH : tile->edge) / PIECE;
 }
 
-/* What follows is done with the loops' variables at a row, or column, and a depth that is not behind the end.
+/* Where a piece lies, as a number of words. Eight rows that are read together have all eight places of 16
+ * bytes that 32 banks have; rows of 64 bytes lie in them two by two. */
+static const char *place(struct cuda_tile *tile, const struct cuda_term *term, const char *row,
+                         const char *piece)
+{
+    struct arena *arena = &tile->cuda->emitter.arena;
+    const char *turned = cuda_runs_along(term) ? arena_format(arena, "(%s) / 2 %% 4", row)
+                                               : arena_format(arena, "(%s) %% 8", row);
+    return arena_format(arena, "((%s) * %d + ((%s) ^ %s)) * 4", row, pieces_of(tile, term), piece, turned);
+}
+
+/* ---- from memory ------------------------------------------------------------------------------------ */
+
+/* The loops' variables at a row, or column, and a depth of the piece; those behind the end are the last ones.
  */
-static void emit_where(struct cuda_tile *tile, const struct cuda_term *term, const char *side, int last,
-                       const char *depth)
+static void emit_variables(struct cuda_tile *tile, const struct cuda_term *term, int along, const char *one)
 {
     struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "const int depth_ = from_ + %s;", depth);
-    emit_line(emitter, "if (depth_ < depths_) {");
-    emitter->indent++;
-    emit_line(emitter, "const int side_ = akg_least(%s + %s, %s - %d);", cuda_corner(term), side,
-              cuda_axis_names[term->side], last);
+    bool runs = cuda_runs_along(term);
+    emit_line(emitter, "const int depth_ = akg_least(from_ + %s%s, depths_ - %d);",
+              runs ? "piece_ * 8" : "line_", runs ? one : "", runs ? along : 1);
+    emit_line(emitter, "const int side_ = akg_least(%s + %s%s, %s - %d);", cuda_corner(term),
+              runs ? "line_" : "piece_ * 8", runs ? "" : one, cuda_axis_names[term->side], runs ? 1 : along);
     emit_cuda_axis(tile, term->side, "side_");
     emit_cuda_axis(tile, CUDA_DEPTHS, "depth_");
 }
 
-/* A load of the tensor as it is; whether its pieces lie well is known as `eights` or `quads`. */
-static bool is_whole_load(const struct cuda_term *term)
-{
-    return term->quads && term->half == term->quads;
-}
-
-/* Eight depths, which are four words, at once. */
-static void emit_fetch_along(struct cuda_tile *tile, const struct cuda_term *term, int number)
+/* A piece of which each half is computed. */
+static void emit_halves(struct cuda_tile *tile, const struct cuda_term *term)
 {
     struct emitter *emitter = &tile->cuda->emitter;
-    emit_where(tile, term, "side_in_", 1, "word_in_ * 2");
-    emit_line(emitter, "akg_take_words(next%d_[turn_], &%s);", number,
-              emit_access(emitter, &term->quads->access).text);
-    emit_cuda_end(tile);
-}
-
-/* Four rows, or columns, of two depths: the halves of the first in two words, those of the second in two. */
-static void emit_fetch_across(struct cuda_tile *tile, const struct cuda_term *term, int number)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    emit_cuda_unrolled(tile, "part_", 2);
-    emit_where(tile, term, "side_in_", CUDA_QUAD, "word_in_ * 2 + part_");
-    emit_line(emitter, "akg_take_pair(&next%d_[turn_][part_ * 2], &%s);", number,
-              emit_access(emitter, &term->quads->access).text);
-    emit_cuda_end(tile);
-    emit_cuda_end(tile);
-}
-
-/* The same one by one. */
-static void emit_fetch_each(struct cuda_tile *tile, const struct cuda_term *term, int number)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    bool along = cuda_runs_along(term);
-    emit_cuda_unrolled(tile, "one_", 2 * CUDA_QUAD);
-    emit_where(tile, term, along ? "side_in_" : "side_in_ + one_ % 4", 1,
-               along ? "word_in_ * 2 + one_" : "word_in_ * 2 + one_ / 4");
+    emit_line(emitter, "unsigned int words_[4] = {0, 0, 0, 0};");
+    emit_cuda_unrolled(tile, "one_", PIECE);
+    emit_variables(tile, term, 1, " + one_");
+    emit_line(emitter, "if (from_ + %s < depths_) {", cuda_runs_along(term) ? "piece_ * 8 + one_" : "line_");
+    emitter->indent++;
     struct emit_value value = emit_shallow(emitter, term->half);
-    emit_line(emitter, "next%d_[turn_][one_ / 2] |= (unsigned int)%s << 16 * (one_ %% 2);", number,
-              emit_operand(emitter, emit_made(0, emit_stored(emitter, term->half->dtype, value), EMIT_CHOICE),
-                           EMIT_UNARY));
+    emit_line(emitter, "words_[one_ / 2] |= (unsigned int)(%s) << 16 * (one_ %% 2);",
+              emit_stored(emitter, term->half->dtype, value));
     emit_cuda_end(tile);
     emit_cuda_end(tile);
+    emit_line(emitter, "akg_put_words(to_, words_);");
 }
 
-static void fetch(struct cuda_tile *tile, int number)
+/* The stage at `from_` into `slot_`. */
+static void emit_bring(struct cuda_tile *tile, int number)
 {
     const struct cuda_term *term = &tile->tiling->terms[number];
     struct emitter *emitter = &tile->cuda->emitter;
-    bool along = cuda_runs_along(term), whole = is_whole_load(term);
-    emit_cuda_unrolled(tile, "turn_", tile->step->parts);
-    emit_place(tile, term);
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++)", CUDA_QUAD);
-    emit_line(emitter, "    next%d_[turn_][one_] = 0;", number);
+    bool whole = term->quads == term->half;
+    int pieces = pieces_of(tile, term);
+    emit_cuda_unrolled(tile, "turn_", tile->edge * DEPTH / PIECE / CUDA_THREADS);
+    emit_line(emitter, "const int place_ = (int)threadIdx.x + %d * turn_;", CUDA_THREADS);
+    emit_line(emitter, "const int piece_ = place_ %% %d, line_ = place_ / %d;", pieces, pieces);
+    emit_line(emitter, "unsigned int *const to_ = &term%d_[slot_][%s];", number,
+              place(tile, term, "line_", "piece_"));
     if (whole) {
-        emit_line(emitter, "if (%s%d_) {", along ? "eights" : "quads", number);
+        emit_line(emitter, "if (well%d_) {", number);
         emitter->indent++;
-        (along ? emit_fetch_along : emit_fetch_across)(tile, term, number);
+        emit_variables(tile, term, PIECE, "");
+        emit_line(emitter, "akg_bring(to_, &%s, from_ + %s < depths_ ? 16 : 0);",
+                  emit_access(emitter, &term->quads->access).text,
+                  cuda_runs_along(term) ? "piece_ * 8" : "line_");
         emitter->indent--;
         emit_line(emitter, "} else {");
         emitter->indent++;
     }
-    emit_fetch_each(tile, term, number);
+    emit_halves(tile, term);
     if (whole)
         emit_cuda_end(tile);
     emit_cuda_end(tile);
 }
 
-/* ---- from registers to shared memory ----------------------------------------------------------- */
-
-static void put(struct cuda_tile *tile, int number)
+/* A stage, if there is one; what is on its way of it is a group of its own. */
+static void emit_stage(struct cuda_tile *tile)
 {
-    const struct cuda_term *term = &tile->tiling->terms[number];
     struct emitter *emitter = &tile->cuda->emitter;
-    emit_cuda_unrolled(tile, "turn_", tile->step->parts);
-    emit_place(tile, term);
-    if (cuda_runs_along(term)) {
-        emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
-        emit_line(emitter, "term%d_[half_][word_in_ + one_][side_in_] = next%d_[turn_][one_];", number,
-                  number);
-        emit_cuda_end(tile);
-    } else {
-        emit_line(emitter, "unsigned int words_[%d];", CUDA_QUAD);
-        emit_cuda_unrolled(tile, "one_", 2);
-        emit_line(emitter,
-                  "const unsigned int first_ = next%d_[turn_][one_], second_ = next%d_[turn_][one_ + 2];",
-                  number, number);
-        emit_line(emitter, "words_[one_ * 2] = (first_ & 0xffffu) | second_ << 16;");
-        emit_line(emitter, "words_[one_ * 2 + 1] = first_ >> 16 | (second_ & 0xffff0000u);");
-        emit_cuda_end(tile);
-        emit_line(emitter, "akg_put_words(&term%d_[half_][word_in_][side_in_], words_);", number);
-    }
+    emit_line(emitter, "if (from_ < depths_) {");
+    emitter->indent++;
+    emit_bring(tile, 0);
+    emit_bring(tile, 1);
     emit_cuda_end(tile);
+    emit_line(emitter, "akg_group();");
 }
 
 /* ---- computing ---------------------------------------------------------------------------------- */
 
-/* What the instruction wants of a thread, of each 16 rows and each 8 columns of a warp. */
-static void emit_fragments(struct cuda_tile *tile, int rows, int columns)
+/* Four matrices of 8 by 8 at once: of 16 rows and 16 depths, or of 16 columns and 16 depths. Each lane names
+ * a row of one. Rows are wanted as (rows, depths), first by rows; columns as (columns, depths), first by
+ * depths. */
+static void emit_matrices(struct cuda_tile *tile, int number)
 {
+    const struct cuda_term *term = &tile->tiling->terms[number];
+    const struct cuda_way *way = tile->way;
     struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "unsigned int rows_of_[%d][4], columns_of_[%d][2];", tile->each / 2, tile->each / 2);
-    emit_cuda_unrolled(tile, "row_", tile->each / 2);
-    emit_cuda_unrolled(tile, "word_", 4);
-    emit_line(emitter,
-              "rows_of_[row_][word_] = term%d_[half_][at_ + lane_ %% 4 + word_ / 2 * 4]"
-              "[my_row_ + row_ * 16 + word_ %% 2 * 8];",
-              rows);
-    emit_cuda_end(tile);
-    emit_cuda_end(tile);
-    emit_cuda_unrolled(tile, "column_", tile->each / 2);
-    emit_cuda_unrolled(tile, "word_", 2);
-    emit_line(emitter,
-              "columns_of_[column_][word_] = term%d_[half_][at_ + lane_ %% 4 + word_ * 4]"
-              "[my_column_ - lane_ %% 4 * 2 + column_ * 8 + lane_ / 4];",
-              columns);
-    emit_cuda_end(tile);
+    struct arena *arena = &emitter->arena;
+    bool rows = term->side == CUDA_ROWS, along = cuda_runs_along(term);
+    const char *name = indent_names[!rows];
+    const char *side = rows ? "lane_ / 8 % 2" : "lane_ / 16", *depth = rows ? "lane_ / 16" : "lane_ / 8 % 2";
+    const char *first = rows ? arena_format(arena, "warp_ / %d * %d + %s * 16", way->warps_across,
+                                            32 / way->lanes_across * tile->each, name)
+                             : arena_format(arena, "warp_ %% %d * %d + %s * 16", way->warps_across,
+                                            way->lanes_across * tile->each, name);
+    const char *line = along ? arena_format(arena, "%s + %s * 8 + lane_ %% 8", first, side)
+                             : arena_format(arena, "step_ * 16 + %s * 8 + lane_ %% 8", depth);
+    const char *piece = along ? arena_format(arena, "step_ * 2 + %s", depth)
+                              : arena_format(arena, "(%s) / 8 + %s", first, side);
+    int count = rows ? tile->each / 2 : tile->each / 4;
+    emit_cuda_unrolled(tile, name, count);
+    emit_line(emitter, "akg_matrices%s(%ss_of_[%s], &term%d_[slot_][%s]);", along ? "" : "_turned",
+              rows ? "row" : "column", name, number, place(tile, term, line, piece));
     emit_cuda_end(tile);
 }
 
-static void accumulate(struct cuda_tile *tile)
+/* The stage in `slot_`. */
+static void emit_accumulate(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_term *terms = tile->tiling->terms;
-    int rows = terms[0].side == CUDA_ROWS ? 0 : 1;
-    emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int at_ = 0; at_ < %d; at_ += %d) {", WORDS, STEP);
-    emitter->indent++;
-    emit_fragments(tile, rows, 1 - rows);
+    emit_cuda_unrolled(tile, "step_", STEPS);
+    emit_line(emitter, "unsigned int rows_of_[%d][4], columns_of_[%d][4];", tile->each / 2, tile->each / 4);
+    emit_matrices(tile, 0);
+    emit_matrices(tile, 1);
     emit_cuda_unrolled(tile, "row_", tile->each / 2);
     emit_cuda_unrolled(tile, "column_", tile->each / 2);
     emit_line(emitter,
               "akg_product_%s(&sum_[row_ * 2][column_ * 2], &sum_[row_ * 2 + 1][column_ * 2], "
-              "rows_of_[row_], columns_of_[column_]);",
+              "rows_of_[row_], &columns_of_[column_ / 2][column_ %% 2 * 2]);",
               dtype_table[terms[0].half->dtype].name);
     emit_cuda_end(tile);
     emit_cuda_end(tile);
     emit_cuda_end(tile);
 }
 
-const struct cuda_way cuda_cores_way = {.warps_across = 4,
-                                        .lanes_across = 4,
-                                        .rows = 1,
-                                        .columns = 2,
-                                        .depth = 2 * WORDS,
-                                        .declare = declare,
-                                        .fetch = fetch,
-                                        .put = put,
-                                        .accumulate = accumulate};
+/* The barrier before a stage is computed with tells also that all are done with the one before, whose place
+ * the next one takes. The first one is for the sums of the tile before. */
+static void stages(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", STAGES - 1);
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = slot_ * %d;", DEPTH);
+    emit_stage(tile);
+    emit_cuda_end(tile);
+    emit_line(emitter, "int at_ = 0;");
+    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", DEPTH);
+    emitter->indent++;
+    emit_line(emitter, "akg_wait_%d();", STAGES - 2);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = stage_ + %d, slot_ = at_ == 0 ? %d : at_ - 1;",
+              (STAGES - 1) * DEPTH, STAGES - 1);
+    emit_stage(tile);
+    emit_cuda_end(tile);
+    emit_line(emitter, "const int slot_ = at_;");
+    emit_accumulate(tile);
+    emit_line(emitter, "at_ = at_ == %d ? 0 : at_ + 1;", STAGES - 1);
+    emit_cuda_end(tile);
+}
+
+const struct cuda_way cuda_cores_way = {
+    .warps_across = 4, .lanes_across = 4, .rows = 1, .columns = 2, .declare = declare, .stages = stages};

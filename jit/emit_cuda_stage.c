@@ -1,21 +1,32 @@
 /*
- * emit_cuda_stage.c: a stage of a tile, for any terms and any way to combine them.
+ * emit_cuda_stage.c: the stages of a tile, for any terms and any way to combine them.
  *
- * Consumes a tile (emit_cuda_tile.h). In shared memory lies, for each depth, what a term has for all rows, or
- * columns, of the tile. Depths behind the end are never computed with, since the last stage stops where they
- * do; what stands in their place, and in that of rows and columns behind the end, is what the last ones have.
+ * Consumes a tile (emit_cuda_tile.h). The threads bring a stage into registers while they still compute with
+ * the one before, and put it into the other half of shared memory. In shared memory lies, for each depth,
+ * what a term has for all rows, or columns, of the tile. Depths behind the end are never computed with, since
+ * the last stage stops where they do; what stands in their place, and in that of rows and columns behind the
+ * end, is what the last ones have.
  */
 #include "emit_cuda_tile.h"
 
 /* ---- from memory to registers ---------------------------------------------------------------- */
 
-static void declare(struct cuda_tile *tile, int number)
+static void declare_term(struct cuda_tile *tile, int number)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const char *type = emit_type(tile->tiling->terms[number].value->dtype);
     emit_line(emitter, "__shared__ __align__(16) %s term%d_[2][%d][%d];", type, number, CUDA_TILE_DEPTH,
               tile->edge + CUDA_TILE_PAD);
     emit_line(emitter, "%s next%d_[%d][%d];", type, number, tile->step->parts, CUDA_QUAD);
+}
+
+static void declare(struct cuda_tile *tile)
+{
+    emit_cuda_declare_sums(tile);
+    emit_cuda_terms(tile, declare_term);
+    for (int k = 0; k < tile->tiling->count; k++)
+        if (tile->tiling->terms[k].quads)
+            emit_cuda_lies_well(tile, k, CUDA_QUAD);
 }
 
 /* Where in the tile of the stage a thread's quad begins. */
@@ -60,7 +71,7 @@ static void emit_fetch_quad(struct cuda_tile *tile, const struct cuda_term *term
     struct emitter *emitter = &tile->cuda->emitter;
     const struct ir_access *access = &term->quads->access;
     akg_dtype dtype = access->buffer->dtype;
-    emit_line(emitter, "if (quads%d_) {", number);
+    emit_line(emitter, "if (well%d_) {", number);
     emitter->indent++;
     emit_variables(tile, term, true);
     emit_line(emitter, "%s quad_[%d];", dtype_table[dtype].c_storage, CUDA_QUAD);
@@ -176,12 +187,40 @@ static void accumulate(struct cuda_tile *tile)
     emit_cuda_end(tile);
 }
 
+/* ---- all stages ------------------------------------------------------------------------------ */
+
+/* While one is computed with, the next one is on its way. */
+static void stages(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_line(emitter, "int half_ = 0;");
+    emit_line(emitter, "if (depths_ > 0) {");
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = 0;");
+    emit_cuda_terms(tile, fetch);
+    emit_cuda_terms(tile, put);
+    emit_cuda_end(tile);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", CUDA_TILE_DEPTH);
+    emitter->indent++;
+    emit_line(emitter, "const int from_ = stage_ + %d;", CUDA_TILE_DEPTH);
+    emit_line(emitter, "if (from_ < depths_) {");
+    emitter->indent++;
+    emit_cuda_terms(tile, fetch);
+    emit_cuda_end(tile);
+    accumulate(tile);
+    emit_line(emitter, "half_ = 1 - half_;");
+    emit_line(emitter, "if (from_ < depths_) {");
+    emitter->indent++;
+    emit_cuda_terms(tile, put);
+    emit_cuda_end(tile);
+    emit_line(emitter, "__syncthreads();");
+    emit_cuda_end(tile);
+}
+
 const struct cuda_way cuda_plain_way = {.warps_across = 2,
                                         .lanes_across = 8,
                                         .rows = CUDA_QUAD,
                                         .columns = CUDA_QUAD,
-                                        .depth = CUDA_TILE_DEPTH,
                                         .declare = declare,
-                                        .fetch = fetch,
-                                        .put = put,
-                                        .accumulate = accumulate};
+                                        .stages = stages};

@@ -2,8 +2,7 @@
  * emit_cuda_tile.c: a nest that uses the same elements again and again, tile by tile.
  *
  * Consumes a tiling (cuda_tile.h); produces the function of one size of tiles. A block takes tiles in turn.
- * For each stage of depths its threads bring what they can into registers while they still compute with the
- * stage before, and put it into the other half of shared memory. How a stage is brought and summed up is in
+ * It goes through the depths in stages; how a stage is brought into shared memory and summed up is in
  * emit_cuda_stage.c and, for tensor cores, emit_cuda_cores.c. Sums of rows and columns behind the end are
  * computed, and nobody looks at them. The sums go through shared memory, so that what follows them is done by
  * neighbouring threads for neighbouring columns.
@@ -49,42 +48,10 @@ void emit_cuda_quad(struct cuda_tile *tile, const char *how, akg_dtype dtype, co
     emit_line(emitter, "    (&%s)[quad_] = (&%s)[quad_];", to, from);
 }
 
-static void emit_terms(struct cuda_tile *tile, void (*emit)(struct cuda_tile *tile, int number))
+void emit_cuda_terms(struct cuda_tile *tile, void (*emit)(struct cuda_tile *tile, int number))
 {
     for (int k = 0; k < tile->tiling->count; k++)
         emit(tile, k);
-}
-
-/* ---- stages ---------------------------------------------------------------------------------- */
-
-/* While one is computed with, the next one is on its way. */
-static void emit_stages(struct cuda_tile *tile)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    const struct cuda_way *way = tile->way;
-    emit_line(emitter, "int half_ = 0;");
-    emit_line(emitter, "if (depths_ > 0) {");
-    emitter->indent++;
-    emit_line(emitter, "const int from_ = 0;");
-    emit_terms(tile, way->fetch);
-    emit_terms(tile, way->put);
-    emit_cuda_end(tile);
-    emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", way->depth);
-    emitter->indent++;
-    emit_line(emitter, "const int from_ = stage_ + %d;", way->depth);
-    emit_line(emitter, "if (from_ < depths_) {");
-    emitter->indent++;
-    emit_terms(tile, way->fetch);
-    emit_cuda_end(tile);
-    way->accumulate(tile);
-    emit_line(emitter, "half_ = 1 - half_;");
-    emit_line(emitter, "if (from_ < depths_) {");
-    emitter->indent++;
-    emit_terms(tile, way->put);
-    emit_cuda_end(tile);
-    emit_line(emitter, "__syncthreads();");
-    emit_cuda_end(tile);
 }
 
 /* ---- what the sums begin with, and what becomes of them ------------------------------ */
@@ -192,8 +159,7 @@ static void emit_after(struct cuda_tile *tile)
 
 /* ---- all ----------------------------------------------------------------------------- */
 
-/* Whether so many elements of a term can be moved at once: where its tensor lies, and what is along that. */
-static void emit_lies_well(struct cuda_tile *tile, int number, const char *name, int count)
+void emit_cuda_lies_well(struct cuda_tile *tile, int number, int count)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_term *term = &tile->tiling->terms[number];
@@ -201,10 +167,17 @@ static void emit_lies_well(struct cuda_tile *tile, int number, const char *name,
     const struct cuda_chain *chain = &tile->tiling->axes[term->runs];
     int bytes = count * dtype_table[buffer->dtype].size;
     emit_line(emitter,
-              "const int %s%d_ = (unsigned long long)%s %% %d == 0 && %s %% %d == 0 && %s %% %d == 0;", name,
+              "const int well%d_ = (unsigned long long)%s %% %d == 0 && %s %% %d == 0 && %s %% %d == 0;",
               number, emitter->buffers[buffer->index], bytes < 16 ? bytes : 16,
               emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY), count,
               tile->loops[term->runs][chain->fastest].trips, count);
+}
+
+void emit_cuda_declare_sums(struct cuda_tile *tile)
+{
+    emit_line(&tile->cuda->emitter, "__shared__ __align__(16) %s sums_[%d][%d];",
+              emit_type(tile->tiling->dtype),
+              WARPS / tile->way->warps_across * (32 / tile->way->lanes_across), tile->edge);
 }
 
 /* Shared memory, and what is the same for all tiles. */
@@ -213,8 +186,6 @@ static void emit_constants(struct cuda_tile *tile)
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_tiling *tiling = tile->tiling;
     const struct cuda_way *way = tile->way;
-    emit_line(emitter, "__shared__ __align__(16) %s sums_[%d][%d];", emit_type(tiling->dtype),
-              WARPS / way->warps_across * (32 / way->lanes_across), tile->edge);
     for (enum cuda_axis axis = 0; axis < CUDA_AXES; axis++) {
         const struct cuda_chain *chain = &tiling->axes[axis];
         const char *type = axis == CUDA_BATCHES ? "long long" : "int";
@@ -223,18 +194,13 @@ static void emit_constants(struct cuda_tile *tile)
         emit_line(emitter, "const %s %s = (%s)(%s);", type, cuda_axis_names[axis], type,
                   chain->count ? emit_cuda_product(tile->cuda, chain, tile->loops[axis]) : "1");
     }
-    for (int k = 0; k < tiling->count; k++) {
-        way->declare(tile, k);
-        if (tiling->terms[k].quads && cuda_runs_along(&tiling->terms[k]) && way == &cuda_cores_way)
-            emit_lies_well(tile, k, "eights", 2 * CUDA_QUAD);
-        else if (tiling->terms[k].quads)
-            emit_lies_well(tile, k, "quads", CUDA_QUAD);
-    }
+    way->declare(tile);
     emit_line(emitter, "const long long down_ = (rows_ + %d) / %d, across_ = (columns_ + %d) / %d;",
               tile->edge - 1, tile->edge, tile->edge - 1, tile->edge);
     emit_line(emitter, "const int lane_ = (int)threadIdx.x %% 32, warp_ = (int)threadIdx.x / 32;");
     emit_line(emitter, "const int my_row_ = warp_ / %d * %d + lane_ / %d * %d;", way->warps_across,
               32 / way->lanes_across * tile->each, way->lanes_across, way->rows);
+    emit_line(emitter, "(void)my_row_;"); /* which not every way needs */
     emit_line(emitter, "const int my_column_ = warp_ %% %d * %d + lane_ %% %d * %d;", way->warps_across,
               way->lanes_across * tile->each, way->lanes_across, way->columns);
 }
@@ -272,7 +238,7 @@ static void emit_way(struct cuda_emitter *cuda, const struct cuda_step *step, co
     cuda->emitter.indent++;
     emit_choose_tile(&tile);
     emit_before(&tile);
-    emit_stages(&tile);
+    way->stages(&tile);
     emit_after(&tile);
     emit_cuda_end(&tile);
 }

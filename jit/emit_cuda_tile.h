@@ -15,14 +15,10 @@ struct cuda_tile;
 struct cuda_way {
     int warps_across, lanes_across;
     int rows, columns; /* of a thread, next to each other */
-    int depth;         /* of a stage */
-    /* Of a term: shared memory, and the registers through which it goes there; the stage at `from_` into
-     * those; from there into shared memory. */
-    void (*declare)(struct cuda_tile *tile, int number);
-    void (*fetch)(struct cuda_tile *tile, int number);
-    void (*put)(struct cuda_tile *tile, int number);
-    /* Adds up the stage at `stage_`, behind which the next one begins at `from_`. */
-    void (*accumulate)(struct cuda_tile *tile);
+    /* Shared memory for the terms and for `sums_`, and which terms lie well. */
+    void (*declare)(struct cuda_tile *tile);
+    /* Adds up all depths of a tile. */
+    void (*stages)(struct cuda_tile *tile);
 };
 extern const struct cuda_way cuda_plain_way, cuda_cores_way;
 
@@ -57,6 +53,12 @@ void emit_cuda_axis(struct cuda_tile *tile, enum cuda_axis axis, const char *num
 /* Four elements into (put) or out of (take) shared memory. */
 void emit_cuda_quad(struct cuda_tile *tile, const char *how, akg_dtype dtype, const char *to,
                     const char *from);
+
+/* Declares `well0_` and so on: whether so many elements of the load in a term can be moved at once. */
+void emit_cuda_lies_well(struct cuda_tile *tile, int number, int count);
+/* `sums_`: a row of it for all lanes that have one row in common. */
+void emit_cuda_declare_sums(struct cuda_tile *tile);
+void emit_cuda_terms(struct cuda_tile *tile, void (*emit)(struct cuda_tile *tile, int number));
 
 /* "top_" or "left_": the first row, or column, of the tile. */
 static inline const char *cuda_corner(const struct cuda_term *term)

@@ -68,6 +68,9 @@ static bool add_streams(struct vector_builder *rows)
         if (!vector_stride(rows, stream->access, VECTOR_ROWS, &strides[VECTOR_ROWS]) ||
             !vector_stride(rows, stream->access, VECTOR_COLUMNS, &strides[VECTOR_COLUMNS]))
             return false;
+        /* along the last axis too the elements of a tensor with strides may lie apart */
+        if (strides[VECTOR_ROWS].kind == VECTOR_STRIDE && !stream->access->buffer->contiguous)
+            strides[VECTOR_ROWS].kind = VECTOR_RUN_TIME_STRIDE;
         if (strides[VECTOR_ROWS].kind == VECTOR_RUN_TIME_STRIDE)
             strides[VECTOR_ROWS].slot = add_argument(rows, VECTOR_ARGUMENT_STRIDE, k);
         stream->state = add_argument(rows, VECTOR_ARGUMENT_STATE, k);

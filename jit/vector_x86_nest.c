@@ -308,12 +308,13 @@ static int depth_start(const struct nest_code *code)
     return code->nest->depth <= VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->nest->depth - 2;
 }
 
+enum { LINE = 64 }; /* bytes of the cache */
+
 /* ---- what is fetched ahead ------------------------------------------------------------------------ */
 
 static void prefetch(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                      enum x86_form form, struct x86_memory memory)
 {
-    enum { LINE = 64 };
     int bytes = tile->columns * code->machine->lanes * dtype_table[value->dtype].size;
     for (int at = 0; at < bytes; at += LINE) {
         general(code->machine, form, 0, memory);
@@ -342,20 +343,22 @@ static void prefetch_next_rows(struct nest_code *code, const struct tile *tile)
     }
 }
 
-/* What all rows of the tile use, where it is known how far apart the depths are. */
+/* What all rows of the tile use, where each depth is known to have lines of its own. */
 static void prefetch_next_depths(struct nest_code *code, const struct tile *tile)
 {
-    enum { AHEAD = 8 }; /* a bit more than the latency of the second cache, in tiles of the usual size */
+    /* a bit more than the latency of the second cache, in tiles of the usual size */
+    enum { AHEAD = 8, FARTHEST = 1 << 20 };
     for (int k = code->nest->body; k < code->nest->result; k++) {
         const struct vector_value *value = &code->loop->values.items[k];
         if (value->kind != VECTOR_LOAD || value->by_row || !value->by_column)
             continue;
         const struct vector_stride *depths =
             &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
+        if (depths->kind != VECTOR_STRIDE || depths->bytes < LINE || depths->bytes > FARTHEST)
+            continue;
         struct x86_memory memory = address(code, value, 0, 0);
         memory.displacement += (int)depths->bytes * AHEAD;
-        if (depths->kind == VECTOR_STRIDE)
-            prefetch(code, tile, value, X86_PREFETCH, memory);
+        prefetch(code, tile, value, X86_PREFETCH, memory);
     }
 }
 

@@ -151,7 +151,7 @@ akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_ar
 {
     struct graph_running running = {.plan = plan, .tape = tape};
     struct call_messages messages = {&plan->kernel->module->source, NULL};
-    max_align_t lent[32] = {0};
+    max_align_t lent[32];
     akg_status status;
 
     if (diagnostics)

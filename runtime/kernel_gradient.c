@@ -287,7 +287,7 @@ static akg_status gradient_backward(const struct autograd_step *step, akg_tensor
     struct bprop_call call = {.step = step, .form = form};
     size_t references = form->input_count + form->output_count;
     akg_tensor *few[FORM_MOST_TENSORS * 2] = {NULL};
-    max_align_t lent[32] = {0};
+    max_align_t lent[32];
     akg_status status = AKG_ERROR_MEMORY;
 
     arena_init(&call.arena, NULL);

@@ -27,14 +27,24 @@
 
 enum { THREADS = 1024, WARP = 32, STACK = 64 * 1024 };
 
-enum state { READY, AT_BARRIER, AT_EXCHANGE, AT_PRODUCT, DONE };
+enum state { READY, AT_BARRIER, AT_EXCHANGE, AT_MATRICES, DONE };
 
-/* A thread's part of a product of matrices that its warp makes. */
+/* A thread's part of what its warp does with matrices. */
 struct product {
+    void (*work)(int first);
     float *sums[2];
     const uint32_t *a, *b;
+    uint32_t *to;
     float (*widen)(uint16_t bits);
 };
+
+/* A copy on its way. */
+struct copy {
+    uint32_t *to;
+    const void *from;
+    int bytes, group;
+};
+enum { COPIES = 64 };
 
 struct fibre {
     void *stack; /* where it stopped */
@@ -43,6 +53,8 @@ struct fibre {
     int lane;       /* how far off the one with whom it exchanges */
     uint64_t value; /* what it gives, and then what it got */
     struct product product;
+    struct copy copies[COPIES]; /* oldest first */
+    int copy_count, group;
 };
 
 static struct {
@@ -251,26 +263,64 @@ ON_FIBRE static void put_64(double *to, const double *from)
     move_four(to, from, to, sizeof *to);
 }
 
-ON_FIBRE static void take_words(uint32_t *to, const void *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_pair(uint32_t *to, const void *from)
-{
-    move_four(to, from, from, sizeof *to / 2);
-}
-
 ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
 {
     move_four(to, from, to, sizeof *to);
 }
 
+static void multiply(int first);
+static void hand_out(int first);
+static void hand_out_turned(int first);
+
 ON_FIBRE static void product(float *upper, float *lower, const uint32_t *a, const uint32_t *b,
                              float (*widen)(uint16_t bits))
 {
-    shim.fibres[shim.current].product = (struct product){{upper, lower}, a, b, widen};
-    wait_as(AT_PRODUCT);
+    shim.fibres[shim.current].product =
+        (struct product){.work = multiply, .sums = {upper, lower}, .a = a, .b = b, .widen = widen};
+    wait_as(AT_MATRICES);
+}
+
+ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
+{
+    if ((uintptr_t)from % 16 != 0)
+        leave_after_fault();
+    shim.fibres[shim.current].product = (struct product){.work = hand_out, .to = to, .a = from};
+    wait_as(AT_MATRICES);
+}
+
+ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
+{
+    if ((uintptr_t)from % 16 != 0)
+        leave_after_fault();
+    shim.fibres[shim.current].product = (struct product){.work = hand_out_turned, .to = to, .a = from};
+    wait_as(AT_MATRICES);
+}
+
+/* As late as can be: what does not wait for it finds what was there before. */
+ON_FIBRE static void bring(uint32_t *to, const void *from, int bytes)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || fibre->copy_count == COPIES)
+        leave_after_fault();
+    fibre->copies[fibre->copy_count++] = (struct copy){to, from, bytes, fibre->group};
+}
+
+ON_FIBRE static void end_group(void)
+{
+    shim.fibres[shim.current].group++;
+}
+
+ON_FIBRE static void wait_but_one(void)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    int done = 0;
+    for (; done < fibre->copy_count && fibre->copies[done].group < fibre->group - 1; done++)
+        for (int k = 0; k < 16; k++)
+            ((volatile char *)fibre->copies[done].to)[k] =
+                k < fibre->copies[done].bytes ? ((const char *)fibre->copies[done].from)[k] : 0;
+    for (int k = done; k < fibre->copy_count; k++)
+        fibre->copies[k - done] = fibre->copies[k];
+    fibre->copy_count -= done;
 }
 
 ON_FIBRE static void product_float16(float *upper, float *lower, const uint32_t *a, const uint32_t *b)
@@ -284,8 +334,12 @@ ON_FIBRE static void product_bfloat16(float *upper, float *lower, const uint32_t
 }
 
 const struct shim_symbol shim_symbols[] = {
-    {"akg_take_words", "void akg_take_words(unsigned int *to, const void *from);", take_words},
-    {"akg_take_pair", "void akg_take_pair(unsigned int *to, const void *from);", take_pair},
+    {"akg_matrices", "void akg_matrices(unsigned int *to, const unsigned int *from);", matrices},
+    {"akg_matrices_turned", "void akg_matrices_turned(unsigned int *to, const unsigned int *from);",
+     matrices_turned},
+    {"akg_bring", "void akg_bring(unsigned int *to, const void *from, int bytes);", bring},
+    {"akg_group", "void akg_group(void);", end_group},
+    {"akg_wait_1", "void akg_wait_1(void);", wait_but_one},
     {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
     {"akg_product_float16",
      "void akg_product_float16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
@@ -363,27 +417,54 @@ static float right_of(int first, int depth, int column)
     return fibre->product.widen((uint16_t)(fibre->product.b[depth / 8] >> 16 * (depth % 2)));
 }
 
-/* A warp all of whose threads wait to multiply does so. */
-static bool multiply_warp(int first)
+static void multiply(int first)
 {
     float left[16][16], right[16][8];
-    for (int k = first; k < first + WARP; k++)
-        if (shim.fibres[k].state != AT_PRODUCT)
-            return false;
     for (int depth = 0; depth < 16; depth++) {
         for (int row = 0; row < 16; row++)
             left[row][depth] = left_of(first, row, depth);
         for (int column = 0; column < 8; column++)
             right[depth][column] = right_of(first, depth, column);
     }
-    for (int lane = 0; lane < WARP; lane++) {
-        struct fibre *fibre = &shim.fibres[first + lane];
+    for (int lane = 0; lane < WARP; lane++)
         for (int k = 0; k < 4; k++)
             for (int depth = 0; depth < 16; depth++)
-                fibre->product.sums[k / 2][k % 2] +=
+                shim.fibres[first + lane].product.sums[k / 2][k % 2] +=
                     left[lane / 4 + k / 2 * 8][depth] * right[depth][lane % 4 * 2 + k % 2];
-        fibre->state = READY;
-    }
+}
+
+/* Half `column` of row `row` of a matrix: that of lanes 8 * matrix and on. */
+static uint32_t half_of(int first, int matrix, int row, int column)
+{
+    return shim.fibres[first + matrix * 8 + row].product.a[column / 2] >> 16 * (column % 2) & 0xffff;
+}
+
+static void hand_out(int first)
+{
+    for (int lane = 0; lane < WARP; lane++)
+        for (int k = 0; k < 4; k++)
+            shim.fibres[first + lane].product.to[k] = half_of(first, k, lane / 4, lane % 4 * 2) |
+                                                      half_of(first, k, lane / 4, lane % 4 * 2 + 1) << 16;
+}
+
+static void hand_out_turned(int first)
+{
+    for (int lane = 0; lane < WARP; lane++)
+        for (int k = 0; k < 4; k++)
+            shim.fibres[first + lane].product.to[k] = half_of(first, k, lane % 4 * 2, lane / 4) |
+                                                      half_of(first, k, lane % 4 * 2 + 1, lane / 4) << 16;
+}
+
+/* A warp all of whose threads wait for the same work does it. */
+static bool work_warp(int first)
+{
+    for (int k = first; k < first + WARP; k++)
+        if (shim.fibres[k].state != AT_MATRICES ||
+            shim.fibres[k].product.work != shim.fibres[first].product.work)
+            return false;
+    shim.fibres[first].product.work(first);
+    for (int k = first; k < first + WARP; k++)
+        shim.fibres[k].state = READY;
     return true;
 }
 
@@ -392,8 +473,7 @@ static bool release(int block, char *reason, size_t size)
 {
     bool any = false;
     for (int k = 0; k < block; k += WARP)
-        any |=
-            exchange_warp(k, k + WARP < block ? k + WARP : block) || (k + WARP <= block && multiply_warp(k));
+        any |= exchange_warp(k, k + WARP < block ? k + WARP : block) || (k + WARP <= block && work_warp(k));
     if (any)
         return true;
     int waiting = -1, gone = -1;

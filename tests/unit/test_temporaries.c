@@ -117,7 +117,7 @@ static void test_sizes(void)
     size_t separate, block, matrix = 40 * 40 * sizeof(float);
 
     count_bytes(akg_module_kernel(module, "deep"), &argument, 1, &separate, &block);
-    CHECK(separate >= 4 * matrix && block > 0 && block <= 2 * matrix + 256);
+    CHECK(separate >= 4 * matrix && block > 0 && 2 * block <= separate + 512); /* at most half */
     count_bytes(akg_module_kernel(module, "wide"), &argument, 1, &separate, &block);
     CHECK(block == 0 || block <= separate + 256);
     akg_tensor_release(x);
