@@ -76,7 +76,7 @@ static void append_name(struct text *names, const char *name)
 
 static void align(struct text *file)
 {
-    while (file->length % 8)
+    while (file->length % 8 && !file->failed)
         text_char(file, 0);
 }
 

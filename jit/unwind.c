@@ -97,7 +97,7 @@ static void append_pair(struct text *section, int instruction, int operand)
 /* Fills up to a multiple of 8 with instructions that do nothing, and puts the length in front. */
 static void finish_entry(struct text *section, size_t start)
 {
-    while (section->length % 8)
+    while (section->length % 8 && !section->failed)
         text_char(section, 0);
     uint32_t length = (uint32_t)(section->length - start - 4);
     if (!section->failed)
