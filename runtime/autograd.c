@@ -228,16 +228,26 @@ static void node_save(struct autograd_node *node, const struct autograd_record *
     }
 }
 
+/* What was made in place of something that had a gradient, and has none itself, is not that any more. */
+static void record_cut_outputs(const struct autograd_record *record)
+{
+    for (size_t i = 0; i < record->output_count; i++)
+        if (record->outputs[i] && record->outputs[i]->node && !output_is_differentiable(record, i))
+            autograd_attach(record->outputs[i], NULL, 0);
+}
+
 akg_status autograd_record(akg_tape *tape, const struct autograd_record *record)
 {
     struct node_size size = {record->input_count, record->output_count, record->saved_count, 0};
-    bool any = false;
+    bool any = false, needed = autograd_is_needed(tape, record->inputs, record->input_count);
 
     for (size_t i = 0; i < record->output_count; i++) {
         size.dims += record->outputs[i] ? (size_t)record->outputs[i]->rank : 0;
         any = any || output_is_differentiable(record, i);
     }
-    if (!any || !autograd_is_needed(tape, record->inputs, record->input_count)) {
+    if (!any || !needed) {
+        if (needed)
+            record_cut_outputs(record);
         if (record->operation->release && record->state)
             record->operation->release(record->state);
         return AKG_OK;
@@ -259,6 +269,7 @@ akg_status autograd_record(akg_tape *tape, const struct autograd_record *record)
     for (size_t i = 0; i < record->output_count; i++)
         if (output_is_differentiable(record, i))
             autograd_attach(record->outputs[i], node, (int)i);
+    record_cut_outputs(record);
     return AKG_OK;
 }
 

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size of a block that no heap has: it stands for more than can be counted, and places are worth nothing then. */
+/* The size of a block that no heap has: it stands for more than can be counted, and places are worth nothing
+ * then. */
 #define PLACEMENT_MOST ((size_t)PTRDIFF_MAX)
 
 struct placed {

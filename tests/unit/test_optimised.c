@@ -27,12 +27,13 @@ enum { LENGTH = 3000, THREADS = 4 };
 static char directory[] = "/tmp/akg-tier-XXXXXX";
 static char cache_directory[60], temporary_directory[60], script[60];
 
-/* Branches and loops of unknown length: what vector loops cannot have. */
+/* Branches and loops of unknown length, one behind the other: what neither vectors nor lanes can have. */
 static const char program[] = "def steps(x: int64[N]):\n"
                               "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    count = 0\n"
                               "    for i in range(x.shape[0]):\n"
                               "        n = x[i]\n"
-                              "        count = 0\n"
+                              "        count = count % 2\n"
                               "        while n > 1:\n"
                               "            if n % 2 == 0:\n"
                               "                n = n // 2\n"
