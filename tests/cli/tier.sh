@@ -4,9 +4,10 @@
 
 cat >steps.akg <<'PROGRAM'
 def steps(x: int64[N]):
+    count = 0
     for i in range(x.shape[0]):
         n = x[i]
-        count = 0
+        count = count % 2
         while n > 1:
             n = n // 2 if n % 2 == 0 else 3 * n + 1
             count += 1
