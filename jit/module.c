@@ -86,6 +86,22 @@ static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *ar
     }
 }
 
+/* Once more without the first optional tensor: that side of a kernel must be right too. Changes `arguments`. */
+static void module_specialise_without(struct akg_kernel *kernel, struct dsl_argument *arguments,
+                                      akg_diagnostics *diagnostics)
+{
+    struct elaborate_result scratch;
+
+    for (int i = 0; i < kernel->function->parameter_count; i++) {
+        const struct ast_expr *initial = kernel->function->parameters[i].initial;
+        if (!initial || initial->kind != AST_NONE)
+            continue;
+        arguments[i] = (struct dsl_argument){.kind = DSL_NONE};
+        module_specialise(kernel, arguments, &scratch, diagnostics);
+        return;
+    }
+}
+
 /* Whether a message says no more than that the ranks of tensors do not fit together. */
 static bool module_is_of_ranks(const akg_diagnostic *shown)
 {
@@ -115,6 +131,7 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
     struct arena *arena = &kernel->module->arena;
     struct arena_mark mark = arena_mark(arena);
     jmp_buf *escape = arena->escape, here;
+    struct dsl_argument *arguments;
     struct elaborate_result result;
     size_t errors;
 
@@ -126,7 +143,10 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
     }
     arena->escape = &here;
     diagnostics_set_escape(trial, &here);
-    module_specialise(kernel, module_at_rank(arena, kernel, rank, linked, free), &result, trial);
+    arguments = module_at_rank(arena, kernel, rank, linked, free);
+    module_specialise(kernel, arguments, &result, trial);
+    if (result.kernel)
+        module_specialise_without(kernel, arguments, trial);
     errors = akg_diagnostics_error_count(trial);
     errors += errors && !result.kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
@@ -184,7 +204,6 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
 static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diagnostics)
 {
     struct arena *arena = &kernel->module->arena;
-    struct elaborate_result scratch;
     struct dsl_argument *arguments;
     bool free = false, linked = true;
     int rank = 2;
@@ -212,15 +231,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     if (!kernel->general_kernel)
         return;
     module_check_defaults(kernel, arguments, diagnostics);
-    /* and once more without the optional tensors: that side must be right too */
-    for (int i = 0; i < kernel->function->parameter_count; i++) {
-        const struct ast_expr *initial = kernel->function->parameters[i].initial;
-        if (!initial || initial->kind != AST_NONE)
-            continue;
-        arguments[i] = (struct dsl_argument){.kind = DSL_NONE};
-        module_specialise(kernel, arguments, &scratch, diagnostics);
-        return;
-    }
+    module_specialise_without(kernel, arguments, diagnostics);
 }
 
 /* Whether a function that may be of tensors or of numbers can be of tensors. */
