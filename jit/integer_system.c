@@ -43,6 +43,7 @@ static size_t row_size(const struct integer_solver *solver)
     return offsetof(struct integer_row, c) + sizeof(int64_t) * (size_t)solver->variables;
 }
 
+/* A copy, settled as the row is: the rows of a part that are settled all come from one. */
 static bool row_push(struct integer_solver *solver, struct part *part, const struct integer_row *row)
 {
     struct integer_row *copy = row_new(solver);
@@ -86,6 +87,7 @@ static bool row_combine(const struct integer_solver *solver, struct integer_row 
             return false;
         *(k < 0 ? &out->constant : &out->c[k]) = (int64_t)value;
     }
+    out->settled = false;
     return true;
 }
 
@@ -208,26 +210,33 @@ static bool part_tidy(struct integer_solver *solver, struct part *part)
     uint64_t *keys = part_keys(solver, part);
 
     for (int k = 0; k < part->count; k++) {
-        enum fate fate = row_tighten(solver, &part->rows[k]);
+        struct integer_row *row = &part->rows[k];
+        enum fate fate = row->settled ? ROW_STAYS : row_tighten(solver, row);
         if (fate == ROW_NEVER)
             return false;
         if (fate == ROW_HOLDS)
             part_drop(solver, part, k--);
         else
-            keys[k] = row_key(solver, &part->rows[k]);
+            keys[k] = row->key = row->settled ? row->key : row_key(solver, row);
     }
     solver->work += (long)part->count * part->count / 16; /* comparing them costs more than making them */
     for (int a = 0; a < part->count; a++) {
         for (int b = a + 1; b < part->count; b++) {
-            if (keys[a] != keys[b])
+            if (keys[a] != keys[b] || (part->rows[a].settled && part->rows[b].settled))
                 continue;
             int relation = row_relation(solver, &part->rows[a], &part->rows[b]);
             enum fate fate = relation ? row_merge(&part->rows[a], &part->rows[b], relation) : ROW_STAYS;
             if (fate == ROW_NEVER)
                 return false;
-            if (fate == ROW_HOLDS)
-                part_drop(solver, part, b--);
+            if (fate != ROW_HOLDS)
+                continue;
+            part->rows[a].merged = true; /* what it was compared with before is looked at the next time */
+            part_drop(solver, part, b--);
         }
+    }
+    for (int k = 0; k < part->count; k++) {
+        part->rows[k].settled = !part->rows[k].merged;
+        part->rows[k].merged = false;
     }
     return true;
 }
@@ -279,6 +288,7 @@ static enum integer_answer reduce(struct integer_solver *solver, struct part par
             quotients[j] = floor_divide(part.rows[number].c[j], divisor);
     for (int k = 0; k < part.count; k++) {
         struct integer_row *row = &part.rows[k];
+        row->settled &= row->c[variable] == 0;
         for (int j = 0; row->c[variable] && j < solver->variables; j++) {
             wide changed = row->c[j] - (wide)quotients[j] * row->c[variable];
             if (changed > LARGEST || changed < -LARGEST)
@@ -302,42 +312,49 @@ static enum integer_answer reduce(struct integer_solver *solver, struct part par
 /* ---- inequalities -------------------------------------------------------- */
 
 struct occurrence {
-    int lower, upper; /* rows that bound the variable from below, from above */
-    bool lower_is_unit, upper_is_unit;
-    int64_t largest_upper; /* magnitude */
+    int lower, upper;           /* rows that bound the variable from below, from above */
+    int wide_lower, wide_upper; /* of them, those in which it has another coefficient than 1 */
 };
 
-static struct occurrence count_rows(const struct part *part, int variable)
+static void count_rows(const struct integer_solver *solver, const struct part *part,
+                       struct occurrence *occurrences)
 {
-    struct occurrence occurrence = {0, 0, true, true, 0};
-
-    for (int k = 0; k < part->count; k++) {
-        int64_t c = part->rows[k].c[variable];
-        if (c > 0) {
-            occurrence.lower++;
-            occurrence.lower_is_unit &= c == 1;
-        } else if (c < 0) {
-            occurrence.upper++;
-            occurrence.upper_is_unit &= c == -1;
-            if (-c > occurrence.largest_upper)
-                occurrence.largest_upper = -c;
+    memset(occurrences, 0, sizeof *occurrences * (size_t)solver->variables);
+    for (int k = 0; k < part->count; k++)
+        for (int variable = 0; variable < solver->variables; variable++) {
+            int64_t c = part->rows[k].c[variable];
+            struct occurrence *o = &occurrences[variable];
+            o->lower += c > 0;
+            o->upper += c < 0;
+            o->wide_lower += c > 1;
+            o->wide_upper += c < -1;
         }
-    }
-    return occurrence;
+}
+
+/* The largest coefficient of the variable among the rows that bound it from above. */
+static int64_t largest_upper(const struct part *part, int variable)
+{
+    int64_t largest = 0;
+
+    for (int k = 0; k < part->count; k++)
+        largest = -part->rows[k].c[variable] > largest ? -part->rows[k].c[variable] : largest;
+    return largest;
 }
 
 /* The variable to project out: one whose projection is exact and makes few rows; -1 when none is left. */
 static int choose_variable(const struct integer_solver *solver, const struct part *part, bool *exact)
 {
+    struct occurrence occurrences[INTEGER_VARIABLES];
     long least = 0;
     int best = -1;
 
     *exact = false;
+    count_rows(solver, part, occurrences);
     for (int k = 0; k < solver->variables; k++) {
-        struct occurrence o = count_rows(part, k);
+        struct occurrence o = occurrences[k];
         if (!o.lower && !o.upper)
             continue;
-        bool here = !o.lower || !o.upper || o.lower_is_unit || o.upper_is_unit;
+        bool here = !o.lower || !o.upper || !o.wide_lower || !o.wide_upper;
         long made = (long)o.lower * o.upper - o.lower - o.upper;
         if (best < 0 || (here && !*exact) || (here == *exact && made < least)) {
             best = k;
@@ -449,7 +466,7 @@ static enum integer_answer try_shadow(struct integer_solver *solver, const struc
 static enum integer_answer try_splinters(struct integer_solver *solver, const struct part *part, int front,
                                          int variable)
 {
-    int64_t upper = count_rows(part, variable).largest_upper;
+    int64_t upper = largest_upper(part, variable);
     enum integer_answer all = INTEGER_NONE;
 
     for (int k = 0; k < front; k++) {
@@ -465,6 +482,7 @@ static enum integer_answer try_splinters(struct integer_solver *solver, const st
             enum integer_answer answer = INTEGER_UNKNOWN;
             if (push_rows(solver, &splinter, part->rows, part->count)) {
                 splinter.rows[k].equality = true;
+                splinter.rows[k].settled = false;
                 splinter.rows[k].constant -= distance;
                 answer = solve_part(solver, splinter);
             }
@@ -586,9 +604,13 @@ enum integer_answer integer_solve(struct integer_solver *solver, const struct in
     solver->used = 0;
     solver->steps = STEPS;
     part = part_begin(solver);
-    for (int k = 0; k < system->count; k++)
-        if (!is_large(&system->rows[k], system->variables) && !row_push(solver, &part, &system->rows[k]))
+    for (int k = 0; k < system->count; k++) {
+        if (is_large(&system->rows[k], system->variables))
+            continue;
+        if (!row_push(solver, &part, &system->rows[k]))
             return INTEGER_UNKNOWN;
+        part.rows[part.count - 1].settled = part.rows[part.count - 1].merged = false;
+    }
     enum integer_answer answer = solve_part(solver, part);
     return answer == INTEGER_SOME && !large_rows_hold(solver, system) ? INTEGER_UNKNOWN : answer;
 }

@@ -22,6 +22,8 @@ enum integer_answer { INTEGER_NONE, INTEGER_SOME, INTEGER_UNKNOWN };
 /* constant + sum of c[k] * variable k, which is 0 (equality) or at least 0. */
 struct integer_row {
     bool equality;
+    bool settled, merged; /* the solver's: tidied and compared with the others; changed by that */
+    uint64_t key;         /* the solver's: of the coefficients */
     int64_t constant;
     int64_t c[INTEGER_VARIABLES];
 };

@@ -23,9 +23,15 @@ enum {
 
 struct row {
     int64_t constant;
-    bool goal; /* the negated goal, or a multiple of it */
+    uint64_t key; /* row_key of the coefficients, once it is in a system */
+    bool goal;    /* the negated goal, or a multiple of it */
     bool assumed;
     int64_t c[COLUMNS];
+};
+
+/* Rows in which the coefficient of a column is positive, and negative. */
+struct signs {
+    int positive[COLUMNS], negative[COLUMNS];
 };
 
 struct system {
@@ -35,7 +41,8 @@ struct system {
     int atom_count, atoms[ATOMS], atoms_done;
     int row_count;
     struct row rows[ROWS];
-    uint64_t keys[ROWS];
+    uint64_t keys[ROWS]; /* of the rows, side by side */
+    struct signs signs;  /* of the rows, while they are refuted */
     int steps;
     bool gave_up;
     bool assumed; /* something that was needed to set it up used a precondition */
@@ -113,7 +120,8 @@ static int column_of(struct system *system, int monomial)
     return system->columns++;
 }
 
-/* Rows are compared with all others, and are long: those whose keys differ differ. */
+/* Rows are compared with all others, and are long: those whose keys differ differ. The key of a sum is the
+ * sum of the keys. */
 static uint64_t row_key(const struct row *row, int columns)
 {
     uint64_t key = 0, weight = 1;
@@ -126,13 +134,12 @@ static uint64_t row_key(const struct row *row, int columns)
 }
 
 /* False when it says nothing new. Rows that differ in the constant only become the tightest of them. */
-static bool keep_row(struct system *system, const struct row *row)
+static bool keep_row(struct system *system, struct row *row)
 {
-    uint64_t key = row_key(row, system->columns);
-
+    row->key = row_key(row, system->columns);
     for (int k = 0; k < system->row_count; k++) {
         struct row *old = &system->rows[k];
-        if (system->keys[k] != key || memcmp(old->c, row->c, sizeof row->c) != 0)
+        if (system->keys[k] != row->key || memcmp(old->c, row->c, sizeof row->c) != 0)
             continue;
         if (row->constant >= old->constant)
             return false;
@@ -143,7 +150,7 @@ static bool keep_row(struct system *system, const struct row *row)
     }
     if (system->row_count == ROWS)
         return false;
-    system->keys[system->row_count] = key;
+    system->keys[system->row_count] = row->key;
     system->rows[system->row_count++] = *row;
     return true;
 }
@@ -407,6 +414,7 @@ static void tighten(struct row *row, int columns)
     for (int k = 0; k < columns; k++)
         row->c[k] /= common;
     row->constant = row->constant / common - (row->constant % common < 0);
+    row->key = row_key(row, columns);
 }
 
 static bool is_empty(const struct row *row, int columns)
@@ -417,7 +425,7 @@ static bool is_empty(const struct row *row, int columns)
     return true;
 }
 
-/* The positive combination of two rows in which `column` is gone. */
+/* The positive combination of two rows in which `column` is gone; of no columns beyond these. */
 static bool combine(struct row *out, const struct row *a, const struct row *b, int column, int columns)
 {
     int64_t p = a->c[column], q = b->c[column], common, left, right;
@@ -427,7 +435,7 @@ static bool combine(struct row *out, const struct row *a, const struct row *b, i
     common = gcd(p, q);
     p = (p < 0 ? -p : p) / common;
     q = (q < 0 ? -q : q) / common;
-    memset(out, 0, sizeof *out);
+    out->goal = false;
     for (int k = 0; k < columns; k++)
         if (__builtin_mul_overflow(a->c[k], q, &left) || __builtin_mul_overflow(b->c[k], p, &right) ||
             __builtin_add_overflow(left, right, &out->c[k]))
@@ -436,8 +444,19 @@ static bool combine(struct row *out, const struct row *a, const struct row *b, i
         __builtin_add_overflow(left, right, &out->constant))
         return false;
     out->assumed = a->assumed || b->assumed;
+    out->key = a->key * (uint64_t)q + b->key * (uint64_t)p;
     tighten(out, columns);
     return true;
+}
+
+static void count_signs(struct signs *signs, const struct row *rows, int count, int columns)
+{
+    *signs = (struct signs){{0}, {0}};
+    for (int r = 0; r < count; r++)
+        for (int k = 0; k < columns; k++) {
+            signs->positive[k] += rows[r].c[k] > 0;
+            signs->negative[k] += rows[r].c[k] < 0;
+        }
 }
 
 /* The column of `row` that the fewest rows can cancel; `count` says how many. */
@@ -447,11 +466,9 @@ static int narrowest_column(const struct system *system, const struct row *row, 
 
     *count = ROWS + 1;
     for (int k = system->columns - 1; k >= 0; k--) {
-        int opposite = 0;
         if (!row->c[k])
             continue;
-        for (int r = 0; r < system->row_count; r++)
-            opposite += row->c[k] > 0 ? system->rows[r].c[k] < 0 : system->rows[r].c[k] > 0;
+        int opposite = row->c[k] > 0 ? system->signs.negative[k] : system->signs.positive[k];
         if (opposite < *count) {
             *count = opposite;
             best = k;
@@ -501,21 +518,20 @@ struct elimination {
 /* Adds a combination; true when it is a contradiction. */
 static bool eliminate_keep(struct elimination *work, const struct row *row)
 {
-    uint64_t key;
+    size_t size = sizeof *row->c * (size_t)work->columns;
 
     if (is_empty(row, work->columns))
         return row->constant < 0;
-    key = row_key(row, work->columns);
     for (int k = 0; k < work->count; k++) {
-        if (work->keys[k] == key && memcmp(work->rows[k].c, row->c, sizeof row->c) == 0) {
+        if (work->keys[k] == row->key && memcmp(work->rows[k].c, row->c, size) == 0) {
             if (row->constant < work->rows[k].constant)
-                work->rows[k] = *row;
+                memcpy(&work->rows[k], row, offsetof(struct row, c));
             return false;
         }
     }
     if (work->count < WORK_ROWS) {
-        work->keys[work->count] = key;
-        work->rows[work->count++] = *row;
+        work->keys[work->count] = row->key;
+        memcpy(&work->rows[work->count++], row, offsetof(struct row, c) + size);
     }
     return false;
 }
@@ -524,13 +540,11 @@ static bool eliminate_keep(struct elimination *work, const struct row *row)
 static int cheapest_column(const struct elimination *work)
 {
     int best = -1, least = INT32_MAX;
+    struct signs signs;
 
+    count_signs(&signs, work->rows, work->count, work->columns);
     for (int k = 0; k < work->columns; k++) {
-        int positive = 0, negative = 0;
-        for (int r = 0; r < work->count; r++) {
-            positive += work->rows[r].c[k] > 0;
-            negative += work->rows[r].c[k] < 0;
-        }
+        int positive = signs.positive[k], negative = signs.negative[k];
         int made = positive * negative - positive - negative;
         if (positive + negative && made < least) {
             least = made;
@@ -585,6 +599,7 @@ static bool refute(struct system *system)
 {
     system->steps = 0;
     system->gave_up = false;
+    count_signs(&system->signs, system->rows, system->row_count, system->columns);
     for (int k = 0; k < system->row_count; k++)
         if (system->rows[k].goal && chain(system, &system->rows[k], 0))
             return true;
