@@ -180,6 +180,8 @@ int machine_combine(struct machine *machine, enum operation operation, akg_dtype
 
 /* One of the operations that vector_is_inline names. */
 int machine_inline(struct machine *machine, enum operation operation, int x);
+/* 1 / sqrt(x) of float32, with AVX-512. */
+int machine_reciprocal_root(struct machine *machine, int x);
 
 /* ---- vector_x86_memory.c ---- */
 

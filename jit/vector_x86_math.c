@@ -2,9 +2,9 @@
  * vector_x86_math.c: functions of float32 in line, where a call would cost more than the function.
  *
  * Consumes a virtual register; appends some 15 instructions with no branch. Arguments are reduced and
- * polynomials evaluated in fused steps that are the same for AVX2 and AVX-512, so the bits are, too. Each is
- * within 2 units in the last place of the true value (a test sweeps them), handles infinities, nan and
- * subnormals, and is no part of strict results.
+ * polynomials evaluated in fused steps that are the same for AVX2 and AVX-512, so the bits are, too (not of 1
+ * / sqrt(x)). Each is within 2 units in the last place of the true value (a test sweeps them), handles
+ * infinities, nan and subnormals, and is no part of strict results.
  */
 #include "vector_x86.h"
 
@@ -195,6 +195,20 @@ static int logarithm(struct machine *machine, int x)
     int below = machine_compare(machine, OP_LT, AKG_FLOAT32, x, infinity);
     int inside = machine_and(machine, machine_compare(machine, OP_GT, AKG_FLOAT32, x, zero), below);
     return machine_select(machine, VECTOR_F32, inside, r, other);
+}
+
+/* ---- 1 / sqrt(x) ------------------------------------------------------------------------------ */
+
+/* An estimate to 14 bits and a step of Newton, within 1.5 units: y + y / 2 * (1 - x * y * y). Where that is
+ * nan, of 0 and infinity too, the estimate is right. A root and a quotient take four times as long. */
+int machine_reciprocal_root(struct machine *machine, int x)
+{
+    int bits = bits_of(machine), y = machine_rm(machine, X86_VRSQRT14PS, bits, x);
+    int rest = machine_fused(machine, X86_VFNMADD231PS, bits, both(machine, X86_VMULPS, x, y), y,
+                             number(machine, 1));
+    int better = plus_product(machine, y, both(machine, X86_VMULPS, y, number(machine, 0.5)), rest);
+    int is_number = machine_compare_floats(machine, VECTOR_F32, better, better, 7); /* ordered */
+    return machine_select(machine, VECTOR_F32, is_number, better, y);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */

@@ -353,6 +353,8 @@ static int square_root(struct machine *machine, const struct vector_value *value
 {
     bool wide = value->type == VECTOR_F64;
     int bits = machine_bits(machine, value->type);
+    if (value->operation == OP_RSQRT && !wide && machine_is_avx512(machine) && !machine->options->strict)
+        return to_half(machine, value->dtype, machine_reciprocal_root(machine, a));
     int root = machine_rm(machine, wide ? X86_VSQRTPD : X86_VSQRTPS, bits, a);
     if (value->operation == OP_RSQRT)
         root = pair(machine, divide_forms, value->type, bits, machine_float(machine, value->type, 1), root);

@@ -2,7 +2,8 @@
  * test_vector_math.c: functions of vectors against libm in double or long double, in units in the last place.
  *
  * Float32: a sweep over all bit patterns, one in 16411, for each function with one argument; float64: random
- * arguments. The results of AVX2 and AVX-512 must be the same bits. Prints the worst error of each.
+ * arguments. The results of AVX2 and AVX-512 must be the same bits, where nothing else is said. Prints the
+ * worst error of each.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -12,6 +13,16 @@
 #include <stdlib.h>
 
 enum { STRIDE = 16411, COUNT = 1 << 18 };
+
+static double reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static long double reciprocal_rootl(long double x)
+{
+    return 1 / sqrtl(x);
+}
 
 static const struct row {
     const char *name;
@@ -29,6 +40,9 @@ static const struct row {
     {"atan", atan, atanl, 1, 1, 100},    {"sinh", sinh, sinhl, 2, 2, 5},
     {"cosh", cosh, coshl, 2, 2, 5},      {"erfc", erfc, erfcl, 1.5, 1.5, 3},
 };
+
+/* What AVX2 computes in another way. */
+static const struct row apart[] = {{"rsqrt", reciprocal_root, reciprocal_rootl, 1.5, 1.5, 1000}};
 
 /* The kernel on x for a target. */
 static akg_tensor *apply(const char *name, akg_tensor *x, enum x86_target target)
@@ -116,12 +130,12 @@ static bool same_results(const akg_tensor *a, const akg_tensor *b)
     return true;
 }
 
-static void check_row(const struct row *row, akg_dtype dtype)
+static void check_row(const struct row *row, akg_dtype dtype, bool same)
 {
     const int64_t shape[] = {COUNT};
     akg_tensor *x = NULL, *outputs[2] = {NULL, NULL};
     enum x86_target best = x86_cpu_target();
-    double worst;
+    double worst, bound = dtype == AKG_FLOAT32 ? row->bound32 : row->bound64;
     if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK))
         return;
     fill(x, row);
@@ -129,11 +143,12 @@ static void check_row(const struct row *row, akg_dtype dtype)
     if (outputs[0]) {
         worst = worst_of(row, x, outputs[0]);
         printf("%s %s: %.3f units\n", row->name, akg_dtype_name(dtype), worst);
-        CHECK(worst <= (dtype == AKG_FLOAT32 ? row->bound32 : row->bound64) + 0.01);
+        CHECK(worst <= bound + 0.01);
     }
     if (best == X86_TARGET_AVX512) {
         outputs[1] = apply(row->name, x, X86_TARGET_AVX2);
-        CHECK(outputs[0] && outputs[1] && same_results(outputs[0], outputs[1]));
+        if (CHECK(outputs[0] && outputs[1]))
+            CHECK(same ? same_results(outputs[0], outputs[1]) : worst_of(row, x, outputs[1]) <= bound + 0.01);
     }
     akg_tensor_release(outputs[0]);
     akg_tensor_release(outputs[1]);
@@ -147,8 +162,12 @@ int main(void)
         return check_done();
     }
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        check_row(&rows[k], AKG_FLOAT32);
-        check_row(&rows[k], AKG_FLOAT64);
+        check_row(&rows[k], AKG_FLOAT32, true);
+        check_row(&rows[k], AKG_FLOAT64, true);
+    }
+    for (size_t k = 0; k < sizeof apart / sizeof *apart; k++) {
+        check_row(&apart[k], AKG_FLOAT32, false);
+        check_row(&apart[k], AKG_FLOAT64, false);
     }
     return check_done();
 }
