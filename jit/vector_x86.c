@@ -236,7 +236,7 @@ static void spread_memory(struct machine *machine, int target, enum vector_type 
 }
 
 /* Bits out of the data behind the code in all lanes. */
-static void spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits)
+void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits)
 {
     bool wide = vector_type_is_wide(type);
     int label = -1;
@@ -374,7 +374,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     const struct vector_accumulator *accumulator;
     switch (kept->kind) {
     case KEPT_CONSTANT:
-        spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
+        machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
         break;
     case KEPT_SCALAR:
         setup_scalar(machine, kept);
@@ -393,10 +393,11 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_PARTIAL:
         accumulator = &machine->loop->accumulators.items[kept->number];
-        spread_constant(machine, kept->virtual_register, kept->type,
-                        machine_identity(accumulator->operation, accumulator->dtype));
+        machine_spread_constant(machine, kept->virtual_register, kept->type,
+                                machine_identity(accumulator->operation, accumulator->dtype));
         break;
     case KEPT_TAIL:
+    case KEPT_RECIPROCAL:
         break;
     }
 }
@@ -512,6 +513,8 @@ struct sections {
     int last_count;
     machine_section pieces[PIECES];
     bool has_pieces; /* instead of `last` */
+    machine_section long_setup, long_main[MACHINE_PARTIALS];
+    bool has_long; /* a main loop for many iterations */
 };
 
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
@@ -543,6 +546,8 @@ static int most_pressure(struct machine *machine, const struct sections *section
     for (int k = 0; k < machine->steps; k++) {
         int pressure = machine_pressure(machine, &sections->main[k]);
         most = pressure > most ? pressure : most;
+        pressure = machine_pressure(machine, &sections->long_main[k]);
+        most = pressure > most ? pressure : most;
     }
     for (int k = 0; k < sections->last_count; k++) {
         int pressure = machine_pressure(machine, &sections->last[k]);
@@ -557,6 +562,10 @@ static void build_sections(struct machine *machine, struct sections *sections)
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
         build_step(machine, &sections->main[k], k, k * machine->lanes, false);
+    machine->is_long = sections->has_long = !machine->loop->nest && machine_has_quotients(machine);
+    for (int k = 0; k < machine->steps && machine->is_long; k++)
+        build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
+    machine->is_long = false;
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     if (sections->has_pieces)
@@ -570,6 +579,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
         registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
     machine_pin(machine, registers - most);
     build_setup(machine, &sections->setup);
+    machine_setup_reciprocals(machine, &sections->long_setup);
 }
 
 /* The frame pointer and a frame only where something lives there, or is called. */
@@ -627,6 +637,25 @@ static void place_pieces(struct machine *machine, struct sections *sections)
     }
 }
 
+/* Whole rounds of many: what is left goes to the main loop. */
+static void place_long(struct machine *machine, struct sections *sections)
+{
+    enum { ROUNDS = 4 /* from so many on it is worth its setup */ };
+    int round = machine->lanes * machine->steps, head = machine->labels++, done = machine->labels++;
+    machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
+    machine_emit_jump(machine, X86_JL, done);
+    machine_test_divisors(machine, done);
+    machine_allocate(machine, &sections->long_setup);
+    machine_emit_label(machine, head);
+    for (int k = 0; k < machine->steps; k++)
+        machine_allocate(machine, &sections->long_main[k]);
+    machine_emit_by(machine, X86_ADD_BY, machine->index, round);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, round);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, round);
+    machine_emit_jump(machine, X86_JGE, head);
+    machine_emit_label(machine, done);
+}
+
 static void place_loops(struct machine *machine, struct sections *sections)
 {
     int round = machine->lanes * machine->steps, head = machine->labels++, rest = machine->labels++,
@@ -658,23 +687,27 @@ static void place_loops(struct machine *machine, struct sections *sections)
     machine_emit_label(machine, done);
 }
 
+/* The instructions from `first` on, before all others. */
+static void move_to_front(struct machine *machine, int first)
+{
+    size_t size = sizeof *machine->body.items;
+    int moved = machine->body.count - first;
+    struct x86_instruction *items = machine->body.items,
+                           *copy = arena_array(machine->arena, struct x86_instruction, moved);
+    memcpy(copy, items + first, size * (size_t)moved);
+    memmove(items + moved, items, size * (size_t)first);
+    memcpy(items, copy, size * (size_t)moved);
+}
+
 /* What stands before the body and behind it hangs on the frame that the body took. */
 void machine_assemble(struct machine *machine, struct vector_listing *listing)
 {
-    struct x86_instruction *body = machine->body.items;
-    int count = machine->body.count;
     bool has_frame = machine->frame > 0 || machine->calls;
-    machine->body.items = NULL;
-    machine->body.count = machine->body.capacity = 0;
+    int count = machine->body.count;
     enter(machine, has_frame);
-    for (int k = 0; k < count; k++)
-        machine_emit(machine, body[k]);
+    move_to_front(machine, count);
     leave(machine, has_frame);
-    memset(listing, 0, sizeof *listing);
-    for (int k = 0; k < machine->body.count; k++)
-        list_push(machine->arena, &listing->items, machine->body.items[k]);
-    for (int k = 0; k < machine->data.count; k++)
-        list_push(machine->arena, &listing->data, machine->data.items[k]);
+    *listing = (struct vector_listing){.items = machine->body, .data = machine->data};
 }
 
 bool machine_build_loop(struct machine *machine)
@@ -698,6 +731,8 @@ bool machine_build_loop(struct machine *machine)
     if (loop->is_even)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    if (sections->has_long)
+        place_long(machine, sections);
     place_loops(machine, sections);
     if (rows)
         machine_end_rows(machine, head);

@@ -44,11 +44,12 @@ typedef LIST(struct machine_item) machine_section;
 
 /* A kept register and how the setup makes it. */
 enum kept_kind {
-    KEPT_CONSTANT, /* bits in every lane */
-    KEPT_SCALAR,   /* what slot `number` holds, in every lane */
-    KEPT_STEPS,    /* 0, 1, 2, ... times `bits`, 64 bits wide */
-    KEPT_LANES,    /* 0, 1, 2, ... as 32 or 64 bits */
-    KEPT_INDICES,  /* of a stream with a step: distances in bytes, 32 bits wide */
+    KEPT_CONSTANT,   /* bits in every lane */
+    KEPT_SCALAR,     /* what slot `number` holds, in every lane */
+    KEPT_RECIPROCAL, /* of the divisor in the virtual register `number`: made before a long loop */
+    KEPT_STEPS,      /* 0, 1, 2, ... times `bits`, 64 bits wide */
+    KEPT_LANES,      /* 0, 1, 2, ... as 32 or 64 bits */
+    KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,   /* every other element of two vectors, the second of which begins at the first's last one */
     KEPT_PARTIAL, /* partial result `bits` of accumulator `number` */
     KEPT_TAIL     /* which lanes of the last vector there are */
@@ -77,9 +78,12 @@ struct vector_datum {
     uint64_t bits;
 };
 
+typedef LIST(struct x86_instruction) machine_code; /* X86_NO_FORM: a label */
+typedef LIST(struct vector_datum) machine_data;
+
 struct vector_listing {
-    LIST(struct x86_instruction) items; /* X86_NO_FORM: a label */
-    LIST(struct vector_datum) data;
+    machine_code items;
+    machine_data data;
 };
 
 struct machine {
@@ -90,9 +94,9 @@ struct machine {
     int steps; /* vectors in one round of the main loop */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;
-    machine_section *section;          /* where instructions go */
-    LIST(struct x86_instruction) body; /* with registers of the machine, in their order */
-    LIST(struct vector_datum) data;
+    machine_section *section; /* where instructions go */
+    machine_code body;        /* with registers of the machine, in their order */
+    machine_data data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
     int slots, count, index; /* general registers: the slots, iterations left, elements gone by (or none) */
     bool calls;              /* functions are called, here or in another part of the band */
@@ -104,6 +108,7 @@ struct machine {
     int end;   /* in rows: the label behind the last one */
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
+    bool is_long; /* what is being built is the main loop for many iterations */
     bool refused;
 };
 
@@ -183,6 +188,17 @@ int machine_inline(struct machine *machine, enum operation operation, int x);
 /* 1 / sqrt(x) of float32, with AVX-512. */
 int machine_reciprocal_root(struct machine *machine, int x);
 
+/* ---- vector_x86_divide.c ---- */
+
+/* A quotient by what is the same all the time; -1: it takes a division. */
+int machine_quotient(struct machine *machine, const struct vector_value *value, const int *operands);
+/* Whether there are divisors that are known only when the loop is reached. */
+bool machine_has_quotients(const struct machine *machine);
+/* Goes to a label where the exponent of one is too small or too large. */
+void machine_test_divisors(struct machine *machine, int otherwise);
+/* What the main loop for many iterations needs, besides what all need. */
+void machine_setup_reciprocals(struct machine *machine, machine_section *section);
+
 /* ---- vector_x86_memory.c ---- */
 
 /* `mask` 0: all lanes. */
@@ -215,6 +231,8 @@ void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);
 /* Which lanes there are: those below the count. */
 void machine_tail(struct machine *machine, machine_section *section);
+/* A constant in all lanes of a register. */
+void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits);
 /* The values of what is kept, but for partial results of nests. */
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
 /* Registers for what is kept: so many for vectors, partial results first. */

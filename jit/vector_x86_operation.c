@@ -361,6 +361,13 @@ static int square_root(struct machine *machine, const struct vector_value *value
     return to_half(machine, value->dtype, root);
 }
 
+static int quotient(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    int result = machine_quotient(machine, value, operands);
+    return result < 0 ? arithmetic(machine, value, &divide_forms, operands)
+                      : machine_normal(machine, value->dtype, result);
+}
+
 static int fused(struct machine *machine, const struct vector_value *value, const int *operands)
 {
     bool wide = value->type == VECTOR_F64;
@@ -377,7 +384,7 @@ static int real_operation(struct machine *machine, const struct vector_value *va
 {
     switch (value->operation) {
     case OP_TRUEDIV:
-        return arithmetic(machine, value, &divide_forms, operands);
+        return quotient(machine, value, operands);
     case OP_SQRT:
     case OP_RSQRT:
         return square_root(machine, value, operands[0]);

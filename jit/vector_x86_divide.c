@@ -1,0 +1,143 @@
+/*
+ * vector_x86_divide.c: quotients by what is the same in all iterations, without a division in the loop.
+ *
+ * Consumes a dividend in a virtual register, and which value is the divisor; appends five instructions. Of
+ * the divisor d they need r = 1 / d rounded once:
+ *
+ *   q = x * r,  rest = x - d * q (exact, by fma),  x / d = q + rest * r
+ *
+ * The correction is Markstein's (Handbook of Floating-Point Arithmetic, 4.7): the sum is the rounded
+ * quotient, but where that lies within some 2^-24 of a unit from the middle of two numbers. Where the rest is
+ * 0 or no number (of zeros, infinities and nan, and where the quotient is too large), q is right already.
+ * Divisors are taken whose exponent is moderate, so that nothing overflows on the way; where dividend or
+ * quotient are below the normal numbers it is within a unit of them. No part of strict results, but for
+ * powers of two, whose quotients are exact products.
+ *
+ * A divisor that is known only at run time is looked at before the loop, and only where the loop is long: the
+ * main loop then stands twice (vector_x86.c).
+ */
+#include "vector_x86.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MODERATE = 64 /* the exponent of a divisor, at most */ };
+
+struct width {
+    enum x86_form multiply, divide, add_product, subtract_product, classify;
+    int exponent_bit, exponent_mask, bias;
+};
+
+static const struct width widths[2] = {
+    {X86_VMULPS, X86_VDIVPS, X86_VFMADD231PS, X86_VFNMADD231PS, X86_VFPCLASSPS, 23, 0xff, 127},
+    {X86_VMULPD, X86_VDIVPD, X86_VFMADD231PD, X86_VFNMADD231PD, X86_VFPCLASSPD, 52, 0x7ff, 1023}};
+
+/* ---- quotients ------------------------------------------------------------------------------- */
+
+/* x over d, of which r is the reciprocal. */
+static int corrected(struct machine *machine, enum vector_type type, int x, int d, int r)
+{
+    enum { NO_REST = 0x9f /* zeros, infinities, nan */, UNEQUAL_AND_ORDERED = 12, ORDERED = 7 };
+    const struct width *width = &widths[type == VECTOR_F64];
+    int bits = machine_bits(machine, type), first = machine_rvm(machine, width->multiply, bits, x, r);
+    int rest = machine_fused(machine, width->subtract_product, bits, d, first, x);
+    int second = machine_fused(machine, width->add_product, bits, rest, r, first);
+    if (machine_is_avx512(machine))
+        return machine_select(machine, type, machine_rmi(machine, width->classify, bits, rest, NO_REST),
+                              first, second);
+    int zero = machine_float(machine, type, 0);
+    int is_rest = machine_compare_floats(machine, type, rest, zero, UNEQUAL_AND_ORDERED);
+    int is_number = machine_compare_floats(machine, type, second, second, ORDERED);
+    return machine_select(machine, type, machine_and(machine, is_rest, is_number), second, first);
+}
+
+static double number_of(const struct vector_value *constant)
+{
+    float narrow;
+    double wide;
+    uint32_t narrow_bits = (uint32_t)constant->bits;
+    memcpy(&narrow, &narrow_bits, sizeof narrow);
+    memcpy(&wide, &constant->bits, sizeof wide);
+    return constant->type == VECTOR_F64 ? wide : (double)narrow;
+}
+
+/* By a constant of a moderate size. -1: it is not. */
+static int by_constant(struct machine *machine, enum vector_type type, int x, double divisor)
+{
+    double size = fabs(divisor), inverse = type == VECTOR_F64 ? 1 / divisor : (double)(1 / (float)divisor);
+    int exponent;
+    if (!(size > 0) || isinf(size) || (frexp(size, &exponent), exponent < -MODERATE || exponent > MODERATE))
+        return -1;
+    if (frexp(size, &exponent) == 0.5)
+        return machine_rvm(machine, widths[type == VECTOR_F64].multiply, machine_bits(machine, type), x,
+                           machine_float(machine, type, inverse));
+    if (machine->options->strict)
+        return -1;
+    return corrected(machine, type, x, machine_float(machine, type, divisor),
+                     machine_float(machine, type, inverse));
+}
+
+int machine_quotient(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *divisor = &loop->values.items[value->operands[1]];
+    int x = operands[0], d = operands[1];
+    if (divisor->kind == VECTOR_CONSTANT && !loop->is_serial)
+        return by_constant(machine, value->type, x, number_of(divisor));
+    if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
+        return -1;
+    return corrected(machine, value->type, x, d, machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
+}
+
+/* ---- the long loop ------------------------------------------------------------------------------ */
+
+bool machine_has_quotients(const struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->values.count && !machine->options->strict; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind == VECTOR_OPERATION && value->operation == OP_TRUEDIV &&
+            loop->values.items[value->operands[1]].kind == VECTOR_SCALAR)
+            return true;
+    }
+    return false;
+}
+
+void machine_test_divisors(struct machine *machine, int otherwise)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind != VECTOR_OPERATION || value->operation != OP_TRUEDIV ||
+            loop->values.items[value->operands[1]].kind != VECTOR_SCALAR)
+            continue;
+        const struct width *width = &widths[value->type == VECTOR_F64];
+        machine_emit(machine,
+                     (struct x86_instruction){
+                         .form = X86_MOV,
+                         .reg = X86_RAX,
+                         .has_memory = true,
+                         .memory = machine_slot(machine, loop->values.items[value->operands[1]].slot)});
+        machine_emit(machine, (struct x86_instruction){
+                                  .form = X86_SHR_BY, .rm = X86_RAX, .immediate = width->exponent_bit});
+        machine_emit_by(machine, X86_AND_BY, X86_RAX, width->exponent_mask);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, width->bias - MODERATE);
+        machine_emit_jump(machine, X86_JL, otherwise);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, width->bias + MODERATE);
+        machine_emit_jump(machine, X86_JGE, otherwise);
+    }
+}
+
+void machine_setup_reciprocals(struct machine *machine, machine_section *section)
+{
+    machine->section = section;
+    for (int k = 0; k < machine->kept.count; k++) {
+        const struct machine_kept *kept = &machine->kept.items[k];
+        if (kept->kind != KEPT_RECIPROCAL)
+            continue;
+        bool wide = kept->type == VECTOR_F64;
+        int bits = machine_bits(machine, kept->type), one = machine_new_vector(machine, bits);
+        machine_spread_constant(machine, one, kept->type, wide ? (uint64_t)0x3ff << 52 : 0x3f800000);
+        machine_into(machine, widths[wide].divide, bits, kept->virtual_register, one, kept->number, 0);
+    }
+}

@@ -1,0 +1,132 @@
+/*
+ * test_vector_divide.c: quotients by what stays the same in a loop, which are made without a division.
+ *
+ * Dividends that sweep all bit patterns, and divisors of all sizes, as an argument and as a constant of the
+ * program; the quotient of C is the truth. The results of AVX2 and AVX-512 must be the same bits.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "check.h"
+
+#include <math.h>
+
+enum { COUNT = 1 << 15 };
+
+static const double divisors[] = {1,         -1,           2,          3,         -7,     0.1,      1.0 / 3,
+                                  255,       49,           -0.7,       1e10,      0x1p62, 0x1.8p63, 0x1p100,
+                                  1.7e38,    -3.4e38,      0x1p-62,    0x1.8p-63, 1e-30,  1e-38,    1e-40,
+                                  -0x1p-149, 0x1p-126,     0x1.cp-127, 0,         -0.0,   INFINITY, -INFINITY,
+                                  NAN,       0x1.fffffep0, 0x1p127};
+
+/* Of the dtype as C has it. */
+static double quotient(akg_dtype dtype, double x, double divisor)
+{
+    return dtype == AKG_FLOAT32 ? (double)((float)x / (float)divisor) : x / divisor;
+}
+
+/* How far from the quotient, in units of its place; more for what is no number. */
+static bool is_right(akg_dtype dtype, double x, double exact, double y)
+{
+    double least = dtype == AKG_FLOAT32 ? 0x1p-126 : 0x1p-1022;
+    double unit = dtype == AKG_FLOAT32 ? 0x1p-149 : 0x1p-1074;
+    if (isnan(exact))
+        return isnan(y);
+    if (y == exact && signbit(y) == signbit(exact))
+        return true;
+    if (fabs(exact) < 2 * least)
+        return fabs(y - exact) <= unit;
+    /* a dividend that is no normal number has less than all places, and so has what is left over of it */
+    return fabs(x) < least * 0x1p30 &&
+           fabs(y - exact) <= fabs(exact) * (dtype == AKG_FLOAT32 ? 0x1p-23 : 0x1p-52);
+}
+
+static akg_tensor *divide(const char *program, akg_tensor *x, akg_tensor *divisor, enum x86_target target)
+{
+    jit_options options = {.target = x86_target_name(target)};
+    akg_argument arguments[2] = {{.kind = AKG_ARGUMENT_TENSOR, .as.tensor = x},
+                                 {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = divisor}};
+    jit_source source = {.name = "divide.akg", .text = program, .length = strlen(program)};
+    akg_tensor *output = NULL;
+    akg_module *module = NULL;
+    CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK &&
+          akg_kernel_call(akg_module_kernel_at(module, 0), arguments, divisor ? 2 : 1, NULL, &output, NULL) ==
+              AKG_OK);
+    akg_module_release(module);
+    return output;
+}
+
+static void check_quotients(const char *program, akg_tensor *x, akg_tensor *divisor, double number)
+{
+    akg_dtype dtype = akg_tensor_dtype(x);
+    akg_tensor *results[2] = {divide(program, x, divisor, x86_cpu_target()),
+                              divide(program, x, divisor, X86_TARGET_AVX2)};
+    int wrong = 0, different = 0;
+    for (int64_t k = 0; k < COUNT && results[0] && results[1]; k++) {
+        double value = akg_tensor_get(x, &k), y = akg_tensor_get(results[0], &k);
+        double other = akg_tensor_get(results[1], &k), exact = quotient(dtype, value, number);
+        if (!is_right(dtype, value, exact, y) && wrong++ == 0)
+            fprintf(stderr, "%s: %a / %a is %a, not %a\n", akg_dtype_name(dtype), value, number, y, exact);
+        different += (y != other || signbit(y) != signbit(other)) && !(isnan(y) && isnan(other));
+    }
+    CHECK_INT(wrong, 0);
+    CHECK_INT(different, 0);
+    akg_tensor_release(results[0]);
+    akg_tensor_release(results[1]);
+}
+
+/* Any bit pattern, most of them of a moderate size. */
+static void fill(akg_tensor *x)
+{
+    static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 49, 147};
+    uint64_t state = 99;
+    for (int64_t k = 0; k < COUNT; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        double number = ((double)(state >> 11) * 0x1p-52 - 1) * (k % 4 ? 1000 : 1e-36);
+        uint32_t narrow = (uint32_t)(state >> 32);
+        if (k < (int64_t)(sizeof special / sizeof *special))
+            number = special[k];
+        akg_tensor_set(x, &k, number);
+        if (k % 2 == 0 && k > 20 && akg_tensor_dtype(x) == AKG_FLOAT32)
+            memcpy((float *)akg_tensor_data(x) + k, &narrow, sizeof narrow);
+        else if (k % 2 == 0 && k > 20)
+            memcpy((double *)akg_tensor_data(x) + k, &state, sizeof state);
+    }
+}
+
+static void check_dtype(akg_dtype dtype)
+{
+    const int64_t shape[] = {COUNT}, one[] = {1}, first = 0;
+    akg_tensor *x = NULL, *divisor = NULL;
+    char program[200];
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK) ||
+        !CHECK(akg_tensor_create(dtype, 1, one, &divisor) == AKG_OK))
+        return;
+    fill(x);
+    for (size_t k = 0; k < sizeof divisors / sizeof *divisors; k++) {
+        akg_tensor_set(divisor, &first, divisors[k]);
+        check_quotients(
+            "def k(x, d):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+            "        y[i] = x[i] / d[0]\n    return y\n",
+            x, divisor, akg_tensor_get(divisor, &first));
+        if (!isfinite(divisors[k]) || divisors[k] == 0)
+            continue;
+        snprintf(program, sizeof program,
+                 "def k(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+                 "        y[i] = x[i] / %.17g\n    return y\n",
+                 divisors[k]);
+        check_quotients(program, x, NULL, akg_tensor_get(divisor, &first));
+    }
+    akg_tensor_release(x);
+    akg_tensor_release(divisor);
+}
+
+int main(void)
+{
+    if (x86_cpu_target() == X86_TARGET_NONE) {
+        puts("skipped: this processor has no vector target");
+        return check_done();
+    }
+    check_dtype(AKG_FLOAT32);
+    check_dtype(AKG_FLOAT64);
+    return check_done();
+}
