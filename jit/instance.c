@@ -82,6 +82,19 @@ akg_status jit_make_program(struct jit_instance *instance, akg_diagnostics *diag
     return status;
 }
 
+/* What every call asks of the buffers. */
+static void instance_list_buffers(struct jit_instance *instance)
+{
+    for (int i = 0; i < instance->kernel->buffers.count; i++) {
+        enum ir_role role = instance->kernel->buffers.items[i]->role;
+        instance->has_temporaries |= role == IR_TEMPORARY;
+        if (role == IR_OUTPUT || role == IR_TEMPORARY)
+            list_push(&instance->arena, &instance->made, i);
+        if (role == IR_OUTPUT || role == IR_INOUT)
+            list_push(&instance->arena, &instance->written, i);
+    }
+}
+
 /* The stages for one signature; escapes when memory runs out. */
 static akg_status instance_build(struct instance_making *making)
 {
@@ -120,8 +133,7 @@ static akg_status instance_build(struct instance_making *making)
     instance->strict = kernel->module->vectors.strict;
     instance->trust_indices = making->request->trust_indices;
     instance->cache = &kernel->module->cache;
-    for (int i = 0; i < instance->kernel->buffers.count; i++)
-        instance->has_temporaries |= instance->kernel->buffers.items[i]->role == IR_TEMPORARY;
+    instance_list_buffers(instance);
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
     diagnostics_set_escape(making->diagnostics, NULL);

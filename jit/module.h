@@ -58,6 +58,8 @@ struct jit_instance {
     jit_backend backend;
     struct backend_code code;    /* entry NULL for the interpreter and CUDA */
     struct optimised *optimised; /* what may take its place; NULL: nothing */
+    LIST(int) made;              /* buffers that a call makes: outputs and temporaries */
+    LIST(int) written; /* buffers of a caller's that the code writes: outputs, and what is changed in place */
     bool has_temporaries;
     _Atomic(struct jit_kept *) kept; /* of an earlier call; NULL: none, or a call has them */
     int64_t times[JIT_STAGE_COUNT];  /* in nanoseconds */

@@ -58,25 +58,35 @@ struct node_size {
     size_t edges, outputs, saved, dims;
 };
 
-static struct autograd_node *node_create(struct node_size size)
+static struct autograd_node *node_create(const struct node_size *size)
 {
-    size_t edges = sizeof(struct autograd_node), outputs = edges + size.edges * sizeof(struct autograd_edge);
-    size_t saved = outputs + size.outputs * sizeof(struct autograd_output);
-    size_t dims = saved + size.saved * sizeof(struct autograd_saved);
-    char *block = memory_allocate(dims + size.dims * sizeof(int64_t));
+    size_t edges = sizeof(struct autograd_node), outputs = edges + size->edges * sizeof(struct autograd_edge);
+    size_t saved = outputs + size->outputs * sizeof(struct autograd_output);
+    size_t dims = saved + size->saved * sizeof(struct autograd_saved);
+    char *block = memory_allocate(dims + size->dims * sizeof(int64_t));
 
     if (!block)
         return NULL;
     struct autograd_node *node = (struct autograd_node *)(void *)block;
-    *node = (struct autograd_node){
-        .edges = (struct autograd_edge *)(void *)(block + edges),
-        .outputs = (struct autograd_output *)(void *)(block + outputs),
-        .saved = (struct autograd_saved *)(void *)(block + saved),
-        .edge_count = (int)size.edges,
-        .output_count = (int)size.outputs,
-        .saved_count = (int)size.saved,
-    };
     atomic_init(&node->references, 0);
+    node->edges = (struct autograd_edge *)(void *)(block + edges);
+    node->outputs = (struct autograd_output *)(void *)(block + outputs);
+    node->saved = (struct autograd_saved *)(void *)(block + saved);
+    node->edge_count = (int)size->edges;
+    node->output_count = (int)size->outputs;
+    node->saved_count = (int)size->saved;
+    /* one by one: to clear all of it at once takes longer */
+    node->operation = NULL;
+    node->name = NULL;
+    node->state = NULL;
+    node->materialise = false;
+    node->backward_on_tape = false;
+    node->used_up = false;
+    node->pass = NULL;
+    node->link = NULL;
+    node->next_edge = 0;
+    node->needed = false;
+    node->grad = NULL;
     return node;
 }
 
@@ -108,13 +118,19 @@ static struct autograd_edge edge_of(const akg_tensor *tensor)
     return (struct autograd_edge){autograd_node_retain(tensor->node), tensor->output};
 }
 
-void autograd_attach(akg_tensor *tensor, struct autograd_node *node, int output)
+/* Takes over a reference to the node. */
+static void attach_owned(akg_tensor *tensor, struct autograd_node *node, int output)
 {
     struct autograd_node *before = tensor->node;
 
-    tensor->node = autograd_node_retain(node);
+    tensor->node = node;
     tensor->output = output;
     autograd_node_release(before);
+}
+
+void autograd_attach(akg_tensor *tensor, struct autograd_node *node, int output)
+{
+    attach_owned(tensor, autograd_node_retain(node), output);
 }
 
 static akg_tensor *version_owner(akg_tensor *tensor)
@@ -156,7 +172,7 @@ void autograd_node_use_up(struct autograd_node *node)
 /* Puts an edge's node in the list of those to be freed, if that was its last reference. */
 static void release_into(struct autograd_node **list, struct autograd_node *node)
 {
-    if (!node || atomic_fetch_sub_explicit(&node->references, 1, memory_order_acq_rel) != 1)
+    if (!node || !tensor_count_goes(&node->references))
         return;
     node->link = *list;
     *list = node;
@@ -239,20 +255,21 @@ static void record_cut_outputs(const struct autograd_record *record)
 akg_status autograd_record(akg_tape *tape, const struct autograd_record *record)
 {
     struct node_size size = {record->input_count, record->output_count, record->saved_count, 0};
-    bool any = false, needed = autograd_is_needed(tape, record->inputs, record->input_count);
+    bool needed = autograd_is_needed(tape, record->inputs, record->input_count);
+    size_t attached = 0;
 
     for (size_t i = 0; i < record->output_count; i++) {
         size.dims += record->outputs[i] ? (size_t)record->outputs[i]->rank : 0;
-        any = any || output_is_differentiable(record, i);
+        attached += output_is_differentiable(record, i);
     }
-    if (!any || !needed) {
+    if (!attached || !needed) {
         if (needed)
             record_cut_outputs(record);
         if (record->operation->release && record->state)
             record->operation->release(record->state);
         return AKG_OK;
     }
-    struct autograd_node *node = node_create(size);
+    struct autograd_node *node = node_create(&size);
     if (!node)
         return AKG_ERROR_MEMORY;
     node->operation = record->operation;
@@ -266,9 +283,10 @@ akg_status autograd_record(akg_tape *tape, const struct autograd_record *record)
     int64_t *dims = node_dims(node);
     for (size_t i = 0; i < record->output_count; i++)
         dims = node_describe(node, (int)i, record->outputs[i], dims);
+    atomic_init(&node->references, attached); /* nobody else knows it yet */
     for (size_t i = 0; i < record->output_count; i++)
         if (output_is_differentiable(record, i))
-            autograd_attach(record->outputs[i], node, (int)i);
+            attach_owned(record->outputs[i], node, (int)i);
     record_cut_outputs(record);
     return AKG_OK;
 }
@@ -438,7 +456,7 @@ akg_status autograd_refuse_second(const struct autograd_step *step, akg_tensor *
     if (status != AKG_OK)
         return status;
     struct refusal *refusal = refusal_create(MSG_GRADIENT_SECOND, node->name, NULL);
-    struct autograd_node *barrier = refusal ? node_create(size) : NULL;
+    struct autograd_node *barrier = refusal ? node_create(&size) : NULL;
     if (!barrier) {
         memory_free(refusal);
         akg_tensor_release(*alias);
@@ -472,7 +490,7 @@ bool akg_tensor_is_leaf(const akg_tensor *tensor)
 
 static akg_status leaf_create(akg_tensor *tensor)
 {
-    struct autograd_node *leaf = node_create((struct node_size){0, 1, 0, (size_t)tensor->rank});
+    struct autograd_node *leaf = node_create(&(struct node_size){0, 1, 0, (size_t)tensor->rank});
 
     if (!leaf)
         return AKG_ERROR_MEMORY;

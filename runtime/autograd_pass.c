@@ -117,7 +117,7 @@ static akg_status descend(struct autograd_pass *pass, struct autograd_node *root
 static bool has_form(const akg_tensor *tensor, const struct autograd_output *output)
 {
     return tensor->dtype == output->dtype && tensor->rank == output->rank &&
-           memcmp(tensor->dims, output->dims, (size_t)output->rank * sizeof(int64_t)) == 0;
+           tensor_same_shape(output->rank, tensor->dims, output->dims);
 }
 
 static akg_status refuse_form(struct autograd_pass *pass, akg_status status, const char *place,
@@ -144,8 +144,7 @@ static akg_status bring_to_form(struct autograd_pass *pass, const struct autogra
         char place[96];
         snprintf(place, sizeof place, "input %zu of '%.60s'", index, step->node->name);
         status = refuse_form(pass, AKG_ERROR_CALL, place, given, output);
-    } else if (given->rank == output->rank &&
-               memcmp(given->dims, output->dims, (size_t)output->rank * sizeof(int64_t)) == 0) {
+    } else if (given->rank == output->rank && tensor_same_shape(output->rank, given->dims, output->dims)) {
         status = autograd_cast(pass->tape, given, output->dtype, gradient, pass->diagnostics);
     } else {
         status = autograd_sum_to(pass->tape, given, output, gradient, pass->diagnostics);

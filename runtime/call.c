@@ -130,7 +130,7 @@ static akg_status run_describe(struct call_run *run, akg_tensor **outputs)
         if (status == AKG_OK && buffer->role != IR_INOUT)
             (*output)->nowhere = run->nowhere;
         if (status == AKG_ERROR_USAGE) {
-            diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
+            call_refuse_size(call_list(run->messages), buffer, shape);
             status = AKG_ERROR_CALL;
         }
         if (status != AKG_OK)

@@ -128,6 +128,7 @@ akg_status call_instance(struct call_binding *binding, jit_backend backend, bool
                          const struct jit_instance **instance, akg_diagnostics *diagnostics);
 
 /* Messages of a refused call. */
+void call_refuse_size(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const int64_t *shape);
 void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
                            const akg_tensor *tensor, akg_diagnostics *diagnostics);
 void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,

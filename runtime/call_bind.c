@@ -119,6 +119,8 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
     case AKG_ARGUMENT_INT:
     case AKG_ARGUMENT_FLOAT:
     case AKG_ARGUMENT_BOOL:
+        if (argument->kind == AKG_ARGUMENT_FLOAT && elaborate_takes_integer(row))
+            return false;
         return general->kind == DSL_INT || general->kind == DSL_FLOAT || general->kind == DSL_BOOL ||
                (general->kind == DSL_TENSOR && (function->is_broadcast || function->is_graph));
     case AKG_ARGUMENT_STRING:
@@ -132,7 +134,7 @@ static bool call_kind_fits(const struct call_binding *binding, int parameter, co
     return false;
 }
 
-static const char *call_takes(const struct dsl_argument *general)
+static const char *call_takes(const struct dsl_argument *general, const struct ast_parameter *row)
 {
     switch (general->kind) {
     case DSL_TENSOR:
@@ -144,7 +146,7 @@ static const char *call_takes(const struct dsl_argument *general)
     case DSL_INTS:
         return "a tuple of ints";
     default:
-        return "a number";
+        return elaborate_takes_integer(row) ? "an integer" : "a number";
     }
 }
 
@@ -159,7 +161,9 @@ static bool call_bind_one(struct call_binding *binding, int parameter, const akg
     }
     if (!call_kind_fits(binding, parameter, argument)) {
         diagnostic_add(diagnostics, MSG_CALL_KIND, call_span(binding, parameter), name,
-                       call_takes(&binding->kernel->general[parameter]), call_kind_text(argument->kind));
+                       call_takes(&binding->kernel->general[parameter],
+                                  &binding->kernel->function->parameters[parameter]),
+                       call_kind_text(argument->kind));
         return false;
     }
     binding->arguments[parameter] = argument;

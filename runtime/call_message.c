@@ -55,6 +55,17 @@ void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buf
     text_free(&must);
 }
 
+void call_refuse_size(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const int64_t *shape)
+{
+    struct diagnostic_entry *entry = diagnostic_add(diagnostics, MSG_CALL_SIZE, buffer->span, buffer->name);
+    struct text is;
+
+    text_init(&is);
+    message_append_shape(&is, shape, buffer->rank);
+    diagnostic_note(entry, "note: %s is more than memory can hold", is.data ? is.data : "its shape");
+    text_free(&is);
+}
+
 void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
                            const akg_tensor *tensor, akg_diagnostics *diagnostics)
 {

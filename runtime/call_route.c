@@ -123,8 +123,8 @@ static bool route_has_one_shape(const struct call_route *route, const struct cal
     const akg_tensor *first = route->tensor_count ? run->tensors[route->tensors[0].buffer] : NULL;
 
     for (int i = 1; i < route->tensor_count; i++)
-        if (memcmp(tensor_shape(first), tensor_shape(run->tensors[route->tensors[i].buffer]),
-                   sizeof(int64_t) * (size_t)first->rank) != 0)
+        if (!tensor_same_shape(first->rank, tensor_shape(first),
+                               tensor_shape(run->tensors[route->tensors[i].buffer])))
             return false;
     return true;
 }

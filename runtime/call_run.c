@@ -35,9 +35,10 @@ bool call_run_prepare(struct call_run *run)
         run->strides = run->small.strides;
         run->dims = run->small.dims;
         run->scalars = run->small.scalars;
-        memset(run->small.owned, 0,
-               sizeof run->small.owned); /* all: a known size is faster than a small one */
-        memset(run->small.tensors, 0, sizeof run->small.tensors);
+        /* all: a known size is faster than a small one */
+        memset(run->small.owned, 0, sizeof run->small.owned);
+        for (int i = 0; i < run->instance->made.count; i++) /* the others are arguments */
+            run->small.tensors[run->instance->made.items[i]] = NULL;
         return true;
     }
     spill = memory_zeroed(1, (buffers * 3 + dims + scalars) * 8 + buffers + 8);
@@ -158,9 +159,9 @@ void call_run_release(struct call_run *run)
         run_keep(run);
     else if (run->kept)
         kept_release(&run->kept->head);
-    for (int i = 0; i < run->instance->kernel->buffers.count; i++)
-        if (run->owned[i])
-            akg_tensor_release(run->tensors[i]);
+    for (int i = 0; i < run->instance->made.count; i++)
+        if (run->owned[run->instance->made.items[i]])
+            akg_tensor_release(run->tensors[run->instance->made.items[i]]);
     memory_free(run->temporaries);
     memory_free(run->spill);
 }
@@ -358,17 +359,10 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
         status = call_allocate(run->device, buffer, shape, &run->tensors[buffer->index], run->messages);
     run->owned[buffer->index] = run->tensors[buffer->index] != NULL;
     if (status == AKG_ERROR_USAGE) {
-        diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
+        call_refuse_size(call_list(run->messages), buffer, shape);
         return AKG_ERROR_CALL;
     }
     return status;
-}
-
-/* Whether buffer number `index` is a tensor of the caller's that the kernel writes. */
-static bool run_writes(const struct call_run *run, int index)
-{
-    enum ir_role role = run->instance->kernel->buffers.items[index]->role;
-    return role != IR_INPUT && role != IR_TEMPORARY && !run->owned[index];
 }
 
 static bool run_refuse_alias(struct call_run *run, int written, int other)
@@ -386,10 +380,11 @@ static bool run_check_overlap(struct call_run *run)
 {
     int count = run->instance->kernel->buffers.count;
 
-    for (int i = 0; i < count; i++) {
+    for (int w = 0; w < run->instance->written.count; w++) {
+        int i = run->instance->written.items[w];
         const akg_tensor *written = run->tensors[i];
         uintptr_t first, last;
-        if (!run_writes(run, i) || written->element_count == 0)
+        if (run->owned[i] || written->element_count == 0)
             continue;
         if (overlap_within(written))
             return run_refuse_alias(run, i, i);
@@ -417,9 +412,11 @@ akg_status call_run_make_buffers(struct call_run *run, bool may_overlap, akg_ten
     if (run->instance->lives && !run->device && !run->temporaries &&
         (status = call_run_share_temporaries(run)) != AKG_OK)
         return status;
-    for (int i = 0; i < kernel->buffers.count; i++)
+    for (int k = 0; k < run->instance->made.count; k++) {
+        int i = run->instance->made.items[k];
         if (!run->tensors[i] && (status = run_make_buffer(run, kernel->buffers.items[i])) != AKG_OK)
             return status;
+    }
     run->has_buffers = true;
     return may_overlap || run_check_overlap(run) ? AKG_OK : AKG_ERROR_CALL;
 }
@@ -471,6 +468,26 @@ static akg_status run_once(struct call_run *run, const struct jit_frame *frame, 
     return AKG_OK;
 }
 
+/* Tells the frame where the elements are, and others that they are about to change. */
+static void run_address(struct call_run *run)
+{
+    const struct jit_instance *instance = run->instance;
+    akg_tensor *const *tensors = run->tensors;
+    const int64_t **strides = run->strides;
+    void **data = run->data;
+    int count = instance->kernel->buffers.count;
+
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i])
+            continue; /* it is not used */
+        data[i] = tensors[i]->data;
+        strides[i] = tensor_strides(tensors[i]);
+    }
+    for (int i = 0; i < instance->written.count; i++)
+        if (!run->owned[instance->written.items[i]])
+            tensor_mark_written(tensors[instance->written.items[i]]);
+}
+
 akg_status call_run_execute(struct call_run *run)
 {
     struct jit_trap trap;
@@ -483,14 +500,7 @@ akg_status call_run_execute(struct call_run *run)
     akg_status status = AKG_OK;
     int stopped = 0;
 
-    for (int i = 0; i < run->instance->kernel->buffers.count; i++) {
-        if (!run->tensors[i])
-            continue; /* it is not used */
-        run->data[i] = run->tensors[i]->data;
-        run->strides[i] = tensor_strides(run->tensors[i]);
-        if (run_writes(run, i))
-            tensor_mark_written(run->tensors[i]);
-    }
+    run_address(run);
     if (run->runner)
         stopped = run->runner->run(run->runner->context, run->instance->kernel, &frame);
     else

@@ -55,11 +55,8 @@ void gradient_forms_free(struct gradient_forms *forms)
 static bool form_takes_tensor(const struct form_tensor *row, akg_tensor *tensor, akg_tensor **inputs)
 {
     if (tensor->dtype != row->dtype || tensor->rank != row->rank || tensor->device != row->device ||
-        tensor->recording)
+        tensor->recording || !tensor_same_shape(row->rank, tensor->dims, row->shape))
         return false;
-    for (int axis = 0; axis < row->rank; axis++)
-        if (tensor->dims[axis] != row->shape[axis])
-            return false;
     inputs[row->input] = tensor;
     return true;
 }

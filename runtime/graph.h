@@ -20,6 +20,12 @@ struct graph_call {
     bool in_place;                            /* it writes a tensor that it was handed */
 };
 
+/* What the results that are wanted hang on. */
+struct graph_need {
+    const bool *calls;   /* per call: it is needed */
+    const int *last_use; /* per tensor: the last call that reads it; what is returned outlives all */
+};
+
 struct graph_plan {
     atomic_size_t references;
     struct graph_plan *next; /* graph_cache.c: in its bucket */
@@ -34,6 +40,7 @@ struct graph_plan {
     struct elaborate_operand result;
     int *items; /* what the result consists of, tuples taken apart: the number of a tensor, or -1 for None */
     size_t item_count;
+    struct graph_need need; /* where all are wanted */
 };
 
 /*
@@ -44,6 +51,9 @@ struct graph_plan {
 akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
                            size_t count, struct graph_plan **plan, akg_diagnostics **diagnostics);
 void graph_plan_release(struct graph_plan *plan);
+
+/* `wanted`: as of graph_run. The arrays lie in the arena. */
+struct graph_need graph_find_need(const struct graph_plan *plan, struct arena *arena, const bool *wanted);
 
 /* The same, but a plan that was made before for such arguments serves again (graph_cache.c). */
 akg_status graph_plan_find(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,

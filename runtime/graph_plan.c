@@ -288,7 +288,7 @@ static bool plan_function(struct planning *planning, struct call_binding *bindin
     return true;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------- */
+/* ---- the result --------------------------------------------------------------------------------------- */
 
 static void plan_flatten(const struct elaborate_operand *operand, int *items, size_t *count)
 {
@@ -310,6 +310,51 @@ static void plan_find_items(struct graph_plan *plan)
     plan_flatten(&plan->result, plan->items, &plan->item_count);
 }
 
+/* ---- what is needed --------------------------------------------------------------------------- */
+
+struct graph_marking {
+    bool *calls, *tensors;
+    int *last_use;
+};
+
+static void marking_add(struct graph_marking *marking, const struct elaborate_operand *operand, int call)
+{
+    if (operand->kind == DSL_TENSOR) {
+        marking->tensors[operand->tensor] = true;
+        if (call > marking->last_use[operand->tensor])
+            marking->last_use[operand->tensor] = call;
+    }
+    for (int i = 0; operand->kind == DSL_TENSORS && i < operand->count; i++)
+        marking_add(marking, &operand->items[i], call);
+}
+
+/* A call that writes in place is always needed. */
+struct graph_need graph_find_need(const struct graph_plan *plan, struct arena *arena, const bool *wanted)
+{
+    struct graph_marking marking = {.calls = arena_array(arena, bool, plan->calls.count + 1),
+                                    .tensors = arena_array(arena, bool, plan->described.count + 1),
+                                    .last_use = arena_array(arena, int, plan->described.count + 1)};
+
+    for (int i = 0; i < plan->described.count; i++)
+        marking.last_use[i] = -1;
+    for (size_t i = 0; i < plan->item_count; i++)
+        if (plan->items[i] >= 0 && (!wanted || wanted[i])) {
+            marking.tensors[plan->items[i]] = true;
+            marking.last_use[plan->items[i]] = plan->calls.count;
+        }
+    for (int i = plan->calls.count - 1; i >= 0; i--) {
+        const struct graph_call *call = &plan->calls.items[i];
+        marking.calls[i] = call->in_place;
+        for (int k = 0; k < call->result_count; k++)
+            marking.calls[i] |= marking.tensors[call->first_result + k];
+        for (int k = 0; marking.calls[i] && k < call->kernel->function->parameter_count; k++)
+            marking_add(&marking, &call->operands[k], i);
+    }
+    return (struct graph_need){marking.calls, marking.last_use};
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
 /* Everything that may run out of memory; false then. */
 static bool plan_guarded(struct planning *planning, struct call_binding *binding, akg_diagnostics *list)
 {
@@ -325,8 +370,10 @@ static bool plan_guarded(struct planning *planning, struct call_binding *binding
     planning->plan->arena.escape = &escape;
     diagnostics_set_escape(list, &escape);
     good = plan_function(planning, binding, list);
-    if (good)
+    if (good) {
         plan_find_items(planning->plan);
+        planning->plan->need = graph_find_need(planning->plan, &planning->plan->arena, NULL);
+    }
     if (!good && planning->status == AKG_OK)
         planning->status = AKG_ERROR_CALL; /* told in the list */
     if (planning->failed)

@@ -11,47 +11,12 @@
 struct graph_running {
     const struct graph_plan *plan;
     akg_tape *tape;
-    bool *calls;          /* per call: it is needed */
+    struct graph_need need;
     akg_tensor **tensors; /* per number: arguments, borrowed; then a reference, while it is alive */
-    int *last_use;        /* per number: the last call that reads it; INT_MAX: it is returned */
     struct arena arena;   /* arguments of calls */
     akg_diagnostics *failed;
     const struct graph_call *failed_call;
 };
-
-/* ---- what is needed --------------------------------------------------------------------------- */
-
-static void running_need(const struct elaborate_operand *operand, bool *needed, int *last_use, int call)
-{
-    if (operand->kind == DSL_TENSOR) {
-        needed[operand->tensor] = true;
-        if (call > last_use[operand->tensor])
-            last_use[operand->tensor] = call;
-    }
-    for (int i = 0; operand->kind == DSL_TENSORS && i < operand->count; i++)
-        running_need(&operand->items[i], needed, last_use, call);
-}
-
-/* Marks the calls that what is wanted hangs on. A call that writes in place is always needed. */
-static void running_mark(struct graph_running *running, const bool *wanted)
-{
-    const struct graph_plan *plan = running->plan;
-    bool *needed = arena_array(&running->arena, bool, plan->described.count + 1);
-
-    for (size_t i = 0; i < plan->item_count; i++)
-        if (plan->items[i] >= 0 && (!wanted || wanted[i])) {
-            needed[plan->items[i]] = true;
-            running->last_use[plan->items[i]] = plan->calls.count;
-        }
-    for (int i = plan->calls.count - 1; i >= 0; i--) {
-        const struct graph_call *call = &plan->calls.items[i];
-        running->calls[i] = call->in_place;
-        for (int k = 0; k < call->result_count; k++)
-            running->calls[i] |= needed[call->first_result + k];
-        for (int k = 0; running->calls[i] && k < call->kernel->function->parameter_count; k++)
-            running_need(&call->operands[k], needed, running->last_use, i);
-    }
-}
 
 /* ---- running ------------------------------------------------------------------------------------- */
 
@@ -76,23 +41,49 @@ static akg_status running_call(struct graph_running *running, const struct graph
 static void running_drop(struct graph_running *running, int call)
 {
     for (int i = running->plan->argument_count; i < running->plan->described.count; i++)
-        if (running->tensors[i] && running->last_use[i] <= call) {
+        if (running->tensors[i] && running->need.last_use[i] <= call) {
             akg_tensor_release(running->tensors[i]);
             running->tensors[i] = NULL;
         }
+}
+
+/* A reference to the tensor that item number `item` is: the one that was held, unless others have it too. */
+static akg_tensor *running_hand_out(struct graph_running *running, akg_tensor *const *outputs, size_t item)
+{
+    const struct graph_plan *plan = running->plan;
+    int number = plan->items[item];
+    akg_tensor *tensor = running->tensors[number];
+
+    if (number < plan->argument_count)
+        return akg_tensor_retain(tensor);
+    if (!tensor) /* handed out already */
+        for (size_t i = 0; i < item; i++)
+            if (plan->items[i] == number)
+                return akg_tensor_retain(outputs[i]);
+    running->tensors[number] = NULL;
+    return tensor;
+}
+
+/* Whether the plan knows already what is needed. */
+static bool running_wants_all(const struct graph_plan *plan, const bool *wanted)
+{
+    for (size_t i = 0; wanted && i < plan->item_count; i++)
+        if (plan->items[i] >= 0 && !wanted[i])
+            return false;
+    return true;
 }
 
 static akg_status running_calls(struct graph_running *running, const bool *wanted, akg_tensor **outputs)
 {
     const struct graph_plan *plan = running->plan;
 
-    running->calls = arena_array(&running->arena, bool, plan->calls.count + 1);
-    running_mark(running, wanted);
+    running->need =
+        running_wants_all(plan, wanted) ? plan->need : graph_find_need(plan, &running->arena, wanted);
     for (int i = 0; i < plan->calls.count; i++) {
         akg_status status = AKG_OK;
         if (running->tape && running->tape->graph)
             running->tape->graph->place.call = i;
-        if (running->calls[i])
+        if (running->need.calls[i])
             status = running_call(running, &plan->calls.items[i]);
         if (status != AKG_OK)
             return status;
@@ -100,7 +91,7 @@ static akg_status running_calls(struct graph_running *running, const bool *wante
     }
     for (size_t i = 0; i < plan->item_count; i++)
         if (plan->items[i] >= 0 && (!wanted || wanted[i]))
-            outputs[i] = akg_tensor_retain(running->tensors[plan->items[i]]);
+            outputs[i] = running_hand_out(running, outputs, i);
     return AKG_OK;
 }
 
@@ -137,9 +128,6 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
     }
     running->arena.escape = &escape;
     running->tensors = arena_array(&running->arena, akg_tensor *, running->plan->described.count + 1);
-    running->last_use = arena_array(&running->arena, int, running->plan->described.count + 1);
-    for (int i = 0; i < running->plan->described.count; i++)
-        running->last_use[i] = -1;
     if (running_take(running, arguments, count))
         status = running_calls(running, wanted, outputs);
     running->arena.escape = NULL;

@@ -39,14 +39,18 @@ struct bprop_call {
     struct arena arena;
 };
 
-/* One tensor, or a tuple of them where the forward had several. */
-static akg_argument bprop_tensors(akg_tensor **tensors, size_t count, bool tuple)
+/* Adds one tensor, or a tuple of them where the forward had several. The arguments are zero before. */
+static void bprop_add_tensors(struct bprop_call *call, akg_tensor **tensors, size_t count, bool tuple)
 {
-    if (tuple)
-        return (akg_argument){.kind = AKG_ARGUMENT_TENSORS, .as.tensors = {.items = tensors, .count = count}};
-    if (!tensors[0])
-        return (akg_argument){.kind = AKG_ARGUMENT_NONE};
-    return (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = tensors[0]};
+    akg_argument *argument = &call->arguments[call->count++];
+
+    argument->kind = tuple ? AKG_ARGUMENT_TENSORS : tensors[0] ? AKG_ARGUMENT_TENSOR : AKG_ARGUMENT_NONE;
+    if (tuple) {
+        argument->as.tensors.items = tensors;
+        argument->as.tensors.count = count;
+    } else {
+        argument->as.tensor = tensors[0];
+    }
 }
 
 static akg_status bprop_load_saved(struct bprop_call *call, akg_diagnostics **diagnostics)
@@ -82,12 +86,12 @@ static void bprop_arguments(struct bprop_call *call)
         if (bound->argument.kind != AKG_ARGUMENT_NONE)
             call->arguments[call->count++] = bound->argument;
         else
-            call->arguments[call->count++] = bprop_tensors(call->tensors + bound->first, bound->count,
-                                                           form->kernel->general[i].kind == DSL_TENSORS);
+            bprop_add_tensors(call, call->tensors + bound->first, bound->count,
+                              form->kernel->general[i].kind == DSL_TENSORS);
     }
-    for (size_t i = 1; i <= 2; i++)
-        call->arguments[call->count++] = bprop_tensors(
-            call->tensors + form->input_count + (i - 1) * form->output_count, form->output_count, tuple);
+    for (size_t i = 0; i < 2; i++)
+        bprop_add_tensors(call, call->tensors + form->input_count + i * form->output_count,
+                          form->output_count, tuple);
     for (int i = (int)call->count; i < bprop->parameter_count; i++)
         for (int k = 0; k < forward->parameter_count; k++)
             if (strcmp(forward->parameters[k].name, bprop->parameters[i].name) == 0) {
@@ -493,7 +497,7 @@ akg_status kernel_gradient_call(struct akg_kernel *kernel, akg_registry *registr
 {
     const struct gradient_call call = {kernel, registry, tape, arguments, count, outputs, diagnostics};
 
-    if (!call_arguments_are_there(arguments, count) || !gradient_is_needed(tape, arguments, count))
+    if (!gradient_is_needed(tape, arguments, count))
         return gradient_run_kernel(&call);
     if (kernel->function->is_graph && !kernel->function->bprop)
         return gradient_compose(&call);

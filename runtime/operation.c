@@ -258,7 +258,7 @@ static bool operation_collect(const akg_operation *operation, akg_argument *argu
     return true;
 }
 
-static akg_status operation_call(akg_operation *operation, const struct operator_place *place,
+static akg_status operation_call(akg_operation *operation, struct operator_place *place,
                                  akg_diagnostics **diagnostics)
 {
     akg_argument *arguments = memory_zeroed((size_t)operation->arguments.count, sizeof *arguments);

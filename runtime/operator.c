@@ -119,16 +119,13 @@ static akg_status operator_find_device(const akg_operator *callee, struct operat
     return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, asked, callee->name, NULL, note);
 }
 
-akg_status operator_call(akg_operator *callee, const struct operator_place *place,
-                         const akg_argument *arguments, size_t count, akg_tensor **outputs,
-                         akg_diagnostics **diagnostics)
+akg_status operator_call(akg_operator *callee, struct operator_place *place, const akg_argument *arguments,
+                         size_t count, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
-    struct operator_place found = *place;
-    akg_status status = operator_find_device(callee, &found, arguments, count, diagnostics);
+    akg_status status = operator_find_device(callee, place, arguments, count, diagnostics);
 
     if (status != AKG_OK)
         return status;
-    place = &found;
     if (callee->native && place->tape && place->tape->graph)
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_NO_STEP, callee->name,
                               "it is written in C", NULL, NULL);

@@ -131,10 +131,10 @@ void registry_give_scratch(akg_registry *registry, void *scratch);
 /* Makes an operator of each kernel of the module. */
 akg_status operator_of_module(struct registration_batch *batch, akg_module *module, bool is_standard);
 
-/* akg_call, of which this is the part behind the checks of its arguments. */
-akg_status operator_call(akg_operator *callee, const struct operator_place *place,
-                         const akg_argument *arguments, size_t count, akg_tensor **outputs,
-                         akg_diagnostics **diagnostics);
+/* akg_call, of which this is the part behind the checks of its arguments. A device that is left open is
+ * filled in. */
+akg_status operator_call(akg_operator *callee, struct operator_place *place, const akg_argument *arguments,
+                         size_t count, akg_tensor **outputs, akg_diagnostics **diagnostics);
 
 /* Ends a function of the interface: hands out the list, which may be NULL when memory ran out; the status, or
  * AKG_ERROR_MEMORY when a message was lost. */

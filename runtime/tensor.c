@@ -304,16 +304,6 @@ akg_status tensor_alias(akg_tensor *source, akg_tensor **alias)
 
 /* ---- sharing --------------------------------------------------------------- */
 
-/* Whether that was the last one. The load saves most tensors a locked instruction: nobody can join the one
- * who has the last reference, or the last hold. */
-static bool count_goes(atomic_size_t *count)
-{
-    if (atomic_load_explicit(count, memory_order_acquire) != 1)
-        return atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) == 1;
-    atomic_store_explicit(count, 0, memory_order_relaxed);
-    return true;
-}
-
 akg_tensor *akg_tensor_retain(akg_tensor *tensor)
 {
     if (tensor)
@@ -323,7 +313,7 @@ akg_tensor *akg_tensor_retain(akg_tensor *tensor)
 
 void akg_tensor_release(akg_tensor *tensor)
 {
-    if (!tensor || !count_goes(&tensor->references))
+    if (!tensor || !tensor_count_goes(&tensor->references))
         return;
     if (tensor->node)
         autograd_node_release(tensor->node);
@@ -338,7 +328,7 @@ void tensor_hold(akg_tensor *tensor)
 
 void tensor_drop(akg_tensor *tensor)
 {
-    while (tensor && count_goes(&tensor->holds)) {
+    while (tensor && tensor_count_goes(&tensor->holds)) {
         akg_tensor *base = tensor->base;
         if (tensor->release)
             tensor->release(tensor->owner);

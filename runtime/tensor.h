@@ -62,6 +62,25 @@ static inline const int64_t *tensor_strides(const akg_tensor *tensor)
     return tensor->dims + tensor->rank;
 }
 
+/* Takes one away; whether that was the last. The load saves most a locked instruction: nobody can join the
+ * one who has the last reference, or the last hold. */
+static inline bool tensor_count_goes(atomic_size_t *count)
+{
+    if (atomic_load_explicit(count, memory_order_acquire) != 1)
+        return atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) == 1;
+    atomic_store_explicit(count, 0, memory_order_relaxed);
+    return true;
+}
+
+/* memcmp, but most ranks are too small for a call. */
+static inline bool tensor_same_shape(int rank, const int64_t *a, const int64_t *b)
+{
+    for (int axis = 0; axis < rank; axis++)
+        if (a[axis] != b[axis])
+            return false;
+    return true;
+}
+
 /* A view of all of `source`, of which a hold is enough. */
 akg_status tensor_alias(akg_tensor *source, akg_tensor **alias);
 
