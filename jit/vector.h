@@ -42,8 +42,8 @@ enum vector_kind {
                          lane */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from` */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
-    VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1
-                        */
+    VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
+                          OP_NEG: less that */
     VECTOR_TOTAL,      /* in nests and serial loops: what accumulator `slot` holds */
     VECTOR_SET,        /* in those: accumulator `slot` becomes operand 0 */
     VECTOR_REPEAT      /* in nests around a while: the lanes where operand 0 is true go on */

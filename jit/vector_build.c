@@ -390,6 +390,14 @@ static void take_product(struct vector_loop *loop, struct vector_value *value, i
     value->operands[2] = rest;
 }
 
+/* acc + -(a * b), as acc -= a * b comes to; `a`: what is accumulated. */
+static bool is_negated_product(const struct vector_loop *loop, const int *uses, int a, akg_dtype dtype)
+{
+    const struct vector_value *value = &loop->values.items[a];
+    return uses[a] == 1 && value->kind == VECTOR_OPERATION && value->operation == OP_NEG &&
+           is_product(loop, uses, value->operands[0], dtype);
+}
+
 /* A product that is used once, to be added to something, is not rounded. It stays where it is, unused. */
 void vector_fuse(struct vector_builder *builder)
 {
@@ -408,6 +416,9 @@ void vector_fuse(struct vector_builder *builder)
         if (value->kind == VECTOR_ACCUMULATE && is_product(loop, uses, a, value->dtype)) {
             take_product(loop, value, a, -1);
             value->operation = OP_FMA;
+        } else if (value->kind == VECTOR_ACCUMULATE && is_negated_product(loop, uses, a, value->dtype)) {
+            take_product(loop, value, loop->values.items[a].operands[0], -1);
+            value->operation = OP_NEG;
         } else if (value->kind != VECTOR_OPERATION) {
             continue;
         } else if (is_product(loop, uses, a, value->dtype)) {

@@ -158,8 +158,11 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
     enum vector_type type = value->type;
     int bits = machine_bits(machine, type);
     bool wide = vector_type_is_wide(type), direct = machine_is_avx512(machine) || !mask;
-    enum x86_form fused = wide ? X86_VFMADD231PD : X86_VFMADD231PS;
-    if (value->operation == OP_FMA && direct) {
+    bool is_fused = value->operation == OP_FMA || value->operation == OP_NEG;
+    enum x86_form fused = value->operation == OP_NEG ? wide ? X86_VFNMADD231PD : X86_VFNMADD231PS
+                          : wide                     ? X86_VFMADD231PD
+                                                     : X86_VFMADD231PS;
+    if (is_fused && direct) {
         machine_into(machine, fused, bits, accumulator, operands[0], operands[1], mask);
         return;
     }
@@ -167,7 +170,7 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
         machine_into(machine, form_of(&add_forms, type), bits, accumulator, accumulator, operands[0], mask);
         return;
     }
-    int sum = value->operation == OP_FMA
+    int sum = is_fused
                   ? machine_fused(machine, fused, bits, operands[0], operands[1], accumulator)
                   : machine_combine(machine, value->operation, value->dtype, bits, accumulator, operands[0]);
     if (direct)
