@@ -8,6 +8,8 @@
  */
 #include "memory.h"
 
+#include "format.h"
+
 #include <limits.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -236,14 +238,14 @@ char *arena_format_list(struct arena *arena, const char *format, va_list list)
     char small[256]; /* most fit, and need not be printed twice */
     va_list again;
     va_copy(again, list);
-    int length = vsnprintf(small, sizeof small, format, again);
+    int length = format_list(small, sizeof small, format, again);
     va_end(again);
     if (length < 0)
         arena_escape(arena); /* longer than INT_MAX */
     if ((size_t)length < sizeof small)
         return arena_copy(arena, small, (size_t)length);
     char *text = arena_take(arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, list);
+    format_list(text, (size_t)length + 1, format, list);
     return text;
 }
 
@@ -267,7 +269,9 @@ void *arena_grow(struct arena *arena, void *items, int count, int *capacity, siz
     char *moved = arena_take(arena, size);
     if (old)
         memcpy(moved, items, old);
-    memset(moved + old, 0, size - old);
+#ifdef ARENA_EACH
+    memset(moved + old, 0xa5, size - old); /* nobody counts on what is there */
+#endif
     *capacity = larger;
     return moved;
 }

@@ -3,6 +3,7 @@
  * that read back and JSON strings. Independent of the locale's decimal point.
  */
 #include "text.h"
+#include "format.h"
 #include "memory.h"
 
 #include <math.h>
@@ -74,15 +75,21 @@ void text_repeat(struct text *text, char character, int count)
 void text_format(struct text *text, const char *format, ...)
 {
     va_list list, again;
+
+    if (!text_reserve(text, 0))
+        return;
+    size_t room = text->capacity - text->length; /* most fit, and need not be printed twice */
     va_start(list, format);
     va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, list);
-    if (length < 0)
-        text->failed = true; /* longer than INT_MAX */
-    else if (text_reserve(text, (size_t)length)) {
-        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
-        text->length += (size_t)length;
+    int length = format_list(text->data + text->length, room, format, list);
+    if (length < 0 || (size_t)length >= room) {
+        text->data[text->length] = 0;
+        if (length < 0)
+            text->failed = true; /* longer than INT_MAX */
+        else if (text_reserve(text, (size_t)length))
+            format_list(text->data + text->length, (size_t)length + 1, format, again);
     }
+    text->length += text->failed ? 0 : (size_t)length;
     va_end(again);
     va_end(list);
 }

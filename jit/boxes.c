@@ -23,10 +23,12 @@ static void push(struct boxes *boxes, struct ir_buffer *buffer, const struct lin
     int number = boxes->stack.count, size = 2 * buffer->rank;
     const struct context *context = boxes->context;
 
-    if (number == boxes->stack.capacity)
+    if (number == boxes->made) {
         list_push(arena, &boxes->stack, ((struct box){0}));
-    else
+        boxes->made++;
+    } else {
         boxes->stack.count++;
+    }
     struct box *box = &boxes->stack.items[number];
     if (box->capacity < size) { /* what a popped box had is used again */
         box->bounds = arena_array(arena, struct linear, size);

@@ -23,8 +23,9 @@ struct box {
 
 struct boxes {
     struct context *context;
-    LIST(struct box) stack;
-    int *newest; /* by buffer->index: number of the newest box, -1 */
+    LIST(struct box) stack; /* those behind the newest keep their bounds for the next */
+    int made;               /* boxes that there ever were on it */
+    int *newest;            /* by buffer->index: number of the newest box, -1 */
 };
 
 void boxes_init(struct boxes *boxes, struct context *context);

@@ -17,6 +17,8 @@
 static void begin_line(struct emitter *emitter)
 {
     enum { DEEPEST_INDENT = 40 };
+    if (emitter->options->compact)
+        return;
     text_repeat(emitter->out, ' ', 4 * (emitter->indent < DEEPEST_INDENT ? emitter->indent : DEEPEST_INDENT));
 }
 
@@ -33,7 +35,7 @@ void emit_line(struct emitter *emitter, const char *format, ...)
 
 void emit_statement_line(struct emitter *emitter, const struct ir_stmt *stmt, const char *line)
 {
-    if (stmt->span.line == 0 || stmt->span.line == emitter->line || emitter->options->without_lines) {
+    if (stmt->span.line == 0 || stmt->span.line == emitter->line || emitter->options->compact) {
         emit_line(emitter, "%s", line);
         return;
     }
@@ -593,10 +595,10 @@ static void emit_all(struct emitter *emitter, struct text *out)
     struct emit_function inside = emit_function(emitter, emit_capture_end(emitter));
 
     for (int k = 0; k < emitter->parts.count; k++)
-        emit_note_words(emitter, emitter->parts.items[k]);
+        emit_add_words(emitter, &emitter->parts.items[k].words);
     emit_prelude(emitter, out);
     for (int k = 0; k < emitter->parts.count; k++)
-        text_string(out, emitter->parts.items[k]);
+        text_string(out, emitter->parts.items[k].text);
     text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
                 emitter->options->entry, inside.locals ? inside.locals : "",
                 inside.locals && inside.body ? "\n" : "", inside.body ? inside.body : "");

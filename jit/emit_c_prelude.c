@@ -153,76 +153,106 @@ bool emit_snippets(struct emitter *emitter, struct text *out)
 
 /* ---- words ------------------------------------------------------------------ */
 
+/* Without branches: what comes next in a text can hardly be foreseen. */
 static bool in_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    unsigned letter = ((unsigned char)c | 32u) - 'a', digit = (unsigned char)c - (unsigned)'0';
+    return (letter < 26) | (digit < 10) | (c == '_');
 }
 
-static size_t word_length(const char *word)
+/* The word that begins there; empty where none does. */
+static struct emit_word word_at(const char *text)
 {
-    size_t length = 0;
-    while (in_word(word[length]))
-        length++;
-    return length;
+    struct emit_word word = {.text = text, .hash = 2166136261u};
+
+    for (; in_word(text[word.length]); word.length++)
+        word.hash = (word.hash ^ (unsigned char)text[word.length]) * 16777619u;
+    return word;
 }
 
 /* Where the word is, or where it would go. */
-static struct emit_word *word_place(const struct emit_words *words, const char *word)
+static struct emit_word *word_place(const struct emit_words *words, const struct emit_word *word)
 {
-    size_t length = word_length(word);
-    unsigned hash = 2166136261u;
-    for (size_t k = 0; k < length; k++)
-        hash = (hash ^ (unsigned char)word[k]) * 16777619u;
-    unsigned mask = (unsigned)words->capacity - 1, at = hash & mask;
-    while (words->items[at].word && !(word_length(words->items[at].word) == length &&
-                                      memcmp(words->items[at].word, word, length) == 0))
-        at = (at + 1) & mask;
+    unsigned mask = (unsigned)words->capacity - 1, at = word->hash & mask;
+
+    for (; words->items[at].text; at = (at + 1) & mask) {
+        const struct emit_word *other = &words->items[at];
+        if (other->hash == word->hash && other->length == word->length &&
+            memcmp(other->text, word->text, (size_t)word->length) == 0)
+            break;
+    }
     return &words->items[at];
 }
 
 static void grow_words(struct emitter *emitter)
 {
     struct emit_words old = emitter->words;
+
     emitter->words.capacity = old.capacity ? old.capacity * 4 : 64;
     emitter->words.items = arena_array(&emitter->arena, struct emit_word, emitter->words.capacity);
     for (int k = 0; k < old.capacity; k++)
-        if (old.items[k].word)
-            *word_place(&emitter->words, old.items[k].word) = old.items[k];
+        if (old.items[k].text)
+            *word_place(&emitter->words, &old.items[k]) = old.items[k];
 }
 
-static void note_word(struct emitter *emitter, const char *word)
+/* As often as its count says. */
+static void note_word(struct emitter *emitter, const struct emit_word *word)
 {
+    struct emit_word *place;
+
     if (emitter->words.count * 2 >= emitter->words.capacity)
         grow_words(emitter);
-    struct emit_word *place = word_place(&emitter->words, word);
-    emitter->words.count += !place->word;
-    place->word = word;
-    place->count++;
+    place = word_place(&emitter->words, word);
+    if (place->text) {
+        place->count += word->count;
+    } else {
+        *place = *word;
+        emitter->words.count++;
+    }
+}
+
+/* Whether what stands there is a name of its own, and not of a member or a struct. */
+static bool is_free(const char *text, const char *at)
+{
+    size_t before = (size_t)(at - text);
+
+    if (before >= 1 && (at[-1] == '.' || (before >= 2 && at[-1] == '>' && at[-2] == '-')))
+        return false;
+    return before < 7 || at[-1] != ' ' || memcmp(at - 7, "struct ", 7) != 0;
 }
 
 void emit_note_words(struct emitter *emitter, const char *text)
 {
     for (const char *at = text; at && *at;) {
-        bool member = at > text && (at[-1] == '.' || (at[-1] == '>' && at - text > 1 && at[-2] == '-'));
-        member |= at - text >= 7 && memcmp(at - 7, "struct ", 7) == 0;
-        size_t length = word_length(at);
-        if (at[0] == '/' && at[1] == '*')
+        if (in_word(*at)) {
+            struct emit_word word = word_at(at);
+            bool number = at[0] >= '0' && at[0] <= '9';
+            word.count = 1;
+            if (!number && is_free(text, at))
+                note_word(emitter, &word);
+            at += word.length;
+        } else if (at[0] == '/' && at[1] == '*') {
             at = strstr(at, "*/") + 2;
-        else if (at[0] == EMIT_PENDING)
+        } else if (at[0] == EMIT_PENDING) {
             at = strchr(at, '\n');
-        else if (length == 0)
+        } else {
             at++;
-        else {
-            if (!member && !(at[0] >= '0' && at[0] <= '9'))
-                note_word(emitter, at);
-            at += length;
         }
     }
 }
 
-int emit_count_word(const struct emitter *emitter, const char *word)
+void emit_add_words(struct emitter *emitter, const struct emit_words *words)
 {
-    return emitter->words.count ? word_place(&emitter->words, word)->count : 0;
+    for (int k = 0; k < words->capacity; k++)
+        if (words->items[k].text)
+            note_word(emitter, &words->items[k]);
+}
+
+int emit_count_word(const struct emitter *emitter, const char *name)
+{
+    struct emit_word word = word_at(name);
+
+    return emitter->words.count ? word_place(&emitter->words, &word)->count : 0;
 }
 
 /* ---- names ------------------------------------------------------------------ */
@@ -240,6 +270,11 @@ static const char *const reserved[] = {
     "switch",  "thread_local", "true",     "typedef",  "typeof",        "typeof_unqual",
     "union",   "unix",         "unsigned", "void",     "volatile",      "while"};
 
+static bool is_same(const char *a, const char *b)
+{
+    return a[0] == b[0] && strcmp(a, b) == 0;
+}
+
 bool emit_c_is_reserved(const char *name)
 {
     if (strncmp(name, "akg_", 4) == 0)
@@ -247,10 +282,10 @@ bool emit_c_is_reserved(const char *name)
     if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
         return true;
     for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-        if (strcmp(name, reserved[k]) == 0)
+        if (is_same(name, reserved[k]))
             return true;
     for (int row = 0; scalar_library[row].name; row++)
-        if (strcmp(name, scalar_library[row].name) == 0)
+        if (is_same(name, scalar_library[row].name))
             return true;
     return false;
 }

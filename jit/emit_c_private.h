@@ -60,10 +60,17 @@ struct emit_symbol {
 /* The identifiers of text that was emitted: what stands above it declares just those. */
 struct emit_words {
     struct emit_word {
-        const char *word; /* a piece of the text, not ended by NUL */
-        int count;
+        const char *text; /* a piece of the text, not ended by NUL; NULL: the place is free */
+        int length, count;
+        unsigned hash;
     } * items; /* open hashing */
     int count, capacity;
+};
+
+/* A function that stands above the kernel, and the identifiers in it. */
+struct emit_part {
+    const char *text;
+    struct emit_words words;
 };
 
 /* Starts a line that holds the slot of a scalar just declared: it becomes "(void)name;" when nothing
@@ -111,8 +118,8 @@ struct emitter {
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     unsigned loops_down; /* bits of those that count down */
     int loop_count;
-    LIST(const char *) parts; /* functions that stand above the kernel */
-    bool in_part;             /* inside one of them */
+    LIST(struct emit_part) parts;
+    bool in_part; /* inside one of them */
 };
 
 enum { EMIT_ESCAPE_MEMORY = 1, EMIT_ESCAPE_NESTING };
@@ -248,6 +255,8 @@ const char *emit_snippet(enum emit_snippet snippet);
 /* Notes all identifiers of a text but those behind `.`, `->`, `struct` and EMIT_PENDING. The text must
  * live on. */
 void emit_note_words(struct emitter *emitter, const char *text);
+/* Notes what was noted elsewhere, as often. */
+void emit_add_words(struct emitter *emitter, const struct emit_words *words);
 /* How often a word was noted. */
 int emit_count_word(const struct emitter *emitter, const char *word);
 /* Structs, prototypes and snippets. */

@@ -366,12 +366,13 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
         emit_stretches(&splitting);
     else
         emit_loop(emitter, stmt, emit_name("from_"), emit_name("to_"));
-    const char *text =
-        emit_part(&splitting, name, accumulates ? KEPT_ACCUMULATORS + stmt->reductions.count : 0);
+    int first = accumulates ? KEPT_ACCUMULATORS + stmt->reductions.count : 0;
+    struct emit_part part = {.text = emit_part(&splitting, name, first)};
+    part.words = emitter->words;
+    list_push(&emitter->arena, &emitter->parts, part);
     emitter->in_part = false;
     emitter->indent = indent;
     emitter->words = words;
-    list_push(&emitter->arena, &emitter->parts, text);
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
     else if (emitter->loop_count && vector_plan_find(emitter->options->plan, stmt) >= 0)

@@ -266,7 +266,7 @@ static bool emit_form(struct optimised *optimised, bool with_vectors, const char
         return true;
     const struct emit_c_options options = {.entry = OPTIMISED_ENTRY,
                                            .trust_indices = optimised->options.trust_indices,
-                                           .without_lines = true,
+                                           .compact = true,
                                            .hosted = true,
                                            .plan = &form->plan};
     struct text complaint;

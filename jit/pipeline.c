@@ -146,10 +146,8 @@ static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel
                                 const struct vector_options *vectors, akg_diagnostics *diagnostics)
 {
     const struct vector_plan *plan = &source->plan;
-    struct emit_c_options options = {.entry = PIPELINE_ENTRY,
-                                     .trust_indices = vectors->trust_indices,
-                                     .plan = plan,
-                                     .without_lines = true};
+    struct emit_c_options options = {
+        .entry = PIPELINE_ENTRY, .trust_indices = vectors->trust_indices, .plan = plan, .compact = true};
     struct text complaint;
     akg_status status = AKG_OK;
 

@@ -12,50 +12,40 @@
 
 enum { OPERANDS = 6 };
 
-/* The fields that hold virtual registers, and which of them the instruction writes. */
-struct fields {
-    int *fields[OPERANDS];
-    int count;
-    int *written; /* one of them, or NULL */
-    bool is_read; /* what is written is read before */
-};
-
-static void add_field(struct fields *fields, int *field)
+/* The fields that hold virtual registers: the others' numbers are small, whatever they mean. */
+static inline int operands_of(struct x86_instruction *instruction, int *fields[OPERANDS])
 {
-    if (*field >= MACHINE_VIRTUAL)
-        fields->fields[fields->count++] = field;
+    int count = 0;
+    fields[count] = &instruction->reg;
+    count += instruction->reg >= MACHINE_VIRTUAL;
+    fields[count] = &instruction->vvvv;
+    count += instruction->vvvv >= MACHINE_VIRTUAL;
+    fields[count] = &instruction->rm;
+    count += instruction->rm >= MACHINE_VIRTUAL && !instruction->has_memory;
+    fields[count] = &instruction->fourth;
+    count += instruction->fourth >= MACHINE_VIRTUAL;
+    fields[count] = &instruction->memory.index;
+    count += instruction->memory.index >= MACHINE_VIRTUAL;
+    fields[count] = &instruction->mask;
+    count += instruction->mask >= MACHINE_VIRTUAL;
+    return count;
 }
 
-static struct fields fields_of(struct x86_instruction *instruction)
+/* The field that the instruction writes, or NULL. `is_read`: what is written is read before. */
+static int *target_of(struct x86_instruction *instruction, bool *is_read)
 {
-    struct fields fields = {.count = 0};
+    *is_read = false;
     if (x86_is_general(instruction->form))
-        return fields;
+        return NULL;
     const struct x86_row *row = &x86_rows[instruction->form];
-    bool vsib = row->shape == X86_GATHER || row->shape == X86_SCATTER || row->shape == X86_GATHER_V;
-    if (row->reg != X86_N)
-        add_field(&fields, &instruction->reg);
-    if (row->vvvv != X86_N && row->shape != X86_GATHER && row->shape != X86_SCATTER)
-        add_field(&fields, &instruction->vvvv);
-    if (!instruction->has_memory)
-        add_field(&fields, &instruction->rm);
-    if (row->shape == X86_RVMR)
-        add_field(&fields, &instruction->fourth);
-    if (vsib)
-        add_field(&fields, &instruction->memory.index);
-    add_field(&fields, &instruction->mask);
-    if (row->role != X86_R) {
-        bool in_rm = row->shape == X86_MR || row->shape == X86_MRI;
-        int *target = row->shape == X86_VMI ? &instruction->vvvv
-                      : in_rm               ? &instruction->rm
-                                            : &instruction->reg;
-        if (*target >= MACHINE_VIRTUAL && !(in_rm && instruction->has_memory))
-            fields.written = target;
-    }
     bool merges = instruction->mask && !instruction->zeroing && row->reg != X86_K &&
                   instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD;
-    fields.is_read = row->role == X86_RW || merges;
-    return fields;
+    *is_read = row->role == X86_RW || merges;
+    if (row->role == X86_R)
+        return NULL;
+    bool in_rm = row->shape == X86_MR || row->shape == X86_MRI;
+    int *target = row->shape == X86_VMI ? &instruction->vvvv : in_rm ? &instruction->rm : &instruction->reg;
+    return *target >= MACHINE_VIRTUAL && !(in_rm && instruction->has_memory) ? target : NULL;
 }
 
 static struct machine_register *register_of(struct machine *machine, int number)
@@ -65,23 +55,30 @@ static struct machine_register *register_of(struct machine *machine, int number)
 
 /* ---- lives ------------------------------------------------------------------------------ */
 
-static void note_use(struct machine *machine, int number, int position)
+static void note_use(struct machine_register *registers, int number, int position)
 {
-    register_of(machine, number)->last = position;
+    if (number >= MACHINE_VIRTUAL)
+        registers[number - MACHINE_VIRTUAL].last = position;
 }
 
 static void find_last_uses(struct machine *machine, const machine_section *section)
 {
+    struct machine_register *registers = machine->registers.items;
     for (int k = 0; k < section->count; k++) {
-        struct machine_item *item = &section->items[k];
+        const struct machine_item *item = &section->items[k];
+        const struct x86_instruction *instruction = &item->instruction;
         if (item->kind == MACHINE_INSTRUCTION) {
-            struct fields fields = fields_of(&item->instruction);
-            for (int field = 0; field < fields.count; field++)
-                note_use(machine, *fields.fields[field], k);
+            note_use(registers, instruction->reg, k);
+            note_use(registers, instruction->vvvv, k);
+            if (!instruction->has_memory)
+                note_use(registers, instruction->rm, k);
+            note_use(registers, instruction->fourth, k);
+            note_use(registers, instruction->memory.index, k);
+            note_use(registers, instruction->mask, k);
         } else {
             for (int argument = 0; argument < item->count; argument++)
-                note_use(machine, item->arguments[argument], k);
-            note_use(machine, item->result, k);
+                note_use(registers, item->arguments[argument], k);
+            note_use(registers, item->result, k);
         }
     }
 }
@@ -91,17 +88,22 @@ int machine_pressure(struct machine *machine, const machine_section *section)
     int live = 0, most = 0;
     find_last_uses(machine, section);
     for (int k = 0; k < section->count; k++) {
-        if (section->items[k].kind != MACHINE_INSTRUCTION)
-            return MACHINE_VECTORS; /* nothing lives through a call */
-        struct fields fields = fields_of(&section->items[k].instruction);
-        struct machine_register *target = fields.written ? register_of(machine, *fields.written) : NULL;
+        if (section->items[k].kind != MACHINE_INSTRUCTION) {
+            most = MACHINE_VECTORS; /* nothing lives through a call */
+            break;
+        }
+        struct x86_instruction *instruction = &section->items[k].instruction;
+        bool is_read;
+        int *fields[OPERANDS], count = operands_of(instruction, fields);
+        int *written = target_of(instruction, &is_read);
+        struct machine_register *target = written ? register_of(machine, *written) : NULL;
         if (target && !target->kept && !target->is_mask && target->at < 0) {
             target->at = 0; /* seen */
             live++;
         }
         most = live > most ? live : most;
-        for (int field = 0; field < fields.count; field++) {
-            struct machine_register *entry = register_of(machine, *fields.fields[field]);
+        for (int field = 0; field < count; field++) {
+            struct machine_register *entry = register_of(machine, *fields[field]);
             if (!entry->kept && !entry->is_mask && entry->last == k && entry->at == 0) {
                 entry->at = -1;
                 live--;
@@ -192,9 +194,9 @@ static int next_use(const machine_section *section, int number, int from)
     for (int k = from; k < section->count; k++) {
         struct machine_item *item = &section->items[k];
         if (item->kind == MACHINE_INSTRUCTION) {
-            struct fields fields = fields_of(&item->instruction);
-            for (int field = 0; field < fields.count; field++)
-                if (*fields.fields[field] == number)
+            int *fields[OPERANDS], count = operands_of(&item->instruction, fields);
+            for (int field = 0; field < count; field++)
+                if (*fields[field] == number)
                     return k;
         } else {
             for (int argument = 0; argument < item->count; argument++)
@@ -308,30 +310,27 @@ static void written(struct machine *machine, int number)
 static void place_instruction(struct machine *machine, const machine_section *section, int position)
 {
     struct x86_instruction instruction = section->items[position].instruction;
-    struct fields fields = fields_of(&instruction);
-    int numbers[OPERANDS], target = fields.written ? *fields.written : -1, count = 0;
+    bool is_read;
+    int *fields[OPERANDS], field_count = operands_of(&instruction, fields);
+    int *written_field = target_of(&instruction, &is_read);
+    int numbers[OPERANDS], places[OPERANDS], target = written_field ? *written_field : -1, count = 0;
     machine->line = instruction.line;
     if (is_copy(&instruction) && rename_copy(machine, &instruction, position))
         return;
-    for (int k = 0; k < fields.count; k++)
-        if (fields.fields[k] != fields.written || fields.is_read)
-            numbers[count++] = *fields.fields[k];
+    for (int k = 0; k < field_count; k++)
+        if (fields[k] != written_field || is_read)
+            numbers[count++] = *fields[k];
     for (int k = 0; k < count; k++)
         bring(machine, section, position, numbers[k], numbers, count);
-    struct {
-        int *field;
-        int at;
-    } places[OPERANDS];
-    for (int k = 0; k < fields.count; k++)
-        places[k].field = fields.fields[k], places[k].at = register_of(machine, *fields.fields[k])->at;
+    for (int k = 0; k < field_count; k++)
+        places[k] = register_of(machine, *fields[k])->at;
     for (int k = 0; k < count; k++)
         if (numbers[k] != target)
             drop_if_last(machine, numbers[k], position);
     if (target >= 0 && register_of(machine, target)->at < 0)
         settle(machine, section, position + 1, target, numbers, count);
-    for (int k = 0; k < fields.count; k++)
-        *places[k].field =
-            places[k].field == fields.written ? register_of(machine, target)->at : places[k].at;
+    for (int k = 0; k < field_count; k++)
+        *fields[k] = fields[k] == written_field ? register_of(machine, target)->at : places[k];
     append(machine, instruction);
     if (target >= 0) {
         written(machine, target);
@@ -412,18 +411,27 @@ static void place_lanes(struct machine *machine, const machine_section *section,
 
 /* ---- the section --------------------------------------------------------------------------------- */
 
+/* Forgets what the last section left there. */
+static void vacate(struct machine *machine, int *in, int count)
+{
+    for (int k = 0; k < count; k++) {
+        if (in[k] >= MACHINE_VIRTUAL)
+            register_of(machine, in[k])->at = -1;
+        in[k] = -1;
+    }
+}
+
 static void begin(struct machine *machine)
 {
-    for (int k = 0; k < MACHINE_VECTORS; k++)
-        machine->vector_in[k] = -1;
-    for (int k = 0; k < MACHINE_MASKS; k++)
-        machine->mask_in[k] = -1;
-    for (int k = 0; k < machine->registers.count; k++) {
-        struct machine_register *entry = &machine->registers.items[k];
-        entry->at = entry->kept ? entry->pinned : -1;
-        entry->clean = entry->kept && entry->pinned < 0;
+    vacate(machine, machine->vector_in, MACHINE_VECTORS);
+    vacate(machine, machine->mask_in, MACHINE_MASKS);
+    for (int k = 0; k < machine->kept.count; k++) {
+        int number = machine->kept.items[k].virtual_register;
+        struct machine_register *entry = register_of(machine, number);
+        entry->at = entry->pinned;
+        entry->clean = entry->pinned < 0;
         if (entry->at >= 0)
-            occupants(machine, entry)[entry->at] = k + MACHINE_VIRTUAL;
+            occupants(machine, entry)[entry->at] = number;
     }
 }
 

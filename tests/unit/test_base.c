@@ -6,11 +6,13 @@
 
 #include "../../base/diagnostic.h"
 #include "../../base/dtype.h"
+#include "../../base/format.h"
 #include "../../base/memory.h"
 #include "../../base/text.h"
 #include "../../base/version.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -408,6 +410,39 @@ static void test_text(void)
     text_free(&text);
 }
 
+/* Formats as vsnprintf does, whatever the size of the buffer. */
+__attribute__((format(printf, 1, 2))) static void check_format(const char *format, ...)
+{
+    char ours[80], theirs[80];
+    int wrong = 0;
+
+    for (size_t size = 0; size <= sizeof ours; size++) {
+        va_list list, again;
+        memset(ours, 'x', sizeof ours);
+        memset(theirs, 'x', sizeof theirs);
+        va_start(list, format);
+        va_copy(again, list);
+        int length = format_list(ours, size, format, list);
+        wrong += length != vsnprintf(theirs, size, format, again);
+        /* behind the NUL anything may stand, but only in the buffer */
+        wrong += size && strcmp(ours, theirs) != 0;
+        wrong += memcmp(ours + size, theirs + size, sizeof ours - size) != 0;
+        va_end(again);
+        va_end(list);
+    }
+    check_none(wrong, format);
+}
+
+static void test_format(void)
+{
+    check_format("plain%%");
+    check_format("%s = %s[%d];%c", "acc", "", 7, 'x');
+    check_format("%d %d %d %d", 0, -1, INT_MAX, INT_MIN);
+    check_format("%lld %lld %lld", 0ll, LLONG_MAX, LLONG_MIN);
+    check_format("%s %5d|%.*s|%llu", "among others", 12, 2, "abc", ULLONG_MAX);
+    check_format("%d %.1f %s", 3, 2.25, "end");
+}
+
 /* ---- arena --------------------------------------------------------------- */
 
 /* Many pieces, some larger than a block: zeroed, aligned, apart from each other. */
@@ -603,6 +638,7 @@ int main(void)
     test_numbers_read_back();
     test_json();
     test_text();
+    test_format();
     test_arena();
     test_memory();
 #ifdef AKG_FAULT_INJECTION
