@@ -145,7 +145,7 @@ static const char *build_foreign_construct(const struct parser *p, int at, const
         return "a comprehension";
     }
     if (kind == '@') {
-        *help = "write the loops of the matrix product";
+        *help = "write matmul(a, b), or in a kernel the loops of the product";
         return "'@' between values";
     }
     if (kind == POWER && at > 0 && (items[at - 1].kind == ',' || items[at - 1].kind == '(')) {

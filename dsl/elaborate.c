@@ -97,6 +97,24 @@ int elaborate_attribute_builtin(const struct ast_parameter *parameter)
     return annotation && annotation->kind == AST_NAME ? annotation->builtin : BUILTIN_NONE;
 }
 
+bool elaborate_takes_integer(const struct ast_parameter *parameter)
+{
+    int builtin = elaborate_attribute_builtin(parameter);
+
+    return builtin == BUILTIN_INT || (!parameter->used_as_tensor && builtin_is_dtype(builtin) &&
+                                      dtype_is_integer((akg_dtype)(builtin - BUILTIN_DTYPE)));
+}
+
+bool elaborate_takes_float(struct arena *arena, const struct ast_parameter *parameter)
+{
+    struct dsl_argument initial;
+
+    if (parameter->annotation)
+        return elaborate_attribute_builtin(parameter) == BUILTIN_FLOAT;
+    return parameter->initial && elaborate_constant(arena, parameter->initial, &initial) &&
+           initial.kind == DSL_FLOAT;
+}
+
 struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_function *function)
 {
     struct dsl_argument *arguments = arena_array(arena, struct dsl_argument, function->parameter_count + 1);
@@ -308,7 +326,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index,
     struct ir_parameter row = {.name = parameter->name};
     struct value value;
 
-    if (given.kind == DSL_INT && builtin == BUILTIN_FLOAT) {
+    if (given.kind == DSL_INT && elaborate_takes_float(e->arena, parameter)) {
         given.kind = DSL_FLOAT;
         given.real = (double)given.integer;
     }

@@ -108,6 +108,13 @@ bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct
 /* The builtin that a parameter's annotation names (BUILTIN_INT ...), or BUILTIN_NONE. */
 int elaborate_attribute_builtin(const struct ast_parameter *parameter);
 
+/* Whether its annotation asks for an integer. */
+bool elaborate_takes_integer(const struct ast_parameter *parameter);
+
+/* Whether an integer that is handed to it becomes a number with a fraction: by its annotation, else its
+ * default. */
+bool elaborate_takes_float(struct arena *arena, const struct ast_parameter *parameter);
+
 /* The dtypes an annotation allows (TYPES_ANY where it says nothing) and the rank it gives, or -1. */
 unsigned elaborate_annotation(const struct ast_expr *annotation, int *rank);
 

@@ -192,6 +192,28 @@ static bool elaborate_slice_reads(struct ir_expr *expr, void *context)
     return true;
 }
 
+/* Whether extents, and numbers above 0, are all that it is made of. */
+static bool elaborate_is_extent(const struct ir_expr *expr)
+{
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= 0;
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind == IR_SYMBOL_DIM;
+    return expr->kind == IR_OPERATION &&
+           (expr->operation == OP_ADD || expr->operation == OP_MUL || expr->operation == OP_MAX) &&
+           elaborate_is_extent(expr->operands[0]) && elaborate_is_extent(expr->operands[1]);
+}
+
+/* The extent of a tensor that need not come to be: memory is made before anything runs, and where the block
+ * is not entered because x has two elements, x.shape[0] - 3 is no mistake. */
+static struct ir_expr *elaborate_extent_or_none(struct elaborator *e, struct ir_expr *extent)
+{
+    extent = expr_copy(e, extent);
+    return elaborate_is_extent(extent)
+               ? extent
+               : ir_operation(e->kernel, OP_MAX, ir_integer(e->kernel, AKG_INT64, 0), extent, NULL);
+}
+
 /* The loops of the target's slices, outermost first; the body goes to e->tail afterwards. */
 static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer,
                                   const struct ast_expr *target, int count)
@@ -269,7 +291,7 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
             copy->contiguous = true;
             copy->span = stmt->span;
             for (int i = 0; i < count; i++) {
-                copy->shape[i] = expr_copy(e, e->slices[i].length);
+                copy->shape[i] = elaborate_extent_or_none(e, e->slices[i].length);
                 invariant &= expr_is_invariant(copy->shape[i]);
                 at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
             }
@@ -364,7 +386,7 @@ struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr
     buffer->contiguous = true;
     buffer->span = call->span;
     for (int i = 0; i < rank; i++)
-        buffer->shape[i] = shape[i];
+        buffer->shape[i] = e->loops || e->conditions ? elaborate_extent_or_none(e, shape[i]) : shape[i];
     stmt = elaborate_emit(e, IR_ALLOCATE, call->span);
     stmt->access.buffer = buffer;
     return buffer;

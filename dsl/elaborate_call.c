@@ -209,10 +209,7 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
         if (value.kind == VALUE_FLOAT)
             return value;
         if (value.kind == VALUE_INT)
-            return value_of(VALUE_FLOAT,
-                            value.expr->kind == IR_INTEGER
-                                ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
-                                : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, call->span));
+            return value_with_fraction(e, value, call->span);
         return value_cast(e, value, AKG_FLOAT32, call->span);
     case BUILTIN_WIDE:
         return elaborate_check_count(e, call, 1, 1) ? elaborate_wide(e, call->items[0]) : value_error();

@@ -242,6 +242,13 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
                                 type_text(&e->types, v[i].expr->dtype));
             akg_dtype to = type_find(&e->types, type), from = type_find(&e->types, v[i].expr->dtype);
             diagnostic_note(message, "note: no conversion is silent here");
+            if (from == AKG_BOOL || to == AKG_BOOL) {
+                const struct ast_expr *truth = from == AKG_BOOL && places ? places[i] : typed_place;
+                if (truth)
+                    diagnostic_note(message, "help: as a number it is 1 if %s else 0",
+                                    elaborate_source(e, truth));
+                return value_error();
+            }
             if (places && places[i] && !type_is_variable(to) &&
                 (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from)))
                 diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name,
@@ -253,6 +260,10 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
         }
     }
     if (!type_restrict(&e->types, type, elaborate_rule_set(operation))) {
+        for (int i = 0; i < count; i++) /* 0.5 / k is not a quotient of integers */
+            if (v[i].kind == VALUE_FLOAT &&
+                !value_coerce(e, v[i], type, places && places[i] ? places[i]->span : span))
+                return value_error();
         elaborate_rule_error(e, operation, type, span);
         return value_error();
     }
@@ -291,7 +302,11 @@ struct value elaborate_operation(struct elaborator *e, enum operation operation,
     if (kind == VALUE_SCALAR)
         return elaborate_typed(e, operation, v, count, places, span);
     if (kind == VALUE_INT && operation == OP_TRUEDIV) {
-        elaborate_rule_error(e, operation, AKG_INT64, span);
+        struct diagnostic_entry *message = elaborate_error(e, MSG_INT_DIVISION, span);
+        diagnostic_note(
+            message,
+            "help: write // for the floor of the quotient, or float(%s) / ... for one with a fraction",
+            places && places[0] ? elaborate_source(e, places[0]) : "a");
         return value_error();
     }
     if (kind == VALUE_FLOAT || elaborate_rule_set(operation) == TYPES_FLOAT) {
@@ -560,11 +575,7 @@ static bool elaborate_unify_sides(struct elaborator *e, struct value *a, struct 
     if (kind == VALUE_FLOAT) {
         for (int i = 0; i < 2; i++)
             if (sides[i].kind == VALUE_INT)
-                sides[i] =
-                    value_of(VALUE_FLOAT,
-                             sides[i].expr->kind == IR_INTEGER
-                                 ? ir_real(e->kernel, AKG_FLOAT64, (double)sides[i].expr->integer)
-                                 : expr_node(e, OP_CAST, AKG_FLOAT64, sides[i].expr, NULL, NULL, expr->span));
+                sides[i] = value_with_fraction(e, sides[i], expr->span);
         *a = sides[0];
         *b = sides[1];
         return true;

@@ -98,7 +98,9 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
         if (!value_constant(&step_value, step) || *step <= 0) {
             struct diagnostic_entry *message =
                 elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "the step of a slice");
-            diagnostic_note(message, "help: write a positive number");
+            diagnostic_note(message, *step < 0 ? "help: slices run forwards; to turn x round write a loop: "
+                                                 "for i in range(n): y[i] = x[n - 1 - i]"
+                                               : "help: write a positive number");
             return false;
         }
     }
@@ -436,7 +438,8 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
         if (extent->kind == IR_INTEGER && extent->integer < 0) {
             message =
                 elaborate_error(e, MSG_NEGATIVE_EXTENT, expr->span, elaborate_number(e, extent->integer));
-            diagnostic_note(message, "help: write the extent itself; none is computed from the others");
+            if (extent->integer == -1)
+                diagnostic_note(message, "help: write the extent itself; none is computed from the others");
             return false;
         }
         if (!e->general && expr_demand_constants(e, extent))

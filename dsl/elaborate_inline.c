@@ -154,6 +154,8 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
             slot->value = elaborate_variadic(e, arguments, i);
         } else if (at >= 0) {
             slot->value = arguments->items[at].value;
+            if (slot->value.kind == VALUE_INT && elaborate_takes_float(e->arena, parameter))
+                slot->value = value_with_fraction(e, slot->value, arguments->items[at].span);
             elaborate_settle_argument(e, &slot->value, parameter->name, arguments->items[at].span);
             if (!elaborate_check_annotation(e, parameter, &slot->value, arguments->items[at].span))
                 return false;

@@ -154,6 +154,9 @@ const char *value_text(struct elaborator *e, const struct value *value);
 struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype type, struct span span);
 /* Explicit conversion. */
 struct value value_cast(struct elaborator *e, struct value value, akg_dtype type, struct span span);
+
+/* An untyped integer as an untyped number with a fraction. */
+struct value value_with_fraction(struct elaborator *e, struct value value, struct span span);
 /* An expression with a type of its own: untyped integers become int32 or int64, floats float32, unless they
  * meet another type later (a fresh variable). */
 struct ir_expr *value_settle(struct elaborator *e, struct value value, struct span span);

@@ -102,8 +102,9 @@ static bool elaborate_if(struct elaborator *e, const struct ast_stmt *stmt)
         elaborate_block(e, stmt->otherwise);
         return false;
     }
-    if (condition->kind != IR_INTEGER && !e->general && expr_is_invariant(condition) &&
-        (condition->kind == IR_SYMBOL || elaborate_is_structural(stmt->body) ||
+    /* what a graph function calls is known even of its most general form */
+    if (condition->kind != IR_INTEGER && (!e->general || e->frame->graph) && expr_is_invariant(condition) &&
+        (e->frame->graph || condition->kind == IR_SYMBOL || elaborate_is_structural(stmt->body) ||
          elaborate_is_structural(stmt->otherwise)) &&
         expr_demand_constants(e, condition))
         return true; /* elaborated again with the attribute known */

@@ -381,3 +381,10 @@ struct ir_expr *value_index(struct elaborator *e, struct value value, struct spa
     }
     return NULL;
 }
+
+struct value value_with_fraction(struct elaborator *e, struct value value, struct span span)
+{
+    return value_of(VALUE_FLOAT, value.expr->kind == IR_INTEGER
+                                     ? ir_real(e->kernel, AKG_FLOAT64, (double)value.expr->integer)
+                                     : expr_node(e, OP_CAST, AKG_FLOAT64, value.expr, NULL, NULL, span));
+}

@@ -80,12 +80,12 @@ static bool format_space(struct formatter *f, const struct token *first, const s
         return false;
     if (a->kind == ':' && inner == '[')
         return false;
-    if (b->kind == '(' || b->kind == '[')
-        return !format_is_value_end(a) || a->kind == INTEGER;
     if ((a->kind == '=' || b->kind == '=') && f->open > 0)
         return f->in_header && f->annotated[f->open];
     if (format_is_prefix(a == first ? NULL : a - 1, a))
         return false;
+    if (b->kind == '(' || b->kind == '[')
+        return !format_is_value_end(a) || a->kind == INTEGER;
     return true;
 }
 
@@ -138,12 +138,13 @@ static int format_comment_depth(const struct formatter *f, const struct token *c
 static bool format_comments_before(struct formatter *f, int line, int next_depth, bool definition)
 {
     bool touching = false;
+    int previous = -1; /* line of the comment before */
 
     while (f->comment < f->comments->count && f->comments->items[f->comment].span.line < line) {
         const struct token *comment = &f->comments->items[f->comment++];
         int depth = format_comment_depth(f, comment, next_depth);
-        /* a comment right above a function belongs to it, and so does the gap */
-        bool heads = definition && !touching && depth == 0;
+        /* comments right above a function belong to it, and so does the gap: before the first of them */
+        bool heads = definition && depth == 0 && previous + 1 != comment->span.line;
         const struct token *other;
         for (int i = f->comment; heads && i <= f->comments->count; i++) {
             int before = (i == f->comment ? comment : &f->comments->items[i - 1])->span.line;
@@ -159,7 +160,8 @@ static bool format_comments_before(struct formatter *f, int line, int next_depth
         format_comment_text(f, comment);
         text_char(f->out, '\n');
         f->last_line = comment->span.line;
-        touching = comment->span.line + 1 == line;
+        previous = comment->span.line;
+        touching = previous + 1 == line;
     }
     return touching;
 }

@@ -483,6 +483,12 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
         return;
     case AST_TUPLE:
     case AST_LIST_DISPLAY:
+        if (stmt->kind == AST_AUGMENTED) {
+            message = diagnostic_add(names->diagnostics, MSG_ASSIGN_TARGET, target->span);
+            diagnostic_note(message, "help: write a statement for each: a += 1; b += 2");
+            names->function->unresolved = true;
+            return;
+        }
         for (int i = 0; i < target->count; i++)
             names_assign(names, stmt, target->items[i], true);
         return;

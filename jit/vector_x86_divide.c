@@ -19,6 +19,7 @@
 #include "vector_x86.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MODERATE = 64 /* the exponent of a divisor, at most */ };
@@ -61,14 +62,15 @@ static double number_of(const struct vector_value *constant)
     return constant->type == VECTOR_F64 ? wide : (double)narrow;
 }
 
-/* By a constant of a moderate size. -1: it is not. */
+/* By a constant of a moderate size. -1: it is not, or the quotient would not be strict. */
 static int by_constant(struct machine *machine, enum vector_type type, int x, double divisor)
 {
-    double size = fabs(divisor), inverse = type == VECTOR_F64 ? 1 / divisor : (double)(1 / (float)divisor);
+    double inverse = type == VECTOR_F64 ? 1 / divisor : (double)(1 / (float)divisor);
     int exponent;
-    if (!(size > 0) || isinf(size) || (frexp(size, &exponent), exponent < -MODERATE || exponent > MODERATE))
+    double mantissa = fabs(frexp(divisor, &exponent)); /* of 0, infinity and nan: itself */
+    if (!(mantissa >= 0.5 && mantissa < 1) || abs(exponent) > MODERATE)
         return -1;
-    if (frexp(size, &exponent) == 0.5)
+    if (mantissa == 0.5)
         return machine_rvm(machine, widths[type == VECTOR_F64].multiply, machine_bits(machine, type), x,
                            machine_float(machine, type, inverse));
     if (machine->options->strict)

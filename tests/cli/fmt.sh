@@ -22,6 +22,22 @@ judge 0 'standard input'
 stdout_is 'def f(x):
     y = x
     return x'
+ran='fmt -' what='comments above a function, brackets behind a sign and a keyword' status=0
+printf 'A=1\n# of one\n# and two\ndef f(x, k : tuple=(1,)):\n return sum( -(x), axes =(0,) )\n# of g\n\ndef g(x):\n return -x\n' |
+    "$AKGRUN" fmt - >stdout 2>stderr || status=$?
+judge 0 'comments above a function, brackets behind a sign and a keyword'
+stdout_is 'A = 1
+
+
+# of one
+# and two
+def f(x, k: tuple = (1,)):
+    return sum(-(x), axes=(0,))
+# of g
+
+
+def g(x):
+    return -x'
 printf 'def f(x:\n' >broken.akg
 expect 1 'a program that does not parse' fmt broken.akg
 assert 'it is left alone' [ "$(cat broken.akg)" = 'def f(x:' ]
