@@ -575,6 +575,8 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         build_result(machine, k);
+    machine_interleave(machine, sections->main, machine->steps);
+    machine_interleave(machine, sections->long_main, machine->steps);
     int most = most_pressure(machine, sections),
         registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
     machine_pin(machine, registers - most);

@@ -199,6 +199,11 @@ void machine_test_divisors(struct machine *machine, int otherwise);
 /* What the main loop for many iterations needs, besides what all need. */
 void machine_setup_reciprocals(struct machine *machine, machine_section *section);
 
+/* ---- vector_x86_interleave.c ---- */
+
+/* Merges neighbours of the sections where they are long and there are registers enough. */
+void machine_interleave(struct machine *machine, machine_section *sections, int count);
+
 /* ---- vector_x86_memory.c ---- */
 
 /* `mask` 0: all lanes. */
