@@ -542,9 +542,41 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     return builder.loop->values.count && vector_scatters_alone(builder.loop) ? builder.loop : NULL;
 }
 
+/* How many sums, about, take as long. */
+static int latency_of(const struct vector_value *value)
+{
+    if (value->kind != VECTOR_OPERATION)
+        return 1;
+    if (vector_is_inline(value->operation, value->from))
+        return 20;
+    return value->operation == OP_TRUEDIV || value->operation == OP_SQRT || value->operation == OP_RSQRT ? 5
+                                                                                                         : 1;
+}
+
+/* Whether some value waits for so much, one after the other, that the next vectors do not fill the time: the
+ * instructions of two such chains are more than a processor looks ahead. */
+static bool is_chain_long(const struct vector_loop *loop)
+{
+    enum { LONG = 48 };
+    unsigned char lengths[VECTOR_VALUES];
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        int before = 0, length = latency_of(value);
+        for (int operand = 0; operand < 3; operand++)
+            if (value->operands[operand] >= 0 && lengths[value->operands[operand]] > before)
+                before = lengths[value->operands[operand]];
+        if (before + length > LONG)
+            return true;
+        lengths[k] = (unsigned char)(before + length);
+    }
+    return false;
+}
+
 int vector_partials(const struct vector_loop *loop)
 {
     int lanes = vector_group(loop->wide);
     int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
+    if (most == 1 && !loop->accumulators.count && is_chain_long(loop))
+        most = 2; /* to be interleaved */
     return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;
 }
