@@ -281,7 +281,8 @@ static void drop_if_last(struct machine *machine, int number, int position)
 static bool is_copy(const struct x86_instruction *instruction)
 {
     return (instruction->form == X86_VMOVAPS || instruction->form == X86_KMOVW) && !instruction->mask &&
-           instruction->rm >= MACHINE_VIRTUAL && instruction->reg >= MACHINE_VIRTUAL;
+           !instruction->has_memory && instruction->rm >= MACHINE_VIRTUAL &&
+           instruction->reg >= MACHINE_VIRTUAL;
 }
 
 /* A copy of a value that ends here: only the name changes. */
@@ -307,9 +308,26 @@ static void written(struct machine *machine, int number)
         store_home(machine, entry);
 }
 
+/* What is kept at home and is the last operand is read there, and takes no register. */
+static void use_home(struct machine *machine, struct x86_instruction *instruction)
+{
+    const struct x86_row *row = &x86_rows[instruction->form];
+    bool is_last =
+        row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI || row->shape == X86_RVMI;
+    if (x86_is_general(instruction->form) || !is_last || row->rm != X86_V || instruction->has_memory ||
+        instruction->rm < MACHINE_VIRTUAL)
+        return;
+    struct machine_register *entry = register_of(machine, instruction->rm);
+    if (!entry->kept || entry->is_mask || entry->pinned >= 0 || entry->at >= 0 || entry->home < 0)
+        return;
+    instruction->has_memory = true;
+    instruction->memory = home_of(machine, entry);
+}
+
 static void place_instruction(struct machine *machine, const machine_section *section, int position)
 {
     struct x86_instruction instruction = section->items[position].instruction;
+    use_home(machine, &instruction);
     bool is_read;
     int *fields[OPERANDS], field_count = operands_of(&instruction, fields);
     int *written_field = target_of(&instruction, &is_read);
