@@ -108,7 +108,7 @@ static int exponential2(struct machine *machine, int x)
     return scaled(machine, small_exponential(machine, f), n);
 }
 
-/* ---- tanh, erf: a polynomial around 0, an exponential farther out --------------------------------- */
+/* ---- tanh, erf: polynomials around 0, exponentials farther out --------------------------------- */
 
 static int magnitude(struct machine *machine, int x)
 {
@@ -118,22 +118,43 @@ static int magnitude(struct machine *machine, int x)
 /* With the sign of x; a has none. */
 static int with_sign(struct machine *machine, int a, int x)
 {
-    int sign = both(machine, X86_VANDPS, x, integer(machine, 0x80000000));
-    return both(machine, X86_VORPS, a, sign);
+    enum { FIRST_OR_BOTH_OTHERS = 0xf8 };
+    int sign = integer(machine, 0x80000000), bits = bits_of(machine);
+    if (!machine_is_avx512(machine))
+        return both(machine, X86_VORPS, a, both(machine, X86_VANDPS, x, sign));
+    int result = machine_copy(machine, bits, a);
+    machine_add(machine, (struct x86_instruction){.form = X86_VPTERNLOGD,
+                                                  .bits = bits,
+                                                  .reg = result,
+                                                  .vvvv = x,
+                                                  .rm = sign,
+                                                  .immediate = FIRST_OR_BOTH_OTHERS});
+    return result;
 }
 
+/* tanh(|x|), |x| being n * ln 2 / 2 + g: with t = tanh(g), less = 2^n - 1 and more = 2^n + 1 it is
+ * (less + more t) / (more + less t). A number near it, n / 4 or at most 1, is taken out first, so that the
+ * quotient, whose rounding counts, is small. */
 static int tangent(struct machine *machine, int x)
 {
-    int size = magnitude(machine, x), square = both(machine, X86_VMULPS, x, x);
-    int p = POLYNOMIAL(machine, square, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
-                       1.33314422036e-1, -3.33332819422e-1);
-    int inner = plus_product(machine, x, both(machine, X86_VMULPS, p, square), x);
-    int power = exponential(machine, both(machine, X86_VADDPS, size, size));
-    int one = number(machine, 1);
-    int outer = both(machine, X86_VDIVPS, number(machine, 2), both(machine, X86_VADDPS, power, one));
-    outer = with_sign(machine, both(machine, X86_VSUBPS, one, outer), x);
-    int is_small = machine_compare(machine, OP_LT, AKG_FLOAT32, size, number(machine, 0.625));
-    return machine_select(machine, VECTOR_F32, is_small, inner, outer);
+    enum x86_form subtract_product = X86_VFNMADD231PS;
+    int bits = bits_of(machine), one = number(machine, 1);
+    int size = both(machine, X86_VMINPS, number(machine, 10), magnitude(machine, x));
+    int shifted = plus_product(machine, number(machine, rounder), size, number(machine, 0x1.715476p+1));
+    int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
+    int g = plus_product(machine, size, n, number(machine, -0x1.62e430p-2));
+    int square = both(machine, X86_VMULPS, g, g);
+    int p = POLYNOMIAL(machine, square, -0x1.afebfap-5, 0x1.1105c2p-3, -0x1.55554ep-2);
+    int t = plus_product(machine, g, both(machine, X86_VMULPS, g, square), p);
+    int power = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, shifted, 23);
+    power = both(machine, X86_VPADDD, power, integer(machine, 0x3f800000)); /* the low bits were n */
+    int less = both(machine, X86_VSUBPS, power, one), more = both(machine, X86_VADDPS, power, one);
+    int near = both(machine, X86_VMINPS, one, both(machine, X86_VMULPS, n, number(machine, 0.25)));
+    int above = plus_product(machine, machine_fused(machine, subtract_product, bits, near, more, less),
+                             machine_fused(machine, subtract_product, bits, near, less, more), t);
+    int below = plus_product(machine, more, less, t);
+    int result = both(machine, X86_VADDPS, near, both(machine, X86_VDIVPS, above, below));
+    return with_sign(machine, result, x);
 }
 
 static int error_function(struct machine *machine, int x)
