@@ -217,6 +217,20 @@ static void emit_pitch(struct vector_emission *emission, int slot, const struct 
     emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
 }
 
+static void emit_spacing(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
+    const char *text = "1";
+    if (!buffer->contiguous)
+        text =
+            arena_format(&emitter->arena, "%s_stride%d_", emitter->buffers[buffer->index], argument->level);
+    for (int axis = argument->level + 1; buffer->contiguous && axis < buffer->rank; axis++)
+        text = arena_format(&emitter->arena, "%s * %s", text,
+                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
+    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
+}
+
 static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
 {
     struct emitter *emitter = emission->emitter;
@@ -266,6 +280,9 @@ static void emit_argument(struct vector_emission *emission, int slot)
         break;
     case VECTOR_ARGUMENT_PITCH:
         emit_pitch(emission, slot, argument);
+        break;
+    case VECTOR_ARGUMENT_SPACING:
+        emit_spacing(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_EXTENT:
     case VECTOR_ARGUMENT_EXTENT_32:

@@ -95,11 +95,14 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
 
 /* Two loops of a nest with nothing between them change places. */
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);
-/* A deep copy of statements that neither allocate nor jump, assert or loop without an end, with symbols of
- * its own for what they declare. */
+/* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
+ * what they declare. Temporaries are those of the original: only one of the two may stay. */
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
 /* pass_promote for one nest: what its loops work on lives in scalars. */
 bool pass_promote_nest(struct pass *pass, struct ir_stmt *nest);
+
+/* pass_scalars for the block of a loop. */
+bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);
 
 /* Marks a statement; the sweep takes marked ones out, and loops and ifs that are left empty. */
 void pass_remove(struct ir_stmt *stmt);

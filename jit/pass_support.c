@@ -370,6 +370,8 @@ static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
     copy->value = stmt->value ? pass_copy(pass, stmt->value) : NULL;
     if (stmt->kind == IR_STORE)
         copy_access(pass, &copy->access, &stmt->access);
+    if (stmt->kind == IR_ALLOCATE)
+        copy->access = stmt->access;
     if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) {
         copy->symbol =
             ir_symbol_new(pass->kernel, stmt->symbol->kind, stmt->symbol->name, stmt->symbol->dtype);

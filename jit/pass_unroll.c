@@ -3,15 +3,15 @@
  * them becomes a vector loop by that: `for j: for r in 0, 1: y[j] = max(y[j], x[2 * j + r])`.
  *
  * Consumes a loop whose iterations are independent and in which all loops are of fewer iterations than
- * machine code for them would pay, known as constants; nothing in them stops or leaves. Writes them out in a
- * copy, with the loop variables as constants, and asks vector_build.c: the copy takes the place of the body
- * only where it becomes vectors. What is a nest for vector_nest.c, which works on accumulators in registers,
- * stays one.
+ * machine code for them would pay, known from constants and the loops around; nothing in them stops or
+ * leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of what small
+ * temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it becomes
+ * vectors. What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
 #include "vector.h"
 
-enum { DEEPEST = 12, MOST_STATEMENTS = 120 };
+enum { DEEPEST = 12, LONGEST = 32 };
 
 struct unroller {
     struct pass *pass;
@@ -22,36 +22,80 @@ static const struct vector_options usual_options = {.target = X86_TARGET_AVX512}
 
 /* ---- what can be written out ------------------------------------------------------------------ */
 
-/* Iterations of a loop whose bounds are constants; -1: they are not, or there are too many. */
-static int64_t iterations(const struct ir_stmt *loop)
-{
-    int64_t distance;
+/* Of what is written out; loops have their values as notes while they are counted. */
+struct size {
+    int64_t longest; /* iterations of a loop */
+    int statements;
+    bool has_loop;
+};
 
-    if (loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
-        __builtin_sub_overflow(loop->high->integer, loop->low->integer, &distance))
+static bool is_known(const struct ir_expr *expr, int64_t *value)
+{
+    struct pass_affine sum;
+    int64_t part;
+
+    if (!pass_affine_of(expr, &sum))
+        return false;
+    *value = sum.constant;
+    for (int k = 0; k < sum.count; k++) {
+        const int64_t *note = sum.terms[k].symbol->note;
+        if (!note || __builtin_mul_overflow(*note, sum.terms[k].coefficient, &part) ||
+            __builtin_add_overflow(*value, part, value))
+            return false;
+    }
+    return true;
+}
+
+/* Iterations of a loop whose bounds are known; -1: they are not, or there are too many. */
+static int64_t iterations(const struct ir_stmt *loop, int64_t longest, int64_t *low)
+{
+    int64_t high, distance;
+
+    if (!is_known(loop->low, low) || !is_known(loop->high, &high) ||
+        __builtin_sub_overflow(high, *low, &distance))
         return -1;
     if (distance == 0 || (distance > 0) != (loop->step > 0))
         return 0;
     int64_t count = (distance - (loop->step > 0 ? 1 : -1)) / loop->step + 1;
-    return count < VECTOR_SHORTEST ? count : -1;
+    return count <= longest ? count : -1;
 }
 
-/* Statements of the block when its loops are written out; more than there may be: something may not. */
-static int64_t written_out(const struct ir_stmt *block, int depth, bool *has_loop)
+static bool count_block(struct size *size, const struct ir_stmt *block, int depth)
 {
-    int64_t sum = 0, count = 1;
-
-    for (const struct ir_stmt *stmt = block; stmt && sum <= MOST_STATEMENTS; stmt = stmt->next) {
-        if (depth > DEEPEST || stmt->kind == IR_WHILE || stmt->kind == IR_ALLOCATE || stmt->kind == IR_ASSERT)
-            return MOST_STATEMENTS + 1;
-        if (stmt->kind == IR_FOR && (count = iterations(stmt)) < 0)
-            return MOST_STATEMENTS + 1;
-        *has_loop |= stmt->kind == IR_FOR;
-        int64_t inside =
-            written_out(stmt->body, depth + 1, has_loop) + written_out(stmt->otherwise, depth + 1, has_loop);
-        sum += stmt->kind == IR_FOR ? count * inside : 1 + inside;
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        int64_t count = 1, value = 0;
+        bool good = true;
+        if (depth > DEEPEST || ++size->statements > VECTOR_STATEMENTS || stmt->kind == IR_WHILE ||
+            stmt->kind == IR_ASSERT)
+            return false;
+        if (stmt->kind == IR_FOR) {
+            count = iterations(stmt, size->longest, &value);
+            stmt->symbol->note = &value;
+            size->has_loop = true;
+        }
+        for (int64_t k = 0; k < count && good; k++, value += stmt->step)
+            good = count_block(size, stmt->body, depth + 1) && count_block(size, stmt->otherwise, depth + 1);
+        if (stmt->kind == IR_FOR)
+            stmt->symbol->note = NULL;
+        if (!good || count < 0)
+            return false;
     }
-    return sum;
+    return true;
+}
+
+static bool keeps_memory(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE;
+}
+
+/* A loop over a temporary that may become scalars is worth nothing by itself. */
+static bool can_be_written_out(const struct ir_stmt *loop)
+{
+    bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
+    struct size size = {.longest = all_stays ? VECTOR_SHORTEST - 1 : LONGEST};
+
+    return count_block(&size, loop->body, 0) && size.has_loop;
 }
 
 static bool jumps(struct ir_stmt *stmt, void *context)
@@ -62,11 +106,11 @@ static bool jumps(struct ir_stmt *stmt, void *context)
 
 static bool is_candidate(struct ir_stmt *loop)
 {
-    bool has_loop = false;
+    int64_t low;
 
-    return loop->kind == IR_FOR && iterations(loop) < 0 &&
-           written_out(loop->body, 0, &has_loop) <= MOST_STATEMENTS && has_loop &&
-           ir_block_walk(loop->body, jumps, NULL) && !pass_block_may_stop(loop->body);
+    return loop->kind == IR_FOR && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
+           can_be_written_out(loop) && ir_block_walk(loop->body, jumps, NULL) &&
+           !pass_block_may_stop(loop->body);
 }
 
 static const struct dependence_loop *parallel(const struct dependences *dependences,
@@ -89,39 +133,6 @@ static bool is_nest(struct pass *pass, const struct dependences *dependences, co
 
 /* ---- writing out ------------------------------------------------------------------------------ */
 
-/* The body once for every value of the loop variable. */
-static struct ir_stmt *copies(struct pass *pass, struct ir_stmt *loop)
-{
-    struct ir_stmt *first = NULL, **end = &first;
-    int64_t count = iterations(loop), value = loop->low->integer;
-
-    for (int64_t k = 0; k < count; k++, value += loop->step) {
-        loop->symbol->note = ir_integer(pass->kernel, AKG_INT64, value);
-        *end = pass_copy_block(pass, loop->body);
-        while (*end)
-            end = &(*end)->next;
-    }
-    loop->symbol->note = NULL;
-    return first;
-}
-
-static void write_out(struct pass *pass, struct ir_stmt **place)
-{
-    while (*place) {
-        struct ir_stmt *stmt = *place, *next = stmt->next;
-        write_out(pass, &stmt->body);
-        write_out(pass, &stmt->otherwise);
-        if (stmt->kind == IR_FOR) {
-            *place = copies(pass, stmt);
-            while (*place)
-                place = &(*place)->next;
-            *place = next;
-        } else {
-            place = &stmt->next;
-        }
-    }
-}
-
 /* Indices with constants in them become the sums that they are. */
 static struct ir_expr *fold(struct pass *pass, struct ir_expr *expr, void *context)
 {
@@ -140,9 +151,49 @@ static struct ir_expr *fold(struct pass *pass, struct ir_expr *expr, void *conte
     return simpler ? simpler : expr;
 }
 
-static bool fold_stmt(struct ir_stmt *stmt, void *pass)
+/* The body once for every value of the loop variable, in the place of the loop; then what
+ * followed it. */
+static bool put_copies(struct pass *pass, struct ir_stmt **place)
 {
-    pass_rewrite(pass, stmt, fold, NULL);
+    struct ir_stmt *loop = *place, **end = place;
+    int64_t value, count = iterations(loop, LONGEST, &value);
+
+    for (int64_t k = 0; k < count; k++, value += loop->step) {
+        loop->symbol->note = ir_integer(pass->kernel, AKG_INT64, value);
+        *end = pass_copy_block(pass, loop->body);
+        while (*end)
+            end = &(*end)->next;
+    }
+    loop->symbol->note = NULL;
+    *end = loop->next;
+    return count >= 0;
+}
+
+/* Outer loops first, since the bounds of inner ones may hang on their variables. */
+static bool write_out(struct pass *pass, struct ir_stmt **block)
+{
+    struct ir_stmt **place = block;
+
+    while (*place) {
+        struct ir_stmt *stmt = *place;
+        pass_rewrite(pass, stmt, fold, NULL);
+        if (stmt->kind == IR_FOR) {
+            if (!put_copies(pass, place))
+                return false;
+        } else {
+            if (!write_out(pass, &stmt->body) || !write_out(pass, &stmt->otherwise))
+                return false;
+            place = &stmt->next;
+        }
+    }
+    return true;
+}
+
+static bool keep_temporary(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->kind == IR_ALLOCATE)
+        stmt->access.buffer->unused = false;
     return true;
 }
 
@@ -156,11 +207,13 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
     if (!verdict || is_nest(pass, dependences, loop) || (around && is_nest(pass, dependences, around)))
         return false;
     loop->body = pass_copy_block(pass, body);
-    write_out(pass, &loop->body);
-    ir_block_walk(loop->body, fold_stmt, pass);
-    if (vector_build(pass->arena, loop, verdict, dependences, &usual_options))
-        return true;
+    if (write_out(pass, &loop->body)) {
+        pass_scalars_of_block(pass, &loop->body);
+        if (vector_build(pass->arena, loop, verdict, dependences, &usual_options))
+            return true;
+    }
     loop->body = body;
+    ir_block_walk(body, keep_temporary, NULL);
     return false;
 }
 

@@ -37,6 +37,8 @@ enum vector_kind {
     VECTOR_SCALAR,   /* slot: the same in all iterations */
     VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
+    VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0 */
+    VECTOR_TEST,     /* the loop ends before this group where operand 0 is not below what the slot holds */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane */
@@ -55,10 +57,10 @@ struct vector_value {
     akg_dtype dtype, from;
     enum operation operation;
     int operands[3]; /* values; -1 where there is none */
-    int mask;        /* LOAD, STORE, ACCUMULATE: the condition, -1: always */
+    int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE: the condition, -1: always */
     int slot;
     int stream, offset; /* LOAD, STORE: which, and elements ahead */
-    int epoch;          /* LOAD: stores to the buffer before it */
+    int epoch;          /* LOAD, GATHER: stores to the buffer before it */
     uint64_t bits;
     int line;
     int section;            /* in nests: 0, 1, 2 */
@@ -95,6 +97,8 @@ struct vector_stream {
     int low, high; /* the least and the largest offset */
     bool assumed;  /* UNIT only if the stride of the tensor is 1, which the caller tests */
     bool is_stored, is_loaded, is_masked;
+    bool is_apart;    /* in rows: no two rows have an element in common */
+    bool is_gathered; /* the address from which lanes count their elements: it does not move */
 };
 
 /* In rows: the row of a stream is found by an element of another one, which has one for each row:
@@ -125,6 +129,7 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_EXTENT,      /* of the axis `level` of the stream */
     VECTOR_ARGUMENT_EXTENT_32,   /* the same, at most 2^31 */
     VECTOR_ARGUMENT_PITCH,       /* bytes from one index of the axis `level` to the next */
+    VECTOR_ARGUMENT_SPACING,     /* elements from one index of the axis `level` to the next */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
     VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */

@@ -28,10 +28,10 @@ int vector_refuse(struct vector_builder *builder)
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static bool has_effect(enum vector_kind kind)
+bool vector_has_effect(enum vector_kind kind)
 {
-    return kind == VECTOR_STORE || kind == VECTOR_SCATTER || kind == VECTOR_ACCUMULATE ||
-           kind == VECTOR_SET || kind == VECTOR_REPEAT;
+    return kind == VECTOR_STORE || kind == VECTOR_TEST || kind == VECTOR_SCATTER ||
+           kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_REPEAT;
 }
 
 /* The same as an earlier one? `line` is for people only. */
@@ -48,7 +48,7 @@ int vector_add(struct vector_builder *builder, struct vector_value value)
     struct vector_loop *loop = builder->loop;
     value.line = builder->line;
     value.section = builder->section;
-    if (!has_effect(value.kind))
+    if (!vector_has_effect(value.kind))
         for (int k = builder->first; k < loop->values.count; k++)
             if (same_value(&loop->values.items[k], &value))
                 return k;
@@ -449,7 +449,7 @@ void vector_sweep(struct vector_builder *builder)
     int *number = arena_array(builder->arena, int, loop->values.count), count = 0;
     for (int k = loop->values.count - 1; k >= 0; k--) {
         struct vector_value *value = &loop->values.items[k];
-        if (!number[k] && !has_effect(value->kind))
+        if (!number[k] && !vector_has_effect(value->kind))
             continue;
         number[k] = 1;
         for (int operand = 0; operand < 3; operand++)
@@ -553,30 +553,27 @@ static int latency_of(const struct vector_value *value)
                                                                                                          : 1;
 }
 
-/* Whether some value waits for so much, one after the other, that the next vectors do not fill the time: the
- * instructions of two such chains are more than a processor looks ahead. */
-static bool is_chain_long(const struct vector_loop *loop)
+/* How long the value that waits longest takes, in sums. */
+static int longest_chain(const struct vector_loop *loop)
 {
-    enum { LONG = 48 };
-    unsigned char lengths[VECTOR_VALUES];
+    int lengths[VECTOR_VALUES], longest = 0;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
-        int before = 0, length = latency_of(value);
+        lengths[k] = 0;
         for (int operand = 0; operand < 3; operand++)
-            if (value->operands[operand] >= 0 && lengths[value->operands[operand]] > before)
-                before = lengths[value->operands[operand]];
-        if (before + length > LONG)
-            return true;
-        lengths[k] = (unsigned char)(before + length);
+            if (value->operands[operand] >= 0 && lengths[value->operands[operand]] > lengths[k])
+                lengths[k] = lengths[value->operands[operand]];
+        lengths[k] += latency_of(value);
+        longest = lengths[k] > longest ? lengths[k] : longest;
     }
-    return false;
+    return longest;
 }
 
 int vector_partials(const struct vector_loop *loop)
 {
     int lanes = vector_group(loop->wide);
     int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
-    if (most == 1 && !loop->accumulators.count && is_chain_long(loop))
-        most = 2; /* to be interleaved */
+    if (most < 4 && !loop->accumulators.count)
+        most = longest_chain(loop) > 144 ? 4 : longest_chain(loop) > 48 ? 2 : most;
     return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;
 }

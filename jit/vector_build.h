@@ -35,6 +35,8 @@ struct vector_builder {
 int vector_refuse(struct vector_builder *builder);
 /* A value, or the earlier one that is the same. */
 int vector_add(struct vector_builder *builder, struct vector_value value);
+/* Whether it is there for more than its result. */
+bool vector_has_effect(enum vector_kind kind);
 struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype);
 int vector_constant(struct vector_builder *builder, akg_dtype dtype, union dtype_value number);
 int vector_operation(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
@@ -73,7 +75,15 @@ bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */
 int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt);
 
+/* ---- vector_gather.c ---- */
+
+/* The element, wherever it is; `epoch`: stores to the buffer so far. */
+int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch);
+
 /* ---- vector_scatter.c ---- */
+
+/* An index in lanes, without the cast of a narrower integer to int64: fewer bits are more lanes. */
+int vector_short_index(struct vector_builder *builder, const struct ir_expr *index);
 
 /* Whether the store can be taken for one that accumulates, in the order of the program, wherever its elements
  * are. */

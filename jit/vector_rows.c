@@ -55,6 +55,25 @@ static bool pick_rows(struct vector_builder *rows, int stream)
     return true;
 }
 
+static bool is_zero(struct vector_slope slope)
+{
+    return slope.linear && slope.constant && slope.value == 0;
+}
+
+/* Whether an index hangs on the row, and on the column not. */
+static bool is_apart(const struct vector_builder *rows, const struct ir_access *access)
+{
+    struct vector_builder columns = *rows;
+    columns.stmt = rows->nest->loops[VECTOR_COLUMNS];
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct vector_slope slope = vector_slope_of(rows, access->indices[axis]);
+        if (slope.linear && slope.constant && slope.value &&
+            is_zero(vector_slope_of(&columns, access->indices[axis])))
+            return true;
+    }
+    return false;
+}
+
 /* Where the row of each stream begins, and how far it is to the next one. Those that rows are picked by come
  * along behind the others. */
 static bool add_streams(struct vector_builder *rows)
@@ -73,6 +92,7 @@ static bool add_streams(struct vector_builder *rows)
             strides[VECTOR_ROWS].kind = VECTOR_RUN_TIME_STRIDE;
         if (strides[VECTOR_ROWS].kind == VECTOR_RUN_TIME_STRIDE)
             strides[VECTOR_ROWS].slot = add_argument(rows, VECTOR_ARGUMENT_STRIDE, k);
+        stream->is_apart = is_apart(rows, stream->access);
         stream->state = add_argument(rows, VECTOR_ARGUMENT_STATE, k);
     }
     return vector_goes_on(rows, rows->stmt->body);

@@ -79,8 +79,7 @@ static int add_row(struct vector_builder *builder, const struct ir_access *acces
     return number;
 }
 
-/* Without the cast of a narrower integer to int64: fewer bits are more lanes. */
-static int index_of(struct vector_builder *builder, const struct ir_expr *index)
+int vector_short_index(struct vector_builder *builder, const struct ir_expr *index)
 {
     if (index->kind == IR_OPERATION && index->operation == OP_CAST &&
         !dtype_is_float(index->operands[0]->dtype) && index->operands[0]->dtype != AKG_UINT32 &&
@@ -96,7 +95,7 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     int last = access->buffer->rank - 1;
     struct vector_value value = vector_blank(VECTOR_SCATTER, dtype);
     value.operation = stmt->value->operation;
-    value.operands[1] = index_of(builder, access->indices[last]);
+    value.operands[1] = vector_short_index(builder, access->indices[last]);
     value.operands[0] = vector_expression(builder, operand_of(stmt));
     if (builder->refused)
         return;
@@ -117,11 +116,15 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     builder->stores++;
 }
 
-/* Whether what may end early has the one effect alone. */
+/* Whether what may end early for a scatter has the one effect alone. */
 bool vector_scatters_alone(const struct vector_loop *loop)
 {
     int effects = loop->accumulators.count;
-    for (int k = 0; k < loop->values.count; k++)
-        effects += loop->values.items[k].kind == VECTOR_STORE || loop->values.items[k].kind == VECTOR_SCATTER;
-    return !loop->stops || effects == 1;
+    bool tests = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        effects += value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER;
+        tests |= value->kind == VECTOR_SCATTER && value->slot >= 0;
+    }
+    return !tests || effects == 1;
 }

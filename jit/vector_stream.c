@@ -324,6 +324,15 @@ static struct vector_stream *note_use(struct vector_builder *builder, int number
     return stream;
 }
 
+/* Whether the elements of all iterations lie in a row, and none of them is to be tested. */
+static bool is_stream(const struct vector_builder *builder, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (!vector_is_linear(builder, access->indices[axis]))
+            return false;
+    return builder->nest || !is_tested(builder, access);
+}
+
 /* Stores into the buffer so far. */
 static int epoch_of(const struct vector_builder *builder, const struct ir_buffer *buffer)
 {
@@ -338,10 +347,12 @@ static int epoch_of(const struct vector_builder *builder, const struct ir_buffer
 int vector_load(struct vector_builder *builder, const struct ir_expr *load)
 {
     struct vector_value value = vector_blank(VECTOR_LOAD, load->dtype);
+    value.epoch = epoch_of(builder, load->access.buffer);
+    if (!is_stream(builder, &load->access))
+        return vector_gather(builder, &load->access, value.epoch);
     value.stream = stream_of(builder, &load->access, &value.offset);
     if (builder->refused)
         return 0;
-    value.epoch = epoch_of(builder, load->access.buffer);
     /* what is loaded anyway need not be loaded again under a condition */
     for (int k = builder->first; k < builder->loop->values.count; k++) {
         const struct vector_value *other = &builder->loop->values.items[k];

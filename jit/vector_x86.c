@@ -127,6 +127,11 @@ static int build_value(struct machine *machine, const struct vector_value *value
         return index_value(machine, value);
     case VECTOR_LOAD:
         return machine_load(machine, value, mask_of(machine, registers, value->mask, is_last));
+    case VECTOR_GATHER:
+        return machine_gather(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+    case VECTOR_TEST:
+        machine_test_index(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+        return 0;
     case VECTOR_STORE:
         machine_store(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
         return 0;
@@ -525,7 +530,8 @@ static bool can_have_pieces(const struct vector_loop *loop)
         return false;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT || stream->is_masked || dtype_table[stream->dtype].size < 4)
+        if (stream->step_kind != VECTOR_UNIT || stream->is_masked || stream->is_gathered ||
+            dtype_table[stream->dtype].size < 4)
             return false;
     }
     return true;
@@ -738,8 +744,8 @@ bool machine_build_loop(struct machine *machine)
     place_loops(machine, sections);
     if (rows)
         machine_end_rows(machine, head);
-    machine_allocate(machine, &sections->result);
     place_stop(machine);
+    machine_allocate(machine, &sections->result);
     return !machine->refused;
 }
 

@@ -216,8 +216,16 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
                      int mask);
 void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int operand, int mask);
+/* The general register with the address of the stream. */
+int machine_base(struct machine *machine, int stream);
 /* Moves the streams on that do not go by the index: after each vector. */
 void machine_advance(struct machine *machine);
+
+/* ---- vector_x86_gather.c ---- */
+
+int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
+/* Leaves the code, with the iterations that are done in rax, when the index of a lane is outside. */
+void machine_test_index(struct machine *machine, const struct vector_value *value, int index, int mask);
 
 /* ---- vector_x86_allocate.c ---- */
 

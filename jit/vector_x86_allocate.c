@@ -189,9 +189,10 @@ static void leave(struct machine *machine, struct machine_register *entry)
 }
 
 /* Where the value is next used, from a position on. */
-static int next_use(const machine_section *section, int number, int from)
+static int next_use(struct machine *machine, const machine_section *section, int number, int from)
 {
-    for (int k = from; k < section->count; k++) {
+    int last = register_of(machine, number)->last;
+    for (int k = from; k <= last && k < section->count; k++) {
         struct machine_item *item = &section->items[k];
         if (item->kind == MACHINE_INSTRUCTION) {
             int *fields[OPERANDS], count = operands_of(&item->instruction, fields);
@@ -223,7 +224,7 @@ static int evict(struct machine *machine, const machine_section *section, int po
     for (int k = first; k < end; k++) {
         if (in[k] < 0 || is_locked(locked, locked_count, in[k]) || register_of(machine, in[k])->pinned >= 0)
             continue;
-        int next = next_use(section, in[k], position);
+        int next = next_use(machine, section, in[k], position);
         if (next > farthest) {
             farthest = next;
             best = k;
@@ -311,11 +312,12 @@ static void written(struct machine *machine, int number)
 /* What is kept at home and is the last operand is read there, and takes no register. */
 static void use_home(struct machine *machine, struct x86_instruction *instruction)
 {
+    if (x86_is_general(instruction->form) || instruction->has_memory || instruction->rm < MACHINE_VIRTUAL)
+        return;
     const struct x86_row *row = &x86_rows[instruction->form];
     bool is_last =
         row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI || row->shape == X86_RVMI;
-    if (x86_is_general(instruction->form) || !is_last || row->rm != X86_V || instruction->has_memory ||
-        instruction->rm < MACHINE_VIRTUAL)
+    if (!is_last || row->rm != X86_V)
         return;
     struct machine_register *entry = register_of(machine, instruction->rm);
     if (!entry->kept || entry->is_mask || entry->pinned >= 0 || entry->at >= 0 || entry->home < 0)
@@ -367,7 +369,7 @@ static void empty_registers(struct machine *machine, const machine_section *sect
             if (in[k] < 0)
                 continue;
             struct machine_register *entry = register_of(machine, in[k]);
-            if (!entry->clean && next_use(section, in[k], position) <= section->count)
+            if (!entry->clean && next_use(machine, section, in[k], position) <= section->count)
                 store_home(machine, entry);
             leave(machine, entry);
         }

@@ -15,7 +15,7 @@ static const struct vector_stream *stream_of(const struct machine *machine, cons
 
 /* ---- addresses -------------------------------------------------------------------------- */
 
-static int base_of(struct machine *machine, int stream)
+int machine_base(struct machine *machine, int stream)
 {
     if (machine->pointers[stream] >= 0)
         return machine->pointers[stream];
@@ -31,7 +31,7 @@ static int base_of(struct machine *machine, int stream)
 static struct x86_memory unit_memory(struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[value->dtype].size;
-    return (struct x86_memory){base_of(machine, value->stream), machine->index,
+    return (struct x86_memory){machine_base(machine, value->stream), machine->index,
                                machine->index == X86_NONE ? 1 : size,
                                (value->offset + machine->ahead) * size};
 }
@@ -39,7 +39,7 @@ static struct x86_memory unit_memory(struct machine *machine, const struct vecto
 /* The element of this iteration of a stream with a step. */
 static struct x86_memory step_memory(struct machine *machine, const struct vector_value *value)
 {
-    return (struct x86_memory){base_of(machine, value->stream), X86_NONE, 1,
+    return (struct x86_memory){machine_base(machine, value->stream), X86_NONE, 1,
                                value->offset * dtype_table[value->dtype].size};
 }
 
@@ -72,7 +72,7 @@ static void at_step(struct machine *machine, const struct vector_value *value, e
                                          .reg = reg,
                                          .mask = lanes,
                                          .has_memory = true,
-                                         .memory = {base_of(machine, value->stream), indices, 1,
+                                         .memory = {machine_base(machine, value->stream), indices, 1,
                                                     value->offset * dtype_table[stream->dtype].size}});
 }
 
@@ -240,9 +240,9 @@ static struct machine_pairs pairs_of(struct machine *machine, const struct vecto
     if (known)
         return *known;
     struct machine_pairs masks = mask ? masks_of(machine, mask, whole) : (struct machine_pairs){0};
-    struct x86_memory memory = {base_of(machine, value->stream), X86_NONE, 1, pairs.offset * size};
+    struct x86_memory memory = {machine_base(machine, value->stream), X86_NONE, 1, pairs.offset * size};
     pairs.first = machine_load_from(machine, value, memory, masks.first);
-    memory.base = base_of(machine, value->stream);
+    memory.base = machine_base(machine, value->stream);
     memory.displacement += (machine->lanes - !whole) * size;
     pairs.second = machine_load_from(machine, value, memory, masks.second);
     list_push(machine->arena, &machine->pairs, pairs);
@@ -352,7 +352,7 @@ static void add_constant(struct machine *machine, int reg, int64_t number)
 static void advance_stream(struct machine *machine, int number)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[number];
-    int reg = machine->pointers[number] >= 0 ? machine->pointers[number] : base_of(machine, number);
+    int reg = machine->pointers[number] >= 0 ? machine->pointers[number] : machine_base(machine, number);
     if (stream->step_kind == VECTOR_CONSTANT_STEP)
         add_constant(machine, reg, stream->step * dtype_table[stream->dtype].size * machine->lanes);
     else

@@ -52,8 +52,7 @@ static bool find_turning(const struct vector_loop *loop, struct turning *turning
     return turning->load->dtype == turning->store->dtype && turning->size == (loop->wide ? 8 : 4) &&
            turning->from->access->buffer != turning->into->access->buffer &&
            turning->from->step_kind != VECTOR_UNIT && turning->into->step_kind == VECTOR_UNIT &&
-           rows->kind == VECTOR_STRIDE && rows->bytes == turning->size &&
-           turning->into->strides[VECTOR_ROWS].kind != VECTOR_STAYS;
+           rows->kind == VECTOR_STRIDE && rows->bytes == turning->size && turning->into->is_apart;
 }
 
 /* ---- a square --------------------------------------------------------------------------------------- */

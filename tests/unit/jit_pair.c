@@ -65,6 +65,14 @@ static bool compile_and_move(struct jit_pair *pair, const struct backend_symbol 
     return good;
 }
 
+static bool gathers(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_GATHER)
+            return true;
+    return false;
+}
+
 /* The C around the vector loops, and all of it as machine code. */
 static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, bool trust_indices,
                          struct text *complaint)
@@ -76,6 +84,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
         symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     pair->vector_loops = plan->loops.count;
+    pair->gathering_loops = 0;
     for (int k = 0; k < plan->loops.count; k++) {
         const struct vector_nest *nest = plan->loops.items[k]->nest;
         pair->nests += nest != NULL;
@@ -83,6 +92,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->nests_of_while += nest && nest->is_while;
         pair->serial_loops += plan->loops.items[k]->is_serial;
         pair->bands += plan->loops.items[k]->band != NULL;
+        pair->gathering_loops += gathers(plan->loops.items[k]);
     }
     if (compile_and_move(pair, symbols))
         return true;

@@ -26,7 +26,8 @@ struct jit_pair {
     int vector_loops, nests;       /* that became vector code; how many of them are nests, */
     int nests_of_columns;          /* nests without rows, */
     int nests_of_while;            /* and nests around a while */
-    int serial_loops, bands;       /* that are code of one lane; bands */
+    int serial_loops, bands;       /* that are code of one lane; bands; */
+    int gathering_loops;           /* that gather elements */
     struct backend_code code;
     int64_t dims[PAIR_DIMS];
     union jit_scalar scalars[PAIR_DIMS];

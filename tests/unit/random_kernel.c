@@ -20,6 +20,8 @@ struct generator {
     bool inner;    /* j runs over 1 to N - 1 only */
     const char *dtype;
     bool integers;
+    bool small; /* the temporary h lives here */
+    bool named; /* and h has been allocated somewhere */
     int depth;
 };
 
@@ -68,7 +70,13 @@ static void access(struct generator *g, bool store)
 {
     int kind = below(g, 10);
 
-    if (g->k && g->j && !store && kind < 5) {
+    if (g->small && chance(g, 50)) {
+        put(g, "h[");
+        if (g->k && chance(g, 70))
+            put(g, g->k);
+        else
+            text_format(g->out, "%d", below(g, 3));
+    } else if (g->k && g->j && !store && kind < 5) {
         text_format(g->out, "e[%s, %s", g->k, g->j);
     } else if (kind < 4) {
         text_format(g->out, "%s[", rows[store ? 1 + below(g, 5) : below(g, 6)]);
@@ -131,7 +139,7 @@ static void statements(struct generator *g, int count)
 static void loop(struct generator *g, bool over_rows)
 {
     const char **slot = over_rows ? &g->i : &g->j, *before = *slot;
-    bool inner = g->inner;
+    bool inner = g->inner, small = g->small;
     char name[16];
 
     snprintf(name, sizeof name, "k%d", g->names++);
@@ -147,12 +155,17 @@ static void loop(struct generator *g, bool over_rows)
             text_format(g->out, "for %s = 0 to %s step 1 {\n", name, chance(g, 20) ? "N2" : "N");
     }
     *slot = name;
+    if (!g->named && chance(g, 25)) {
+        put(g, "allocate h\n");
+        g->named = g->small = true;
+    }
     if (g->depth < 2 && chance(g, 55) && !(g->i && g->j))
         loop(g, !over_rows);
     else
-        statements(g, 1 + below(g, 3));
+        statements(g, 1 + below(g, g->small ? 6 : 3));
     *slot = before;
     g->inner = inner;
+    g->small = small;
     put(g, "}\n");
 }
 
@@ -195,7 +208,7 @@ static void statement(struct generator *g)
 {
     int kind = below(g, 21);
 
-    if (kind == 20 && g->j && !g->k) {
+    if ((kind == 20 || (g->small && kind > 15)) && g->j && !g->k) {
         short_loop(g);
     } else if (kind < 8) {
         access(g, true);
@@ -239,7 +252,8 @@ static const char *const declarations[][3] = {
     {"output", "m", "[M] clear"},       {"output", "s", "[] clear"},
     {"temporary", "t", "[N] clear"},    {"temporary", "u", "[N] clear"},
     {"temporary", "v", "[N] clear"},    {"temporary", "p", "[M, N] clear"},
-    {"temporary", "r", "[M, N] clear"}, {"temporary", "f", "[(M * N)] clear"}};
+    {"temporary", "r", "[M, N] clear"}, {"temporary", "f", "[(M * N)] clear"},
+    {"temporary", "h", "[3] clear"}};
 
 static void declare(struct generator *g)
 {
@@ -271,5 +285,7 @@ void random_kernel(struct text *out, uint64_t seed, akg_dtype dtype)
             let(&g);
         else
             statement(&g);
+    if (!g.named)
+        put(&g, "allocate h\n");
     put(&g, "s[] = (c0 + (c1 + s[]))\n}\n}\n");
 }

@@ -75,10 +75,55 @@ static void constant(struct generator *g, akg_dtype dtype)
     }
 }
 
+static void expression(struct generator *g, akg_dtype dtype, int depth);
+
+/* An index that is computed and stays below `count`: at a border it stays there, or begins anew. */
+static void bordered_index(struct generator *g, unsigned count)
+{
+    unsigned kind = draw(g, 3);
+    if (kind == 0)
+        text_format(&g->text, "min(max((i%d - %u), 0), %u)", g->loop, draw(g, 2 * count), count - 1);
+    else if (kind == 1)
+        text_format(&g->text, "min(max(int64(floor((float32(i%d) * 0.7:float32))), 0), %u)", g->loop,
+                    count - 1);
+    else
+        text_format(&g->text, "((i%d + %u) %% %u)", g->loop, draw(g, count), count);
+}
+
+/* An element at an index that is computed: inside, or, seldom, perhaps not. */
+static void gathered_load(struct generator *g, akg_dtype dtype)
+{
+    static const akg_dtype dtypes[] = {AKG_INT32, AKG_INT64, AKG_UINT8, AKG_UINT32, AKG_INT16};
+    akg_dtype index = dtypes[draw(g, 5)];
+    const char *name = akg_dtype_name(dtype);
+    bool two = draw(g, 3) == 0;
+    text_format(&g->text, "%s_%s[", two ? "table" : draw(g, 2) ? "in" : "st", name);
+    if (draw(g, 2)) {
+        bordered_index(g, 80);
+    } else if (g->tested && draw(g, 4) == 0) {
+        text_format(&g->text, "int64(in_%s[i%d])?", akg_dtype_name(index), g->loop);
+    } else {
+        put(g, "int64((");
+        expression(g, index, 1);
+        text_format(&g->text, " & 63:%s))?", akg_dtype_name(index));
+    }
+    if (two && draw(g, 2)) {
+        put(g, ", ");
+        bordered_index(g, 3);
+    } else if (two) {
+        text_format(&g->text, ", %u", draw(g, 3));
+    }
+    put(g, "]");
+}
+
 static void load(struct generator *g, akg_dtype dtype)
 {
     const char *name = akg_dtype_name(dtype);
     unsigned kind = draw(g, 16);
+    if (dtype_table[dtype].size >= 4 && draw(g, 12) == 0) {
+        gathered_load(g, dtype);
+        return;
+    }
     if (g->row && draw(g, 3) == 0)
         text_format(&g->text, draw(g, 2) ? "table_%s[i%d, i%d]" : "in_%s[(i%d + (16 * i%d))]", name, g->loop,
                     g->row);
@@ -124,8 +169,6 @@ static void leaf(struct generator *g, akg_dtype dtype)
     else
         load(g, dtype);
 }
-
-static void expression(struct generator *g, akg_dtype dtype, int depth);
 
 static void apply(struct generator *g, const char *name, int count, akg_dtype dtype, int depth)
 {
@@ -465,7 +508,7 @@ static void kernel_text(struct generator *g)
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++) {
         const char *name = akg_dtype_name((akg_dtype)dtype);
         text_format(&g->text,
-                    " input in_%s: %s[160]\n input table_%s: %s[80, 3]\n output out_%s: %s[80] clear\n", name,
+                    " input in_%s: %s[176]\n input table_%s: %s[80, 3]\n output out_%s: %s[80] clear\n", name,
                     name, name, name, name, name);
     }
     text_format(&g->text, " parameters n, shape");
@@ -516,7 +559,7 @@ static void straighten(struct jit_pair *pair)
 }
 
 struct counts {
-    int loops, serial, bands;
+    int loops, serial, bands, gathering;
 };
 
 static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
@@ -534,6 +577,7 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     counts->loops += pair.vector_loops;
     counts->serial += pair.serial_loops;
     counts->bands += pair.bands;
+    counts->gathering += pair.gathering_loops;
     for (int round = 0; good && round < 4; round++) {
         pair.dims[0] = round ? draw(&g, LONGEST + 1) : 64 + draw(&g, 5);
         pair.scalars[0].i = (int64_t)draw(&g, 100) - 50;
@@ -752,7 +796,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : 300;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        struct counts counts = {0, 0, 0};
+        struct counts counts = {0, 0, 0, 0};
         if (target > (int)x86_cpu_target()) {
             printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
             continue;
@@ -762,8 +806,10 @@ int main(int argc, char **argv)
                 break;
         test_picks((enum x86_target)target, count / 2);
         int loops = count * LOOPS, few = target == X86_TARGET_AVX512 ? 1 : 8;
-        printf("%s: %d of %d loops are vector code, %d of one lane; %d are bands\n",
-               x86_target_name((enum x86_target)target), counts.loops, loops, counts.serial, counts.bands);
+        printf("%s: %d of %d loops are vector code, %d of one lane; %d are bands, %d gather\n",
+               x86_target_name((enum x86_target)target), counts.loops, loops, counts.serial, counts.bands,
+               counts.gathering);
+        CHECK(counts.gathering * 40 >= loops || target != X86_TARGET_AVX512);
         CHECK(counts.loops * 2 * few >= loops && counts.serial * 4 * few >= loops &&
               counts.bands * 12 * few >= loops);
     }

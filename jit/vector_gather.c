@@ -1,0 +1,165 @@
+/*
+ * vector_gather.c: elements that are loaded from where the lanes say: `t[x[i]]`, `x[min(max(i - 1, 0), n)]`.
+ *
+ * Consumes a load that is no stream, for some of its indices are no linear functions of the loop variable or
+ * are to be tested; produces VECTOR_GATHER: these indices are computed for all lanes at once, and together
+ * they are how many elements the lane's lies behind that of the stream, whose indices are the others and 0.
+ *
+ * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
+ * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
+ * program does.
+ */
+#include "vector_build.h"
+
+static bool is_tested(const struct vector_builder *builder, const struct ir_access *access, int axis)
+{
+    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
+}
+
+/* Whether the lanes need not know of the index: it is in the address. */
+static bool is_in_address(const struct vector_builder *builder, const struct ir_access *access, int axis)
+{
+    return !is_tested(builder, access, axis) && vector_is_invariant(builder, access->indices[axis]);
+}
+
+/* ---- the stream ------------------------------------------------------------------------------------ */
+
+static const struct ir_access *origin_of(struct vector_builder *builder, const struct ir_access *access)
+{
+    struct ir_access *origin = arena_new(builder->arena, struct ir_access);
+    int rank = access->buffer->rank;
+    *origin = *access;
+    origin->indices = arena_array(builder->arena, struct ir_expr *, rank);
+    origin->checks = arena_array(builder->arena, enum ir_check, rank);
+    for (int axis = 0; axis < rank; axis++) {
+        origin->indices[axis] = access->indices[axis];
+        origin->checks[axis] = IR_CHECK_PROVED;
+        if (is_in_address(builder, access, axis))
+            continue;
+        origin->indices[axis] = arena_new(builder->arena, struct ir_expr);
+        *origin->indices[axis] = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
+    }
+    return origin;
+}
+
+static bool same_access(const struct ir_access *a, const struct ir_access *b)
+{
+    for (int axis = 0; a->buffer == b->buffer && axis < a->buffer->rank; axis++)
+        if (!ir_expr_equal(a->indices[axis], b->indices[axis]))
+            return false;
+    return a->buffer == b->buffer;
+}
+
+static int stream_of(struct vector_builder *builder, const struct ir_access *access)
+{
+    struct vector_loop *loop = builder->loop;
+    struct vector_stream stream = {.access = origin_of(builder, access),
+                                   .dtype = access->buffer->dtype,
+                                   .is_loaded = true,
+                                   .is_gathered = true};
+    int number = loop->streams.count;
+    for (int k = 0; k < number; k++)
+        if (loop->streams.items[k].is_gathered && same_access(loop->streams.items[k].access, stream.access))
+            return k;
+    if (number >= VECTOR_STREAMS)
+        return vector_refuse(builder);
+    stream.slot = vector_argument_new(
+        builder, (struct vector_argument){VECTOR_ARGUMENT_ADDRESS, number, -1, NULL, 0, NULL, NULL});
+    list_push(builder->arena, &loop->streams, stream);
+    return number;
+}
+
+/* ---- indices ---------------------------------------------------------------------------------------- */
+
+/* The slot with what is known of an axis of the stream's buffer. */
+static int argument_of(struct vector_builder *builder, enum vector_argument_kind kind, int stream, int axis)
+{
+    struct vector_loop *loop = builder->loop;
+    const struct ir_buffer *buffer = loop->streams.items[stream].access->buffer;
+    for (int k = 0; k < loop->arguments.count; k++) {
+        const struct vector_argument *argument = &loop->arguments.items[k];
+        if (argument->kind == kind && argument->level == axis &&
+            loop->streams.items[argument->stream].access->buffer == buffer)
+            return k;
+    }
+    return vector_argument_new(builder, (struct vector_argument){kind, stream, -1, NULL, axis, NULL, NULL});
+}
+
+static bool is_wide(const struct vector_builder *builder, int value)
+{
+    return vector_type_is_wide(builder->loop->values.items[value].type);
+}
+
+static bool has_effects(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (vector_has_effect(loop->values.items[k].kind) && loop->values.items[k].kind != VECTOR_TEST)
+            return true;
+    return false;
+}
+
+static void add_test(struct vector_builder *builder, int stream, int axis, int index)
+{
+    struct vector_value test = vector_blank(VECTOR_TEST, is_wide(builder, index) ? AKG_INT64 : AKG_INT32);
+    if (has_effects(builder->loop)) {
+        vector_refuse(builder);
+        return;
+    }
+    test.operands[0] = index;
+    test.mask = builder->mask;
+    test.slot = argument_of(
+        builder, is_wide(builder, index) ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32, stream, axis);
+    vector_add(builder, test);
+    builder->loop->stops = true;
+}
+
+/* The index times the elements from one to the next: how far it is from the first. */
+static int distance_of(struct vector_builder *builder, int stream, int axis, int index)
+{
+    const struct ir_buffer *buffer = builder->loop->streams.items[stream].access->buffer;
+    if (buffer->contiguous && axis == buffer->rank - 1)
+        return index;
+    if (!is_wide(builder, index))
+        index = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, index, -1, -1);
+    struct vector_value pitch = vector_blank(VECTOR_SCALAR, AKG_INT64);
+    pitch.slot = argument_of(builder, VECTOR_ARGUMENT_SPACING, stream, axis);
+    return vector_operation(builder, OP_MUL, AKG_INT64, AKG_INT64, index, vector_add(builder, pitch), -1);
+}
+
+static int sum_of(struct vector_builder *builder, int a, int b)
+{
+    if (a < 0)
+        return b;
+    int operands[2] = {a, b};
+    for (int k = 0; k < 2; k++)
+        if (!is_wide(builder, operands[k]))
+            operands[k] = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, operands[k], -1, -1);
+    return vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, operands[0], operands[1], -1);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------- */
+
+int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch)
+{
+    struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
+    int rank = access->buffer->rank, distance = -1;
+    if (builder->nest || builder->is_serial || !rank || dtype_table[value.dtype].size < 4)
+        return vector_refuse(builder);
+    int indices[AKG_MAX_RANK];
+    for (int axis = 0; axis < rank && !builder->refused; axis++)
+        indices[axis] =
+            is_in_address(builder, access, axis) ? -1 : vector_short_index(builder, access->indices[axis]);
+    value.stream = builder->refused ? 0 : stream_of(builder, access);
+    for (int axis = 0; axis < rank && !builder->refused; axis++)
+        if (indices[axis] >= 0 && is_tested(builder, access, axis))
+            add_test(builder, value.stream, axis, indices[axis]);
+    for (int axis = 0; axis < rank && !builder->refused; axis++)
+        if (indices[axis] >= 0)
+            distance = sum_of(builder, distance, distance_of(builder, value.stream, axis, indices[axis]));
+    if (builder->refused || distance < 0)
+        return vector_refuse(builder);
+    value.operands[0] = distance;
+    value.mask = builder->mask;
+    value.epoch = epoch;
+    return vector_add(builder, value);
+}
