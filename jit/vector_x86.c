@@ -568,7 +568,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
         build_step(machine, &sections->main[k], k, k * machine->lanes, false);
-    machine->is_long = sections->has_long = !machine->loop->nest && machine_has_quotients(machine);
+    machine->is_long = sections->has_long = machine_has_quotients(machine);
     for (int k = 0; k < machine->steps && machine->is_long; k++)
         build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
