@@ -50,6 +50,14 @@
             return signbit(a) ? b : a;                                                                       \
         return a > b ? a : b;                                                                                \
     }                                                                                                        \
+    linkage real akg_pow##suffix(real a, real b)                                                             \
+    {                                                                                                        \
+        if (b == 2)                                                                                          \
+            return a * a;                                                                                    \
+        if (b == 3)                                                                                          \
+            return a * a * a;                                                                                \
+        return b == -1 ? 1 / a : pow##suffix(a, b);                                                          \
+    }                                                                                                        \
     linkage real akg_sign##suffix(real a)                                                                    \
     {                                                                                                        \
         if (a != a)                                                                                          \

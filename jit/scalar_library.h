@@ -30,6 +30,7 @@
  *   mod       sign of the divisor, as Python: -5 % inf is inf, x % 0 is NaN, a zero result has the divisor's
  * sign min, max  NaN when either side is (the first NaN, if both); -0 counts as less than +0, so that the
  *             order of a reduction cannot show
+ *   pow       of 2 is a * a, of 3 a * a * a, of -1 1 / a; else libm's
  *   sign      +0 for either zero, NaN for NaN
  *   rsqrt     1 / sqrt(x), two roundings
  *   sigmoid   never overflows inside: 1 / (1 + exp(-x)) or, for negative x, exp(x) / (1 + exp(x))
@@ -91,6 +92,8 @@ float akg_minf(float a, float b);
 double akg_min(double a, double b);
 float akg_maxf(float a, float b);
 double akg_max(double a, double b);
+float akg_powf(float a, float b);
+double akg_pow(double a, double b);
 float akg_signf(float a);
 double akg_sign(double a);
 float akg_rsqrtf(float a);

@@ -134,6 +134,23 @@ static int sigmoid(struct vector_builder *builder, akg_dtype dtype, int x)
     return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
 }
 
+/* What akg_pow makes of exponents that are constants, halves in float; -1: it calls a function. */
+static int power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
+{
+    const struct vector_value *exponent = &builder->loop->values.items[b];
+    akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
+    if (exponent->kind != VECTOR_CONSTANT || !dtype_is_float(dtype))
+        return -1;
+    union dtype_value bits = {.i = (int64_t)exponent->bits};
+    double number = real == AKG_FLOAT64 ? bits.d : (double)bits.f;
+    if (number != 2 && number != 3 && number != -1)
+        return -1;
+    int result = number == -1 ? apply(builder, OP_TRUEDIV, real, real_constant(builder, real, 1), a)
+                              : apply(builder, OP_MUL, real, a, a);
+    result = number == 3 ? apply(builder, OP_MUL, real, result, a) : result;
+    return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
+}
+
 static bool is_power_of_two(const struct vector_value *value)
 {
     return value->kind == VECTOR_CONSTANT && value->bits && !(value->bits & (value->bits - 1)) &&
@@ -141,10 +158,12 @@ static bool is_power_of_two(const struct vector_value *value)
 }
 
 /* Quotients by a power of two are shifts, which floor as the language does. */
-static int divide(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b)
+static int divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
 {
-    if (builder->refused || !is_power_of_two(&builder->loop->values.items[b]))
-        return vector_refuse(builder);
+    enum operation operation = expr->operation;
+    akg_dtype dtype = expr->dtype;
+    if (!is_power_of_two(&builder->loop->values.items[b]))
+        return vector_divide(builder, expr, a, b);
     uint64_t divisor = builder->loop->values.items[b].bits;
     union dtype_value number = {.i = (int64_t)divisor - 1};
     if (operation == OP_FLOORDIV)
@@ -195,10 +214,14 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     int operands[3] = {-1, -1, -1};
     for (int k = 0; k < expr->count; k++)
         operands[k] = vector_expression(builder, expr->operands[k]);
-    if (builder->refused || expr->checked)
+    bool divides = !dtype_is_float(from) && (operation == OP_FLOORDIV || operation == OP_MOD);
+    if (builder->refused || (expr->checked && !divides))
         return vector_refuse(builder);
-    if (!dtype_is_float(from) && (operation == OP_FLOORDIV || operation == OP_MOD))
-        return divide(builder, operation, dtype, operands[0], operands[1]);
+    if (divides)
+        return divide(builder, expr, operands[0], operands[1]);
+    int product = operation == OP_POW ? power(builder, dtype, operands[0], operands[1]) : -1;
+    if (product >= 0)
+        return product;
     if (operation == OP_SIGMOID && !builder->options->strict)
         return sigmoid(builder, dtype, operands[0]);
     if (!has_lanes(operation, from) && !(dtype_is_float(from) && vector_is_call(operation)))
