@@ -152,6 +152,11 @@ static const char *build_foreign_construct(const struct parser *p, int at, const
         *help = "name the parameters; attributes have defaults: alpha=0.5";
         return "'**' before a name";
     }
+    if (kind == '.' && next == '.') {
+        *help =
+            "give an index or a slice for each axis, x[i, :]; for any rank, for p in grid(x.shape): ... x[p]";
+        return "'...'";
+    }
     if (kind == ':' && next == '=') {
         *help = "assign in a statement of its own";
         return "':='";

@@ -178,11 +178,16 @@ static const char *elaborate_dim_name(struct elaborator *e, int parameter, int a
     return arena_format(e->arena, "D%d", axis);
 }
 
+/* An extent that no annotation tells: `known`, or a symbol where that is -1. */
 static struct ir_expr *elaborate_new_dim(struct elaborator *e, struct ir_buffer *buffer, int parameter,
-                                         int axis)
+                                         int axis, int64_t known)
 {
-    struct ir_symbol *dim = ir_symbol_new(e->kernel, IR_SYMBOL_DIM,
-                                          elaborate_dim_name(e, parameter, axis, buffer->rank), AKG_INT64);
+    struct ir_symbol *dim;
+
+    if (known >= 0)
+        return ir_integer(e->kernel, AKG_INT64, known);
+    dim = ir_symbol_new(e->kernel, IR_SYMBOL_DIM, elaborate_dim_name(e, parameter, axis, buffer->rank),
+                        AKG_INT64);
     dim->buffer = buffer;
     dim->axis = axis;
     return ir_symbol_use(e->kernel, dim);
@@ -190,7 +195,8 @@ static struct ir_expr *elaborate_new_dim(struct elaborator *e, struct ir_buffer 
 
 /* The extent of one axis as its annotation wants it; NULL: leave it for the second round. */
 static struct ir_expr *elaborate_annotated_dim(struct elaborator *e, const struct ast_expr *item,
-                                               struct ir_buffer *buffer, int parameter, int axis)
+                                               struct ir_buffer *buffer, int parameter, int axis,
+                                               int64_t known)
 {
     struct ast_binding *binding = item->kind == AST_NAME ? ast_binding_of(item) : NULL;
     struct slot *slot;
@@ -201,7 +207,7 @@ static struct ir_expr *elaborate_annotated_dim(struct elaborator *e, const struc
         return NULL;
     slot = elaborate_slot(e, binding);
     if (slot->value.kind == VALUE_UNSET) {
-        struct ir_expr *extent = elaborate_new_dim(e, buffer, parameter, axis);
+        struct ir_expr *extent = elaborate_new_dim(e, buffer, parameter, axis, known);
         slot->value = value_of(VALUE_INT, extent);
     }
     return expr_copy(e, slot->value.expr);
@@ -279,15 +285,20 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     buffer->span = parameter->span;
     row.buffer = buffer;
     list_push(e->arena, &e->kernel->parameters, row);
-    if (argument->shape)
+    list_push(e->arena, &e->input_parameter, index);
+    if (e->calls)
         elaborate_known_shape(e, index, buffer, argument->shape);
     else if (elaborate_shares_shape(e, buffer))
         return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
-    for (int k = 0; k < buffer->rank && !argument->shape; k++) {
-        buffer->shape[k] = argument->units_known && argument->units >> k & 1
-                               ? ir_integer(e->kernel, AKG_INT64, 1)
-                           : shape ? elaborate_annotated_dim(e, shape->items[k], buffer, index, k)
-                                   : elaborate_new_dim(e, buffer, index, k);
+    for (int k = 0; k < buffer->rank && !e->calls; k++) {
+        bool unit = argument->units_known && argument->units >> k & 1;
+        int64_t known = unit ? 1 : argument->shape ? argument->shape[k] : -1;
+        if (shape)
+            buffer->shape[k] = elaborate_annotated_dim(e, shape->items[k], buffer, index, k, known);
+        else
+            buffer->shape[k] = elaborate_new_dim(e, buffer, index, k, known);
+        if (!buffer->shape[k] && unit)
+            buffer->shape[k] = ir_integer(e->kernel, AKG_INT64, 1);
     }
     return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
 }
@@ -302,7 +313,7 @@ static void elaborate_computed_shape(struct elaborator *e, int index, const stru
         if (!value->buffer->shape[k])
             value->buffer->shape[k] = value_index(e, elaborate_expr(e, item), item->span);
         if (!value->buffer->shape[k])
-            value->buffer->shape[k] = elaborate_new_dim(e, value->buffer, index, k);
+            value->buffer->shape[k] = elaborate_new_dim(e, value->buffer, index, k, -1);
     }
 }
 
@@ -505,6 +516,7 @@ struct elaborator *elaborate_start(struct arena *arena, const struct ast_module 
     e->function = function;
     e->types.arena = arena;
     e->calls = calls;
+    e->evaluate = calls ? calls->evaluate : NULL;
     e->units_known = elaborate_units_known(function, arguments);
     e->errors = function->unresolved; /* was told already; no kernel can come of it */
     e->result = result;
@@ -528,13 +540,14 @@ struct elaborator *elaborate_start(struct arena *arena, const struct ast_module 
 }
 
 void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
-               const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
-               akg_diagnostics *diagnostics)
+               const struct dsl_argument *arguments, bool general, elaborate_evaluate *evaluate,
+               struct elaborate_result *result, akg_diagnostics *diagnostics)
 {
     struct elaborator *e = elaborate_start(arena, module, function, arguments, NULL, result, diagnostics);
     int capacity;
 
     e->general = general;
+    e->evaluate = evaluate;
     if (e->errors == function->unresolved)
         elaborate_block(e, function->body);
     elaborate_results(e);

@@ -30,7 +30,8 @@ struct dsl_argument {
     unsigned units;       /* TENSOR: bit k: axis k has one element. Only where units_known */
     bool units_known;     /* TENSOR */
     const int64_t *shape; /* TENSOR: its extents, to be compiled in; NULL: symbols */
-    bool is_constant;     /* INT, FLOAT, BOOL: compiled in; else a run-time scalar */
+    bool is_constant;     /* INT, FLOAT, BOOL: compiled in; else a run-time scalar. Of tensors a call's key
+                             then has the extents */
     int64_t integer;      /* INT, BOOL */
     double real;          /* FLOAT */
     const char *string;
@@ -42,21 +43,27 @@ struct dsl_argument {
 struct elaborate_result {
     struct ir_kernel *kernel; /* NULL: there are errors, or constants are missing */
     /* Per parameter: the value must be compiled in (is_constant), for a shape, a rank or a branch
-     * hangs on it. When this grew, kernel is NULL and the caller elaborates again with those constant. */
+     * hangs on it; of a tensor, its extents (shape). When this grew, kernel is NULL and the caller elaborates
+     * again with those constant. */
     bool *needs_constant;
     bool retry;
     bool needs_units; /* a broadcast hangs on which axes have one element: units_known must be set */
+    bool is_open;     /* what is called hangs on extents that the general signature leaves open: the kernel is
+                         of some of them, and no other call need do the same */
     /* For reports of a general signature: */
     akg_dtype *type_class; /* per buffer of the kernel: a variable number where the dtype stayed open,
                               else AKG_DTYPE_COUNT; equal numbers are one dtype */
     unsigned *allowed;     /* per buffer: the dtypes it can have */
 };
 
+/* The value of an operation on constants, as a node of the kernel, or NULL where it has none. */
+typedef struct ir_expr *elaborate_evaluate(struct ir_kernel *kernel, const struct ir_expr *expr);
+
 /* `arguments`: one per parameter of the function. Errors go to `diagnostics`. `general` is true for
  * a signature that stands for all calls (defaults and open dtypes), as for reports. */
 void elaborate(struct arena *arena, const struct ast_module *module, const struct ast_function *function,
-               const struct dsl_argument *arguments, bool general, struct elaborate_result *result,
-               akg_diagnostics *diagnostics);
+               const struct dsl_argument *arguments, bool general, elaborate_evaluate *evaluate,
+               struct elaborate_result *result, akg_diagnostics *diagnostics);
 
 /* ---- graph functions, call by call --------------------------------------------------------------------- */
 
@@ -84,8 +91,7 @@ struct elaborate_calls {
      * why. */
     bool (*call)(void *owner, const struct ast_function *callee, const struct elaborate_operand *operands,
                  struct span span, const struct elaborate_tensor **results, int *count);
-    /* The value of an operation on constants, or NULL where it has none. */
-    struct ir_expr *(*evaluate)(void *owner, struct ir_kernel *kernel, const struct ir_expr *expr);
+    elaborate_evaluate *evaluate;
 };
 
 /*

@@ -17,6 +17,15 @@ struct ir_symbol *elaborate_variable(struct elaborator *e, const char *name, akg
     return symbol;
 }
 
+/* A number of a graph function, whose loops are unrolled: it takes a new value each time. One that would grow
+ * without end is decided. */
+static struct value elaborate_known(struct elaborator *e, struct value value)
+{
+    if (expr_size(value.expr, 40) >= 40)
+        value.expr = expr_decide(e, value.expr, 1);
+    return value.expr ? value : value_error();
+}
+
 /* A name that is assigned once: stands for its value. Untyped values stay untyped; what would be
  * computed at each use is computed once. */
 static struct value elaborate_let(struct elaborator *e, struct value value, const char *name,
@@ -34,6 +43,9 @@ static struct value elaborate_let(struct elaborator *e, struct value value, cons
         (value.kind == VALUE_FLOAT && expr_is_stable(value.expr) && expr_size(value.expr, 20) < 20) ||
         (value.kind == VALUE_INT && expr_is_invariant(value.expr) && expr_size(value.expr, 40) < 40))
         return value;
+    if (value.kind == VALUE_INT && e->function->is_graph && expr_is_invariant(value.expr))
+        return elaborate_known(e,
+                               value); /* an extent, maybe, of what other kernels gave: it has to be known */
     if (value.kind == VALUE_FLOAT) {
         value.expr = value_settle(e, value, span);
         value.kind = VALUE_SCALAR;
@@ -96,6 +108,10 @@ void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct va
         return;
     if (!value_is_number(&value))
         return;
+    if (e->frame->graph && expr_is_invariant(value.expr)) {
+        slot->value = elaborate_known(e, value);
+        return;
+    }
     if (!binding->varies) {
         slot->value = elaborate_let(e, value, binding->name, span);
         return;
@@ -432,7 +448,8 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
     }
     /* what does not depend on the run takes a new meaning from here on */
     if (declares || elaborate_renames_tensor(e, slot, &value) ||
-        (!slot->variable && !binding->varies && elaborate_is_alike(&slot->value, &value))) {
+        (!slot->variable && (!binding->varies || e->frame->graph) &&
+         elaborate_is_alike(&slot->value, &value))) {
         if (!declares && slot->value.kind == VALUE_SCALAR &&
             !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value,
                                   span))
@@ -443,7 +460,12 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
     if (slot->variable && value_is_number(&value)) {
         elaborate_assign_variable(e, slot, binding->name, value, span);
     } else if (value.kind != VALUE_ERROR && slot->value.kind != VALUE_ERROR) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
+        struct diagnostic_entry *message;
+        if (e->frame->graph && value.kind == VALUE_TENSOR && e->frame->conditions > 0) {
+            elaborate_refuse_choice(e, span);
+            return;
+        }
+        message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
         if (slot->value.kind == VALUE_TENSOR && value_is_number(&value))
             diagnostic_note(message,
                             "help: to fill the tensor, write the loop: for i in grid(%s.shape): %s[i] = ...",

@@ -600,22 +600,26 @@ static struct value elaborate_conditional(struct elaborator *e, const struct ast
     struct lazy sides[2];
     akg_dtype dtype;
 
+    if (condition && e->frame->graph)
+        condition = expr_decide(e, condition, 1);
     if (!condition)
         return value_error();
     if (condition->kind == IR_INTEGER)
         return elaborate_expr(e, condition->integer ? expr->a : expr->b);
-    /* what exists only when compiling is chosen then: elaborated again with the attributes known */
-    if (e->frame->graph && expr_is_invariant(condition) && expr_demand_constants(e, condition))
-        return value_error();
     sides[0] = elaborate_lazy(e, expr->a);
     sides[1] = elaborate_lazy(e, expr->b);
     for (int i = 0; i < 2; i++)
         sides[i].value = elaborate_scalar_tensor(e, sides[i].value, expr->span);
+    /* what exists only when compiling is chosen then: elaborated again with the attributes known */
     if (elaborate_is_static(&sides[0].value) && elaborate_is_static(&sides[1].value) &&
         expr_is_invariant(condition))
         expr_demand_constants(e, condition);
     if (e->result->retry)
         return value_error();
+    if (e->frame->graph && (sides[0].value.kind == VALUE_TENSOR || sides[1].value.kind == VALUE_TENSOR)) {
+        elaborate_refuse_choice(e, expr->condition->span);
+        return value_error();
+    }
     if (!elaborate_unify_sides(e, &sides[0].value, &sides[1].value, expr))
         return value_error();
     dtype = type_find(&e->types, sides[0].value.expr->dtype);

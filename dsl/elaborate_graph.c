@@ -53,13 +53,21 @@ struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr
 
     if (expr->kind == IR_INTEGER || expr->kind == IR_REAL)
         return expr;
-    value = e->calls->evaluate(e->calls->owner, e->kernel, expr);
+    value = e->evaluate(e->kernel, expr);
     if (value) {
         value->span = span;
         return value;
     }
     elaborate_error(e, MSG_GRAPH_VALUE, span);
     return ir_integer(e->kernel, AKG_BOOL, 0);
+}
+
+void elaborate_refuse_choice(struct elaborator *e, struct span span)
+{
+    struct diagnostic_entry *message = elaborate_error(e, MSG_GRAPH_VALUE, span);
+
+    diagnostic_note(message, "note: which tensor this is would hang on an element");
+    diagnostic_note(message, "help: compute both and choose element by element: where(condition, a, b)");
 }
 
 /* ---- operands ------------------------------------------------------------------------------------ */

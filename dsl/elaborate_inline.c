@@ -336,6 +336,10 @@ void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
     }
     if (!value_is_number(&value) && elaborate_same_result(frame, &value))
         return; /* whichever way it goes, these tensors are the result */
+    if (frame->graph && value.kind == VALUE_TENSOR) {
+        elaborate_refuse_choice(e, frame->result_span);
+        return;
+    }
     if (!value_is_number(&value)) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
         diagnostic_note(message,

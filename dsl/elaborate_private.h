@@ -105,9 +105,12 @@ struct elaborator {
     bool in_standard;                  /* inside a copy of a function of the library */
     int errors;
     struct elaborate_result *result;
+    elaborate_evaluate *evaluate;
     const struct elaborate_calls *calls; /* not NULL: a graph function, call by call */
+    bool decides;                        /* by extents and floats too: expr_decide is at it */
     bool stopped;                        /* the owner of the calls wants no more */
     int *attribute_parameter;            /* attribute symbol index -> parameter index */
+    LIST(int) input_parameter;           /* buffer index of an input -> parameter index */
     int loops;                           /* around the statement, in all copies */
     int conditions;
     struct slice_loop *slices; /* NULL outside an assignment to a slice */
@@ -173,8 +176,12 @@ int expr_size(struct ir_expr *expr, int limit);
 /* A node with its dtype given: operands may have type variables. */
 struct ir_expr *expr_node(struct elaborator *e, enum operation operation, akg_dtype dtype, struct ir_expr *a,
                           struct ir_expr *b, struct ir_expr *c, struct span span);
-/* Demands that attributes in it be compiled in; true when there are such (then `retry` is set). */
+/* Demands that attributes in it be compiled in, in a graph function extents too; true when there are such
+ * (then `retry` is set). */
 bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr);
+/* What a graph function decides by: a constant, where the expression is the same throughout a call. NULL: it
+ * is demanded (`retry`). In the general form extents stay open, and `usual` is what they then come to. */
+struct ir_expr *expr_decide(struct elaborator *e, struct ir_expr *expr, int64_t usual);
 bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span,
                     struct span right);
 
@@ -229,6 +236,8 @@ void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer
                            const int64_t *shape);
 /* A number or an operation on constants, evaluated; what depends on more is refused. */
 struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr, struct span span);
+/* Says that an element cannot choose between tensors. */
+void elaborate_refuse_choice(struct elaborator *e, struct span span);
 
 /* ---- the standard library ------------------------------------------------------ */
 

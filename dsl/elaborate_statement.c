@@ -102,11 +102,13 @@ static bool elaborate_if(struct elaborator *e, const struct ast_stmt *stmt)
         elaborate_block(e, stmt->otherwise);
         return false;
     }
-    /* what a graph function calls is known even of its most general form */
-    if (condition->kind != IR_INTEGER && (!e->general || e->frame->graph) && expr_is_invariant(condition) &&
-        (e->frame->graph || condition->kind == IR_SYMBOL || elaborate_is_structural(stmt->body) ||
-         elaborate_is_structural(stmt->otherwise)) &&
-        expr_demand_constants(e, condition))
+    if (e->frame->graph)
+        condition = expr_decide(e, condition, 1);
+    else if (condition->kind != IR_INTEGER && !e->general && expr_is_invariant(condition) &&
+             (condition->kind == IR_SYMBOL || elaborate_is_structural(stmt->body) ||
+              elaborate_is_structural(stmt->otherwise)))
+        expr_demand_constants(e, condition);
+    if (e->result->retry)
         return true; /* elaborated again with the attribute known */
     if (condition->kind == IR_INTEGER) {
         elaborate_block(e, condition->integer ? stmt->body : stmt->otherwise);
@@ -368,18 +370,28 @@ static bool elaborate_refuse_break(struct elaborator *e, const struct ast_stmt *
     return true;
 }
 
-static void elaborate_for_const_range(struct elaborator *e, const struct ast_stmt *stmt)
+/* One copy of the body for each number; `over` has the bounds. In a graph function all of them are known. */
+static void elaborate_for_const_range(struct elaborator *e, const struct ast_stmt *stmt,
+                                      const struct ast_expr *over, bool reversed)
 {
     struct ir_expr *low, *high;
     int64_t step;
 
-    if (!elaborate_range(e, stmt->value, &low, &high, &step) || elaborate_refuse_break(e, stmt))
+    if (!elaborate_range(e, over, &low, &high, &step) || elaborate_refuse_break(e, stmt))
         return;
+    if (e->frame->graph)
+        low = expr_decide(e, low, 0);
+    if (low && e->frame->graph)
+        high = expr_decide(e, high, low->kind == IR_INTEGER ? low->integer + step : 1);
+    if (e->result->retry)
+        return;
+    if (reversed)
+        elaborate_reverse(e, &low, &high, &step);
     if (low->kind != IR_INTEGER || high->kind != IR_INTEGER) {
         struct diagnostic_entry *message;
         if (expr_demand_constants(e, low) || expr_demand_constants(e, high))
             return;
-        message = elaborate_error(e, MSG_NOT_CONSTANT, stmt->value->span, "the bounds of const_range");
+        message = elaborate_error(e, MSG_NOT_CONSTANT, over->span, "the bounds of const_range");
         diagnostic_note(message, "help: write range: the loop then runs instead of being unrolled");
         return;
     }
@@ -418,7 +430,10 @@ static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
 
     switch (builtin) {
     case BUILTIN_RANGE:
-        elaborate_for_range(e, stmt, over, 0, false);
+        if (e->frame->graph)
+            elaborate_for_const_range(e, stmt, over, false);
+        else
+            elaborate_for_range(e, stmt, over, 0, false);
         return;
     case BUILTIN_SERIAL:
         elaborate_for_range(e, stmt, over, IR_HINT_SERIAL, false);
@@ -438,7 +453,10 @@ static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
     case BUILTIN_REVERSED:
         if (over->count == 1 && over->items[0]->kind == AST_CALL && over->items[0]->a->kind == AST_NAME &&
             over->items[0]->a->builtin == BUILTIN_RANGE) {
-            elaborate_for_range(e, stmt, over->items[0], 0, true);
+            if (e->frame->graph)
+                elaborate_for_const_range(e, stmt, over->items[0], true);
+            else
+                elaborate_for_range(e, stmt, over->items[0], 0, true);
             return;
         }
         break;
@@ -446,7 +464,7 @@ static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
         elaborate_for_grid(e, stmt);
         return;
     case BUILTIN_CONST_RANGE:
-        elaborate_for_const_range(e, stmt);
+        elaborate_for_const_range(e, stmt, over, false);
         return;
     default:
         break;

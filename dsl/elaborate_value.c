@@ -133,11 +133,16 @@ int expr_size(struct ir_expr *expr, int limit)
 static bool expr_constants_visit(struct ir_expr *expr, void *context)
 {
     struct elaborator *e = context;
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_ATTRIBUTE &&
-        expr->symbol->dtype != AKG_FLOAT64) {
-        e->result->needs_constant[e->attribute_parameter[expr->symbol->index]] = true;
-        e->result->retry = true;
-    }
+    const struct ir_symbol *symbol = expr->kind == IR_SYMBOL ? expr->symbol : NULL;
+    bool decides = e->frame->graph || e->decides;
+    int parameter = -1;
+
+    if (symbol && symbol->kind == IR_SYMBOL_ATTRIBUTE && (symbol->dtype != AKG_FLOAT64 || decides))
+        parameter = e->attribute_parameter[symbol->index];
+    if (symbol && symbol->kind == IR_SYMBOL_DIM && decides && !e->general)
+        parameter = e->input_parameter.items[symbol->buffer->index];
+    if (parameter >= 0)
+        e->result->needs_constant[parameter] = e->result->retry = true;
     return true;
 }
 
@@ -145,6 +150,32 @@ bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr)
 {
     ir_expr_walk(expr, expr_constants_visit, e);
     return e->result->retry;
+}
+
+static bool expr_typed_visit(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return !type_is_variable(expr->dtype);
+}
+
+struct ir_expr *expr_decide(struct elaborator *e, struct ir_expr *expr, int64_t usual)
+{
+    struct ir_expr *value;
+
+    if (expr->kind == IR_INTEGER || expr->kind == IR_REAL || !expr_is_invariant(expr))
+        return expr;
+    e->decides = true;
+    expr_demand_constants(e, expr);
+    e->decides = false;
+    if (e->result->retry)
+        return NULL;
+    if (!e->general) { /* whole-number comparisons are folded already, others not */
+        value = ir_expr_walk(expr, expr_typed_visit, NULL) ? e->evaluate(e->kernel, expr) : NULL;
+        return value ? value : expr;
+    }
+    e->result->is_open = true;
+    return dtype_is_float(expr->dtype) ? ir_real(e->kernel, expr->dtype, (double)usual)
+                                       : ir_integer(e->kernel, expr->dtype, usual);
 }
 
 struct ir_expr *expr_node(struct elaborator *e, enum operation operation, akg_dtype dtype, struct ir_expr *a,

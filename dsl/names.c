@@ -47,6 +47,7 @@ struct names {
     int executed;                   /* run-time loops and conditions around it */
     const struct ast_expr *written; /* the name that the statement writes to or returns */
     int parts, levels;              /* of the constants in the value of a constant */
+    bool annotates;                 /* what is resolved stands in the shape of a parameter */
     const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
 };
 
@@ -239,6 +240,11 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
     } else if (output) {
         diagnostic_note(message, "help: did you mean the output '%s', declared on line %d?", output->name,
                         output->span.line);
+    } else if (names->annotates) {
+        diagnostic_note(message,
+                        "help: an extent is computed from those that parameters bind by name: a: T[%s]; "
+                        "where none does, write T[N]",
+                        expr->text);
     }
 }
 
@@ -748,9 +754,10 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
             "note: a tensor has at most %d axes", AKG_MAX_RANK);
         names->function->broken = true;
     }
-    if (annotation->kind == AST_SUBSCRIPT)
-        for (int i = 0; i < annotation->count; i++)
-            names_expr(names, annotation->items[i]);
+    names->annotates = true;
+    for (int i = 0; annotation->kind == AST_SUBSCRIPT && i < annotation->count; i++)
+        names_expr(names, annotation->items[i]);
+    names->annotates = false;
 }
 
 static void names_default(struct names *names, const struct ast_parameter *parameter)

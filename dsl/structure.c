@@ -38,6 +38,17 @@ static bool structure_ends_in_return(const struct ast_stmt *first)
            structure_ends_in_return(last->otherwise);
 }
 
+/* The last `if` of a chain of elifs without an else, all of whose bodies return; or NULL. */
+static struct ast_stmt *structure_open_chain(struct ast_stmt *branch)
+{
+    while (branch && branch->kind == AST_IF && structure_ends_in_return(branch->body)) {
+        if (!branch->otherwise)
+            return branch;
+        branch = branch->otherwise->next ? NULL : branch->otherwise;
+    }
+    return NULL;
+}
+
 /* `tail`: nothing that is executed follows this block. */
 static void structure_returns(struct structure *s, struct ast_function *function, struct ast_stmt *first,
                               bool tail)
@@ -58,7 +69,13 @@ static void structure_returns(struct structure *s, struct ast_function *function
             function->broken = true;
         } else if (stmt->kind == AST_IF) {
             /* `if c: return a` with more behind it: that is the other side */
+            struct ast_stmt *open = tail && !last && stmt->otherwise ? structure_open_chain(stmt) : NULL;
             bool early = tail && !last && structure_ends_in_return(stmt->body);
+            if (open) {
+                open->otherwise = stmt->next;
+                stmt->next = NULL;
+                last = true;
+            }
             structure_returns(s, function, stmt->body, early || (tail && last));
             structure_returns(s, function, stmt->otherwise, tail && last);
         } else {
@@ -114,6 +131,14 @@ static bool structure_takes_tensor(const struct ast_expr *expr, int depth)
     return false;
 }
 
+/* Whether its annotation has a shape of one axis or more. */
+static bool structure_has_axes(const struct ast_parameter *parameter)
+{
+    const struct ast_expr *shape = ast_annotation_shape(parameter->annotation);
+
+    return shape && shape->count > 0;
+}
+
 static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
 {
     struct ast_function *callee = structure_callee(expr);
@@ -141,7 +166,8 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
         return false;
     binding = ast_binding_of(expr);
     if (binding && binding->kind == AST_BINDING_PARAMETER)
-        return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar;
+        return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar ||
+               structure_has_axes(binding->parameter);
     if (binding && binding->kind == AST_BINDING_LOCAL && !binding->declared_by)
         return binding->assignments == 1; /* unpacked from a tuple of tensors */
     return binding && binding->kind == AST_BINDING_LOCAL &&
@@ -323,10 +349,11 @@ static bool structure_is_pure_expr(const struct ast_function *function, const st
            structure_is_pure_expr(function, expr->condition, computes);
 }
 
-/* Loops over tuples and constant ranges are unrolled; all others run. */
+/* Loops over tuples and ranges are unrolled in a graph function; all others run. */
 static bool structure_is_unrolled(const struct ast_expr *over)
 {
     return over->kind != AST_CALL || structure_is_call_of(over, BUILTIN_CONST_RANGE) ||
+           structure_is_call_of(over, BUILTIN_RANGE) || structure_is_call_of(over, BUILTIN_REVERSED) ||
            structure_is_call_of(over, BUILTIN_ENUMERATE);
 }
 

@@ -73,7 +73,7 @@ int main(void)
     if (status == AKG_OK)
         status = akg_tensor_create(AKG_FLOAT32, 2, shape, &data);
     if (status == AKG_OK) {
-        akg_tensor_fill_range(data, -1, 0.5);
+        akg_tensor_fill_range(data, -1.5, 0.75);
         status = akg_tensor_set_requires_grad(data, true, &diagnostics);
     }
     if (status == AKG_OK) {

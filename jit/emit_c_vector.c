@@ -231,6 +231,15 @@ static void emit_spacing(struct vector_emission *emission, int slot, const struc
     emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
 }
 
+static void emit_alignment(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *rest = format_slot(emission, slot, "i");
+    const char *address = format_slot(emission, emission->loop->streams.items[argument->stream].slot, "p");
+    emit_line(emitter, "%s = (long long)%s & 3;", rest, address);
+    emit_line(emitter, "%s = (const char *)%s - %s;", address, address, rest);
+}
+
 static struct emit_value accumulated(struct vector_emission *emission, const struct vector_accumulator *row)
 {
     struct emitter *emitter = emission->emitter;
@@ -283,6 +292,9 @@ static void emit_argument(struct vector_emission *emission, int slot)
         break;
     case VECTOR_ARGUMENT_SPACING:
         emit_spacing(emission, slot, argument);
+        break;
+    case VECTOR_ARGUMENT_ALIGNMENT:
+        emit_alignment(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_EXTENT:
     case VECTOR_ARGUMENT_EXTENT_32:

@@ -234,6 +234,8 @@ static const char *float_operation(struct plain *plain, const struct ir_expr *ex
     case OP_MOD:
         *precedence = PLAIN_SUM;
         return arena_format(arena, "(%s) - (%s) * floor%s((%s) / (%s))", a, b, suffix, a, b);
+    case OP_POW:
+        return arena_format(arena, "pow%s(%s, %s)", suffix, a, b);
     case OP_MIN:
     case OP_MAX:
         return arena_format(arena, "f%s%s(%s, %s)", expr->operation == OP_MIN ? "min" : "max", suffix, a, b);

@@ -1,24 +1,27 @@
 /*
  * pass_interchange.c: in a nest of loops with nothing between them, the loop whose variable steps through
- * memory one element at a time becomes the innermost one: sums of columns go along the rows.
+ * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such as
+ * cos whose argument would change with that loop, and does not with another one, speak against it.
  *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
  * where the program gives no hints.
  */
 #include "pass.h"
+#include "vector.h"
 
 enum {
     NEST = DEPENDENCE_LOOPS,
     SHAPES = 8,
-    STRIDED = 8,  /* the cost of a load whose elements lie apart; 1: side by side */
-    SCATTERED = 9 /* of such a store: twice what it takes to gather them, but less than several loads */
+    STRIDED = 8,   /* the cost of a load whose elements lie apart; 1: side by side */
+    SCATTERED = 9, /* of such a store: twice what it takes to gather them, but less than several loads */
+    CALLED = 8     /* of a function such as cos, where its argument changes with the loop */
 };
 
 struct nest {
     struct ir_stmt *loops[NEST]; /* outermost first */
     int depth;
-    int cost[NEST]; /* of all accesses of the body, were that loop the innermost */
+    int cost[NEST]; /* of all accesses and calls of the body, were that loop the innermost */
 };
 
 /* The loop and those that are the whole body of one another. */
@@ -59,10 +62,20 @@ static void add_cost(struct nest *nest, const struct ir_access *access, int apar
         nest->cost[k] += cost_of(access, nest->loops[k]->symbol, apart);
 }
 
-static bool add_load(struct ir_expr *expr, void *nest)
+/* What does not change with the innermost loop is computed before it. */
+static void add_call(struct nest *nest, struct ir_expr *call)
+{
+    for (int k = 0; k < nest->depth; k++)
+        if (pass_mentions(call, nest->loops[k]->symbol))
+            nest->cost[k] += CALLED;
+}
+
+static bool add_expression(struct ir_expr *expr, void *nest)
 {
     if (expr->kind == IR_LOAD)
         add_cost(nest, &expr->access, STRIDED);
+    else if (expr->kind == IR_OPERATION && dtype_is_float(expr->dtype) && vector_is_call(expr->operation))
+        add_call(nest, expr);
     return true;
 }
 
@@ -70,7 +83,7 @@ static bool add_stmt(struct ir_stmt *stmt, void *nest)
 {
     if (stmt->kind == IR_STORE)
         add_cost(nest, &stmt->access, SCATTERED);
-    return ir_stmt_expressions(stmt, add_load, nest);
+    return ir_stmt_expressions(stmt, add_expression, nest);
 }
 
 /* ---- legality -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "analysis.h"
 #include "cache_key.h"
 #include "emit_c.h"
+#include "scalar.h"
 #include "code_names.h"
 #include "vector_plan.h"
 
@@ -79,11 +80,21 @@ static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kern
     }
 }
 
+struct ir_expr *pipeline_evaluate(struct ir_kernel *kernel, const struct ir_expr *expr)
+{
+    union dtype_value value;
+
+    if (!scalar_evaluate(expr, NULL, NULL, &value))
+        return NULL;
+    return dtype_is_float(expr->dtype) ? ir_real(kernel, expr->dtype, dtype_to_double(expr->dtype, value))
+                                       : ir_integer(kernel, expr->dtype, value.i);
+}
+
 void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
                          const struct ast_function *function, const struct dsl_argument *arguments,
                          bool general, struct elaborate_result *result, akg_diagnostics *diagnostics)
 {
-    elaborate(arena, tree, function, arguments, general, result, diagnostics);
+    elaborate(arena, tree, function, arguments, general, pipeline_evaluate, result, diagnostics);
     if (!result->kernel)
         return;
     if (!pipeline_verify(result->kernel, "elaboration", diagnostics)) {

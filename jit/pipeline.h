@@ -11,6 +11,9 @@
 struct ast_module *pipeline_read(struct arena *arena, const struct dsl_source *source,
                                  akg_diagnostics *diagnostics);
 
+/* The value of an operation on constants, or NULL where it has none. */
+struct ir_expr *pipeline_evaluate(struct ir_kernel *kernel, const struct ir_expr *expr);
+
 /* function + arguments -> analysed kernel, in result->kernel (NULL: errors, or result->retry). */
 void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
                          const struct ast_function *function, const struct dsl_argument *arguments,

@@ -346,7 +346,7 @@ akg_status akg_kernel_report_detail(akg_kernel *kernel, akg_format format, akg_d
     if (!text)
         return AKG_ERROR_USAGE;
     *text = NULL;
-    if (kernel && kernel->rank_open)
+    if (kernel && (kernel->rank_open || kernel->general_result.is_open))
         return report_open(kernel, format, text);
     if (!kernel || !kernel->general_kernel ||
         (format != AKG_FORMAT_TEXT && format != AKG_FORMAT_COLOR && format != AKG_FORMAT_JSON) ||

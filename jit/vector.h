@@ -38,7 +38,8 @@ enum vector_kind {
     VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
     VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0 */
-    VECTOR_TEST,     /* the loop ends before this group where operand 0 is not below what the slot holds */
+    VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
+                        operand 1 */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane */
@@ -130,6 +131,8 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_EXTENT_32,   /* the same, at most 2^31 */
     VECTOR_ARGUMENT_PITCH,       /* bytes from one index of the axis `level` to the next */
     VECTOR_ARGUMENT_SPACING,     /* elements from one index of the axis `level` to the next */
+    VECTOR_ARGUMENT_ALIGNMENT,   /* bytes that the address of the stream lay behind a multiple of 4, which it
+                                    becomes */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
     VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */

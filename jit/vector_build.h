@@ -60,6 +60,9 @@ void vector_sweep(struct vector_builder *builder);
 /* ---- vector_expression.c ---- */
 
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr);
+/* A test that is made before the loop comes to the same as one in its first iteration when nothing can happen
+ * before it there. */
+bool vector_may_test_first(const struct vector_builder *builder);
 /* The same in every iteration, and computed before the first one to the same effect. */
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr);
 
@@ -75,8 +78,15 @@ bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */
 int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt);
 
+/* ---- vector_divide.c ---- */
+
+/* A quotient or a remainder of integers. */
+int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b);
+
 /* ---- vector_gather.c ---- */
 
+/* Ends the loop before a lane whose number, taken without a sign, is not below the limit. */
+void vector_test(struct vector_builder *builder, int number, int limit);
 /* The element, wherever it is; `epoch`: stores to the buffer so far. */
 int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch);
 

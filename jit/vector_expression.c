@@ -50,11 +50,9 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
     return false;
 }
 
-/* A test that is made before the loop comes to the same as one in its first iteration when nothing can happen
- * before it there. */
-static bool may_be_tested_first(const struct vector_builder *builder)
+bool vector_may_test_first(const struct vector_builder *builder)
 {
-    return builder->mask < 0 && builder->stores == 0;
+    return builder->mask < 0 && builder->stores == 0 && !(builder->loop && builder->loop->stops);
 }
 
 /* An element that does not move with the loop is none that a parallel loop stores: another iteration would
@@ -77,13 +75,13 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
             return false;
         for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
             bool tested = expr->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
-            if ((tested && !may_be_tested_first(builder)) ||
+            if ((tested && !vector_may_test_first(builder)) ||
                 !vector_is_invariant(builder, expr->access.indices[axis]))
                 return false;
         }
         return true;
     case IR_OPERATION:
-        if (expr->checked && !may_be_tested_first(builder))
+        if (expr->checked && !vector_may_test_first(builder))
             return false;
         for (int k = 0; k < expr->count; k++)
             if (!vector_is_invariant(builder, expr->operands[k]))

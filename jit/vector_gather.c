@@ -4,6 +4,7 @@
  * Consumes a load that is no stream, for some of its indices are no linear functions of the loop variable or
  * are to be tested; produces VECTOR_GATHER: these indices are computed for all lanes at once, and together
  * they are how many elements the lane's lies behind that of the stream, whose indices are the others and 0.
+ * Integers of 8 and 16 bits come out of the words that hold them; halves and truth values stay C.
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
  * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
@@ -98,19 +99,27 @@ static bool has_effects(const struct vector_loop *loop)
     return false;
 }
 
-static void add_test(struct vector_builder *builder, int stream, int axis, int index)
+void vector_test(struct vector_builder *builder, int number, int limit)
 {
-    struct vector_value test = vector_blank(VECTOR_TEST, is_wide(builder, index) ? AKG_INT64 : AKG_INT32);
-    if (has_effects(builder->loop)) {
+    if (builder->refused || builder->nest || builder->is_serial || has_effects(builder->loop)) {
         vector_refuse(builder);
         return;
     }
-    test.operands[0] = index;
+    struct vector_value test = vector_blank(VECTOR_TEST, builder->loop->values.items[number].dtype);
+    test.operands[0] = number;
+    test.operands[1] = limit;
     test.mask = builder->mask;
-    test.slot = argument_of(
-        builder, is_wide(builder, index) ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32, stream, axis);
     vector_add(builder, test);
     builder->loop->stops = true;
+}
+
+static void test_index(struct vector_builder *builder, int stream, int axis, int index)
+{
+    bool wide = is_wide(builder, index);
+    struct vector_value extent = vector_blank(VECTOR_SCALAR, wide ? AKG_INT64 : AKG_INT32);
+    extent.slot =
+        argument_of(builder, wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32, stream, axis);
+    vector_test(builder, index, vector_add(builder, extent));
 }
 
 /* The index times the elements from one to the next: how far it is from the first. */
@@ -137,13 +146,59 @@ static int sum_of(struct vector_builder *builder, int a, int b)
     return vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, operands[0], operands[1], -1);
 }
 
+/* ---- elements of fewer than 32 bits ------------------------------------------------------------------ */
+
+/* The stream's first element lies so many bytes behind its address, which is a multiple of 4. */
+static int alignment_of(struct vector_builder *builder, int stream)
+{
+    struct vector_value value = vector_blank(VECTOR_SCALAR, AKG_INT64);
+    for (int k = 0; k < builder->loop->arguments.count; k++) {
+        const struct vector_argument *argument = &builder->loop->arguments.items[k];
+        if (argument->kind == VECTOR_ARGUMENT_ALIGNMENT && argument->stream == stream)
+            value.slot = k;
+    }
+    if (value.slot < 0)
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){VECTOR_ARGUMENT_ALIGNMENT, stream, -1, NULL, 0, NULL, NULL});
+    return vector_add(builder, value);
+}
+
+static int with_number(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a,
+                       int64_t number)
+{
+    return vector_operation(builder, operation, dtype, dtype, a,
+                            vector_constant(builder, dtype, (union dtype_value){.i = number}), -1);
+}
+
+/* The element out of the aligned word that holds it: what that holds besides, perhaps behind the buffer, is
+ * in the same page. */
+static int gather_narrow(struct vector_builder *builder, struct vector_value value, int distance)
+{
+    akg_dtype dtype = value.dtype;
+    if (!is_wide(builder, distance))
+        distance = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, distance, -1, -1);
+    int bytes = with_number(builder, OP_MUL, AKG_INT64, distance, dtype_table[dtype].size);
+    bytes = vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, bytes,
+                             alignment_of(builder, value.stream), -1);
+    int low = vector_operation(builder, OP_CAST, AKG_UINT32, AKG_INT64, bytes, -1, -1);
+    int shift =
+        with_number(builder, OP_SHL, AKG_UINT32, with_number(builder, OP_BITAND, AKG_UINT32, low, 3), 3);
+    value.type = VECTOR_I32;
+    value.dtype = value.from = AKG_UINT32;
+    value.operands[0] = with_number(builder, OP_SHR, AKG_INT64, bytes, 2);
+    int word = vector_add(builder, value);
+    int element = vector_operation(builder, OP_SHR, AKG_UINT32, AKG_UINT32, word, shift, -1);
+    return vector_operation(builder, OP_CAST, dtype, AKG_UINT32, element, -1, -1);
+}
+
 /* ---- all -------------------------------------------------------------------------------------------- */
 
 int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch)
 {
     struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
     int rank = access->buffer->rank, distance = -1;
-    if (builder->nest || builder->is_serial || !rank || dtype_table[value.dtype].size < 4)
+    bool narrow = dtype_table[value.dtype].size < 4;
+    if (builder->nest || builder->is_serial || !rank || (narrow && !dtype_is_integer(value.dtype)))
         return vector_refuse(builder);
     int indices[AKG_MAX_RANK];
     for (int axis = 0; axis < rank && !builder->refused; axis++)
@@ -152,7 +207,7 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     value.stream = builder->refused ? 0 : stream_of(builder, access);
     for (int axis = 0; axis < rank && !builder->refused; axis++)
         if (indices[axis] >= 0 && is_tested(builder, access, axis))
-            add_test(builder, value.stream, axis, indices[axis]);
+            test_index(builder, value.stream, axis, indices[axis]);
     for (int axis = 0; axis < rank && !builder->refused; axis++)
         if (indices[axis] >= 0)
             distance = sum_of(builder, distance, distance_of(builder, value.stream, axis, indices[axis]));
@@ -161,5 +216,5 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     value.operands[0] = distance;
     value.mask = builder->mask;
     value.epoch = epoch;
-    return vector_add(builder, value);
+    return narrow ? gather_narrow(builder, value, distance) : vector_add(builder, value);
 }

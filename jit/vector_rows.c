@@ -32,10 +32,12 @@ bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest)
 
 static bool values_stay(const struct vector_builder *rows, const struct vector_loop *loop)
 {
-    for (int k = 0; k < loop->arguments.count; k++)
-        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
-            !vector_is_invariant(rows, loop->arguments.items[k].value))
+    for (int k = 0; k < loop->arguments.count; k++) {
+        const struct vector_argument *argument = &loop->arguments.items[k];
+        if (argument->kind == VECTOR_ARGUMENT_ALIGNMENT ||
+            (argument->kind == VECTOR_ARGUMENT_VALUE && !vector_is_invariant(rows, argument->value)))
             return false;
+    }
     return true;
 }
 

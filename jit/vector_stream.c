@@ -32,6 +32,8 @@ static struct vector_slope slope_of_product(const struct vector_builder *builder
     const struct ir_expr *factor = expr->operands[1];
     struct vector_slope slope = a;
     int64_t product;
+    if (a.constant && !a.value && b.constant && !b.value)
+        return a; /* of another loop's variable, say */
     if (!a.constant || a.value) {
         if (!b.constant || b.value)
             return nonlinear;
@@ -282,7 +284,7 @@ static bool is_tested(const struct vector_builder *builder, const struct ir_acce
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices)
             continue;
-        if (builder->mask >= 0 || builder->stores || !vector_is_invariant(builder, access->indices[axis]))
+        if (!vector_may_test_first(builder) || !vector_is_invariant(builder, access->indices[axis]))
             return true;
     }
     return false;

@@ -130,7 +130,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
     case VECTOR_GATHER:
         return machine_gather(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
     case VECTOR_TEST:
-        machine_test_index(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+        machine_test(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
         return 0;
     case VECTOR_STORE:
         machine_store(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
@@ -293,19 +293,27 @@ static void load_lanes(struct machine *machine, int target, enum vector_type typ
     load_table(machine, target, type, is_wide ? (const void *)wide : (const void *)narrow);
 }
 
-/* Elements 0, 2, 4, ... or 1, 3, ... of two vectors; number -1: of which the second begins at the last
- * element of the first. */
+/* By number, from PAIRS_OVERLAP on. */
 static void load_pairs(struct machine *machine, int target, enum vector_type type, int number)
 {
-    static const int64_t wide[3][8] = {
-        {0, 2, 4, 6, 9, 11, 13, 15}, {0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}};
-    static const int32_t eight[3][8] = {
-        {0, 2, 4, 6, 9, 11, 13, 15}, {0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}};
-    static const int32_t sixteen[3][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
+    static const int64_t wide[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
+                                       {0, 2, 4, 6, 8, 10, 12, 14},
+                                       {1, 3, 5, 7, 9, 11, 13, 15},
+                                       {0, 8, 1, 9, 2, 10, 3, 11},
+                                       {4, 12, 5, 13, 6, 14, 7, 15}};
+    static const int32_t eight[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
+                                        {0, 2, 4, 6, 8, 10, 12, 14},
+                                        {1, 3, 5, 7, 9, 11, 13, 15},
+                                        {0, 8, 1, 9, 2, 10, 3, 11},
+                                        {4, 12, 5, 13, 6, 14, 7, 15}};
+    static const int32_t sixteen[5][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
                                            {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
-                                           {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31}};
-    const void *table = machine->lanes == 16 ? (const void *)sixteen[number + 1] : eight[number + 1];
-    load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[number + 1] : table);
+                                           {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31},
+                                           {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
+                                           {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}};
+    int row = number - PAIRS_OVERLAP;
+    const void *table = machine->lanes == 16 ? (const void *)sixteen[row] : eight[row];
+    load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[row] : table);
 }
 
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)

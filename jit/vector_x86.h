@@ -50,9 +50,16 @@ enum kept_kind {
     KEPT_STEPS,      /* 0, 1, 2, ... times `bits`, 64 bits wide */
     KEPT_LANES,      /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
-    KEPT_PAIRS,   /* every other element of two vectors, the second of which begins at the first's last one */
-    KEPT_PARTIAL, /* partial result `bits` of accumulator `number` */
-    KEPT_TAIL     /* which lanes of the last vector there are */
+    KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
+    KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
+    KEPT_TAIL        /* which lanes of the last vector there are */
+};
+
+enum {
+    PAIRS_OVERLAP = -1, /* every other one, where the second vector begins at the first's last element */
+    PAIRS_EVEN,
+    PAIRS_ODD,
+    PAIRS_IN_TURN /* the first of each, the second of each, and so on; number + 1: the rest of them */
 };
 
 struct machine_kept {
@@ -70,6 +77,13 @@ struct machine_pairs {
     int mask;
     bool whole; /* both of each two elements, so that the second vector begins behind the first */
     int first, second;
+};
+
+/* What is stored when the other of two elements is (vector_x86_pairs.c). */
+struct machine_waiting {
+    const machine_section *section;
+    const struct vector_value *value;
+    int operand;
 };
 
 /* A constant behind the code. */
@@ -104,6 +118,7 @@ struct machine {
     int frame;               /* bytes of it used */
     int labels, line;
     LIST(struct machine_pairs) pairs;
+    LIST(struct machine_waiting) waiting;
     int stop;  /* the label where the code ends early; -1: it does not */
     int end;   /* in rows: the label behind the last one */
     int ahead; /* elements from the index to the vector that the section is of */
@@ -218,14 +233,23 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
                       int operand, int mask);
 /* The general register with the address of the stream. */
 int machine_base(struct machine *machine, int stream);
+/* Masks of the two vectors that hold both of each two elements of the lanes in `mask`. */
+void machine_pair_masks(struct machine *machine, int mask, int masks[2]);
 /* Moves the streams on that do not go by the index: after each vector. */
 void machine_advance(struct machine *machine);
+
+/* ---- vector_x86_pairs.c ---- */
+
+/* One of two elements of 8 or 16 bits; 0: not both are loaded. */
+int machine_load_pair(struct machine *machine, const struct vector_value *value, int mask);
+/* A store into one of two elements; false: not both are stored, and it is to be done by itself. */
+bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
-/* Leaves the code, with the iterations that are done in rax, when the index of a lane is outside. */
-void machine_test_index(struct machine *machine, const struct vector_value *value, int index, int mask);
+/* Leaves the code, with the iterations that are done in rax, where a lane does not pass. */
+void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
 
 /* ---- vector_x86_allocate.c ---- */
 

@@ -35,7 +35,7 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
     return result;
 }
 
-void machine_test_index(struct machine *machine, const struct vector_value *value, int index, int mask)
+void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
 {
     enum { NOT_LESS = 5 };
     enum vector_type type = value->type;
@@ -44,8 +44,8 @@ void machine_test_index(struct machine *machine, const struct vector_value *valu
         machine_refuse(machine);
         return;
     }
-    int outside = machine_rvmi(machine, wide ? X86_VPCMPUQ : X86_VPCMPUD, machine_bits(machine, type), index,
-                               machine_keep(machine, KEPT_SCALAR, type, value->slot, 0), NOT_LESS);
+    int outside = machine_rvmi(machine, wide ? X86_VPCMPUQ : X86_VPCMPUD, machine_bits(machine, type),
+                               operands[0], operands[1], NOT_LESS);
     if (mask)
         outside = machine_and(machine, outside, mask);
     machine_add(machine,

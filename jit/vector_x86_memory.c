@@ -216,6 +216,13 @@ static struct machine_pairs masks_of(struct machine *machine, int mask, bool who
     return pairs;
 }
 
+void machine_pair_masks(struct machine *machine, int mask, int masks[2])
+{
+    struct machine_pairs pairs = masks_of(machine, mask, true);
+    masks[0] = pairs.first;
+    masks[1] = pairs.second;
+}
+
 static bool is_pairs(const struct machine *machine, const struct vector_stream *stream)
 {
     return machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2 &&
@@ -255,7 +262,7 @@ static int load_pairs(struct machine *machine, const struct vector_value *value,
     bool wide = vector_type_is_wide(type);
     struct machine_pairs pairs = pairs_of(machine, value, mask);
     int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32,
-                               pairs.whole ? value->offset - pairs.offset : -1, 0);
+                               pairs.whole ? PAIRS_EVEN + value->offset - pairs.offset : PAIRS_OVERLAP, 0);
     int bits = machine_bits(machine, type), result = machine_copy(machine, bits, pairs.first);
     machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, pairs.second, 0);
     return result;
@@ -270,6 +277,9 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return machine_load_from(machine, value, step_memory(machine, value), mask);
     if (is_pairs(machine, stream_of(machine, value)))
         return load_pairs(machine, value, mask);
+    int small = machine_load_pair(machine, value, mask);
+    if (small)
+        return small;
     int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));
     at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
     return result;
@@ -332,7 +342,7 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
         machine_store_to(machine, value, unit_memory(machine, value), operand, mask);
     else if (machine->lanes == 1)
         machine_store_to(machine, value, step_memory(machine, value), operand, mask);
-    else
+    else if (!machine_store_pair(machine, value, operand, mask))
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
 }
 

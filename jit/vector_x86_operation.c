@@ -267,10 +267,50 @@ static int classify(struct machine *machine, enum operation operation, akg_dtype
 
 /* ---- shifts and bits ------------------------------------------------------------------------- */
 
-static int shift(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b)
+/* Whether what is in 32-bit lanes is a number of the dtype as well, for some of its bits were taken. */
+static bool is_within(const struct machine *machine, int number, akg_dtype dtype)
 {
+    const struct vector_value *values = machine->loop->values.items, *value = &values[number];
+    uint64_t largest = ((uint64_t)1 << (8 * dtype_table[dtype].size - dtype_is_signed(dtype))) - 1;
+    if (value->kind != VECTOR_OPERATION || value->operation != OP_BITAND || value->type != VECTOR_I32)
+        return false;
+    for (int k = 0; k < 2; k++)
+        if (values[value->operands[k]].kind == VECTOR_CONSTANT && values[value->operands[k]].bits <= largest)
+            return true;
+    return false;
+}
+
+static int cast(struct machine *machine, const struct vector_value *value, int a)
+{
+    if (dtype_is_integer(value->dtype) && dtype_table[value->dtype].size < 4 &&
+        is_within(machine, value->operands[0], value->dtype))
+        return a;
+    return machine_cast(machine, value->dtype, value->from, a);
+}
+
+/* By as many bits in all lanes, of 32. */
+static int shift_by(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int count)
+{
+    int bits = machine_bits(machine, VECTOR_I32);
+    if (count == 0)
+        return a;
+    if (operation == OP_SHL)
+        return machine_normal(machine, dtype,
+                              machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, a, count));
+    if (dtype_is_signed(dtype))
+        return machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, a, count);
+    return machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, a, count);
+}
+
+static int shift(struct machine *machine, const struct vector_value *value, int a, int b)
+{
+    const struct vector_value *by = &machine->loop->values.items[value->operands[1]];
+    enum operation operation = value->operation;
+    akg_dtype dtype = value->dtype;
     enum vector_type type = vector_type_of(dtype);
     int bits = machine_bits(machine, type), width = dtype_table[dtype].size * 8;
+    if (by->kind == VECTOR_CONSTANT && type == VECTOR_I32)
+        return shift_by(machine, operation, dtype, a, (int)by->bits & (width - 1));
     int count =
         machine_rvm(machine, X86_VANDPS, bits, b, machine_constant(machine, type, (uint64_t)width - 1));
     bool arithmetic = operation == OP_SHR && dtype_is_signed(dtype);
@@ -453,7 +493,7 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
     case OP_SELECT:
         return machine_select(machine, value->type, a, b, operands[2]);
     case OP_CAST:
-        return machine_cast(machine, dtype, from, a);
+        return cast(machine, value, a);
     case OP_BITAND:
     case OP_BITOR:
     case OP_BITXOR:
@@ -462,7 +502,7 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
         return complement(machine, dtype, a);
     case OP_SHL:
     case OP_SHR:
-        return shift(machine, value->operation, dtype, a, b);
+        return shift(machine, value, a, b);
     default:
         return real_operation(machine, value, operands);
     }

@@ -253,13 +253,15 @@ unsigned call_tensor_units(const akg_tensor *tensor)
     return units;
 }
 
-static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor)
+static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor, bool constant)
 {
     unsigned char row[4] = {(unsigned char)AKG_ARGUMENT_TENSOR, (unsigned char)tensor->dtype,
-                            (unsigned char)tensor->rank, tensor->contiguous};
+                            (unsigned char)tensor->rank, tensor->contiguous | (constant ? 2 : 0)};
     unsigned units;
 
     if (!key_bytes(binding, row, sizeof row))
+        return false;
+    if (constant && !key_bytes(binding, tensor_shape(tensor), sizeof(int64_t) * (size_t)tensor->rank))
         return false;
     units = binding->units ? call_tensor_units(tensor) : 0;
     return !binding->units || key_bytes(binding, &units, sizeof units);
@@ -276,13 +278,13 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
     head[1] = constant;
     switch (argument->kind) {
     case AKG_ARGUMENT_TENSOR:
-        return key_tensor(binding, argument->as.tensor);
+        return key_tensor(binding, argument->as.tensor, constant);
     case AKG_ARGUMENT_TENSORS:
         if (!key_bytes(binding, head, 1) ||
             !key_bytes(binding, &argument->as.tensors.count, sizeof argument->as.tensors.count))
             return false;
         for (size_t i = 0; i < argument->as.tensors.count; i++)
-            if (!key_tensor(binding, argument->as.tensors.items[i]))
+            if (!key_tensor(binding, argument->as.tensors.items[i], constant))
                 return false;
         return true;
     case AKG_ARGUMENT_STRING:
@@ -350,9 +352,12 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
 
 /* ---- description for the compiler ------------------------------------------------------------ */
 
-static struct dsl_argument call_describe_tensor(const struct call_binding *binding, const akg_tensor *tensor)
+static struct dsl_argument call_describe_tensor(const struct call_binding *binding, const akg_tensor *tensor,
+                                                bool constant)
 {
     return (struct dsl_argument){.kind = DSL_TENSOR,
+                                 .is_constant = constant,
+                                 .shape = constant ? tensor_shape(tensor) : NULL,
                                  .dtype = tensor->dtype,
                                  .rank = tensor->rank,
                                  .contiguous = tensor->contiguous,
@@ -392,12 +397,12 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         case AKG_ARGUMENT_DTYPE:
             break;
         case AKG_ARGUMENT_TENSOR:
-            *to = call_describe_tensor(binding, argument->as.tensor);
+            *to = call_describe_tensor(binding, argument->as.tensor, to->is_constant);
             break;
         case AKG_ARGUMENT_TENSORS:
             items = arena_array(arena, struct dsl_argument, argument->as.tensors.count + 1);
             for (size_t k = 0; k < argument->as.tensors.count; k++)
-                items[k] = call_describe_tensor(binding, argument->as.tensors.items[k]);
+                items[k] = call_describe_tensor(binding, argument->as.tensors.items[k], to->is_constant);
             to->kind = DSL_TENSORS;
             to->items = items;
             to->count = (int)argument->as.tensors.count;

@@ -24,6 +24,7 @@ struct route_tensor {
     bool contiguous;
     unsigned units; /* where the route looks at them */
     int buffer;
+    const struct ir_buffer *fixed; /* the buffer, where an extent is compiled in; else NULL */
 };
 
 struct route_argument {
@@ -59,12 +60,22 @@ struct call_route {
 
 /* ---- taking a route ------------------------------------------------------------------------------- */
 
+/* Whether the tensor has the extents that are compiled in. */
+static bool route_fits_extents(const struct ir_buffer *buffer, const akg_tensor *tensor)
+{
+    for (int k = 0; k < buffer->rank; k++)
+        if (buffer->shape[k]->kind == IR_INTEGER && buffer->shape[k]->integer != tensor_shape(tensor)[k])
+            return false;
+    return true;
+}
+
 static inline bool route_take_tensor(const struct call_route *route, const struct route_tensor *row,
                                      akg_tensor *tensor, struct call_run *run)
 {
     if (!tensor || tensor->dtype != row->dtype || tensor->rank != row->rank ||
         tensor->contiguous != row->contiguous || tensor->device || tensor->recording ||
-        (route->units && call_tensor_units(tensor) != row->units))
+        (route->units && call_tensor_units(tensor) != row->units) ||
+        (row->fixed && !route_fits_extents(row->fixed, tensor)))
         return false;
     run->tensors[row->buffer] = tensor;
     return true;
@@ -252,8 +263,13 @@ static struct call_route *route_new(const struct route_size *size, unsigned char
 static void route_add_tensor(struct call_route *route, const akg_tensor *tensor,
                              const struct ir_buffer *buffer)
 {
+    bool fixed = false;
+
+    for (int k = 0; k < buffer->rank; k++)
+        fixed |= buffer->shape[k]->kind == IR_INTEGER;
     route->tensors[route->tensor_count++] = (struct route_tensor){
-        tensor->dtype, tensor->rank, tensor->contiguous, call_tensor_units(tensor), buffer->index};
+        tensor->dtype, tensor->rank,         tensor->contiguous, call_tensor_units(tensor),
+        buffer->index, fixed ? buffer : NULL};
 }
 
 static unsigned char *route_keep_constant(struct route_argument *row, const akg_argument *argument,

@@ -303,7 +303,7 @@ bool call_run_check_results(struct call_run *run)
             jit_output_item(run->kernel, (size_t)i) != run->instance->kernel->results.items[i].item;
     if (last < 0 || call_run_output_of(run, last) >= 0)
         return true;
-    snprintf(returned, sizeof returned, "%d", last + 1);
+    snprintf(returned, sizeof returned, "%d tensor%s", last + 1, last ? "s" : "");
     snprintf(expected, sizeof expected, "%zu", akg_kernel_output_count(run->kernel));
     diagnostic_add(call_list(run->messages), MSG_CALL_RESULTS, run->kernel->function->span,
                    run->kernel->function->name, returned, expected);

@@ -192,7 +192,7 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
 
 static akg_status emit_general(struct emission *emission, struct akg_kernel *kernel)
 {
-    if (!kernel->general_kernel)
+    if (!kernel->general_kernel || kernel->general_result.is_open)
         return AKG_ERROR_PROGRAM;
     return emit_kernel(emission, (struct ir_kernel *)kernel->general_kernel);
 }

@@ -50,7 +50,12 @@ struct graph_plan {
  */
 akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, const akg_argument *arguments,
                            size_t count, struct graph_plan **plan, akg_diagnostics **diagnostics);
+struct graph_plan *graph_plan_retain(struct graph_plan *plan);
 void graph_plan_release(struct graph_plan *plan);
+
+/* Whether both make the same calls, each with the results of the same others, and return the same of them:
+ * numbers and shapes aside. */
+bool graph_plan_is_alike(const struct graph_plan *a, const struct graph_plan *b);
 
 /* `wanted`: as of graph_run. The arrays lie in the arena. */
 struct graph_need graph_find_need(const struct graph_plan *plan, struct arena *arena, const bool *wanted);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../dsl/standard.h"
-#include "../jit/scalar.h"
+#include "../jit/pipeline.h"
 #include "graph.h"
 
 struct planning {
@@ -171,17 +171,6 @@ static bool plan_call(void *owner, const struct ast_function *callee,
     return true;
 }
 
-static struct ir_expr *plan_evaluate(void *owner, struct ir_kernel *kernel, const struct ir_expr *expr)
-{
-    union dtype_value value;
-    (void)owner;
-
-    if (!scalar_evaluate(expr, NULL, NULL, &value))
-        return NULL;
-    return dtype_is_float(expr->dtype) ? ir_real(kernel, expr->dtype, dtype_to_double(expr->dtype, value))
-                                       : ir_integer(kernel, expr->dtype, value.i);
-}
-
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
 static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, struct dsl_argument *described)
@@ -274,7 +263,7 @@ static bool plan_function(struct planning *planning, struct call_binding *bindin
 {
     struct graph_plan *plan = planning->plan;
     const struct ast_function *function = plan->kernel->function;
-    const struct elaborate_calls calls = {planning, plan_call, plan_evaluate};
+    const struct elaborate_calls calls = {planning, plan_call, pipeline_evaluate};
     struct dsl_argument *described =
         arena_array(&plan->arena, struct dsl_argument, function->parameter_count + 1);
 
@@ -416,6 +405,12 @@ akg_status graph_plan_make(akg_registry *registry, struct akg_kernel *kernel, co
     return operator_finish(list, planning.status, diagnostics);
 }
 
+struct graph_plan *graph_plan_retain(struct graph_plan *plan)
+{
+    atomic_fetch_add_explicit(&plan->references, 1, memory_order_relaxed);
+    return plan;
+}
+
 void graph_plan_release(struct graph_plan *plan)
 {
     if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
@@ -424,4 +419,34 @@ void graph_plan_release(struct graph_plan *plan)
         akg_tensor_release(plan->described.items[i]);
     arena_free(&plan->arena);
     memory_free(plan);
+}
+
+/* ---- two plans of one function ------------------------------------------------------------------- */
+
+static bool operand_is_alike(const struct elaborate_operand *a, const struct elaborate_operand *b)
+{
+    bool alike = a->kind == b->kind && (a->kind != DSL_TENSOR || a->tensor == b->tensor) &&
+                 (a->kind != DSL_TENSORS || a->count == b->count);
+
+    for (int i = 0; alike && a->kind == DSL_TENSORS && i < a->count; i++)
+        alike = operand_is_alike(&a->items[i], &b->items[i]);
+    return alike;
+}
+
+static bool call_is_alike(const struct graph_call *a, const struct graph_call *b)
+{
+    bool alike = a->kernel == b->kernel && a->result_count == b->result_count;
+
+    for (int i = 0; alike && i < a->kernel->function->parameter_count; i++)
+        alike = operand_is_alike(&a->operands[i], &b->operands[i]);
+    return alike;
+}
+
+bool graph_plan_is_alike(const struct graph_plan *a, const struct graph_plan *b)
+{
+    bool alike = a->calls.count == b->calls.count && operand_is_alike(&a->result, &b->result);
+
+    for (int i = 0; alike && i < a->calls.count; i++)
+        alike = call_is_alike(&a->calls.items[i], &b->calls.items[i]);
+    return alike;
 }

@@ -157,9 +157,8 @@ static akg_status bprop_find_backward(struct bprop_call *call, akg_diagnostics *
 }
 
 /* graph_run; where the tape has a recording, of which the plan is put down too. */
-static akg_status gradient_run_plan(const struct graph_plan *plan, akg_tape *tape,
-                                    const akg_argument *arguments, size_t count,
-                                    const struct recorded_source *sources, const bool *wanted,
+static akg_status gradient_run_plan(struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments,
+                                    size_t count, const struct recorded_source *sources, const bool *wanted,
                                     akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
     struct recorded_source before;
@@ -168,7 +167,7 @@ static akg_status gradient_run_plan(const struct graph_plan *plan, akg_tape *tap
     if (!tape || !tape->graph)
         return graph_run(plan, tape, arguments, count, wanted, outputs, diagnostics);
     tape->graph->sources = sources;
-    before = recording_enter(tape->graph, plan->kernel, arguments, count, &status);
+    before = recording_enter(tape->graph, plan, arguments, count, &status);
     if (status == AKG_OK)
         status = graph_run(plan, tape, arguments, count, wanted, outputs, diagnostics);
     recording_leave(tape->graph, before);

@@ -110,12 +110,19 @@ static akg_status describe_values(struct bound_graph *bound)
 }
 
 /* A plan for these shapes has to make the calls that were recorded. */
-static bool call_is_of_plan(const struct bound_graph *bound, const struct recorded_step *step)
+static akg_status infer_plan(struct bound_graph *bound, const struct recorded_step *step,
+                             struct graph_plan **plan, akg_diagnostics **diagnostics)
 {
-    const struct graph_plan *plan = step->place.step < 0 ? NULL : bound->plans[step->place.step];
+    akg_status status = graph_plan_find(bound->graph->registry, step->kernel, bound_arguments(bound, step),
+                                        (size_t)step->argument_count, plan, diagnostics);
 
-    return step->place.step < 0 || (plan && step->place.call < plan->calls.count &&
-                                    plan->calls.items[step->place.call].kernel == step->kernel);
+    if (status == AKG_OK && !graph_plan_is_alike(*plan, step->plan))
+        status =
+            failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_DIFFERS, step->kernel->function->name,
+                           "it makes other calls for these shapes", NULL,
+                           "help: its gradient is recorded for the extents it had; record a graph with the "
+                           "extents of this run");
+    return status;
 }
 
 static akg_status infer_call(struct bound_graph *bound, const struct recorded_step *step,
@@ -124,10 +131,6 @@ static akg_status infer_call(struct bound_graph *bound, const struct recorded_st
     akg_tensor **outputs = arena_array(&bound->arena, akg_tensor *, step->output_count + 1);
     akg_status status;
 
-    if (!call_is_of_plan(bound, step))
-        return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_DIFFERS,
-                              bound->graph->recording->steps.items[step->place.step].kernel->function->name,
-                              "it calls other functions for these shapes", NULL, NULL);
     status = call_infer(step->kernel, bound_arguments(bound, step), (size_t)step->argument_count, outputs,
                         diagnostics);
     for (int i = 0; i < step->output_count; i++) {
@@ -159,8 +162,7 @@ static akg_status infer_steps(struct bound_graph *bound, akg_diagnostics **diagn
     for (int i = 0; i < recording->steps.count && status == AKG_OK; i++) {
         const struct recorded_step *step = &recording->steps.items[i];
         if (step->kind == RECORDED_PLAN)
-            status = graph_plan_find(bound->graph->registry, step->kernel, bound_arguments(bound, step),
-                                     (size_t)step->argument_count, &bound->plans[i], diagnostics);
+            status = infer_plan(bound, step, &bound->plans[i], diagnostics);
         else if (step->kind == RECORDED_CALL)
             status = infer_call(bound, step, diagnostics);
         else if (step->kind == RECORDED_HOST)

@@ -32,6 +32,8 @@ void recording_release(struct recording *recording)
         return;
     for (int i = 0; i < recording->values.count; i++)
         akg_tensor_release(recording->values.items[i].captured);
+    for (int i = 0; i < recording->steps.count; i++)
+        graph_plan_release(recording->steps.items[i].plan);
     for (int i = 0; i < recording->modules.count; i++)
         akg_module_release(recording->modules.items[i]);
     arena_free(&recording->arena);
@@ -333,13 +335,15 @@ akg_status recording_call(struct recording *recording, akg_kernel *kernel, const
 
 /* ---- plans ------------------------------------------------------------------------------------------ */
 
-struct recorded_source recording_enter(struct recording *recording, akg_kernel *kernel,
+struct recorded_source recording_enter(struct recording *recording, struct graph_plan *plan,
                                        const akg_argument *arguments, size_t count, akg_status *status)
 {
     struct recorded_source before = recording->place;
-    struct call_request request = {kernel, arguments, count, RECORDED_PLAN, NULL, 0, NULL};
+    struct call_request request = {plan->kernel, arguments, count, RECORDED_PLAN, NULL, 0, NULL};
 
     *status = call_bound(recording, &request);
+    if (*status == AKG_OK)
+        recording->steps.items[recording_last(recording)].plan = graph_plan_retain(plan);
     recording->sources = NULL;
     recording->place = (struct recorded_source){recording_last(recording), 0, -1};
     return before;

@@ -36,7 +36,8 @@ struct recorded_argument {
 
 struct recorded_step {
     enum recorded_kind kind;
-    akg_kernel *kernel; /* CALL, PLAN */
+    akg_kernel *kernel;      /* CALL, PLAN */
+    struct graph_plan *plan; /* PLAN: the one whose calls come next, a reference */
     struct recorded_argument *arguments;
     int argument_count;
     int *outputs; /* numbers of values; one that is also an argument is written in place */
@@ -91,8 +92,8 @@ akg_status recording_call(struct recording *recording, akg_kernel *kernel, const
 /* The number of the last step; what was made by it can be told by. */
 int recording_last(const struct recording *recording);
 
-/* A graph function begins whose calls come next. recording_leave takes what this gave. */
-struct recorded_source recording_enter(struct recording *recording, akg_kernel *kernel,
+/* A graph function begins whose calls come next, as planned. recording_leave takes what this gave. */
+struct recorded_source recording_enter(struct recording *recording, struct graph_plan *plan,
                                        const akg_argument *arguments, size_t count, akg_status *status);
 void recording_leave(struct recording *recording, struct recorded_source before);
 

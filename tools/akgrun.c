@@ -48,6 +48,16 @@ static bool choose_command(struct options *options, enum command_id *command, st
     return true;
 }
 
+/* `akgrun help COMMAND` is `akgrun COMMAND --help`. */
+static void take_help(struct options *options)
+{
+    if (options->word_count == 0 || options->literal_from == 0 || strcmp(options->words[0], "help") != 0)
+        return;
+    options->help = true;
+    options->word_count--;
+    memmove(options->words, options->words + 1, (size_t)options->word_count * sizeof *options->words);
+}
+
 static bool print_and_flush_help(enum command_id command, bool overview, struct problem *problem)
 {
     if (overview)
@@ -62,6 +72,7 @@ static bool perform(int argc, char **argv, struct options *options, struct probl
     enum command_id command;
     if (!options_parse(argc, argv, options, problem))
         return false;
+    take_help(options);
     bool no_words = options->word_count == 0;
     if (options->version) {
         printf("akgrun %s\n", akg_version());

@@ -113,6 +113,11 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     if (status == AKG_ERROR_USAGE && emission->kernel_name && akg_diagnostics_count(diagnostics) == 0)
         return problem_set(problem, status, "%.200s has no function '%.100s'", emission->program.source.name,
                            emission->kernel_name);
+    if (status == AKG_ERROR_PROGRAM && emission->kernel_name && akg_diagnostics_count(diagnostics) == 0) {
+        problem_set(problem, AKG_ERROR_USAGE, "what '%.100s' calls hangs on its arguments",
+                    emission->kernel_name);
+        return problem_help(problem, "give them: NAME=VALUE...");
+    }
     return problem_library(problem, status, diagnostics);
 }
 

@@ -120,8 +120,26 @@ bool program_compile(const struct options *options, struct program *program, str
     return true;
 }
 
+/* Whether the file has such a function: one of numbers, which others call, is no kernel. */
+static bool is_of_numbers(const struct program *program)
+{
+    char *tree = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status =
+        jit_emit(&program->source, AKG_STAGE_AST, program->kernel_name, NULL, 0, &tree, &diagnostics);
+    akg_free(tree);
+    akg_diagnostics_free(diagnostics);
+    return status == AKG_OK;
+}
+
 static bool unknown_kernel(const struct program *program, struct problem *problem)
 {
+    if (is_of_numbers(program)) {
+        problem_set(problem, AKG_ERROR_USAGE,
+                    "'%.100s' is a function of numbers, as far as its text tells, and no kernel",
+                    program->kernel_name);
+        return problem_help(problem, "where it takes tensors, say so of one: x: T[N]");
+    }
     struct nearest nearest = {.word = program->kernel_name};
     struct name_list list = {0};
     for (size_t i = 0; i < akg_module_kernel_count(program->module); i++) {

@@ -26,7 +26,13 @@ stdout_has '"devices": [], "reason": "'
 expect 2 "a device that is not there" run square.akg 'x=[1]' --device cuda
 stderr_has '[AKG0740]'
 
-if [ ! -f "$BUILD/tests/libcuda_stub.so" ]; then
+CUDA=
+[ ! -f "$BUILD/settings" ] || eval "$(grep '^CUDA=' "$BUILD/settings")"
+if [ "$CUDA" ] && [ ! -f "$BUILD/tests/libcuda_stub.so" ]; then
+    stderr_has 'there is no NVIDIA driver'
+    echo "skipped: akgrun --device: 'make check' builds the libraries that stand in for NVIDIA's"
+    finish
+elif [ ! "$CUDA" ]; then
     stderr_has 'was built without CUDA headers'
     echo "skipped: akgrun --device: built without the headers of CUDA"
     finish

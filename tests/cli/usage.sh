@@ -3,6 +3,8 @@
 . "$(dirname "$0")/functions"
 write_square
 write_kernels
+printf 'def decided(x: T[N]):\n    return relu(x) if N > 1 else x * 2\n' >decided.akg
+printf 'def one(v):\n    return v * 2 + 1\n\ndef each(x: T[N]):\n    x[0] = one(x[0])\n    return x\n' >numbers.akg
 
 refuse() {
     what=$1 message=$2
@@ -53,6 +55,9 @@ refuse 'two codes' 'explain takes one code' explain 111 501
 refuse 'unknown kernel' "did you mean 'square'?" square.akg sqare 'x=[1]'
 refuse 'unknown kernel, check' "has no kernel 'cube'" check square.akg cube
 refuse 'unknown kernel, emit' "has no function 'cube'" emit square.akg cube --stage ast
+refuse 'a call decides, emit' 'hangs on its arguments' emit decided.akg decided --stage ir
+refuse 'a function of numbers' "'one' is a function of numbers" numbers.akg one 'x=[1]'
+refuse 'help on nothing' "did you mean 'grad'?" help grd
 refuse 'kernel not named' 'square, scale, bump' kernels.akg 'x=[1]'
 refuse 'two kernel names' "unexpected 'bump'" kernels.akg square bump 'x=[1]'
 refuse 'value without a name' 'a value is written NAME=VALUE' square.akg '[1,2,3]'
@@ -74,4 +79,10 @@ refuse 'broken tuple' "neither a number nor a tuple" kernels.akg scale 'x=[1]' a
 refuse 'None in a variadic parameter' 'rest: a variadic parameter takes tensors' kernels.akg add_all 'first=[1]' rest=None
 echo 'this is no array' >broken.npy
 refuse 'file that is no array' 'broken.npy' square.akg x=broken.npy
+for words in '' run grad check; do
+    expect 0 "help $words" help $words
+    cp stdout page
+    expect 0 "$words --help" $words --help
+    stdout_is "$(cat page)"
+done
 finish

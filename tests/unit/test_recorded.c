@@ -20,6 +20,12 @@ static const char program[] = "def blend(x, w, b):\n"
                               "    y = gelu(linear(layer_norm(x), w, b))\n"
                               "    return mean(y * (1.0 / n), (1,)) + sum(x) / (n * 3.0)\n"
                               "\n"
+                              "def decided(x):\n"
+                              "    h = tanh(x)\n"
+                              "    if x.shape[1] < 5:\n"
+                              "        h = h * exp(h)\n"
+                              "    return h\n"
+                              "\n"
                               "def square(x):\n"
                               "    y = output_tensor(x.shape, x.dtype)\n"
                               "    for p in grid(x.shape):\n"
@@ -180,6 +186,15 @@ NET(net_blend)
 
     (void)input_count;
     return calls_end(&calls, y, &outputs[0]);
+}
+
+/* A graph function whose calls hang on an extent. */
+NET(net_decided)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)user, (void)input_count;
+    return calls_end(&calls, call_1(&calls, "decided", inputs[0]), &outputs[0]);
 }
 
 /* A computation, and the gradient of its output by input 0 and the weights it uses. */
@@ -711,6 +726,31 @@ static void test_wrong_runs(struct bench *bench)
     akg_graph_release(graph);
 }
 
+/* Forward such a function decides anew for each run; a gradient is of the calls that were recorded, and there
+ * is none for extents that come to others. */
+static void test_decided(struct bench *bench)
+{
+    static const int64_t shapes[][2] = {{3, 7}, {3, 4}, {2, 5}, {6, 1}};
+    struct model model = {
+        .what = "decided", .net = net_decided, .inputs = {"float32[M, N]"}, .input_count = 1, .bench = bench};
+    akg_graph *forward = NULL, *gradient = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_decided, bench, model.inputs, 1, 1, &forward, NULL) == AKG_OK);
+    CHECK(akg_graph_record(bench->tape, net_gradients, &model, model.inputs, 1, 2, &gradient, NULL) ==
+          AKG_OK);
+    for (size_t i = 0; i < API_COUNT(shapes) && forward && gradient; i++) {
+        akg_tensor *input = normal(AKG_FLOAT32, 2, shapes[i], i);
+        compare(&model, forward, &input, net_decided);
+        if (shapes[i][1] < 5)
+            expect_no_run(gradient, akg_tensor_retain(input), "graph-differs", "other calls");
+        else
+            compare(&model, gradient, &input, net_gradients);
+        akg_tensor_release(input);
+    }
+    akg_graph_release(forward);
+    akg_graph_release(gradient);
+}
+
 /* ---- memory that runs out ------------------------------------------------------------------------------ */
 
 /* Few calls, of which two become one. */
@@ -825,6 +865,7 @@ int main(void)
     test_outputs(&bench);
     test_refusals(&bench);
     test_wrong_runs(&bench);
+    test_decided(&bench);
     test_threads(&bench);
     test_failures(&bench);
     bench_end(&bench);

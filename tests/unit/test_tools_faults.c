@@ -185,6 +185,8 @@ static void travel(const struct command *command, int wanted, long most)
     long count, step = 1, tried = 0;
     int files;
 
+    prepare(command); /* once before counting: what it keeps on disk is there then */
+    CHECK_INT(run(command, -1), wanted);
     prepare(command);
     CHECK_INT(run(command, 1000000000), wanted);
     count = 1000000000 - remaining;

@@ -3,10 +3,10 @@
  *
  * Each loop mixes a few dtypes, loads with offsets and steps, conditions, choices, casts and accumulations;
  * some stand in a loop over rows, perhaps picked by an index, some change elements whose indices are
- * computed, some hand scalars and elements on from one iteration to the next, and some stand with others and
- * statements between them in a loop around (a band). Trip counts go from 0 to 70. Each kernel runs for every
- * target of this processor. Most loops must have become vector code, and many of those of one lane, or the
- * test would prove nothing.
+ * computed, some load and store elements two by two, some hand scalars and elements on from one iteration to
+ * the next, and some stand with others and statements between them in a loop around (a band). Trip counts go
+ * from 0 to 70. Each kernel runs for every target of this processor. Most loops must have become vector code,
+ * and many of those of one lane, or the test would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 300).
  */
@@ -98,7 +98,9 @@ static void gathered_load(struct generator *g, akg_dtype dtype)
     const char *name = akg_dtype_name(dtype);
     bool two = draw(g, 3) == 0;
     text_format(&g->text, "%s_%s[", two ? "table" : draw(g, 2) ? "in" : "st", name);
-    if (draw(g, 2)) {
+    if (g->tested && draw(g, 6) == 0) {
+        text_format(&g->text, "int64(in_uint8[%u])?", draw(g, 8));
+    } else if (draw(g, 2)) {
         bordered_index(g, 80);
     } else if (g->tested && draw(g, 4) == 0) {
         text_format(&g->text, "int64(in_%s[i%d])?", akg_dtype_name(index), g->loop);
@@ -120,7 +122,7 @@ static void load(struct generator *g, akg_dtype dtype)
 {
     const char *name = akg_dtype_name(dtype);
     unsigned kind = draw(g, 16);
-    if (dtype_table[dtype].size >= 4 && draw(g, 12) == 0) {
+    if ((dtype_is_integer(dtype) || dtype_table[dtype].size >= 4) && draw(g, 12) == 0) {
         gathered_load(g, dtype);
         return;
     }
@@ -226,7 +228,21 @@ static void whole(struct generator *g, akg_dtype dtype, int depth)
     static const char *const infixes[] = {"+", "-", "*", "&", "|", "^", "<<", ">>"};
     static const char *const words[] = {"neg", "abs", "sign", "~", "min", "max"};
     unsigned kind = draw(g, 6);
-    if (draw(g, 10) == 0) {
+    if (draw(g, 20) == 0) {
+        int64_t divisor = interesting(g, dtype);
+        put(g, "(");
+        expression(g, dtype, depth - 1);
+        text_format(&g->text, " %s ", draw(g, 2) ? "//" : "%");
+        if (draw(g, 2))
+            text_format(&g->text, "(in_%s[%u] | 1:%s))", akg_dtype_name(dtype), draw(g, 8),
+                        akg_dtype_name(dtype));
+        else if (draw(g, 2))
+            text_format(&g->text, "(in_%s[i%d] | 1:%s))", akg_dtype_name(dtype), g->loop,
+                        akg_dtype_name(dtype));
+        else
+            text_format(&g->text, "%lld:%s)", divisor > 0 ? (long long)divisor : -7 & 127,
+                        akg_dtype_name(dtype));
+    } else if (draw(g, 10) == 0) {
         put(g, "(");
         expression(g, dtype, depth - 1);
         text_format(&g->text, " %s %d:%s)", draw(g, 2) ? "//" : "%", 1 << draw(g, 6), akg_dtype_name(dtype));
@@ -468,6 +484,38 @@ static void loop(struct generator *g)
     store_carried(g);
 }
 
+static void half_of_pair(struct generator *g, akg_dtype dtype, bool second)
+{
+    text_format(&g->text,
+                second ? "out_%s[((i%d * 2) + 1)] = " : "out_%s[(i%d * 2)] = ", akg_dtype_name(dtype),
+                g->loop);
+    expression(g, dtype, 2);
+    put(g, "\n");
+}
+
+/* Elements that lie two by two for each iteration, loaded and stored. */
+static void pair_loop(struct generator *g)
+{
+    choose_dtypes(g);
+    g->carried = 0;
+    akg_dtype from = some_dtype(g), dtype = draw(g, 8) ? some_dtype(g) : AKG_BOOL;
+    bool choice = draw(g, 4) == 0, turned = draw(g, 2);
+    loop_head(g);
+    for (int k = 0; k < 2; k++) {
+        int number = g->let_names[from][g->lets[from]++] = ++g->names;
+        text_format(&g->text, "let s%d: %s = in_%s[((i%d * 2) + %d)]\n", number, akg_dtype_name(from),
+                    akg_dtype_name(from), g->loop, k);
+    }
+    if (choice) {
+        put(g, "if ");
+        expression(g, AKG_BOOL, 2);
+        put(g, " {\n");
+    }
+    half_of_pair(g, dtype, turned);
+    half_of_pair(g, dtype, !turned);
+    put(g, choice ? "}\n}\n" : "}\n");
+}
+
 /* Statements and loops by turns. */
 static void band(struct generator *g)
 {
@@ -508,8 +556,8 @@ static void kernel_text(struct generator *g)
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++) {
         const char *name = akg_dtype_name((akg_dtype)dtype);
         text_format(&g->text,
-                    " input in_%s: %s[176]\n input table_%s: %s[80, 3]\n output out_%s: %s[80] clear\n", name,
-                    name, name, name, name, name);
+                    " input in_%s: %s[176]\n input table_%s: %s[80, 3]\n output out_%s: %s[160] clear\n",
+                    name, name, name, name, name, name);
     }
     text_format(&g->text, " parameters n, shape");
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
@@ -522,6 +570,8 @@ static void kernel_text(struct generator *g)
     for (int k = 0; k < LOOPS; k++)
         if (draw(g, 6) == 0)
             scatter_loop(g);
+        else if (draw(g, 8) == 0)
+            pair_loop(g);
         else if (draw(g, 3))
             loop(g);
         else
@@ -811,7 +861,7 @@ int main(int argc, char **argv)
                counts.gathering);
         CHECK(counts.gathering * 40 >= loops || target != X86_TARGET_AVX512);
         CHECK(counts.loops * 2 * few >= loops && counts.serial * 4 * few >= loops &&
-              counts.bands * 12 * few >= loops);
+              counts.bands * 16 * few >= loops);
     }
     if (x86_cpu_target() != X86_TARGET_NONE) {
         test_sums();

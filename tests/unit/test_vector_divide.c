@@ -2,9 +2,11 @@
  * test_vector_divide.c: quotients by what stays the same in a loop, which are made without a division.
  *
  * Dividends that sweep all bit patterns, and divisors of all sizes, as an argument and as a constant of the
- * program; the quotient of C is the truth. The results of AVX2 and AVX-512 must be the same bits.
+ * program; the quotient of C is the truth. The results of AVX2 and AVX-512 must be the same bits. Of
+ * integers, quotients and remainders must be those of C, to the bit.
  */
 #include "../../include/akg.h"
+#include "../../base/dtype.h"
 #include "../../jit/x86_cpu.h"
 #include "check.h"
 
@@ -120,6 +122,72 @@ static void check_dtype(akg_dtype dtype)
     akg_tensor_release(divisor);
 }
 
+/* ---- integers ------------------------------------------------------------------------------------- */
+
+/* The same bits as C gives. */
+static void check_integers(const char *program, akg_tensor *x, akg_tensor *divisor)
+{
+    size_t size = (size_t)dtype_table[akg_tensor_dtype(x)].size * COUNT;
+    akg_tensor *results[2] = {divide(program, x, divisor, x86_cpu_target()),
+                              divide(program, x, divisor, X86_TARGET_NONE)};
+    if (CHECK(results[0] && results[1]))
+        CHECK(memcmp(akg_tensor_data(results[0]), akg_tensor_data(results[1]), size) == 0);
+    akg_tensor_release(results[0]);
+    akg_tensor_release(results[1]);
+}
+
+/* Numbers of all sizes, and what lies beside multiples of the divisors and the ends of the range. */
+static void fill_integers(akg_tensor *x, akg_tensor *divisor)
+{
+    akg_dtype dtype = akg_tensor_dtype(x);
+    int size = dtype_table[dtype].size, bits = 8 * size;
+    char *left = akg_tensor_data(x), *right = akg_tensor_data(divisor);
+    uint64_t state = 5;
+    for (int64_t k = 0; k < COUNT; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint64_t a = state >> (state >> 20) % (unsigned)bits;
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint64_t b = state >> 16 >> (state >> 10) % (unsigned)(bits > 48 ? 48 : bits);
+        if (k % 5 == 0)
+            b = -b;
+        if (k % 7 == 0)
+            b = (uint64_t)1 << (bits - 1);
+        if (k % 3 == 0)
+            a = b * (state >> 60) + (state >> 50) % 3 - 1;
+        if (k % 11 == 0)
+            a = ((uint64_t)1 << (bits - 1)) - (state >> 40) % 2;
+        if (k % 13 == 0)
+            b = k % 2 ? 1 : UINT64_MAX;
+        if (dtype_wrap(dtype, (int64_t)b) == 0)
+            b = 7;
+        memcpy(left + k * size, &a, (size_t)size);
+        memcpy(right + k * size, &b, (size_t)size);
+    }
+}
+
+static void check_integer_dtype(akg_dtype dtype)
+{
+    static const char *const divisors[] = {"d[i]", "d[0]", "d[7]", "d[13]", "3", "10", "121", "-7"};
+    const int64_t shape[] = {COUNT};
+    akg_tensor *x = NULL, *divisor = NULL;
+    char program[300];
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK) ||
+        !CHECK(akg_tensor_create(dtype, 1, shape, &divisor) == AKG_OK))
+        return;
+    fill_integers(x, divisor);
+    for (int k = 0; k < 16; k++) {
+        if (k >= 14 && !dtype_is_signed(dtype))
+            continue;
+        snprintf(program, sizeof program,
+                 "def k(x: %s[N], d: %s[N]):\n    y = output_tensor(x.shape, x.dtype)\n"
+                 "    for i in range(N):\n        y[i] = x[i] %s %s\n    return y\n",
+                 akg_dtype_name(dtype), akg_dtype_name(dtype), k % 2 ? "//" : "%", divisors[k / 2]);
+        check_integers(program, x, divisor);
+    }
+    akg_tensor_release(x);
+    akg_tensor_release(divisor);
+}
+
 int main(void)
 {
     if (x86_cpu_target() == X86_TARGET_NONE) {
@@ -128,5 +196,7 @@ int main(void)
     }
     check_dtype(AKG_FLOAT32);
     check_dtype(AKG_FLOAT64);
+    for (int dtype = AKG_INT8; dtype <= AKG_UINT64; dtype++)
+        check_integer_dtype((akg_dtype)dtype);
     return check_done();
 }

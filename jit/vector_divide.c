@@ -1,0 +1,128 @@
+/*
+ * vector_divide.c: quotients and remainders of integers in lanes, for which there is no instruction.
+ *
+ * Consumes a division; produces values that divide as float64, behind a test for 0 where the divisor may be
+ * that. With inv = 1 / b, a product a * inv errs by less than 2^-50 of itself, so that
+ *
+ *   q = round(a * inv),  rest = a - q * b  (which wraps as integers do)
+ *
+ * leaves a rest of at most |b| / 2 where a has 32 bits, and of at most |b| / 2 + 2^13 where it has 64; of the
+ * second, the rest divided once more is at most |b| / 2 too. What is left takes the sign of the divisor, as
+ * the language floors. Integers of 8 and 16 bits go the same way by float32. Where a lane's divisor is 0, for
+ * its iteration does not divide, the lane is worth nothing, but stops nothing either.
+ */
+#include "vector_build.h"
+
+/* What a division is made of. */
+struct division {
+    akg_dtype dtype; /* of the lanes: as many bits as the operands have, 32 at least */
+    akg_dtype real;
+    int divisor, inverse;
+};
+
+static int apply(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b)
+{
+    return vector_operation(builder, operation, dtype, dtype, a, b, -1);
+}
+
+static int cast(struct vector_builder *builder, akg_dtype to, akg_dtype from, int a)
+{
+    return to == from ? a : vector_operation(builder, OP_CAST, to, from, a, -1, -1);
+}
+
+static struct ir_expr *new_operation(struct vector_builder *builder, enum operation operation,
+                                     akg_dtype dtype, const struct ir_expr *a, const struct ir_expr *b)
+{
+    struct ir_expr *expr = arena_new(builder->arena, struct ir_expr);
+    *expr =
+        (struct ir_expr){.kind = IR_OPERATION, .dtype = dtype, .operation = operation, .count = b ? 2 : 1};
+    expr->operands = arena_array(builder->arena, struct ir_expr *, 2);
+    expr->operands[0] = (struct ir_expr *)a;
+    expr->operands[1] = (struct ir_expr *)b;
+    return expr;
+}
+
+/* 1 / b: where b stays the same, C computes it before the loop. */
+static int inverse_of(struct vector_builder *builder, const struct ir_expr *divisor,
+                      const struct division *division)
+{
+    akg_dtype real = division->real;
+    if (vector_is_invariant(builder, divisor)) {
+        struct ir_expr *one = arena_new(builder->arena, struct ir_expr);
+        *one = (struct ir_expr){.kind = IR_REAL, .dtype = real, .real = 1};
+        return vector_expression(builder,
+                                 new_operation(builder, OP_TRUEDIV, real, one,
+                                               new_operation(builder, OP_CAST, real, divisor, NULL)));
+    }
+    int one = vector_constant(builder, real, dtype_from_double(real, 1));
+    return apply(builder, OP_TRUEDIV, real, one, cast(builder, real, division->dtype, division->divisor));
+}
+
+/* a / b to the nearest, or one beside it where both are as near as that. The least int32 over -1 is none: a
+ * cast would saturate it, but its low bits are what it wraps to. */
+static int quotient_of(struct vector_builder *builder, const struct division *division, int a)
+{
+    akg_dtype dtype = division->dtype, real = division->real;
+    int product = apply(builder, OP_MUL, real, cast(builder, real, dtype, a), division->inverse);
+    int quotient = apply(builder, OP_ROUND, real, product, -1);
+    if (dtype != AKG_INT32 || real == AKG_FLOAT32)
+        return cast(builder, dtype, real, quotient);
+    return cast(builder, dtype, AKG_INT64, cast(builder, AKG_INT64, real, quotient));
+}
+
+static int rest_of(struct vector_builder *builder, const struct division *division, int a, int quotient)
+{
+    akg_dtype dtype = division->dtype;
+    return apply(builder, OP_SUB, dtype, a, apply(builder, OP_MUL, dtype, quotient, division->divisor));
+}
+
+/* Whether the rest, which is less than the divisor whatever the signs, has the other sign. */
+static int is_turned(struct vector_builder *builder, const struct division *division, int rest)
+{
+    bool natural = division->dtype == AKG_UINT32;
+    akg_dtype dtype = natural ? AKG_INT32 : division->dtype;
+    int zero = vector_constant(builder, dtype, (union dtype_value){.i = 0});
+    int sign = natural ? rest : apply(builder, OP_BITXOR, dtype, rest, division->divisor);
+    int negative = vector_operation(builder, OP_LT, AKG_BOOL, dtype, sign, zero, -1);
+    int some = vector_operation(builder, OP_NE, AKG_BOOL, dtype, rest, zero, -1);
+    return apply(builder, OP_AND, AKG_BOOL, negative, some);
+}
+
+/* Less 1, only 0 is the largest number without a sign. */
+static void test_divisor(struct vector_builder *builder, const struct division *division)
+{
+    akg_dtype dtype = division->dtype;
+    int one = vector_constant(builder, dtype, (union dtype_value){.i = 1});
+    int largest = vector_constant(builder, dtype, (union dtype_value){.i = -1});
+    vector_test(builder, apply(builder, OP_SUB, dtype, division->divisor, one), largest);
+}
+
+int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
+{
+    akg_dtype dtype = expr->dtype;
+    bool small = dtype_table[dtype].size <= 2;
+    struct division division = {.dtype = small ? AKG_INT32 : dtype,
+                                .real = small ? AKG_FLOAT32 : AKG_FLOAT64};
+    if (builder->nest || builder->is_serial || dtype == AKG_UINT64 || dtype == AKG_BOOL)
+        return vector_refuse(builder);
+    a = cast(builder, division.dtype, dtype, a);
+    division.divisor = cast(builder, division.dtype, dtype, b);
+    if (expr->checked)
+        test_divisor(builder, &division);
+    division.inverse = inverse_of(builder, expr->operands[1], &division);
+    int quotient = quotient_of(builder, &division, a), rest = rest_of(builder, &division, a, quotient);
+    if (dtype == AKG_INT64) {
+        int more = quotient_of(builder, &division, rest);
+        quotient = apply(builder, OP_ADD, dtype, quotient, more);
+        rest = rest_of(builder, &division, rest, more);
+    }
+    int turned = is_turned(builder, &division, rest), result;
+    if (expr->operation == OP_MOD)
+        result = apply(builder, OP_ADD, division.dtype, rest, division.divisor);
+    else
+        result = apply(builder, OP_SUB, division.dtype, quotient,
+                       vector_constant(builder, division.dtype, (union dtype_value){.i = 1}));
+    result = vector_operation(builder, OP_SELECT, division.dtype, division.dtype, turned, result,
+                              expr->operation == OP_MOD ? rest : quotient);
+    return cast(builder, dtype, division.dtype, result);
+}

@@ -1,0 +1,192 @@
+/*
+ * vector_x86_pairs.c: two elements side by side for each iteration, `y[2 * i] = a; y[2 * i + 1] = b`, as
+ * whole vectors in memory; and elements of 8 and 16 bits that are loaded so.
+ *
+ * Consumes streams of step 2, of which both of each two elements are stored, or loaded, in each iteration; of
+ * AVX-512. Lanes of 8 and 16 bits are 32 bits wide in registers: there, two elements are one lane of twice
+ * the size. Larger ones are brought into turn. A store waits for the other one, which nothing between the two
+ * can tell: the buffer is in no other stream.
+ */
+#include "vector_x86.h"
+
+static const struct vector_stream *stream_of(const struct machine *machine, const struct vector_value *value)
+{
+    return &machine->loop->streams.items[value->stream];
+}
+
+static bool is_in_pairs(const struct machine *machine, const struct vector_stream *stream)
+{
+    return machine_is_avx512(machine) && machine->lanes > 1 && stream->step_kind == VECTOR_CONSTANT_STEP &&
+           stream->step == 2;
+}
+
+/* Of the two elements: 0 or 1. */
+static int half_of(const struct vector_stream *stream, const struct vector_value *value)
+{
+    return (value->offset - stream->low) & 1;
+}
+
+static struct x86_memory pair_memory(struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    return (struct x86_memory){machine_base(machine, value->stream), X86_NONE, 1,
+                               (value->offset - half_of(stream, value)) * dtype_table[stream->dtype].size};
+}
+
+/* ---- stores --------------------------------------------------------------------------------- */
+
+static bool has_other_streams(const struct machine *machine, const struct vector_stream *stream)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (&loop->streams.items[k] != stream &&
+            loop->streams.items[k].access->buffer == stream->access->buffer)
+            return true;
+    return false;
+}
+
+/* The store of the other element, under the same condition; NULL: there is none, or not just one of each. */
+static const struct vector_value *other_store(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_stream *stream = stream_of(machine, value);
+    const struct vector_value *other = NULL;
+    int wanted = value->offset + (half_of(stream, value) ? -1 : 1);
+    if (!is_in_pairs(machine, stream) || stream->is_loaded || has_other_streams(machine, stream))
+        return NULL;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *candidate = &loop->values.items[k];
+        if (candidate->kind != VECTOR_STORE || candidate->stream != value->stream || candidate == value)
+            continue;
+        if (candidate->offset == value->offset || (candidate->offset == wanted && other))
+            return NULL;
+        if (candidate->offset == wanted)
+            other = candidate;
+    }
+    return other && other->mask == value->mask ? other : NULL;
+}
+
+/* What waits in the section for the other store; 0: nothing does. */
+static int waiting(const struct machine *machine, const struct vector_value *value)
+{
+    for (int k = machine->waiting.count - 1; k >= 0; k--)
+        if (machine->waiting.items[k].section == machine->section && machine->waiting.items[k].value == value)
+            return machine->waiting.items[k].operand;
+    return 0;
+}
+
+/* The bits of an element of 8 or 16 in the lower part of a lane. */
+static int lower_bits(struct machine *machine, akg_dtype dtype, int operand)
+{
+    int bits = machine_bits(machine, VECTOR_I32), half = machine_new_vector(machine, bits / 2);
+    if (dtype == AKG_BOOL)
+        return machine_cast(machine, AKG_INT32, AKG_BOOL, operand);
+    if (dtype == AKG_BFLOAT16)
+        return machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
+    if (dtype != AKG_FLOAT16)
+        return operand;
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VCVTPS2PH, .bits = bits, .reg = operand, .rm = half});
+    return machine_rm(machine, X86_VPMOVZXWD, bits, half);
+}
+
+/* As lanes of twice the size. What is above the bits of the second one is not stored. */
+static void store_small(struct machine *machine, const struct vector_value *value, int first, int second,
+                        int mask)
+{
+    int bits = machine_bits(machine, VECTOR_I32), size = dtype_table[value->dtype].size;
+    first = lower_bits(machine, value->dtype, first);
+    if (dtype_is_signed(value->dtype) && dtype_is_integer(value->dtype))
+        first = machine_normal(machine, size == 1 ? AKG_UINT8 : AKG_UINT16, first);
+    second = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
+                           lower_bits(machine, value->dtype, second), 8 * size);
+    struct x86_instruction store = {.form = size == 1 ? X86_VPMOVDW : X86_VMOVUPS_STORE,
+                                    .bits = bits,
+                                    .reg = machine_rvm(machine, X86_VORPS, bits, first, second),
+                                    .mask = mask,
+                                    .has_memory = true,
+                                    .memory = pair_memory(machine, value)};
+    machine_add(machine, store);
+}
+
+/* As two vectors. */
+static void store_in_turn(struct machine *machine, const struct vector_value *value, int first, int second,
+                          int mask)
+{
+    bool wide = vector_type_is_wide(value->type);
+    int bits = machine_bits(machine, value->type), masks[2] = {0, 0};
+    struct x86_memory memory = pair_memory(machine, value);
+    if (mask)
+        machine_pair_masks(machine, mask, masks);
+    for (int k = 0; k < 2; k++) {
+        int turns = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_IN_TURN + k, 0);
+        int result = machine_copy(machine, bits, first);
+        machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, turns, second, 0);
+        memory.base = machine_base(machine, value->stream);
+        machine_store_to(machine, value, memory, result, masks[k]);
+        memory.displacement += machine->lanes * dtype_table[value->dtype].size;
+    }
+}
+
+bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask)
+{
+    const struct vector_value *other = other_store(machine, value);
+    if (!other)
+        return false;
+    int before = waiting(machine, other);
+    bool is_second = half_of(stream_of(machine, value), value);
+    int first = is_second ? before : operand, second = is_second ? operand : before;
+    if (!before) {
+        struct machine_waiting row = {machine->section, value, operand};
+        list_push(machine->arena, &machine->waiting, row);
+        return true;
+    }
+    if (dtype_table[value->dtype].size < 4)
+        store_small(machine, value, first, second, mask);
+    else
+        store_in_turn(machine, value, first, second, mask);
+    return true;
+}
+
+/* ---- loads ---------------------------------------------------------------------------------- */
+
+/* The element of a lane of twice its size. */
+static int take_half(struct machine *machine, akg_dtype dtype, int pair, int half)
+{
+    int bits = machine_bits(machine, VECTOR_I32), size = dtype_table[dtype].size;
+    if (dtype == AKG_BFLOAT16 && half)
+        return machine_rvm(machine, X86_VANDPS, bits, pair,
+                           machine_constant(machine, VECTOR_I32, 0xffff0000));
+    if (dtype == AKG_BFLOAT16)
+        return machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, pair, 16);
+    if (half)
+        pair = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, pair, 8 * size);
+    if (dtype == AKG_BOOL)
+        return machine_compare(machine, OP_NE, AKG_INT32, machine_normal(machine, AKG_UINT8, pair),
+                               machine_constant(machine, VECTOR_I32, 0));
+    if (dtype != AKG_FLOAT16)
+        return machine_normal(machine, dtype, pair);
+    int narrow = machine_new_vector(machine, bits / 2);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VPMOVDW, .bits = bits, .reg = pair, .rm = narrow});
+    return machine_rm(machine, X86_VCVTPH2PS, bits, narrow);
+}
+
+int machine_load_pair(struct machine *machine, const struct vector_value *value, int mask)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    int size = dtype_table[stream->dtype].size, half = half_of(stream, value);
+    int bits = machine_bits(machine, VECTOR_I32);
+    if (size >= 4 || !is_in_pairs(machine, stream) || stream->is_masked ||
+        value->offset - half >= stream->high)
+        return 0;
+    int pair = machine_new_vector(machine, bits);
+    machine_add(machine, (struct x86_instruction){.form = size == 1 ? X86_VPMOVZXWD : X86_VMOVUPS_LOAD,
+                                                  .bits = bits,
+                                                  .reg = pair,
+                                                  .mask = mask,
+                                                  .zeroing = mask != 0,
+                                                  .has_memory = true,
+                                                  .memory = pair_memory(machine, value)});
+    return take_half(machine, stream->dtype, pair, half);
+}
