@@ -62,6 +62,14 @@ static bool may_be_stored(const struct vector_builder *builder, const struct ir_
     return vector_stores_into(builder, buffer) && !(builder->is_parallel && builder->stores == 0);
 }
 
+/* Under a condition, it may be that which keeps the divisor from being 0. */
+static bool must_stay(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return (builder->mask >= 0 || builder->is_guarded) &&
+           ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) &&
+           (expr->operands[1]->kind != IR_INTEGER || expr->operands[1]->integer == 0);
+}
+
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr)
 {
     switch (expr->kind) {
@@ -81,7 +89,7 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
         }
         return true;
     case IR_OPERATION:
-        if (expr->checked && !vector_may_test_first(builder))
+        if ((expr->checked && !vector_may_test_first(builder)) || must_stay(builder, expr))
             return false;
         for (int k = 0; k < expr->count; k++)
             if (!vector_is_invariant(builder, expr->operands[k]))

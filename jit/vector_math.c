@@ -24,8 +24,8 @@ bool vector_is_call(enum operation operation)
 
 bool vector_is_inline(enum operation operation, akg_dtype dtype)
 {
-    static const bool rows[OPERATION_COUNT] = {
-        [OP_EXP] = true, [OP_EXP2] = true, [OP_TANH] = true, [OP_ERF] = true, [OP_LOG] = true};
+    static const bool rows[OPERATION_COUNT] = {[OP_EXP] = true, [OP_EXP2] = true, [OP_TANH] = true,
+                                               [OP_ERF] = true, [OP_LOG] = true,  [OP_LOG1P] = true};
     return dtype_is_float(dtype) && dtype != AKG_FLOAT64 && rows[operation];
 }
 

@@ -218,6 +218,17 @@ static int logarithm(struct machine *machine, int x)
     return machine_select(machine, VECTOR_F32, inside, r, other);
 }
 
+/* log(1 + x), and what was lost of x in the sum, over the sum; nothing is where that is 0 or infinite. */
+static int logarithm_of_sum(struct machine *machine, int x)
+{
+    enum { UNEQUAL_AND_ORDERED = 12 };
+    int one = number(machine, 1), zero = number(machine, 0), sum = both(machine, X86_VADDPS, x, one);
+    int lost = both(machine, X86_VSUBPS, x, both(machine, X86_VSUBPS, sum, one));
+    int is_lost = machine_compare_floats(machine, VECTOR_F32, lost, zero, UNEQUAL_AND_ORDERED);
+    lost = machine_select(machine, VECTOR_F32, is_lost, both(machine, X86_VDIVPS, lost, sum), zero);
+    return both(machine, X86_VADDPS, logarithm(machine, sum), lost);
+}
+
 /* ---- 1 / sqrt(x) ------------------------------------------------------------------------------ */
 
 /* An estimate to 14 bits and a step of Newton, within 1.5 units: y + y / 2 * (1 - x * y * y). Where that is
@@ -245,6 +256,8 @@ int machine_inline(struct machine *machine, enum operation operation, int x)
         return tangent(machine, x);
     case OP_ERF:
         return error_function(machine, x);
+    case OP_LOG1P:
+        return logarithm_of_sum(machine, x);
     default:
         return logarithm(machine, x);
     }
