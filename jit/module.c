@@ -86,7 +86,8 @@ static void module_specialise(struct akg_kernel *kernel, struct dsl_argument *ar
     }
 }
 
-/* Once more without the first optional tensor: that side of a kernel must be right too. Changes `arguments`. */
+/* Once more without the first optional tensor: that side of a kernel must be right too. Changes `arguments`.
+ */
 static void module_specialise_without(struct akg_kernel *kernel, struct dsl_argument *arguments,
                                       akg_diagnostics *diagnostics)
 {

@@ -1,7 +1,7 @@
 /*
  * pass_interchange.c: in a nest of loops with nothing between them, the loop whose variable steps through
- * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such as
- * cos whose argument would change with that loop, and does not with another one, speak against it.
+ * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such
+ * as cos whose argument would change with that loop, and does not with another one, speak against it.
  *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
