@@ -270,7 +270,7 @@ demo: $(B)/akgrun
 	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
 	    $(B)/akgrun run examples/square.akg $$call; done
 
-check: all $(unit_programs) $(fuzz_programs) $(stubs)
+check: all $(unit_programs) $(fuzz_programs) $(stubs) $(if $(SANITIZE)$(FILTER),,$(bench_programs))
 	@BUILD=$(B) sh tests/run "$(FILTER)"
 
 # Every kernel of the tests, the examples and the standard library as CUDA for three architectures; needs NVRTC, no GPU.

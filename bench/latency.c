@@ -125,7 +125,7 @@ static void time_stages(double *times)
     names_resolve(&arena, tree, diagnostics);
     times[STAGE_NAMES] = (next = now_us()) - at;
     at = next;
-    elaborate(&arena, tree, tree->functions, arguments, false, &result, diagnostics);
+    elaborate(&arena, tree, tree->functions, arguments, false, pipeline_evaluate, &result, diagnostics);
     if (!result.kernel)
         fail("elaborate");
     times[STAGE_ELABORATE] = (next = now_us()) - at;

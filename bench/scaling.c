@@ -14,6 +14,7 @@
 #include "../dsl/elaborate.h"
 #include "../dsl/parse.h"
 #include "../jit/analysis.h"
+#include "../jit/pipeline.h"
 
 enum stage { SCAN, PARSE, NAMES, ELABORATE, VERIFY, BOUNDS, INITIALISATION, DEPENDENCES, STAGE_COUNT };
 
@@ -275,7 +276,8 @@ static void time_function(struct arena *arena, const struct ast_module *tree, st
     struct text complaint;
     double at = now_us();
 
-    elaborate(arena, tree, function, elaborate_general(arena, function), true, &result, diagnostics);
+    elaborate(arena, tree, function, elaborate_general(arena, function), true, pipeline_evaluate, &result,
+              diagnostics);
     lap(&at, &times[ELABORATE]);
     if (!result.kernel)
         fail(function->name, diagnostics);
