@@ -551,7 +551,8 @@ typedef enum akg_stage {
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
  * are given, else for its most general signature) or, with kernel_name NULL and
- * no arguments, of the whole file. Tokens and the canonical text are always of the whole file. The
+ * no arguments, of the whole file, but for functions of which only a call can tell what they come to: of
+ * one of these alone AKG_ERROR_PROGRAM. Tokens and the canonical text are always of the whole file. The
  * source is compiled anew for ir and what comes after it; *text is freed with akg_free. Errors as of
  * jit_compile and akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that name. */
 AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kernel_name,

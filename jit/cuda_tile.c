@@ -37,10 +37,23 @@ static bool is_plain(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_STORE || stmt->kind == IR_IF;
 }
 
-/* The bounds hang on the call alone. */
-static bool has_settled_bounds(const struct ir_stmt *loop)
+/* Whether it reads a scalar that is computed inside the chain, which nothing computes again before a launch.
+ */
+static bool reads_inside(const struct finder *finder, struct ir_expr *expr)
 {
-    return cuda_is_of_call(loop->low) && cuda_is_of_call(loop->high);
+    const struct cuda_chain *chain = finder->chain;
+    for (int k = 0; k < chain->count; k++)
+        for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt; stmt = stmt->next)
+            if (stmt->kind == IR_LET && pass_mentions(expr, stmt->symbol))
+                return true;
+    return false;
+}
+
+/* The bounds hang on the call alone. */
+static bool has_settled_bounds(const struct finder *finder, const struct ir_stmt *loop)
+{
+    return cuda_is_of_call(loop->low) && cuda_is_of_call(loop->high) && !reads_inside(finder, loop->low) &&
+           !reads_inside(finder, loop->high);
 }
 
 /* From the outermost loop that accumulates to the assignment: LETs, loops, and one condition at the bottom.
@@ -50,7 +63,8 @@ static bool find_depths(struct finder *finder, const struct ir_stmt *loop)
     struct cuda_chain *depths = &finder->tiling->axes[CUDA_DEPTHS];
     const struct ir_stmt *stmt = loop;
     while (stmt && !stmt->next) {
-        if (stmt->kind == IR_FOR && !finder->guard && depths->count < CUDA_CHAIN && has_settled_bounds(stmt))
+        if (stmt->kind == IR_FOR && !finder->guard && depths->count < CUDA_CHAIN &&
+            has_settled_bounds(finder, stmt))
             depths->loops[depths->count++] = stmt;
         else if (stmt->kind == IR_IF && !stmt->otherwise && !finder->guard)
             finder->guard = stmt;
@@ -532,7 +546,7 @@ bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain
     bool sides[CUDA_AXES] = {false};
     *tiling = (struct cuda_tiling){.count = 0};
     for (int k = 0; k < chain->count; k++)
-        if (!has_settled_bounds(chain->loops[k]))
+        if (!has_settled_bounds(&finder, chain->loops[k]))
             return false;
     if (chain->count < 2 || !find_statements(&finder))
         return false;

@@ -190,9 +190,15 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
                : AKG_OK;
 }
 
+/* Whether only a call can tell what the kernel comes to. */
+static bool emit_is_open(const struct akg_kernel *kernel)
+{
+    return !kernel->general_kernel || kernel->general_result.is_open;
+}
+
 static akg_status emit_general(struct emission *emission, struct akg_kernel *kernel)
 {
-    if (!kernel->general_kernel || kernel->general_result.is_open)
+    if (emit_is_open(kernel))
         return AKG_ERROR_PROGRAM;
     return emit_kernel(emission, (struct ir_kernel *)kernel->general_kernel);
 }
@@ -223,8 +229,10 @@ static akg_status emit_module(struct emission *emission, akg_module *module)
             return AKG_ERROR_USAGE;
         return emission->argument_count ? emit_call(emission, kernel) : emit_general(emission, kernel);
     }
-    for (int i = 0; i < module->kernel_count && status == AKG_OK; i++) {
-        if (i)
+    for (int i = 0, written = 0; i < module->kernel_count && status == AKG_OK; i++) {
+        if (emit_is_open(&module->kernels[i]))
+            continue;
+        if (written++)
             text_char(&emission->out, '\n');
         status = emit_general(emission, &module->kernels[i]);
     }

@@ -369,6 +369,8 @@ const struct shim_symbol shim_symbols[] = {
      atomic_swap},
     {"fmodf", "float fmodf(float a, float b);", fmodf},
     {"fmod", "double fmod(double a, double b);", fmod},
+    {"powf", "float powf(float a, float b);", powf},
+    {"pow", "double pow(double a, double b);", pow},
     {"copysignf", "float copysignf(float a, float b);", copysignf},
     {"copysign", "double copysign(double a, double b);", copysign},
     {NULL, NULL, NULL}};
