@@ -351,10 +351,16 @@ static bool agrees(uint64_t seed, enum x86_target target, bool optimised, struct
     return good;
 }
 
+#ifdef ARENA_EACH
+enum { USUAL = 30 /* sanitizers take their time */ };
+#else
+enum { USUAL = 100 };
+#endif
+
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    int count = argc > 2 ? atoi(argv[2]) : 100;
+    int count = argc > 2 ? atoi(argv[2]) : USUAL;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
         struct counts counts = {0, 0, 0, 0};
         if (target > (int)x86_cpu_target()) {

@@ -194,10 +194,16 @@ static void test_seed(uint64_t seed, struct counts *counts)
     text_free(&text);
 }
 
+#ifdef ARENA_EACH
+enum { USUAL = 500 /* sanitizers take their time */ };
+#else
+enum { USUAL = 1000 };
+#endif
+
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    int count = argc > 2 ? atoi(argv[2]) : 1000;
+    int count = argc > 2 ? atoi(argv[2]) : USUAL;
     struct counts counts = {0};
 
     for (int k = 0; k < count && check_failed == 0; k++)

@@ -491,6 +491,13 @@ static void test_reference_of_dropout(void)
 }
 
 /* test_stdlib [--device NAME] [NAME...]: these operators only */
+/* Of the operators, one in so many; threads are other tests' concern. */
+#if defined(__SANITIZE_THREAD__)
+enum { EVERY = 4 };
+#else
+enum { EVERY = 1 };
+#endif
+
 int main(int argc, char **argv)
 {
     bool on_device = argc > 2 && strcmp(argv[1], "--device") == 0;
@@ -507,6 +514,8 @@ int main(int argc, char **argv)
         bool chosen = argc == 1;
         for (int k = 1; k < argc; k++)
             chosen |= strcmp(argv[k], rows[i].name) == 0;
+        if (argc == 1 && i % EVERY)
+            continue; /* other builds check it */
         if (chosen)
             check_row(&rows[i]);
     }

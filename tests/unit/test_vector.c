@@ -841,10 +841,16 @@ static void test_system(void)
             return;
 }
 
+#ifdef ARENA_EACH
+enum { USUAL = 120 /* sanitizers take their time */ };
+#else
+enum { USUAL = 300 };
+#endif
+
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    int count = argc > 2 ? atoi(argv[2]) : 300;
+    int count = argc > 2 ? atoi(argv[2]) : USUAL;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
         struct counts counts = {0, 0, 0, 0};
         if (target > (int)x86_cpu_target()) {
