@@ -208,7 +208,7 @@ static struct ir_expr *elaborate_annotated_dim(struct elaborator *e, const struc
     slot = elaborate_slot(e, binding);
     if (slot->value.kind == VALUE_UNSET) {
         struct ir_expr *extent = elaborate_new_dim(e, buffer, parameter, axis, known);
-        slot->value = value_of(VALUE_INT, extent);
+        slot->value = value_extent(extent);
     }
     return expr_copy(e, slot->value.expr);
 }

@@ -12,7 +12,7 @@ struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer)
 
     shape.items = arena_array(e->arena, struct value, buffer->rank + 1);
     for (int i = 0; i < buffer->rank; i++)
-        shape.items[i] = value_of(VALUE_INT, expr_copy(e, buffer->shape[i]));
+        shape.items[i] = value_extent(expr_copy(e, buffer->shape[i]));
     return shape;
 }
 
@@ -23,7 +23,7 @@ static struct value elaborate_size_of(struct elaborator *e, const struct ir_buff
 
     for (int k = 0; k < buffer->rank; k++)
         size = ir_operation(e->kernel, OP_MUL, size, expr_copy(e, buffer->shape[k]), NULL);
-    return value_of(VALUE_INT, size);
+    return value_extent(size);
 }
 
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)

@@ -44,8 +44,9 @@ struct value {
     akg_dtype type;           /* DTYPE */
     struct ir_buffer *buffer; /* TENSOR */
     bool is_large;            /* INT constant past int64 (bits of an uint64) */
-    bool is_given; /* INT: an attribute that is compiled in is part of it, so it behaves as one that is not:
-                      what does not fit a dtype wraps, a division by zero stops the kernel when it is reached
+    bool is_given; /* INT: an attribute or extent that is compiled in is part of it, so it behaves as one that
+                      is not: what does not fit a dtype wraps, a division by zero stops the kernel when it is
+                      reached
                     */
 };
 
@@ -145,6 +146,8 @@ static inline bool value_is_number(const struct value *value)
 }
 
 struct value value_int(struct elaborator *e, int64_t integer);
+/* Of an extent, which may be compiled in. */
+struct value value_extent(struct ir_expr *extent);
 struct value value_bool(struct elaborator *e, bool boolean);
 /* True, with the number, for an untyped integer or bool known when compiling. */
 bool value_constant(const struct value *value, int64_t *integer);

@@ -34,6 +34,14 @@ struct value value_int(struct elaborator *e, int64_t integer)
     return value_of(VALUE_INT, ir_integer(e->kernel, AKG_INT64, integer));
 }
 
+struct value value_extent(struct ir_expr *extent)
+{
+    struct value value = value_of(VALUE_INT, extent);
+
+    value.is_given = extent->kind == IR_INTEGER;
+    return value;
+}
+
 struct value value_bool(struct elaborator *e, bool boolean)
 {
     return value_of(VALUE_SCALAR, ir_integer(e->kernel, AKG_BOOL, boolean));

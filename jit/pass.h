@@ -92,6 +92,13 @@ void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol
  * function gets whole expressions, not those inside. */
 typedef struct ir_expr *pass_rewriter(struct pass *pass, struct ir_expr *expr, void *context);
 void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
+/* The scalars that loads of a buffer become: `symbol_of` says which. */
+struct pass_replacement {
+    const struct ir_buffer *buffer;
+    struct ir_symbol *(*symbol_of)(const struct ir_access *access, void *context);
+    void *context;
+};
+void pass_replace_loads(struct pass *pass, struct ir_stmt *stmt, struct pass_replacement *replacement);
 
 /* Two loops of a nest with nothing between them change places. */
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);

@@ -158,34 +158,25 @@ static bool surely_accesses(struct ir_stmt *body, const struct ir_buffer *buffer
 /* ---- the change
  * -------------------------------------------------------------------------------------------- */
 
-static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
+static struct ir_symbol *scalar_of(const struct ir_access *access, void *context)
 {
-    struct promoter *promoter = context;
+    const struct promoter *promoter = context;
 
-    if (expr->kind == IR_OPERATION) {
-        for (int k = 0; k < expr->count; k++)
-            expr->operands[k] = replace_loads(pass, expr->operands[k], context);
-    } else if (expr->kind == IR_LOAD && expr->access.buffer == promoter->buffer) {
-        struct ir_expr *use = ir_symbol_use(pass->kernel, promoter->scalar);
-        use->span = expr->span;
-        return use;
-    } else if (expr->kind == IR_LOAD) {
-        for (int k = 0; k < expr->access.buffer->rank; k++)
-            expr->access.indices[k] = replace_loads(pass, expr->access.indices[k], context);
-    }
-    return expr;
+    (void)access;
+    return promoter->scalar;
 }
 
 static bool replace_accesses(struct ir_stmt *stmt, void *context)
 {
     struct promoter *promoter = context;
+    struct pass_replacement replacement = {promoter->buffer, scalar_of, promoter};
 
     if (stmt->kind == IR_STORE && stmt->access.buffer == promoter->buffer) {
         stmt->kind = IR_ASSIGN;
         stmt->symbol = promoter->scalar;
         stmt->access = (struct ir_access){0};
     }
-    pass_rewrite(promoter->pass, stmt, replace_loads, promoter);
+    pass_replace_loads(promoter->pass, stmt, &replacement);
     return true;
 }
 

@@ -107,30 +107,18 @@ static bool walk_life(struct temporary *temporary, bool (*visit)(struct ir_stmt 
 
 /* ---- in its place -------------------------------------------------------------------------------- */
 
-static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
+static struct ir_symbol *symbol_of(const struct ir_access *access, void *context)
 {
-    struct temporary *temporary = context;
-
-    if (expr->kind == IR_OPERATION) {
-        for (int k = 0; k < expr->count; k++)
-            expr->operands[k] = replace_loads(pass, expr->operands[k], context);
-    } else if (expr->kind == IR_LOAD && expr->access.buffer == temporary->buffer) {
-        struct ir_expr *use = ir_symbol_use(pass->kernel, element_of(temporary, &expr->access)->symbol);
-        use->span = expr->span;
-        return use;
-    } else if (expr->kind == IR_LOAD) {
-        for (int k = 0; k < expr->access.buffer->rank; k++)
-            expr->access.indices[k] = replace_loads(pass, expr->access.indices[k], context);
-    }
-    return expr;
+    return element_of(context, access)->symbol;
 }
 
 static bool replace_stmt(struct ir_stmt *stmt, void *context)
 {
     struct temporary *temporary = context;
+    struct pass_replacement replacement = {temporary->buffer, symbol_of, temporary};
     struct element *element;
 
-    pass_rewrite(temporary->pass, stmt, replace_loads, temporary);
+    pass_replace_loads(temporary->pass, stmt, &replacement);
     if (stmt->kind != IR_STORE || stmt->access.buffer != temporary->buffer)
         return true;
     element = element_of(temporary, &stmt->access);

@@ -324,6 +324,30 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
         pass_set_value(stmt, rewrite(pass, stmt->value, context));
 }
 
+static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    const struct pass_replacement *replacement = context;
+
+    if (expr->kind == IR_OPERATION) {
+        for (int k = 0; k < expr->count; k++)
+            expr->operands[k] = replace_loads(pass, expr->operands[k], context);
+    } else if (expr->kind == IR_LOAD && expr->access.buffer == replacement->buffer) {
+        struct ir_symbol *symbol = replacement->symbol_of(&expr->access, replacement->context);
+        struct ir_expr *use = ir_symbol_use(pass->kernel, symbol);
+        use->span = expr->span;
+        return use;
+    } else if (expr->kind == IR_LOAD) {
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            expr->access.indices[k] = replace_loads(pass, expr->access.indices[k], context);
+    }
+    return expr;
+}
+
+void pass_replace_loads(struct pass *pass, struct ir_stmt *stmt, struct pass_replacement *replacement)
+{
+    pass_rewrite(pass, stmt, replace_loads, replacement);
+}
+
 /* What makes a loop the loop it is changes places; the nodes stay. */
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b)
 {
