@@ -3,7 +3,8 @@
  *
  * The directions of the common loops are tried one by one, outermost first, on the system of
  * dependence_system.c; what is possible becomes boxes, and boxes with their distances become dependences.
- * Where products are involved the prover, which knows about them, may still refute a direction.
+ * Where products are involved, and the solution found does not fit them, the prover, which knows about them,
+ * may still refute a direction.
  */
 #include "dependence_private.h"
 

@@ -82,7 +82,7 @@ enum {
     DEPENDENCE_CHOICES = 4,   /* of them are taken case by case */
     DEPENDENCE_RULES = 4,     /* guarded preconditions taken into a system, at most */
     DEPENDENCE_VECTORS = 729, /* 3 to the power of DEPENDENCE_LOOPS */
-    DEPENDENCE_WORK = 2000000 /* of the solver, for one kernel, after which all is assumed */
+    DEPENDENCE_WORK = 1000000 /* of the solver, for one kernel, after which all is assumed */
 };
 
 /* A box of directions from the first access to the second. */
@@ -129,7 +129,12 @@ struct dependence_pair {
     struct dependence_box boxes[DEPENDENCE_VECTORS];
 };
 
-enum dependence_possibility { DEPENDENCE_NEVER, DEPENDENCE_PERHAPS, DEPENDENCE_SURELY };
+enum dependence_possibility {
+    DEPENDENCE_NEVER,
+    DEPENDENCE_PERHAPS,
+    DEPENDENCE_FITTING, /* solved by what fits products and rules too, but the system leaves something out */
+    DEPENDENCE_SURELY
+};
 
 /* ---- dependence_system.c --------------------------------------------------- */
 

@@ -497,6 +497,27 @@ static bool products_fit(const struct dependence_pair *pair)
     return true;
 }
 
+/* Gives each product the value that its factors have in the solution, if that leaves it one. */
+static bool fit_products(struct dependence_pair *pair)
+{
+    const struct linear_space *space = &pair->builder->context->space;
+    int64_t *values = pair->builder->solver.values, fitted[INTEGER_VARIABLES];
+    __int128 value;
+
+    memcpy(fitted, values, sizeof fitted);
+    for (int k = 0; k < pair->now.columns; k++) {
+        if (space->monomials.items[pair->monomials[k]].degree <= 1)
+            continue;
+        if (!monomial_value(pair, pair->monomials[k], &value) || value > INT32_MAX || value < -INT32_MAX)
+            return false;
+        fitted[k] = (int64_t)value;
+    }
+    if (!integer_is_solution(&pair->system, fitted))
+        return false;
+    memcpy(values, fitted, sizeof fitted);
+    return true;
+}
+
 static enum dependence_possibility solve_plainly(struct dependence_pair *pair, int depth);
 
 /* A solution breaks `guards => form`: either the form holds, or one of the guards does not. */
@@ -531,7 +552,9 @@ static enum dependence_possibility solve_plainly(struct dependence_pair *pair, i
         broken = broken_rule(pair);
         if (broken >= 0)
             return depth < DEPENDENCE_RULES ? solve_with_rule(pair, broken, depth) : DEPENDENCE_PERHAPS;
-        return broken == -1 && pair->now.whole && products_fit(pair) ? DEPENDENCE_SURELY : DEPENDENCE_PERHAPS;
+        if (broken == -2 || !(products_fit(pair) || fit_products(pair)))
+            return DEPENDENCE_PERHAPS;
+        return pair->now.whole ? DEPENDENCE_SURELY : DEPENDENCE_FITTING;
     case INTEGER_UNKNOWN:
         break;
     }

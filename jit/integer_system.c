@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { POOL = 1500, STEPS = 20000, SPLINTERS = 64 };
+enum { POOL = 1500, POOL_SLOTS = 2048, STEPS = 20000, SPLINTERS = 64 };
 
 #define LARGEST (INT64_C(1) << 56)
 #define MODERATE (INT64_C(1) << 40) /* in a system as it is given */
@@ -204,6 +204,51 @@ static enum fate row_merge(struct integer_row *a, struct integer_row *b, int rel
     return a->constant + b->constant < 0 ? ROW_NEVER : ROW_HOLDS;
 }
 
+/* A hash table of rows by their keys: positions + 1. Rows with equal keys stand behind one another. */
+struct row_slots {
+    unsigned mask;
+    unsigned short slots[2 * POOL_SLOTS];
+};
+
+static void slots_begin(struct row_slots *table, int count)
+{
+    unsigned size = 16;
+
+    while (size < 2 * (unsigned)count)
+        size *= 2;
+    table->mask = size - 1;
+    memset(table->slots, 0, size * sizeof *table->slots);
+}
+
+/* Rows are merged into those before them that say the same sum. False when two cannot hold. */
+static bool part_merge(struct integer_solver *solver, struct part *part)
+{
+    const uint64_t *keys = part_keys(solver, part);
+    struct row_slots table;
+
+    slots_begin(&table, part->count);
+    for (int b = 0; b < part->count; b++) {
+        enum fate fate = ROW_STAYS;
+        unsigned slot = (unsigned)(keys[b] >> 40) & table.mask;
+        for (; table.slots[slot] && fate == ROW_STAYS; slot = (slot + 1) & table.mask) {
+            int a = table.slots[slot] - 1;
+            if (keys[a] != keys[b] || (part->rows[a].settled && part->rows[b].settled))
+                continue;
+            int relation = row_relation(solver, &part->rows[a], &part->rows[b]);
+            fate = relation ? row_merge(&part->rows[a], &part->rows[b], relation) : ROW_STAYS;
+            if (fate == ROW_HOLDS)
+                part->rows[a].merged = true; /* what it was compared with before is looked at the next time */
+        }
+        if (fate == ROW_NEVER)
+            return false;
+        if (fate == ROW_HOLDS)
+            part_drop(solver, part, b--);
+        else
+            table.slots[slot] = (unsigned short)(b + 1);
+    }
+    return true;
+}
+
 /* False when some row, or two, cannot hold. */
 static bool part_tidy(struct integer_solver *solver, struct part *part)
 {
@@ -219,21 +264,9 @@ static bool part_tidy(struct integer_solver *solver, struct part *part)
         else
             keys[k] = row->key = row->settled ? row->key : row_key(solver, row);
     }
-    solver->work += (long)part->count * part->count / 16; /* comparing them costs more than making them */
-    for (int a = 0; a < part->count; a++) {
-        for (int b = a + 1; b < part->count; b++) {
-            if (keys[a] != keys[b] || (part->rows[a].settled && part->rows[b].settled))
-                continue;
-            int relation = row_relation(solver, &part->rows[a], &part->rows[b]);
-            enum fate fate = relation ? row_merge(&part->rows[a], &part->rows[b], relation) : ROW_STAYS;
-            if (fate == ROW_NEVER)
-                return false;
-            if (fate != ROW_HOLDS)
-                continue;
-            part->rows[a].merged = true; /* what it was compared with before is looked at the next time */
-            part_drop(solver, part, b--);
-        }
-    }
+    solver->work += (long)part->count * part->count / 16;
+    if (!part_merge(solver, part))
+        return false;
     for (int k = 0; k < part->count; k++) {
         part->rows[k].settled = !part->rows[k].merged;
         part->rows[k].merged = false;
@@ -596,6 +629,38 @@ static bool large_rows_hold(const struct integer_solver *solver, const struct in
     return true;
 }
 
+bool integer_is_solution(const struct integer_system *system, const int64_t *values)
+{
+    for (int k = system->count - 1; k >= 0; k--) { /* the last ones are new */
+        const struct integer_row *row = &system->rows[k];
+        wide sum = row->constant;
+        for (int j = 0; j < system->variables; j++)
+            sum += (wide)row->c[j] * values[j];
+        if (row->equality ? sum != 0 : sum < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Systems that are solved one after another differ in few rows: what solved one often solves the next. */
+static bool try_recent(struct integer_solver *solver, const struct integer_system *system)
+{
+    for (int k = 1; k <= INTEGER_RECENT; k++) {
+        const int64_t *values = solver->recent[(solver->next - k) & (INTEGER_RECENT - 1)];
+        if (!integer_is_solution(system, values))
+            continue;
+        memcpy(solver->values, values, sizeof solver->values);
+        return true;
+    }
+    return false;
+}
+
+static void keep_recent(struct integer_solver *solver)
+{
+    memcpy(solver->recent[solver->next], solver->values, sizeof solver->values);
+    solver->next = (solver->next + 1) & (INTEGER_RECENT - 1);
+}
+
 enum integer_answer integer_solve(struct integer_solver *solver, const struct integer_system *system)
 {
     struct part part;
@@ -603,6 +668,9 @@ enum integer_answer integer_solve(struct integer_solver *solver, const struct in
     solver->variables = system->variables;
     solver->used = 0;
     solver->steps = STEPS;
+    solver->work++;
+    if (try_recent(solver, system))
+        return INTEGER_SOME;
     part = part_begin(solver);
     for (int k = 0; k < system->count; k++) {
         if (is_large(&system->rows[k], system->variables))
@@ -612,5 +680,8 @@ enum integer_answer integer_solve(struct integer_solver *solver, const struct in
         part.rows[part.count - 1].settled = part.rows[part.count - 1].merged = false;
     }
     enum integer_answer answer = solve_part(solver, part);
-    return answer == INTEGER_SOME && !large_rows_hold(solver, system) ? INTEGER_UNKNOWN : answer;
+    if (answer != INTEGER_SOME)
+        return answer;
+    keep_recent(solver);
+    return large_rows_hold(solver, system) ? INTEGER_SOME : INTEGER_UNKNOWN;
 }

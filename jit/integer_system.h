@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { INTEGER_VARIABLES = 40, INTEGER_ROWS = 192 };
+enum { INTEGER_VARIABLES = 40, INTEGER_ROWS = 192, INTEGER_RECENT = 8 };
 
 enum integer_answer { INTEGER_NONE, INTEGER_SOME, INTEGER_UNKNOWN };
 
@@ -42,11 +42,15 @@ struct integer_solver {
     long steps;                        /* rows that the solution now going on may still make */
     long work;                         /* rows made by all solutions so far, and compared: 16 for one made */
     int64_t values[INTEGER_VARIABLES]; /* after INTEGER_SOME: a solution */
+    int64_t recent[INTEGER_RECENT][INTEGER_VARIABLES]; /* solutions before it: tried first */
+    int next;                                          /* of these: the oldest */
 };
 
 void integer_solver_init(struct integer_solver *solver, struct arena *arena);
 
 /* Leaves the system as it is. */
 enum integer_answer integer_solve(struct integer_solver *solver, const struct integer_system *system);
+/* One value per variable, of the moderate sizes that solutions have. */
+bool integer_is_solution(const struct integer_system *system, const int64_t *values);
 
 #endif

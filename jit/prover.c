@@ -12,6 +12,7 @@ enum {
     COLUMNS = 30,
     ROWS = 72,          /* of a system as it is set up */
     WORK_ROWS = 160,    /* of an elimination */
+    WORK_SLOTS = 512,   /* of its hash table */
     ATOMS = 40,         /* looked at for one goal */
     NEWEST_FACTS = 160, /* looked at for one goal */
     OLDEST_FACTS = 32,
@@ -512,8 +513,15 @@ static bool chain(struct system *system, const struct row *row, int depth)
 struct elimination {
     int columns, count;
     struct row rows[WORK_ROWS];
-    uint64_t keys[WORK_ROWS];
+    unsigned char slots[WORK_SLOTS]; /* hash table over their keys: row + 1 */
 };
+
+static void elimination_begin(struct elimination *work, int columns)
+{
+    work->columns = columns;
+    work->count = 0;
+    memset(work->slots, 0, sizeof work->slots);
+}
 
 /* Adds a combination; true when it is a contradiction. */
 static bool eliminate_keep(struct elimination *work, const struct row *row)
@@ -522,16 +530,18 @@ static bool eliminate_keep(struct elimination *work, const struct row *row)
 
     if (is_empty(row, work->columns))
         return row->constant < 0;
-    for (int k = 0; k < work->count; k++) {
-        if (work->keys[k] == row->key && memcmp(work->rows[k].c, row->c, size) == 0) {
-            if (row->constant < work->rows[k].constant)
-                memcpy(&work->rows[k], row, offsetof(struct row, c));
+    unsigned slot = (unsigned)(row->key >> 40) % WORK_SLOTS;
+    for (; work->slots[slot]; slot = (slot + 1) % WORK_SLOTS) {
+        struct row *other = &work->rows[work->slots[slot] - 1];
+        if (other->key == row->key && memcmp(other->c, row->c, size) == 0) {
+            if (row->constant < other->constant)
+                memcpy(other, row, offsetof(struct row, c));
             return false;
         }
     }
     if (work->count < WORK_ROWS) {
-        work->keys[work->count] = row->key;
         memcpy(&work->rows[work->count++], row, offsetof(struct row, c) + size);
+        work->slots[slot] = (unsigned char)work->count;
     }
     return false;
 }
@@ -558,8 +568,7 @@ static bool eliminate_column(struct elimination *work, struct elimination *next,
 {
     struct row row;
 
-    next->columns = work->columns;
-    next->count = 0;
+    elimination_begin(next, work->columns);
     for (int a = 0; a < work->count; a++) {
         if (!work->rows[a].c[column])
             eliminate_keep(next, &work->rows[a]);
@@ -580,8 +589,7 @@ static bool eliminate(struct system *system)
 {
     struct elimination halves[2], *work = &halves[0], *next = &halves[1];
 
-    work->columns = system->columns;
-    work->count = 0;
+    elimination_begin(work, system->columns);
     for (int r = 0; r < system->row_count; r++)
         if (eliminate_keep(work, &system->rows[r]))
             return true;

@@ -25,7 +25,10 @@ static bool is_in_address(const struct vector_builder *builder, const struct ir_
 
 /* ---- the stream ------------------------------------------------------------------------------------ */
 
-static const struct ir_access *origin_of(struct vector_builder *builder, const struct ir_access *access)
+/* `in_address`: per axis, as it was decided before anything of the load became a value; a test among those
+ * changes what C may do before the loop. */
+static const struct ir_access *origin_of(struct vector_builder *builder, const struct ir_access *access,
+                                         const bool *in_address)
 {
     struct ir_access *origin = arena_new(builder->arena, struct ir_access);
     int rank = access->buffer->rank;
@@ -35,7 +38,7 @@ static const struct ir_access *origin_of(struct vector_builder *builder, const s
     for (int axis = 0; axis < rank; axis++) {
         origin->indices[axis] = access->indices[axis];
         origin->checks[axis] = IR_CHECK_PROVED;
-        if (is_in_address(builder, access, axis))
+        if (in_address[axis])
             continue;
         origin->indices[axis] = arena_new(builder->arena, struct ir_expr);
         *origin->indices[axis] = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
@@ -51,10 +54,10 @@ static bool same_access(const struct ir_access *a, const struct ir_access *b)
     return a->buffer == b->buffer;
 }
 
-static int stream_of(struct vector_builder *builder, const struct ir_access *access)
+static int stream_of(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
 {
     struct vector_loop *loop = builder->loop;
-    struct vector_stream stream = {.access = origin_of(builder, access),
+    struct vector_stream stream = {.access = origin_of(builder, access, in_address),
                                    .dtype = access->buffer->dtype,
                                    .is_loaded = true,
                                    .is_gathered = true};
@@ -201,10 +204,12 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     if (builder->nest || builder->is_serial || !rank || (narrow && !dtype_is_integer(value.dtype)))
         return vector_refuse(builder);
     int indices[AKG_MAX_RANK];
-    for (int axis = 0; axis < rank && !builder->refused; axis++)
-        indices[axis] =
-            is_in_address(builder, access, axis) ? -1 : vector_short_index(builder, access->indices[axis]);
-    value.stream = builder->refused ? 0 : stream_of(builder, access);
+    bool in_address[AKG_MAX_RANK];
+    for (int axis = 0; axis < rank && !builder->refused; axis++) {
+        in_address[axis] = is_in_address(builder, access, axis);
+        indices[axis] = in_address[axis] ? -1 : vector_short_index(builder, access->indices[axis]);
+    }
+    value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
     for (int axis = 0; axis < rank && !builder->refused; axis++)
         if (indices[axis] >= 0 && is_tested(builder, access, axis))
             test_index(builder, value.stream, axis, indices[axis]);
