@@ -166,7 +166,7 @@ void arena_lend(struct arena *arena, void *memory, size_t size)
     (void)arena, (void)memory, (void)size; /* overruns would not show */
 }
 
-static void *arena_take(struct arena *arena, size_t size)
+void *arena_take(struct arena *arena, size_t size)
 {
     struct arena_block *block = arena_block_new(arena, size);
     block->below = arena->blocks;
@@ -189,7 +189,7 @@ static size_t arena_next_size(const struct arena *arena)
     return arena->blocks->size < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
 }
 
-static void *arena_take(struct arena *arena, size_t size)
+void *arena_take(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX / 2)
         arena_escape(arena);

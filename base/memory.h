@@ -58,6 +58,8 @@ struct arena_mark arena_mark(const struct arena *arena);
 void arena_rewind(struct arena *arena, struct arena_mark mark);
 /* Zero-filled, aligned for any object. */
 void *arena_allocate(struct arena *arena, size_t size);
+/* The same, but for what it holds: for large rooms of which little may be used. */
+void *arena_take(struct arena *arena, size_t size);
 char *arena_copy(struct arena *arena, const char *text, size_t length);
 char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_format_list(struct arena *arena, const char *format, va_list list)

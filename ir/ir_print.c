@@ -212,6 +212,8 @@ static void print_head(struct text *out, const struct ir_stmt *stmt)
     case IR_IF:
         text_string(out, stmt->kind == IR_IF ? "if " : "while ");
         ir_print_expr(out, stmt->value);
+        if (stmt->deferred)
+            text_string(out, " deferred");
         break;
     case IR_STORE:
         print_access(out, &stmt->access);

@@ -95,6 +95,7 @@ static struct ir_stmt *read_if(struct ir_reader *reader)
     for (;;) {
         struct ir_stmt *stmt = *place = new_stmt(reader, IR_IF);
         stmt->value = ir_read_expr(reader);
+        stmt->deferred = ir_reader_accept(reader, "deferred");
         stmt->span = ir_reader_span(reader);
         stmt->body = read_block(reader);
         if (!ir_reader_accept(reader, "else"))

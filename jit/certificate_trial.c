@@ -93,7 +93,10 @@ bool certificate_trial_make(struct certificate_trial *trial, struct arena *arena
         if (buffer->role == IR_INPUT || buffer->role == IR_INOUT)
             fill(buffer->dtype, data[k], trial->counts[k], call->fill);
     }
-    trial->frame = (struct jit_frame){data,          call->dims,   (const int64_t *const *)strides,
-                                      call->scalars, &trial->trap, NULL};
+    trial->frame = (struct jit_frame){.data = data,
+                                      .dims = call->dims,
+                                      .strides = (const int64_t *const *)strides,
+                                      .scalars = call->scalars,
+                                      .trap = &trial->trap};
     return true;
 }

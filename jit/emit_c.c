@@ -7,6 +7,7 @@
  * Expressions are in emit_c_expression.c, loops that threads share in
  * emit_c_split.c, vector loops in emit_c_vector.c, what stands above the function in emit_c_prelude.c.
  */
+#include "deferred.h"
 #include "emit_c_private.h"
 
 #include <stdlib.h>
@@ -262,10 +263,34 @@ static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
     emit_line(emitter, "}");
 }
 
+/* A branch whose code is made when it is first reached; without it, the other side does the same. */
+static void emit_deferred(struct emitter *emitter, const struct ir_stmt *stmt, int number)
+{
+    struct emit_value condition = emit_shallow(emitter, stmt->value);
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "int reached_ = -1;");
+    emit_statement_line(emitter, stmt,
+                        arena_format(&emitter->arena, "if (frame->reach && (%s))", condition.text));
+    emit_line(emitter, "    reached_ = frame->reach(frame, %d);", number);
+    emit_line(emitter, "if (reached_ > 0)");
+    emit_line(emitter, "    return 1;");
+    emit_line(emitter, "if (reached_ < 0) {");
+    emit_inner_block(emitter, stmt->otherwise);
+    emit_line(emitter, "}");
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 /* An otherwise that is one IF alone goes on in the same chain, where its condition needs no statements
  * before. */
 static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
 {
+    int number = emitter->options->defers ? deferred_number(emitter->kernel, stmt) : -1;
+    if (number >= 0) {
+        emit_deferred(emitter, stmt, number);
+        return;
+    }
     struct emit_value condition = emit_shallow(emitter, stmt->value);
     emit_statement_line(emitter, stmt, arena_format(&emitter->arena, "if (%s) {", condition.text));
     emit_inner_block(emitter, stmt->body);

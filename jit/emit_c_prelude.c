@@ -94,6 +94,8 @@ static const char structs[] =
     "    int (*split)(const struct akg_frame *frame, akg_part *part, long long low,\n"
     "        long long high, long long step, int grain, double work,\n"
     "        const union akg_scalar *kept);\n"
+    "    int (*reach)(const struct akg_frame *frame, int number);\n"
+    "    void *deferred;\n"
     "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 

@@ -43,6 +43,10 @@ struct jit_frame {
     const union jit_scalar *scalars; /* per ATTRIBUTE symbol, in order */
     struct jit_trap *trap;
     jit_split *split; /* NULL: one thread does it all */
+    /* The body of a deferred branch (deferred.h), by its number: 0 or 1 as jit_entry, or less than 0: there
+     * is no code for it. NULL: there is none for any. */
+    int (*reach)(const struct jit_frame *frame, int number);
+    struct deferred *deferred; /* what `reach` knows of */
 };
 
 /* 0, or 1 with the trap filled. */

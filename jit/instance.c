@@ -53,6 +53,7 @@ void jit_free_instance(struct jit_instance *instance)
         cuda_program_free(instance->program);
     memory_free(instance->program);
     optimised_free(instance->optimised);
+    deferred_free(&instance->deferred);
     backend_tcc_free(&instance->code);
     arena_free(&instance->arena);
     memory_free(instance);
@@ -141,12 +142,13 @@ static akg_status instance_build(struct instance_making *making)
         return jit_make_program(instance, making->diagnostics);
     struct vector_options vectors = kernel->module->vectors;
     vectors.trust_indices = making->request->trust_indices;
-    akg_status status = pipeline_generate(instance->kernel, &vectors, &kernel->module->cache, &instance->code,
+    deferred_init(&instance->deferred, instance->kernel, &vectors, instance->cache);
+    akg_status status = pipeline_generate(instance->kernel, &vectors, instance->cache, true, &instance->code,
                                           making->diagnostics);
     instance_time(instance, JIT_STAGE_GENERATE, since);
     if (status == AKG_OK)
-        instance->optimised =
-            optimised_make(&kernel->module->optimiser, instance->kernel, &vectors, instance->code.entry);
+        instance->optimised = optimised_make(&kernel->module->optimiser, instance->kernel,
+                                             &instance->deferred, &vectors, instance->code.entry);
     return status;
 }
 

@@ -23,8 +23,8 @@ struct part {
 
 void integer_solver_init(struct integer_solver *solver, struct arena *arena)
 {
-    *solver = (struct integer_solver){.pool = arena_array(arena, struct integer_row, POOL),
-                                      .keys = arena_array(arena, uint64_t, POOL)};
+    *solver = (struct integer_solver){.pool = arena_take(arena, POOL * sizeof *solver->pool),
+                                      .keys = arena_take(arena, POOL * sizeof *solver->keys)};
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -457,7 +457,7 @@ static bool add_shadow(struct integer_solver *solver, struct part *into, const s
                 return false;
             into->count++;
             common = dark ? 1 : gcd(lower, upper);
-            row->equality = false;
+            row->equality = row->merged = false;
             if (!row_combine(solver, row, &rows[a], upper / common, &rows[b], lower / common))
                 return false;
             if (dark && (row->constant -= (lower - 1) * (upper - 1)) < -LARGEST)

@@ -529,6 +529,13 @@ const char *akg_kernel_name(const akg_kernel *kernel)
     return kernel ? kernel->function->name : NULL;
 }
 
+/* With what was spent since on branches that had been left out. */
+static int64_t stage_time(const struct jit_instance *instance, int stage)
+{
+    int64_t later = instance->deferred.count ? atomic_load(&instance->deferred.time) : 0;
+    return instance->times[stage] + (stage == JIT_STAGE_GENERATE ? later : 0);
+}
+
 bool akg_kernel_compile_stage(const akg_kernel *kernel, size_t index, akg_compile_stage *stage)
 {
     static const char *const names[JIT_STAGE_COUNT] = {
@@ -541,7 +548,7 @@ bool akg_kernel_compile_stage(const akg_kernel *kernel, size_t index, akg_compil
     if (!kernel || !stage || index >= JIT_STAGE_COUNT)
         return false;
     instance = atomic_load_explicit(&((akg_kernel *)kernel)->instances, memory_order_acquire);
-    *stage = (akg_compile_stage){names[index], instance ? instance->times[index] : 0};
+    *stage = (akg_compile_stage){names[index], instance ? stage_time(instance, (int)index) : 0};
     return instance != NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "../dsl/parse.h"
 #include "backend_tcc.h"
 #include "cuda.h"
+#include "deferred.h"
 #include "disk_cache.h"
 #include "lives.h"
 #include "optimised.h"
@@ -57,6 +58,7 @@ struct jit_instance {
     const struct life *lives; /* of temporaries that may share memory, or NULL (lives.h) */
     jit_backend backend;
     struct backend_code code;    /* entry NULL for the interpreter and CUDA */
+    struct deferred deferred;    /* branches that `code` leaves out */
     struct optimised *optimised; /* what may take its place; NULL: nothing */
     LIST(int) made;              /* buffers that a call makes: outputs and temporaries */
     LIST(int) written; /* buffers of a caller's that the code writes: outputs, and what is changed in place */

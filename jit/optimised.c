@@ -260,7 +260,7 @@ static bool emit_form(struct optimised *optimised, bool with_vectors, const char
     struct optimised_form *form = &optimised->forms[optimised->form_count];
     if (!with_vectors)
         vectors.target = X86_TARGET_NONE;
-    if (!vector_plan_make(&form->plan, optimised->kernel, &vectors))
+    if (!vector_plan_make(&form->plan, optimised->kernel, &vectors, false))
         return false;
     if (with_vectors && !form->plan.loops.count)
         return true;
@@ -318,7 +318,8 @@ static bool find_kept(struct optimised *optimised)
 }
 
 struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
-                                 const struct vector_options *options, jit_entry known)
+                                 struct deferred *deferred, const struct vector_options *options,
+                                 jit_entry known)
 {
     if (optimiser->tier == JIT_TIER_INSTANT)
         return NULL;
@@ -327,6 +328,7 @@ struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *
         return NULL;
     optimised->optimiser = optimiser;
     optimised->kernel = kernel;
+    optimised->deferred = deferred;
     optimised->options = *options;
     optimised->known = known;
     atomic_init(&optimised->entry, known);
@@ -366,7 +368,7 @@ void optimised_offer(struct optimised *optimised, const struct trial_view *views
     int wanted = OPTIMISED_WANTED;
     if (!atomic_compare_exchange_strong(&optimised->state, &wanted, OPTIMISED_WORKING))
         return; /* another call was faster */
-    optimised->trial = trial_make(optimised->kernel, views, dims, scalars);
+    optimised->trial = trial_make(optimised->kernel, optimised->deferred, views, dims, scalars);
     if (optimised->trial)
         enqueue(optimised);
     else

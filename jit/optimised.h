@@ -62,6 +62,7 @@ struct optimised_form {
 struct optimised {
     struct optimiser *optimiser;
     struct ir_kernel *kernel;
+    struct deferred *deferred; /* of the instance: branches that its code leaves out */
     struct vector_options options;
     _Atomic(jit_entry) entry; /* what is to be called */
     jit_entry known;          /* the first code */
@@ -74,10 +75,11 @@ struct optimised {
     struct optimised *next; /* in the queue */
 };
 
-/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. The kernel stays as
- * it is but for the dependences that are found. */
+/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. The kernel and its
+ * branches live as long, and stay as they are. */
 struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
-                                 const struct vector_options *options, jit_entry known);
+                                 struct deferred *deferred, const struct vector_options *options,
+                                 jit_entry known);
 void optimised_free(struct optimised *optimised);
 
 /* Never NULL. */

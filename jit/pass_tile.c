@@ -582,6 +582,7 @@ static void tile(struct nest *nest)
         append(stretches->body, panels);
     choice = ir_stmt_new(kernel, IR_IF, stmt->span);
     choice->value = decided;
+    choice->deferred = true;
     choice->body = allocate_copies(nest, false, stretches ? stretches : panels);
     choice->otherwise = plain;
     choice->next = next;

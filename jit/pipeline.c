@@ -154,17 +154,21 @@ static void pipeline_source_free(struct pipeline_source *source)
 }
 
 static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel *kernel,
-                                const struct vector_options *vectors, akg_diagnostics *diagnostics)
+                                const struct vector_options *vectors, bool defers,
+                                akg_diagnostics *diagnostics)
 {
     const struct vector_plan *plan = &source->plan;
-    struct emit_c_options options = {
-        .entry = PIPELINE_ENTRY, .trust_indices = vectors->trust_indices, .plan = plan, .compact = true};
+    struct emit_c_options options = {.entry = PIPELINE_ENTRY,
+                                     .trust_indices = vectors->trust_indices,
+                                     .plan = plan,
+                                     .compact = true,
+                                     .defers = defers};
     struct text complaint;
     akg_status status = AKG_OK;
 
     *source = (struct pipeline_source){.symbols = NULL};
     text_init(&source->text);
-    if (!vector_plan_make(&source->plan, kernel, vectors))
+    if (!vector_plan_make(&source->plan, kernel, vectors, defers))
         return AKG_ERROR_MEMORY;
     source->symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *source->symbols);
     if (!source->symbols)
@@ -223,12 +227,12 @@ static void pipeline_make_key(struct text *key, const struct pipeline_source *so
 }
 
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
-                             const struct disk_cache *cache, struct backend_code *code,
+                             const struct disk_cache *cache, bool defers, struct backend_code *code,
                              akg_diagnostics *diagnostics)
 {
     struct pipeline_source source;
     struct text key;
-    akg_status status = pipeline_emit(&source, kernel, vectors, diagnostics);
+    akg_status status = pipeline_emit(&source, kernel, vectors, defers, diagnostics);
 
     text_init(&key);
     if (status == AKG_OK && cache && cache->directory)
@@ -249,7 +253,7 @@ akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *v
                         akg_diagnostics *diagnostics)
 {
     struct pipeline_source source;
-    akg_status status = pipeline_emit(&source, kernel, vectors, diagnostics);
+    akg_status status = pipeline_emit(&source, kernel, vectors, true, diagnostics);
 
     if (status == AKG_OK) {
         pipeline_make_key(key, &source, kernel, vectors);

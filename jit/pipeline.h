@@ -25,12 +25,12 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
                        akg_diagnostics *diagnostics);
 
 /* analysed kernel -> machine code, kept in the cache on disk or taken from there (NULL: neither). It holds
- * memory while messages are added: `diagnostics` must have no escape. The dependences that are found stay in
- * the kernel's arena. */
+ * memory while messages are added: `diagnostics` must have no escape. `defers`: but for its deferred branches
+ * (deferred.h), which calls then find through their frames. */
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
-                             const struct disk_cache *cache, struct backend_code *code,
+                             const struct disk_cache *cache, bool defers, struct backend_code *code,
                              akg_diagnostics *diagnostics);
-/* The key under which that keeps it; *key is for text_free, whatever the status. */
+/* The key under which that, with deferred branches, keeps it; *key is for text_free, whatever the status. */
 akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *vectors, struct text *key,
                         akg_diagnostics *diagnostics);
 

@@ -17,6 +17,7 @@ struct trial_buffer {
 
 struct trial {
     const struct ir_kernel *kernel;
+    struct deferred *deferred;
     struct trial_buffer *buffers;
     void **data;
     const int64_t **strides;
@@ -106,14 +107,15 @@ static bool copy_numbers(struct trial *trial, const struct trial_view *views, co
     return true;
 }
 
-struct trial *trial_make(const struct ir_kernel *kernel, const struct trial_view *views, const int64_t *dims,
-                         const union jit_scalar *scalars)
+struct trial *trial_make(const struct ir_kernel *kernel, struct deferred *deferred,
+                         const struct trial_view *views, const int64_t *dims, const union jit_scalar *scalars)
 {
     size_t count = (size_t)kernel->buffers.count + 1;
     struct trial *trial = memory_zeroed(1, sizeof *trial);
     if (!trial)
         return NULL;
     trial->kernel = kernel;
+    trial->deferred = deferred;
     trial->buffers = memory_zeroed(count, sizeof *trial->buffers);
     trial->data = memory_zeroed(count, sizeof *trial->data);
     trial->strides = memory_zeroed(count, sizeof *trial->strides);
@@ -154,7 +156,13 @@ struct trial_run {
 static struct trial_run run_side(struct trial *trial, int side, jit_entry entry)
 {
     struct trial_run run = {.seconds = 0};
-    struct jit_frame frame = {trial->data, trial->dims, trial->strides, trial->scalars, &run.trap, NULL};
+    struct jit_frame frame = {.data = trial->data,
+                              .dims = trial->dims,
+                              .strides = trial->strides,
+                              .scalars = trial->scalars,
+                              .trap = &run.trap,
+                              .reach = trial->deferred->count ? deferred_reach : NULL,
+                              .deferred = trial->deferred};
     struct timespec start, end;
     for (int k = 0; k < trial->kernel->buffers.count; k++) {
         struct trial_buffer *copy = &trial->buffers[k];

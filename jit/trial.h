@@ -5,7 +5,7 @@
 #define JIT_TRIAL_H
 
 #include "../ir/ir.h"
-#include "frame.h"
+#include "deferred.h"
 
 /* A buffer of a call; data NULL: it has no memory. */
 struct trial_view {
@@ -16,8 +16,9 @@ struct trial_view {
 struct trial;
 
 /* Copies of the inputs and room for the rest; one view per buffer of the kernel. NULL when that is too much
- * (1 GiB) or memory runs out. The kernel must live as long. */
-struct trial *trial_make(const struct ir_kernel *kernel, const struct trial_view *views, const int64_t *dims,
+ * (1 GiB) or memory runs out. The kernel must live as long, and its deferred branches, if there are any. */
+struct trial *trial_make(const struct ir_kernel *kernel, struct deferred *deferred,
+                         const struct trial_view *views, const int64_t *dims,
                          const union jit_scalar *scalars);
 void trial_free(struct trial *trial);
 

@@ -374,9 +374,30 @@ static bool is_strange(const struct vector_loop *loop)
     return loop->stops || scatters;
 }
 
+static bool is_harmless_there(struct ir_expr *expr, void *loop_pointer)
+{
+    const struct ir_stmt *loop = loop_pointer;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
+        vector_is_declared(loop, expr->symbol))
+        return ir_expr_walk(expr->symbol->value, is_harmless_there, loop_pointer);
+    return vector_is_harmless_node(expr);
+}
+
+/* C computes where the streams begin though the loop may not run: `p[3 % n]` of a loop over n elements. */
+static bool may_look_ahead(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct ir_access *access = loop->streams.items[k].access;
+        for (int axis = 0; axis < access->buffer->rank; axis++)
+            if (!ir_expr_walk(access->indices[axis], is_harmless_there, (void *)loop->stmt))
+                return false;
+    }
+    return true;
+}
+
 static void add_loop(struct band_builder *builder, struct vector_loop *loop)
 {
-    if (is_strange(loop))
+    if (is_strange(loop) || !may_look_ahead(loop))
         refuse(builder);
     int base = builder->loop->arguments.count, count = loop->arguments.count;
     for (int k = 0; k < count; k++)

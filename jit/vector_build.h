@@ -106,6 +106,8 @@ bool vector_scatters_alone(const struct vector_loop *loop);
 /* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
  * proved for its place alone. */
 bool vector_is_harmless(struct ir_expr *expr);
+/* The expression itself, whatever its operands are. */
+bool vector_is_harmless_node(const struct ir_expr *expr);
 /* ---- vector_pick.c ---- */
 
 /* Notes that the stream's row hangs on an index out of a tensor; false where it is not that. */

@@ -71,13 +71,18 @@ bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector
     return true;
 }
 
-static bool is_harmless(struct ir_expr *expr, void *context)
+bool vector_is_harmless_node(const struct ir_expr *expr)
 {
-    (void)context;
     if (expr->kind != IR_OPERATION)
         return expr->kind != IR_LOAD;
     return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
                               (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
+}
+
+static bool is_harmless(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return vector_is_harmless_node(expr);
 }
 
 bool vector_is_harmless(struct ir_expr *expr)

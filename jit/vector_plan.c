@@ -7,6 +7,7 @@
  * C.
  */
 #include "vector_plan.h"
+#include "deferred.h"
 #include "split.h"
 #include "vector_x86.h"
 
@@ -14,11 +15,9 @@
 
 struct planning {
     struct vector_plan *plan;
-    struct ir_kernel *kernel;
+    const struct ir_kernel *kernel;
     const struct vector_options *options;
-    struct ir_stmt *alone;                  /* the loop that is all of the kernel just now, or NULL; */
-    struct ir_stmt *body;                   /* then the kernel's body, */
-    struct ir_stmt *next;                   /* and what stands behind the loop */
+    bool defers;
     LIST(const struct dependences *) known; /* analyses of loops, with all that is in them */
     LIST(struct vector_listing) listings;   /* one per loop */
 };
@@ -34,34 +33,31 @@ static bool is_innermost(const struct ir_stmt *first)
 
 /* ---- what may run in any order ------------------------------------------------------------- */
 
-/* The kernel has all its statements again. */
-static void restore_kernel(struct planning *planning)
-{
-    if (!planning->alone)
-        return;
-    planning->alone->next = planning->next;
-    planning->kernel->body = planning->body;
-    planning->alone = NULL;
-}
-
-/* The dependences of the loop and of those inside, as if it were the whole kernel. Loops that passes made of
- * a product of matrices are many and hard, and are known to be independent: so never more is looked at than
- * is asked about. */
+/* The dependences of the loop and of those inside, as if it were the whole kernel: they are found in a copy
+ * of both, for others may read the kernel. Loops that passes made of a product of matrices are many and hard,
+ * and are known to be independent: so never more is looked at than is asked about. */
 static const struct dependences *dependences_of(struct planning *planning, const struct ir_stmt *loop)
 {
-    struct ir_kernel *kernel = planning->kernel;
+    struct arena *arena = &planning->plan->arena;
 
     for (int k = planning->known.count - 1; k >= 0; k--)
         if (dependence_loop_is_parallel(planning->known.items[k], loop))
             return planning->known.items[k];
-    planning->alone = (struct ir_stmt *)loop;
-    planning->body = kernel->body;
-    planning->next = loop->next;
-    kernel->body = planning->alone;
-    kernel->body->next = NULL;
+    struct ir_kernel *kernel = arena_new(arena, struct ir_kernel);
+    struct ir_stmt *copy = arena_new(arena, struct ir_stmt);
+    *kernel = *planning->kernel;
+    kernel->arena = arena;
+    kernel->body = copy;
+    *copy = *loop;
+    copy->next = NULL;
     const struct dependences *dependences = dependence_analyse(kernel);
-    restore_kernel(planning);
-    list_push(&planning->plan->arena, &planning->known, dependences);
+    for (int k = 0; k < dependences->loops.count; k++)
+        if (dependences->loops.items[k].stmt == copy)
+            dependences->loops.items[k].stmt = (struct ir_stmt *)loop;
+    for (int k = 0; k < dependences->accesses.count; k++)
+        if (dependences->accesses.items[k].stmt == copy)
+            dependences->accesses.items[k].stmt = (struct ir_stmt *)loop;
+    list_push(arena, &planning->known, dependences);
     return dependences;
 }
 
@@ -188,6 +184,11 @@ static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
            split_only_accumulates(dependences_of(planning, loop), loop, planning->options->strict);
 }
 
+static bool is_left_out(const struct planning *planning, const struct ir_stmt *stmt)
+{
+    return planning->defers && deferred_number(planning->kernel, stmt) >= 0;
+}
+
 /* Loops around loops that may not be split may hold some that may. */
 static void plan_shares(struct planning *planning, const struct ir_stmt *first, int depth)
 {
@@ -200,7 +201,8 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
             list_push(&plan->arena, &plan->shared, stmt);
             continue;
         }
-        plan_shares(planning, stmt->body, depth + 1);
+        if (!is_left_out(planning, stmt))
+            plan_shares(planning, stmt->body, depth + 1);
         plan_shares(planning, stmt->otherwise, depth + 1);
     }
 }
@@ -219,7 +221,8 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             (plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
              (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
             continue;
-        plan_block(planning, stmt->body, depth + 1);
+        if (!is_left_out(planning, stmt))
+            plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
     }
 }
@@ -248,19 +251,15 @@ static bool place_code(struct planning *planning)
     return code_pages_seal(&plan->pages);
 }
 
-/* Runs `step` with the kernel's arena and the plan's escaping here. */
+/* Runs `step` with the plan's arena escaping here. */
 static bool guarded(struct planning *planning, bool (*step)(struct planning *planning))
 {
-    jmp_buf escape, *outer = planning->kernel->arena->escape;
+    jmp_buf escape;
     volatile bool good = false;
     memset(planning->plan, 0, sizeof *planning->plan);
     arena_init(&planning->plan->arena, &escape);
-    if (setjmp(escape) == 0) {
-        planning->kernel->arena->escape = &escape;
+    if (setjmp(escape) == 0)
         good = step(planning);
-    }
-    restore_kernel(planning); /* if memory ran out on the way */
-    planning->kernel->arena->escape = outer;
     planning->plan->arena.escape = NULL;
     if (!good)
         vector_plan_free(planning->plan);
@@ -276,10 +275,10 @@ static bool make(struct planning *planning)
     return place_code(planning);
 }
 
-bool vector_plan_make(struct vector_plan *plan, struct ir_kernel *kernel,
-                      const struct vector_options *options)
+bool vector_plan_make(struct vector_plan *plan, const struct ir_kernel *kernel,
+                      const struct vector_options *options, bool defers)
 {
-    struct planning planning = {.plan = plan, .kernel = kernel, .options = options};
+    struct planning planning = {.plan = plan, .kernel = kernel, .options = options, .defers = defers};
     return guarded(&planning, make);
 }
 
@@ -341,7 +340,7 @@ static bool plan_only(struct planning *planning)
     return true;
 }
 
-bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct vector_options *options)
+bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const struct vector_options *options)
 {
     struct vector_plan plan;
     struct planning planning = {.plan = &plan, .kernel = kernel, .options = options};

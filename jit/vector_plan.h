@@ -16,11 +16,11 @@ struct vector_plan {
     struct code_pages pages;             /* NULL when there is none */
 };
 
-/* Makes code for what innermost loops can be had as vectors, none where the options' target is none. Writes
- * nothing into the kernel but what the dependence analysis keeps there. False when memory or pages run out:
- * then there is nothing to free. */
-bool vector_plan_make(struct vector_plan *plan, struct ir_kernel *kernel,
-                      const struct vector_options *options);
+/* Makes code for what innermost loops can be had as vectors, none where the options' target is none.
+ * `defers`: deferred branches (deferred.h) are left out. Leaves the kernel as it is, but nobody else may
+ * analyse it meanwhile. False when memory or pages run out: then there is nothing to free. */
+bool vector_plan_make(struct vector_plan *plan, const struct ir_kernel *kernel,
+                      const struct vector_options *options, bool defers);
 /* The pages are left where they were taken (set to none). */
 void vector_plan_free(struct vector_plan *plan);
 
@@ -37,6 +37,7 @@ int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)
 
 /* The instructions of all loops as text, each with the line of the source it belongs to. False when memory
  * runs out. */
-bool vector_plan_print(struct text *out, struct ir_kernel *kernel, const struct vector_options *options);
+bool vector_plan_print(struct text *out, const struct ir_kernel *kernel,
+                       const struct vector_options *options);
 
 #endif

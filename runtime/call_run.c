@@ -496,7 +496,9 @@ akg_status call_run_execute(struct call_run *run)
                               .strides = run->strides,
                               .scalars = run->scalars,
                               .trap = &trap,
-                              .split = pool_split};
+                              .split = pool_split,
+                              .reach = run->instance->deferred.count ? deferred_reach : NULL,
+                              .deferred = (struct deferred *)&run->instance->deferred};
     akg_status status = AKG_OK;
     int stopped = 0;
 

@@ -110,7 +110,7 @@ bool pair_compile(struct jit_pair *pair, bool trust_indices)
     vectors.trust_indices = trust_indices;
     if (good) {
         sites_number(pair->kernel, &pair->sites);
-        good = vector_plan_make(&plan, pair->kernel, &vectors);
+        good = vector_plan_make(&plan, pair->kernel, &vectors, false);
         if (good) {
             good = compile_with(pair, &plan, trust_indices, &complaint);
             if (good) {
@@ -200,7 +200,12 @@ int pair_run_side(struct jit_pair *pair, int side)
         data[k] = pair_data(pair, side, k);
         strides[k] = pair->strides[k];
     }
-    struct jit_frame frame = {data, pair->dims, strides, pair->scalars, &pair->traps[side], pair_split};
+    struct jit_frame frame = {.data = data,
+                              .dims = pair->dims,
+                              .strides = strides,
+                              .scalars = pair->scalars,
+                              .trap = &pair->traps[side],
+                              .split = pair_split};
     memset(&pair->traps[side], 0, sizeof pair->traps[side]);
     return side == 0 ? pair->code.entry(&frame) : interpreter_run(pair->kernel, &frame);
 }

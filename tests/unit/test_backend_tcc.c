@@ -127,6 +127,8 @@ static void test_layout(void)
         " out[3] = (long long)&((struct akg_frame *)0)->scalars;\n"
         " out[4] = (long long)&((struct akg_frame *)0)->trap;\n out[5] = sizeof(struct akg_frame);\n"
         " out[13] = (long long)&((struct akg_frame *)0)->split;\n"
+        " out[14] = (long long)&((struct akg_frame *)0)->reach;\n"
+        " out[15] = (long long)&((struct akg_frame *)0)->deferred;\n"
         " out[6] = (long long)&((struct akg_trap *)0)->site;\n out[7] = (long long)&((struct akg_trap "
         "*)0)->axis;\n"
         " out[8] = (long long)&((struct akg_trap *)0)->index;\n"
@@ -146,10 +148,12 @@ static void test_layout(void)
                                offsetof(struct jit_trap, loops),
                                sizeof(struct jit_trap),
                                sizeof(union jit_scalar),
-                               offsetof(struct jit_frame, split)};
+                               offsetof(struct jit_frame, split),
+                               offsetof(struct jit_frame, reach),
+                               offsetof(struct jit_frame, deferred)};
     struct jit_pair pair;
     struct backend_code code;
-    int64_t out[14] = {0};
+    int64_t out[16] = {0};
     void *data[] = {out};
     struct jit_frame frame = {.data = data};
     pair_init(&pair);
@@ -157,7 +161,7 @@ static void test_layout(void)
     text_string(&pair.text, probe);
     if (CHECK(backend_tcc_compile(pair.text.data, "probe", NULL, &code, pair.diagnostics) == AKG_OK))
         code.entry(&frame);
-    for (int k = 0; k < 13; k++)
+    for (int k = 0; k < 16; k++)
         CHECK_INT(out[k], expected[k]);
     backend_tcc_free(&code);
     pair_free(&pair);
@@ -289,7 +293,7 @@ static void test_emitter_memory(void)
     struct emit_c_options options = {.entry = "akg_kernel", .plan = &plan};
     pair_init(&pair);
     CHECK(pair_read(&pair, source) && pair_compile(&pair, false));
-    CHECK(vector_plan_make(&plan, pair.kernel, &pair.vectors));
+    CHECK(vector_plan_make(&plan, pair.kernel, &pair.vectors, false));
     int failures = 0;
     for (long after = 0; after < 500; after++) {
         struct text text, complaint;

@@ -111,8 +111,10 @@ static bool make_call(struct call *call, const struct ir_kernel *kernel, struct 
     for (int k = 0; k < kernel->buffers.count; k++)
         if (!make_buffer(call, kernel->buffers.items[k], random))
             return false;
-    call->frame = (struct jit_frame){call->data,    call->dims, (const int64_t *const *)call->strides,
-                                     call->scalars, NULL,       NULL};
+    call->frame = (struct jit_frame){.data = call->data,
+                                     .dims = call->dims,
+                                     .strides = (const int64_t *const *)call->strides,
+                                     .scalars = call->scalars};
     return true;
 }
 

@@ -79,7 +79,11 @@ static int run(struct machine *machine)
         strides[k] = machine->strides[k] ? machine->strides[k] : machine->packed[k];
     }
     memset(&machine->trap, 0x55, sizeof machine->trap);
-    struct jit_frame frame = {machine->data, machine->dims, strides, machine->scalars, &machine->trap, NULL};
+    struct jit_frame frame = {.data = machine->data,
+                              .dims = machine->dims,
+                              .strides = strides,
+                              .scalars = machine->scalars,
+                              .trap = &machine->trap};
     return interpreter_run(machine->kernel, &frame);
 }
 

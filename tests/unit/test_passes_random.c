@@ -81,7 +81,8 @@ static void side_run(struct side *side, int64_t m, int64_t n)
         for (int at = 0; at < ELEMENTS; at++)
             side->data[k][at] = buffer->role <= IR_INOUT ? some_value(at + 3 * k) : -99.0f;
     }
-    struct jit_frame frame = {data, dims, strides, scalars, &side->trap, NULL};
+    struct jit_frame frame = {
+        .data = data, .dims = dims, .strides = strides, .scalars = scalars, .trap = &side->trap};
     memset(&side->trap, 0, sizeof side->trap);
     side->stopped = interpreter_run(side->kernel, &frame) != 0;
 }

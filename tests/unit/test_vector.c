@@ -763,7 +763,12 @@ static bool dot_of(akg_dtype dtype, enum x86_target target, int64_t count, doubl
     if (good) {
         void *data[] = {pair_data(&pair, 0, 0), pair_data(&pair, 0, 1), pair_data(&pair, 0, 2)};
         const int64_t *strides[] = {pair.strides[0], pair.strides[1], pair.strides[2]};
-        struct jit_frame frame = {data, pair.dims, strides, pair.scalars, &pair.traps[0], pair_split};
+        struct jit_frame frame = {.data = data,
+                                  .dims = pair.dims,
+                                  .strides = strides,
+                                  .scalars = pair.scalars,
+                                  .trap = &pair.traps[0],
+                                  .split = pair_split};
         status = pair.code.entry(&frame);
         *result = dtype_to_double(dtype, dtype_load(dtype, data[2]));
         static const double units[AKG_DTYPE_COUNT] = {[AKG_FLOAT16] = 0x1p-10,

@@ -1,0 +1,139 @@
+/*
+ * deferred.c: see deferred.h.
+ */
+#include "deferred.h"
+
+#include "pipeline.h"
+
+#include <time.h>
+
+/* ---- which branches -------------------------------------------------------------------------------- */
+
+static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (((stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) &&
+             stmt->symbol == symbol) ||
+            declares(stmt->body, symbol) || declares(stmt->otherwise, symbol))
+            return true;
+    return false;
+}
+
+static bool knows_symbol(const struct ir_stmt *body, const struct ir_symbol *symbol)
+{
+    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE || declares(body, symbol);
+}
+
+static bool knows(struct ir_expr *expr, void *body)
+{
+    return expr->kind != IR_SYMBOL || knows_symbol(body, expr->symbol);
+}
+
+static bool assigns_inside(struct ir_stmt *stmt, void *body)
+{
+    return stmt->kind != IR_ASSIGN || knows_symbol(body, stmt->symbol);
+}
+
+/* Outputs are cleared where a kernel begins, which a branch is not. */
+static bool clears_outputs(const struct ir_kernel *kernel)
+{
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
+            return true;
+    return false;
+}
+
+static bool is_closed(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_IF && stmt->deferred && ir_block_expressions(stmt->body, knows, stmt->body) &&
+           ir_block_walk(stmt->body, assigns_inside, stmt->body);
+}
+
+int deferred_number(const struct ir_kernel *kernel, const struct ir_stmt *stmt)
+{
+    int number = 0;
+
+    if (!stmt->deferred || clears_outputs(kernel) || !is_closed(stmt))
+        return -1;
+    for (const struct ir_stmt *other = kernel->body; other; other = other->next) {
+        if (other == stmt)
+            return number;
+        number += is_closed(other);
+    }
+    return -1;
+}
+
+void deferred_init(struct deferred *deferred, struct ir_kernel *kernel, const struct vector_options *vectors,
+                   const struct disk_cache *cache)
+{
+    int count = 0;
+
+    for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next)
+        count += deferred_number(kernel, stmt) >= 0;
+    if (!count)
+        return;
+    deferred->branches = arena_array(kernel->arena, struct deferred_branch, count);
+    deferred->vectors = *vectors;
+    deferred->cache = cache;
+    for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next) {
+        if (deferred_number(kernel, stmt) < 0)
+            continue;
+        struct deferred_branch *branch = &deferred->branches[deferred->count];
+        branch->kernel = *kernel;
+        branch->kernel.body = stmt->body;
+        atomic_init(&branch->entry, NULL);
+        deferred->count++;
+    }
+    atomic_init(&deferred->time, 0);
+    pthread_mutex_init(&deferred->lock, NULL);
+}
+
+void deferred_free(struct deferred *deferred)
+{
+    for (int k = 0; k < deferred->count; k++)
+        backend_tcc_free(&deferred->branches[k].code);
+    if (deferred->count)
+        pthread_mutex_destroy(&deferred->lock);
+    deferred->count = 0;
+}
+
+/* ---- their code ------------------------------------------------------------------------------------ */
+
+static long long now(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (long long)moment.tv_sec * 1000000000 + moment.tv_nsec;
+}
+
+static jit_entry branch_make(struct deferred *deferred, struct deferred_branch *branch)
+{
+    akg_diagnostics *diagnostics = diagnostics_create("", "", 0);
+    long long start = now();
+
+    if (!diagnostics || pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache, false,
+                                          &branch->code, diagnostics) != AKG_OK)
+        deferred->failed = true;
+    else
+        atomic_store_explicit(&branch->entry, branch->code.entry, memory_order_release);
+    akg_diagnostics_free(diagnostics);
+    atomic_fetch_add(&deferred->time, now() - start);
+    return branch->code.entry;
+}
+
+int deferred_reach(const struct jit_frame *frame, int number)
+{
+    struct deferred *deferred = frame->deferred;
+    struct deferred_branch *branch = &deferred->branches[number];
+    jit_entry entry = atomic_load_explicit(&branch->entry, memory_order_acquire);
+
+    if (!entry) {
+        pthread_mutex_lock(&deferred->lock);
+        entry = branch->code.entry;
+        if (!entry && !deferred->failed)
+            entry = branch_make(deferred, branch);
+        pthread_mutex_unlock(&deferred->lock);
+    }
+    return entry ? entry(frame) : -1;
+}
