@@ -188,12 +188,12 @@ static akg_status graph_read_forms(struct akg_graph *graph, const char *const *i
                                    size_t output_count, akg_diagnostics **diagnostics)
 {
     jmp_buf escape;
-    akg_status status = AKG_OK;
 
     if (setjmp(escape)) {
         graph->arena.escape = NULL;
         return AKG_ERROR_MEMORY;
     }
+    akg_status status = AKG_OK;
     graph->arena.escape = &escape;
     graph->inputs = arena_array(&graph->arena, struct graph_form, (int)input_count + 1);
     graph->outputs = arena_array(&graph->arena, int, (int)output_count + 1);
