@@ -24,7 +24,7 @@
 #include "pass.h"
 
 const struct pass_tiles pass_usual_tiles = {
-    .rows = 112, .columns = 64, .depths = 512, .large = 300000, .few = 48};
+    .rows = 112, .columns = 64, .depths = 512, .large = 480000, .few = 48};
 
 enum {
     TERMS = 4,
@@ -112,10 +112,14 @@ static struct ir_expr *condition(const struct nest *nest)
 {
     const struct pass_tiles *tiles = nest->pass->tiles;
     bool transposes = false, jumps = false;
+    int size = 1;
     for (int k = 0; k < nest->count; k++) {
+        int here = dtype_table[nest->terms[k].value->dtype].size;
+        size = here > size ? here : size;
         transposes |= nest->terms[k].needs_copy;
         jumps |= nest->terms[k].is_transposed; /* each k has a line of its own */
     }
+    int64_t large = tiles->large / size;
     struct ir_expr *few = number(nest, transposes ? (tiles->few + 3) / 4 : tiles->few);
     struct ir_expr *enough = apply(nest, OP_AND, apply(nest, OP_GE, extent(nest, nest->rows), few),
                                    apply(nest, OP_GE, extent(nest, nest->columns), copy(nest, few)));
@@ -124,7 +128,7 @@ static struct ir_expr *condition(const struct nest *nest)
     struct ir_expr *widest = apply(nest, OP_MAX, extent(nest, nest->rows), extent(nest, nest->columns));
     struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
     return apply(nest, OP_AND, enough,
-                 apply(nest, OP_GE, elements, number(nest, jumps ? (tiles->large + 3) / 4 : tiles->large)));
+                 apply(nest, OP_GE, elements, number(nest, jumps ? (large + 3) / 4 : large)));
 }
 
 /* ---- terms --------------------------------------------------------------------------------------- */

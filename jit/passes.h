@@ -23,7 +23,7 @@ struct pass_tiles {
     int64_t rows;    /* that are packed at a time */
     int64_t columns; /* in a panel of packed columns */
     int64_t depths;  /* in a stretch of what is accumulated */
-    int64_t large;   /* elements of a factor: as many, and packing pays */
+    int64_t large;   /* bytes of a factor: as many, and packing pays */
     int64_t few;     /* rows or columns: fewer, and it does not */
 };
 extern const struct pass_tiles pass_usual_tiles;

@@ -3,6 +3,8 @@
  */
 #include "generate_private.h"
 
+#include <string.h>
+
 enum { GENERATE_CALLS = 3 };
 
 static void generate_outputs(struct generator *g, int count)
@@ -44,6 +46,13 @@ static void generate_return(struct generator *g, int outputs, int indent)
     text_char(g->out, '\n');
 }
 
+/* A function that writes nothing computes with whole tensors, where scalars of rank 0 are some too. */
+static bool generate_writes(const char *body)
+{
+    return strstr(body, "] = ") || strstr(body, "allocate(") || strstr(body, "for ") ||
+           strstr(body, "while ");
+}
+
 static void generate_kernel(struct generator *g)
 {
     int outputs = generate_below(g, 3);
@@ -61,7 +70,10 @@ static void generate_kernel(struct generator *g)
         text_string(g->out, ":\n");
         generate_return(g, outputs, 2);
     }
+    size_t start = g->out->length;
     generate_block(g, 1, 2 + generate_below(g, 4));
+    if (!outputs && !generate_writes(g->out->data + start))
+        text_string(g->out, "    own = allocate((1,), float32)\n");
     generate_return(g, outputs, 1);
 }
 

@@ -44,7 +44,7 @@ static bool verified(const struct ir_kernel *kernel)
 /* The pass that the folder is named after. */
 static bool run(struct ir_kernel *kernel, const char *folder)
 {
-    static const struct pass_tiles tiles = {.rows = 4, .columns = 8, .depths = 32, .large = 100, .few = 2};
+    static const struct pass_tiles tiles = {.rows = 4, .columns = 8, .depths = 32, .large = 400, .few = 2};
     struct passes_options options = {.verify = true, .tiles = &tiles};
     struct text complaint;
     enum pass_id id = 0;
