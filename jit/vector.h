@@ -206,7 +206,7 @@ struct vector_loop {
 };
 
 /* Of one loop; larger ones are left to C. */
-enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24, VECTOR_STATEMENTS = 200 };
+enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24, VECTOR_STATEMENTS = 200, VECTOR_LARGEST_STEP = 1000000 };
 
 /* Loops known to be of fewer iterations stay C: a call costs more. */
 enum { VECTOR_SHORTEST = 8 };

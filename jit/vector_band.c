@@ -474,7 +474,8 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
     struct band_builder builder = {
         .arena = arena, .options = options, .outer = {.arena = arena, .stmt = stmt, .options = options}};
     builder.outer.mask = -1;
-    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || may_stop(stmt, options))
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
+        vector_step_is_large(stmt) || may_stop(stmt, options))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.band = arena_new(arena, struct vector_band);

@@ -526,7 +526,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||
-        !verdict_allows(&builder, verdict))
+        vector_step_is_large(stmt) || !verdict_allows(&builder, verdict))
         return NULL;
     builder.is_parallel = verdict->verdict == DEPENDENCE_PARALLEL;
     builder.loop = arena_new(arena, struct vector_loop);

@@ -52,6 +52,12 @@ void vector_statements(struct vector_builder *builder, const struct ir_stmt *fir
 int vector_count_statements(const struct ir_stmt *first, int limit);
 /* Whether the loop is known to have so few iterations that a call costs more. */
 bool vector_is_short(const struct ir_stmt *stmt);
+/* Whether what the loop advances by, in all lanes, may be too large for an instruction, or the number of its
+ * iterations be computed wrongly. */
+static inline bool vector_step_is_large(const struct ir_stmt *stmt)
+{
+    return stmt->step > VECTOR_LARGEST_STEP || stmt->step < -VECTOR_LARGEST_STEP;
+}
 /* Products that are only added to something are not rounded. */
 void vector_fuse(struct vector_builder *builder);
 /* Drops values that nothing uses. */

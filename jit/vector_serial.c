@@ -82,7 +82,8 @@ struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stm
 {
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .mask = -1, .is_serial = true};
-    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt))
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||
+        vector_step_is_large(stmt))
         return NULL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;

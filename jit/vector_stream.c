@@ -200,7 +200,8 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
         stream->step_kind = buffer->contiguous ? VECTOR_UNIT : VECTOR_CONSTANT_STEP;
         return true;
     }
-    if (__builtin_mul_overflow(last, builder->stmt->step, &stream->step) || llabs(stream->step) > 1000000)
+    if (__builtin_mul_overflow(last, builder->stmt->step, &stream->step) ||
+        llabs(stream->step) > VECTOR_LARGEST_STEP)
         return false;
     if (run_time || (!buffer->contiguous && stream->step != 1))
         stream->step_kind = VECTOR_RUN_TIME_STEP;
