@@ -161,6 +161,8 @@ static void build_step(struct machine *machine, machine_section *section, int st
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
     }
     machine->line = 0;
+    if (machine->is_far)
+        machine_fetch_ahead(machine);
     machine_advance(machine);
 }
 
@@ -196,248 +198,6 @@ void machine_tail(struct machine *machine, machine_section *section)
 }
 
 /* ---- the setup -------------------------------------------------------------------------------- */
-
-static void set_general(struct machine *machine, uint64_t bits)
-{
-    machine_add(machine, (struct x86_instruction){
-                             .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = (int64_t)bits});
-}
-
-/* rax in all lanes. */
-static void spread(struct machine *machine, int target, enum vector_type type)
-{
-    bool wide = vector_type_is_wide(type) || type == VECTOR_MASK;
-    if (type == VECTOR_MASK && machine_is_avx512(machine)) {
-        machine_add(machine, (struct x86_instruction){
-                                 .form = X86_KMOVW_TO, .bits = 128, .reg = target, .rm = X86_RAX});
-        return;
-    }
-    int one = machine->lanes == 1 ? target : machine_new_vector(machine, 128);
-    machine_add(machine,
-                (struct x86_instruction){
-                    .form = wide ? X86_VMOVQ_TO : X86_VMOVD_TO, .bits = 128, .reg = one, .rm = X86_RAX});
-    if (one == target)
-        return;
-    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
-                                                  .bits = machine_bits(machine, type),
-                                                  .reg = target,
-                                                  .rm = one});
-}
-
-/* The element in memory in all lanes. */
-static void spread_memory(struct machine *machine, int target, enum vector_type type,
-                          struct x86_memory memory, int label)
-{
-    bool wide = vector_type_is_wide(type);
-    enum x86_form form = machine->lanes == 1 ? wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD
-                         : wide              ? X86_VBROADCASTSD
-                                             : X86_VBROADCASTSS;
-    machine_add(machine, (struct x86_instruction){.form = form,
-                                                  .bits = machine_bits(machine, type),
-                                                  .reg = target,
-                                                  .has_memory = true,
-                                                  .memory = memory,
-                                                  .label = label});
-}
-
-/* Bits out of the data behind the code in all lanes. */
-void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits)
-{
-    bool wide = vector_type_is_wide(type);
-    int label = -1;
-    if (type == VECTOR_MASK) {
-        set_general(machine, bits ? UINT64_MAX : 0);
-        spread(machine, target, type);
-        return;
-    }
-    for (int k = 0; k < machine->data.count && label < 0; k++)
-        if (machine->data.items[k].bits == bits && machine->data.items[k].size == (wide ? 8 : 4))
-            label = machine->data.items[k].label;
-    if (label < 0) {
-        struct vector_datum datum = {machine->labels++, wide ? 8 : 4, bits};
-        list_push(machine->arena, &machine->data, datum);
-        label = datum.label;
-    }
-    spread_memory(machine, target, type, (struct x86_memory){X86_RIP, X86_NONE, 1, 0}, label);
-}
-
-static void setup_scalar(struct machine *machine, const struct machine_kept *kept)
-{
-    struct x86_memory slot = machine_slot(machine, kept->number);
-    if (kept->type == VECTOR_MASK) {
-        machine_add(machine, (struct x86_instruction){
-                                 .form = X86_MOV, .reg = X86_RAX, .has_memory = true, .memory = slot});
-        machine_add(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
-        spread(machine, kept->virtual_register, VECTOR_MASK);
-        return;
-    }
-    spread_memory(machine, kept->virtual_register, kept->type, slot, 0);
-}
-
-/* 0, 1, 2, ... */
-static void load_table(struct machine *machine, int target, enum vector_type type, const void *table)
-{
-    set_general(machine, (uint64_t)(uintptr_t)table);
-    machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
-                                                  .bits = machine_bits(machine, type),
-                                                  .reg = target,
-                                                  .has_memory = true,
-                                                  .memory = {X86_RAX, X86_NONE, 1, 0}});
-}
-
-static void load_lanes(struct machine *machine, int target, enum vector_type type)
-{
-    static const int64_t wide[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    static const int32_t narrow[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    bool is_wide = vector_type_is_wide(type);
-    load_table(machine, target, type, is_wide ? (const void *)wide : (const void *)narrow);
-}
-
-/* By number, from PAIRS_OVERLAP on. */
-static void load_pairs(struct machine *machine, int target, enum vector_type type, int number)
-{
-    static const int64_t wide[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
-                                       {0, 2, 4, 6, 8, 10, 12, 14},
-                                       {1, 3, 5, 7, 9, 11, 13, 15},
-                                       {0, 8, 1, 9, 2, 10, 3, 11},
-                                       {4, 12, 5, 13, 6, 14, 7, 15}};
-    static const int32_t eight[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
-                                        {0, 2, 4, 6, 8, 10, 12, 14},
-                                        {1, 3, 5, 7, 9, 11, 13, 15},
-                                        {0, 8, 1, 9, 2, 10, 3, 11},
-                                        {4, 12, 5, 13, 6, 14, 7, 15}};
-    static const int32_t sixteen[5][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
-                                           {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
-                                           {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31},
-                                           {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
-                                           {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}};
-    int row = number - PAIRS_OVERLAP;
-    const void *table = machine->lanes == 16 ? (const void *)sixteen[row] : eight[row];
-    load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[row] : table);
-}
-
-static void setup_steps(struct machine *machine, const struct machine_kept *kept)
-{
-    int bits = machine_bits(machine, VECTOR_I64), target = kept->virtual_register;
-    if (kept->bits == 1) {
-        load_lanes(machine, target, VECTOR_I64);
-        return;
-    }
-    if (!machine_is_avx512(machine) && kept->bits > INT32_MAX) {
-        machine_refuse(machine);
-        return;
-    }
-    int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    load_lanes(machine, lanes, VECTOR_I64);
-    set_general(machine, kept->bits);
-    spread(machine, step, VECTOR_I64);
-    machine_into(machine, machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULUDQ, bits, target, lanes, step,
-                 0);
-}
-
-/* The distance from the first element of each lane, in bytes. */
-static void setup_indices(struct machine *machine, const struct machine_kept *kept)
-{
-    const struct vector_stream *stream = &machine->loop->streams.items[kept->number];
-    int bits = machine_bits(machine, VECTOR_I32), size = dtype_table[stream->dtype].size;
-    int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    load_lanes(machine, lanes, VECTOR_I32);
-    if (stream->step_kind == VECTOR_CONSTANT_STEP) {
-        set_general(machine, (uint64_t)(uint32_t)stream->step);
-        spread(machine, step, VECTOR_I32);
-    } else {
-        machine_add(machine, (struct x86_instruction){.form = X86_VBROADCASTSS,
-                                                      .bits = bits,
-                                                      .reg = step,
-                                                      .has_memory = true,
-                                                      .memory = machine_slot(machine, stream->slot + 1)});
-    }
-    int product = machine_rvm(machine, X86_VPMULLD, bits, lanes, step);
-    machine_add(machine, (struct x86_instruction){.form = X86_VPSLLD_BY_WIDE,
-                                                  .bits = bits,
-                                                  .vvvv = kept->virtual_register,
-                                                  .rm = product,
-                                                  .immediate = size == 8 ? 3 : 2});
-}
-
-uint64_t machine_identity(enum operation operation, akg_dtype dtype)
-{
-    bool wide = vector_type_is_wide(vector_type_of(dtype)), real = dtype_is_float(dtype);
-    uint64_t sign = wide ? (uint64_t)1 << 63 : (uint64_t)1 << 31, ones = wide ? UINT64_MAX : UINT32_MAX;
-    uint64_t infinity = wide ? (uint64_t)0x7ff << 52 : (uint64_t)0xff << 23;
-    bool is_signed = dtype_is_signed(dtype);
-    switch (operation) {
-    case OP_MUL:
-        return real ? wide ? (uint64_t)0x3ff << 52 : (uint64_t)0x7f << 23 : 1;
-    case OP_MIN:
-        return real ? infinity : is_signed ? ~sign & ones : ones;
-    case OP_MAX:
-        return real ? infinity | sign : is_signed ? sign : 0;
-    case OP_BITAND:
-        return ones;
-    case OP_ADD:
-        return real ? sign : 0; /* -0.0: 0.0 would make a 0.0 of it */
-    default:
-        return 0;
-    }
-}
-
-void machine_setup_kept(struct machine *machine, const struct machine_kept *kept)
-{
-    const struct vector_accumulator *accumulator;
-    switch (kept->kind) {
-    case KEPT_CONSTANT:
-        machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
-        break;
-    case KEPT_SCALAR:
-        setup_scalar(machine, kept);
-        break;
-    case KEPT_STEPS:
-        setup_steps(machine, kept);
-        break;
-    case KEPT_LANES:
-        load_lanes(machine, kept->virtual_register, kept->type);
-        break;
-    case KEPT_INDICES:
-        setup_indices(machine, kept);
-        break;
-    case KEPT_PAIRS:
-        load_pairs(machine, kept->virtual_register, kept->type, kept->number);
-        break;
-    case KEPT_PARTIAL:
-        accumulator = &machine->loop->accumulators.items[kept->number];
-        machine_spread_constant(machine, kept->virtual_register, kept->type,
-                                machine_identity(accumulator->operation, accumulator->dtype));
-        break;
-    case KEPT_TAIL:
-    case KEPT_RECIPROCAL:
-        break;
-    }
-}
-
-void machine_setup_streams(struct machine *machine)
-{
-    const struct vector_loop *loop = machine->loop;
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        struct x86_instruction move = {.form = X86_MOV, .reg = machine->pointers[k], .has_memory = true};
-        move.memory = machine_slot(machine, stream->slot);
-        if (machine->pointers[k] >= 0)
-            machine_add(machine, move);
-        if (stream->step_kind != VECTOR_RUN_TIME_STEP)
-            continue;
-        move.reg = X86_RAX;
-        move.memory = machine_slot(machine, stream->slot + 1);
-        machine_add(machine, move);
-        machine_add(machine, (struct x86_instruction){
-                                 .form = X86_SHL_BY,
-                                 .rm = X86_RAX,
-                                 .immediate = __builtin_ctz(
-                                     (unsigned)(dtype_table[stream->dtype].size * machine->lanes))});
-        move.form = X86_MOV_STORE;
-        machine_add(machine, move);
-    }
-}
 
 static void build_setup(struct machine *machine, machine_section *section)
 {
@@ -526,8 +286,12 @@ struct sections {
     int last_count;
     machine_section pieces[PIECES];
     bool has_pieces; /* instead of `last` */
+    machine_section whole;
+    bool has_whole; /* a vector of which no lane is left out, for what is left of the main loop */
     machine_section long_setup, long_main[MACHINE_PARTIALS];
     bool has_long; /* a main loop for many iterations */
+    machine_section far_main[MACHINE_PARTIALS];
+    bool has_far; /* a main loop for more than caches hold */
 };
 
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
@@ -580,8 +344,15 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < machine->steps && machine->is_long; k++)
         build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
+    machine->is_far = sections->has_far = machine_has_far(machine, &sections->main[0]);
+    for (int k = 0; k < machine->steps && machine->is_far; k++)
+        build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
+    machine->is_far = false;
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
+    sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
+    if (sections->has_whole)
+        build_step(machine, &sections->whole, 0, 0, false);
     if (sections->has_pieces)
         build_pieces(machine, sections);
     else if (!machine->loop->is_even)
@@ -657,19 +428,27 @@ static void place_pieces(struct machine *machine, struct sections *sections)
 static void place_long(struct machine *machine, struct sections *sections)
 {
     enum { ROUNDS = 4 /* from so many on it is worth its setup */ };
-    int round = machine->lanes * machine->steps, head = machine->labels++, done = machine->labels++;
+    int round = machine->lanes * machine->steps, done = machine->labels++;
     machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
     machine_emit_jump(machine, X86_JL, done);
     machine_test_divisors(machine, done);
     machine_allocate(machine, &sections->long_setup);
+    machine_place_rounds(machine, sections->long_main, done);
+}
+
+/* Whole vectors as long as there are some. */
+static void place_whole(struct machine *machine, struct sections *sections, int last, int done)
+{
+    int head = machine->labels++;
+    machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
+    machine_emit_jump(machine, X86_JL, last);
     machine_emit_label(machine, head);
-    for (int k = 0; k < machine->steps; k++)
-        machine_allocate(machine, &sections->long_main[k]);
-    machine_emit_by(machine, X86_ADD_BY, machine->index, round);
-    machine_emit_by(machine, X86_SUB_BY, machine->count, round);
-    machine_emit_by(machine, X86_CMP_BY, machine->count, round);
+    machine_allocate(machine, &sections->whole);
+    machine_emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
+    machine_emit_jump(machine, X86_JE, done);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
     machine_emit_jump(machine, X86_JGE, head);
-    machine_emit_label(machine, done);
 }
 
 static void place_loops(struct machine *machine, struct sections *sections)
@@ -689,6 +468,8 @@ static void place_loops(struct machine *machine, struct sections *sections)
     machine_emit_jump(machine, X86_JE, done);
     if (sections->has_pieces)
         place_pieces(machine, sections);
+    if (sections->has_whole)
+        place_whole(machine, sections, last, done);
     machine_emit_label(machine, last);
     for (int k = 0; k < sections->last_count; k++) {
         machine_allocate(machine, &sections->tail);
@@ -747,6 +528,8 @@ bool machine_build_loop(struct machine *machine)
     if (loop->is_even)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    if (sections->has_far)
+        machine_place_far(machine, sections->far_main);
     if (sections->has_long)
         place_long(machine, sections);
     place_loops(machine, sections);

@@ -124,6 +124,7 @@ struct machine {
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool is_long; /* what is being built is the main loop for many iterations */
+    bool is_far;  /* it is the one for more than caches hold */
     bool refused;
 };
 
@@ -214,6 +215,17 @@ void machine_test_divisors(struct machine *machine, int otherwise);
 /* What the main loop for many iterations needs, besides what all need. */
 void machine_setup_reciprocals(struct machine *machine, machine_section *section);
 
+/* ---- vector_x86_far.c ---- */
+
+/* Whether there is a main loop for more than the near caches hold, besides one with such bodies. */
+bool machine_has_far(const struct machine *machine, const machine_section *body);
+/* What its next vectors but some are loaded from and stored to. */
+void machine_fetch_ahead(struct machine *machine);
+/* Whole rounds of it, where there is so much; what is left goes to the main loop. */
+void machine_place_far(struct machine *machine, machine_section *sections);
+/* Whole rounds, of which there is at least one; `done`: the label behind them. */
+void machine_place_rounds(struct machine *machine, machine_section *sections, int done);
+
 /* ---- vector_x86_interleave.c ---- */
 
 /* Merges neighbours of the sections where they are long and there are registers enough. */
@@ -268,18 +280,11 @@ void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);
 /* Which lanes there are: those below the count. */
 void machine_tail(struct machine *machine, machine_section *section);
-/* A constant in all lanes of a register. */
-void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits);
-/* The values of what is kept, but for partial results of nests. */
-void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
 /* The general register of the slots; all others that a loop needs. */
 void machine_choose_slots(struct machine *machine);
 void machine_choose_general_registers(struct machine *machine);
-/* The setup of streams: addresses into registers; steps known at run time become bytes from vector to vector.
- */
-void machine_setup_streams(struct machine *machine);
 /* The body of a loop. False where the target lacks something. */
 bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
@@ -289,6 +294,16 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing);
 
 /* Where to jump with the iterations that are done in rax, to end early. */
 int machine_stop(struct machine *machine);
+
+/* ---- vector_x86_setup.c ---- */
+
+/* A constant in all lanes of a register. */
+void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits);
+/* The values of what is kept, but for partial results of nests. */
+void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
+/* The setup of streams: addresses into registers; steps known at run time become bytes from vector to vector.
+ */
+void machine_setup_streams(struct machine *machine);
 /* What leaves the other operand of an accumulation as it is. */
 uint64_t machine_identity(enum operation operation, akg_dtype dtype);
 

@@ -55,6 +55,8 @@ static int extreme_of_floats(struct machine *machine, enum operation operation, 
                              int bits, int a, int b)
 {
     bool wide = type == VECTOR_F64;
+    if (a == b)
+        return a;
     if (operation == OP_MIN) {
         enum x86_form form = wide ? X86_VMINPD : X86_VMINPS;
         int first = machine_rvm(machine, form, bits, a, b);
@@ -71,7 +73,8 @@ static int extreme_of_floats(struct machine *machine, enum operation operation, 
     enum { GREATEST_WITH_SIGN = 5 };
     int result = machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, a, b, GREATEST_WITH_SIGN);
     int nan = machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, a, b, UNORDERED);
-    machine_into(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, a, b, nan);
+    /* one of them is nan, or both */
+    machine_into(machine, wide ? X86_VORPD : X86_VORPS, bits, result, a, b, nan);
     return result;
 }
 

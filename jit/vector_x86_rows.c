@@ -34,12 +34,24 @@ static void registers(struct machine *machine, enum x86_form form, int reg, int 
     machine_emit(machine, (struct x86_instruction){.form = form, .reg = reg, .rm = rm});
 }
 
-/* rax modulo the divisor, with the sign of that, into rax. */
+/* rax modulo the divisor, with the sign of that, into rax. A division takes longer than a short row, and what
+ * is not less than minus the divisor and below it, as indices mostly are, needs none. */
 static void emit_modulo(struct machine *machine, int slot)
 {
+    int slow = machine->labels++, done = machine->labels++;
     move(machine, X86_MOV, X86_R10, slot);
     machine_emit_by(machine, X86_CMP_BY, X86_R10, 0);
     machine_emit_jump(machine, X86_JE, machine->end);
+    machine_emit_jump(machine, X86_JL, slow);
+    registers(machine, X86_MOV, X86_RCX, X86_RAX);
+    machine_emit_by(machine, X86_SAR_BY, X86_RCX, 63);
+    registers(machine, X86_AND, X86_RCX, X86_R10);
+    registers(machine, X86_ADD, X86_RCX, X86_RAX);
+    registers(machine, X86_CMP, X86_RCX, X86_R10);
+    machine_emit_jump(machine, X86_JAE, slow);
+    registers(machine, X86_MOV, X86_RAX, X86_RCX);
+    machine_emit_jump(machine, X86_JMP, done);
+    machine_emit_label(machine, slow);
     registers(machine, X86_MOV, X86_RDX, X86_RAX);
     machine_emit_by(machine, X86_SAR_BY, X86_RDX, 63);
     machine_emit(machine, (struct x86_instruction){.form = X86_IDIV, .rm = X86_R10});
@@ -52,6 +64,7 @@ static void emit_modulo(struct machine *machine, int slot)
     machine_emit_by(machine, X86_SAR_BY, X86_RAX, 63);
     registers(machine, X86_AND, X86_RAX, X86_R10);
     registers(machine, X86_ADD, X86_RAX, X86_RDX);
+    machine_emit_label(machine, done);
 }
 
 /* The address of the row that is picked into rax. */

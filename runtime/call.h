@@ -52,9 +52,11 @@ struct gpu_graph;
  * *nowhere: there are some, and all only stand for tensors that may lie anywhere. */
 bool call_find_device(const struct akg_kernel *kernel, const akg_argument *arguments, size_t count,
                       struct call_messages *messages, struct gpu_device **device, bool *nowhere);
-/* A tensor for a buffer, with a message where a device has no room for it. */
+/* A tensor for a buffer, with a message where a device has no room for it. On the host it is one apart from
+ * the others, of which some may be NULL (tensor_allocate_apart). */
 akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
-                         akg_tensor **tensor, struct call_messages *messages);
+                         akg_tensor *const *others, int count, akg_tensor **tensor,
+                         struct call_messages *messages);
 /* As a jit_entry; compiles for the device first where that was not done. Into the graph, where there is one.
  */
 akg_status call_run_on_device(struct gpu_device *device, struct gpu_graph *graph,

@@ -44,14 +44,28 @@ bool call_find_device(const struct akg_kernel *kernel, const akg_argument *argum
     return true;
 }
 
+static akg_status allocate_apart(const struct ir_buffer *buffer, const int64_t *shape,
+                                 akg_tensor *const *others, int count, akg_tensor **tensor)
+{
+    enum { MOST = 8, LEAST_BYTES = 2048 /* smaller ones are gone through in no time */ };
+    const void *data[MOST];
+    size_t found = 0;
+
+    for (int k = 0; k < count && found < MOST; k++)
+        if (others[k] && others[k]->element_count * dtype_table[others[k]->dtype].size >= LEAST_BYTES)
+            data[found++] = others[k]->data;
+    return tensor_allocate_apart(buffer->dtype, buffer->rank, shape, data, found, tensor);
+}
+
 akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buffer, const int64_t *shape,
-                         akg_tensor **tensor, struct call_messages *messages)
+                         akg_tensor *const *others, int count, akg_tensor **tensor,
+                         struct call_messages *messages)
 {
     struct gpu_failure failure;
     akg_status status;
 
     if (!device)
-        return tensor_allocate(buffer->dtype, buffer->rank, shape, false, tensor);
+        return allocate_apart(buffer, shape, others, count, tensor);
     failure.status = AKG_OK;
     status = tensor_allocate_on(device, buffer->dtype, buffer->rank, shape, false, tensor, &failure);
     if (failure.status != AKG_OK)

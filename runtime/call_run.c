@@ -356,7 +356,8 @@ static akg_status run_make_buffer(struct call_run *run, const struct ir_buffer *
     if (buffer->unused || (buffer->role == IR_TEMPORARY && run->device))
         status = tensor_size_is_valid(buffer->dtype, buffer->rank, shape, &count) ? AKG_OK : AKG_ERROR_USAGE;
     else
-        status = call_allocate(run->device, buffer, shape, &run->tensors[buffer->index], run->messages);
+        status = call_allocate(run->device, buffer, shape, run->tensors, run->instance->kernel->buffers.count,
+                               &run->tensors[buffer->index], run->messages);
     run->owned[buffer->index] = run->tensors[buffer->index] != NULL;
     if (status == AKG_ERROR_USAGE) {
         call_refuse_size(call_list(run->messages), buffer, shape);

@@ -16,6 +16,8 @@
 
 #define TENSOR_ALIGNMENT 64
 #define SMALL_DATA 1024
+#define PAGE 4096
+#define LARGE_DATA (128 * 1024)
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TENSOR_POISON 1
@@ -139,26 +141,54 @@ static void describe(akg_tensor *tensor, akg_dtype dtype, int rank, const int64_
 }
 
 /*
- * A block with room for `head` bytes and then `bytes` aligned ones. Asking malloc for a little more and
- * aligning here is three to five times faster than an aligned allocation. The address sanitizer is told of
- * the slack, or it would not see a kernel write there.
+ * A block with room for `head` bytes and then `bytes` aligned ones, which begin `place` bytes into a page;
+ * -1: anywhere. Asking malloc for a little more and aligning here is three to five times faster than an
+ * aligned allocation. The address sanitizer is told of the slack, or it would not see a kernel write there.
  */
-static void *allocate_block(size_t head, size_t bytes, bool zeroed, void **data)
+static void *allocate_block(size_t head, size_t bytes, bool zeroed, int place, void **data)
 {
-    size_t total = head + TENSOR_ALIGNMENT - 1 + bytes;
+    size_t slack = place < 0 ? TENSOR_ALIGNMENT - 1 : PAGE - 1, total = head + slack + bytes;
     char *block = zeroed ? memory_zeroed(1, total) : memory_allocate(total);
     if (!block)
         return NULL;
-    size_t gap = -(uintptr_t)(block + head) & (TENSOR_ALIGNMENT - 1);
+    size_t gap = ((place < 0 ? 0 : (uintptr_t)place) - (uintptr_t)(block + head)) & slack;
     *data = block + head + gap;
 #ifdef TENSOR_POISON
     ASAN_POISON_MEMORY_REGION(block + head, gap);
-    ASAN_POISON_MEMORY_REGION(block + head + gap + bytes, TENSOR_ALIGNMENT - 1 - gap);
+    ASAN_POISON_MEMORY_REGION(block + head + gap + bytes, slack - gap);
 #endif
     return block;
 }
 
-akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor)
+/* How good it is to begin so many bytes further on in a page than what is loaded from. Loads run ahead of
+ * stores: those that come upon places where stores are still waited for are held up. If loads are just past
+ * them, they are not. */
+static int room_between(uintptr_t ahead)
+{
+    return (int)(ahead < PAGE - ahead ? ahead : 3 * (PAGE - ahead));
+}
+
+/* The place in a page to begin at, by where the others do. */
+static int best_place(const void *const *others, size_t count)
+{
+    enum { STEP = PAGE / 8 };
+    int best = -1, most = -1;
+    for (int place = 0; place < PAGE; place += STEP) {
+        int least = PAGE;
+        for (size_t k = 0; k < count; k++) {
+            int room = room_between(((uintptr_t)place - (uintptr_t)others[k]) & (PAGE - 1));
+            least = room < least ? room : least;
+        }
+        if (least > most) {
+            best = place;
+            most = least;
+        }
+    }
+    return best;
+}
+
+static akg_status allocate_at(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed,
+                              const void *const *others, size_t count, akg_tensor **tensor)
 {
     int64_t element_count;
     if (!tensor)
@@ -168,8 +198,10 @@ akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool
         return AKG_ERROR_USAGE;
     size_t bytes = (size_t)element_count * (size_t)dtype_table[dtype].size;
     bool clear = zeroed && bytes <= SMALL_DATA; /* by us: the description needs no zeros */
+    bool is_apart = count > 0 && bytes >= PAGE && bytes < LARGE_DATA;
+    int place = is_apart ? best_place(others, count) : -1;
     void *data;
-    akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed && !clear, &data);
+    akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed && !clear, place, &data);
     if (!made)
         return AKG_ERROR_MEMORY;
     describe(made, dtype, rank, shape, NULL, element_count);
@@ -179,6 +211,17 @@ akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool
         memset(data, 0, bytes);
     *tensor = made;
     return AKG_OK;
+}
+
+akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor)
+{
+    return allocate_at(dtype, rank, shape, zeroed, NULL, 0, tensor);
+}
+
+akg_status tensor_allocate_apart(akg_dtype dtype, int rank, const int64_t *shape, const void *const *others,
+                                 size_t count, akg_tensor **tensor)
+{
+    return allocate_at(dtype, rank, shape, false, others, count, tensor);
 }
 
 akg_status tensor_describe(akg_dtype dtype, int rank, const int64_t *shape, const int64_t *strides,

@@ -113,6 +113,12 @@ bool tensor_is_exclusive(const akg_tensor *tensor);
 
 /* akg_tensor_create, but the elements are left unset unless `zeroed`: for who writes every one. */
 akg_status tensor_allocate(akg_dtype dtype, int rank, const int64_t *shape, bool zeroed, akg_tensor **tensor);
+/* The same, unset, for who stores there while loading from the others: processors compare a load with the
+ * stores before it by the place in a page first, and take equal places for the same memory until they know
+ * better. So what fills a page begins at another place in it than the others do. (What is large waits for
+ * memory instead, and has pages of its own from malloc, which all begin alike.) */
+akg_status tensor_allocate_apart(akg_dtype dtype, int rank, const int64_t *shape, const void *const *others,
+                                 size_t count, akg_tensor **tensor);
 
 /* The elements of `source` converted to those of `to`, which is contiguous and has its shape. */
 void tensor_cast_into(const akg_tensor *source, akg_tensor *to);

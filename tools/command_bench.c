@@ -276,13 +276,34 @@ static size_t list_tensors(const struct benchmark *benchmark, const struct side 
 }
 
 /* Tensors like those that the first call made, for what it did not make in place. */
+/* A tensor like that one, which begins at the same place in a page: where loads and stores lie to each other
+ * is a matter of the call, not of the code that is compared. */
+static bool make_output(const akg_tensor *like, akg_tensor **output)
+{
+    enum { PAGE = 4096 };
+    int rank = akg_tensor_rank(like);
+    int64_t size = (int64_t)akg_dtype_size(akg_tensor_dtype(like)), count = 1, strides[AKG_MAX_RANK];
+    const int64_t *shape = akg_tensor_shape(like);
+    akg_tensor *room;
+
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = count;
+        count *= shape[axis];
+    }
+    count += PAGE / size;
+    if (akg_tensor_create(akg_tensor_dtype(like), 1, &count, &room) != AKG_OK)
+        return false;
+    uintptr_t apart = ((uintptr_t)akg_tensor_data(like) - (uintptr_t)akg_tensor_data(room)) % PAGE;
+    bool good = akg_tensor_view(room, rank, shape, strides, (int64_t)apart / size, output) == AKG_OK;
+    akg_tensor_release(room);
+    return good;
+}
+
 static bool make_outputs(const struct benchmark *benchmark, struct side *side, struct problem *problem)
 {
     for (size_t k = 0; k < benchmark->output_count; k++) {
         const akg_tensor *like = benchmark->sides[0].outputs[k];
-        if (like && !is_in_place(benchmark, like) &&
-            akg_tensor_create(akg_tensor_dtype(like), akg_tensor_rank(like), akg_tensor_shape(like),
-                              &side->outputs[k]) != AKG_OK)
+        if (like && !is_in_place(benchmark, like) && !make_output(like, &side->outputs[k]))
             return problem_memory(problem);
     }
     return true;
