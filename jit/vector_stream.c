@@ -158,15 +158,31 @@ static const struct ir_expr *without_constant(const struct ir_expr *expr, int64_
     return expr;
 }
 
+/* C tests the indices of a stream's own access: one that is to be tested goes along only where that is the
+ * same test. */
+static bool tests_differ(const struct vector_builder *builder, const struct ir_access *first,
+                         const struct ir_access *access)
+{
+    bool tested = false, same = true;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        tested |= access->checks[axis] == IR_CHECK_ELEMENT;
+        same &= access->checks[axis] != IR_CHECK_ELEMENT ||
+                (first->checks[axis] == IR_CHECK_ELEMENT &&
+                 ir_expr_equal(first->indices[axis], access->indices[axis]));
+    }
+    return tested && !same && !builder->options->trust_indices;
+}
+
 /* Whether the last index of the access is that of the stream's but for a constant, and the others the same.
  */
-static bool goes_along(const struct vector_stream *stream, const struct ir_access *access, int *offset)
+static bool goes_along(const struct vector_builder *builder, const struct vector_stream *stream,
+                       const struct ir_access *access, int *offset)
 {
     enum { FARTHEST = 32 };
     const struct ir_access *first = stream->access;
     int last = access->buffer->rank - 1;
     int64_t a, b;
-    if (first->buffer != access->buffer)
+    if (first->buffer != access->buffer || tests_differ(builder, first, access))
         return false;
     for (int axis = 0; axis < last; axis++)
         if (!ir_expr_equal(first->indices[axis], access->indices[axis]))
@@ -301,7 +317,7 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
         !(builder->nest ? find_strides(builder, access, &stream) : find_step(builder, access, &stream)))
         return vector_refuse(builder);
     for (int k = 0; k < loop->streams.count; k++)
-        if (goes_along(&loop->streams.items[k], access, offset))
+        if (goes_along(builder, &loop->streams.items[k], access, offset))
             return k;
     if (loop->streams.count >= VECTOR_STREAMS)
         return vector_refuse(builder);
