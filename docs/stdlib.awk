@@ -24,6 +24,7 @@ BEGIN {
     words["ALL"] = "all dtypes"
     words["GRADIENT"] = "it has a gradient"
     words["COMPOSED"] = "its gradient is that of its parts"
+    words["FLAT"] = "no gradient flows through it"
     words["NONE"] = "no gradient"
     print "# The standard library"
     print ""

@@ -129,6 +129,9 @@ akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, s
 akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,
                          const struct jit_instance **instance, akg_diagnostics *diagnostics);
 
+/* The kernel's first output behind number `before` that is item number `item` of what it returns, or -1. */
+int call_next_output(const struct akg_kernel *kernel, int before, int item);
+
 /* Messages of a refused call. */
 void call_refuse_size(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const int64_t *shape);
 void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
@@ -138,6 +141,8 @@ void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buf
 void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
                               const struct ir_precondition *precondition, const int64_t *dims,
                               const union jit_scalar *scalars);
+/* It would return that many tensors, and not all of them are outputs of the kernel. */
+void call_refuse_results(akg_diagnostics *diagnostics, const struct akg_kernel *kernel, int count);
 void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,
                       const struct jit_trap *trap);
 

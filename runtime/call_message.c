@@ -167,6 +167,16 @@ static void message_note_loops(struct diagnostic_entry *entry, const struct jit_
     text_free(&text);
 }
 
+void call_refuse_results(akg_diagnostics *diagnostics, const struct akg_kernel *kernel, int count)
+{
+    char returned[24], expected[24];
+
+    snprintf(returned, sizeof returned, "%d tensor%s", count, count == 1 ? "" : "s");
+    snprintf(expected, sizeof expected, "%zu", akg_kernel_output_count(kernel));
+    diagnostic_add(diagnostics, MSG_CALL_RESULTS, kernel->function->span, kernel->function->name, returned,
+                   expected);
+}
+
 void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,
                       const struct jit_trap *trap)
 {

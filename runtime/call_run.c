@@ -270,16 +270,24 @@ bool call_run_shape(struct call_run *run, const struct ir_buffer *buffer, int64_
     return true;
 }
 
+int call_next_output(const struct akg_kernel *kernel, int before, int item)
+{
+    int count = (int)akg_kernel_output_count(kernel);
+
+    for (int output = before + 1; output < count; output++)
+        if (jit_output_item(kernel, (size_t)output) == item)
+            return output;
+    return -1;
+}
+
 static int run_find_output(const struct call_run *run, int index)
 {
     const struct ir_kernel *kernel = run->instance->kernel;
-    int count = (int)akg_kernel_output_count(run->kernel), output = 0;
+    int output = -1;
 
-    for (int i = 0; i <= index; i++, output++)
-        while (output < count &&
-               jit_output_item(run->kernel, (size_t)output) != kernel->results.items[i].item)
-            output++;
-    return output <= count ? output - 1 : -1;
+    for (int i = 0; i <= index && (i == 0 || output >= 0); i++)
+        output = call_next_output(run->kernel, output, kernel->results.items[i].item);
+    return output;
 }
 
 /*
@@ -295,7 +303,6 @@ int call_run_output_of(const struct call_run *run, int index)
 bool call_run_check_results(struct call_run *run)
 {
     int last = run->instance->kernel->results.count - 1;
-    char returned[24], expected[24];
 
     run->results_differ = (size_t)last + 1 != akg_kernel_output_count(run->kernel);
     for (int i = 0; i <= last && last > 0 && !run->results_differ; i++)
@@ -303,10 +310,7 @@ bool call_run_check_results(struct call_run *run)
             jit_output_item(run->kernel, (size_t)i) != run->instance->kernel->results.items[i].item;
     if (last < 0 || call_run_output_of(run, last) >= 0)
         return true;
-    snprintf(returned, sizeof returned, "%d tensor%s", last + 1, last ? "s" : "");
-    snprintf(expected, sizeof expected, "%zu", akg_kernel_output_count(run->kernel));
-    diagnostic_add(call_list(run->messages), MSG_CALL_RESULTS, run->kernel->function->span,
-                   run->kernel->function->name, returned, expected);
+    call_refuse_results(call_list(run->messages), run->kernel, last + 1);
     return false;
 }
 

@@ -36,7 +36,8 @@ struct check_input {
     akg_tensor *value; /* C-contiguous, our own */
     akg_tensor *leaf;  /* the same on the tape, where it is differentiated by */
     akg_tensor *gradient;
-    bool wanted, written; /* differentiated by; written in place by the operator */
+    bool wanted, written; /* differentiated by; written in place by the operator, returned or not */
+    uint64_t version;     /* of what was handed to the recorded call, before it */
 };
 
 struct check {
@@ -268,13 +269,17 @@ static akg_status check_record(struct check *check)
         status = check->inputs[i].wanted ? check_make_leaf(check, i)
                                          : check_send(check, check->inputs[i].value, &check->given[i]);
     check_put_given(check);
+    for (size_t i = 0; i < check->input_count; i++)
+        check->inputs[i].version = akg_tensor_version(check->given[i]);
     if (status == AKG_OK)
         status = check_call(check, check->tape, check->outputs);
     if (status == AKG_OK)
         status = check_weigh(check);
-    for (size_t i = 0; status == AKG_OK && i < check->input_count; i++)
+    for (size_t i = 0; status == AKG_OK && i < check->input_count; i++) {
+        check->inputs[i].written = akg_tensor_version(check->given[i]) != check->inputs[i].version;
         for (size_t k = 0; k < check->output_count; k++)
             check->inputs[i].written |= check->outputs[k] == check->given[i];
+    }
     return status;
 }
 

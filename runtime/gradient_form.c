@@ -404,6 +404,29 @@ static void form_find_passed_by(struct gradient_form *form, akg_tensor *const *i
                 form->passed_by[i] = form_has_none(form, form->written.items[k]);
 }
 
+/* An output that the call left out (an optional input that it would have returned) still has its place among
+ * those that the bprop gets: zeros without axes stand there, and for its gradient. */
+static bool form_stand_in(struct gradient_form *form, akg_tensor *const *outputs)
+{
+    const int64_t no_axes = 0;
+    struct autograd_output zeros = {.dims = &no_axes};
+    size_t some = 0;
+
+    while (some < form->output_count && !outputs[some])
+        some++;
+    if (some == form->output_count)
+        return true; /* no gradient will come */
+    zeros.dtype = outputs[some]->dtype;
+    zeros.device = outputs[some]->device;
+    for (size_t i = 0; i < form->output_count; i++) {
+        akg_tensor **described = &form->described[form->input_count + i];
+        if (!outputs[i] && autograd_filled(NULL, &zeros, 0, described, NULL) != AKG_OK)
+            return false;
+        form->used[form->input_count + i] &= outputs[i] != NULL;
+    }
+    return true;
+}
+
 bool gradient_form_complete(struct gradient_form *form, akg_tensor *const *inputs, akg_tensor *const *outputs)
 {
     for (size_t i = 0; i < form->input_count + form->output_count; i++) {
@@ -412,5 +435,5 @@ bool gradient_form_complete(struct gradient_form *form, akg_tensor *const *input
             return false;
     }
     form_find_passed_by(form, inputs, outputs);
-    return true;
+    return form_stand_in(form, outputs);
 }

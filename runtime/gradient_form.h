@@ -41,12 +41,12 @@ struct gradient_form {
     akg_registry *registry;
     struct form_parameter *parameters;
     size_t input_count, output_count;
-    akg_tensor *
-        *described;       /* inputs, then outputs: in place of those that the bprop does not use; else NULL */
-    bool *used;           /* per input and output: it uses them */
-    bool *passed_by;      /* per output: no gradient comes from it */
-    LIST(size_t) written; /* inputs that the kernel writes */
-    int recorded;         /* the step of a recording that its one call is; -1: none */
+    akg_tensor **described; /* inputs, then outputs: in place of those that the bprop does not use or that are
+                               missing; else NULL */
+    bool *used;             /* per input and output: it uses them */
+    bool *passed_by;        /* per output: no gradient comes from it */
+    LIST(size_t) written;   /* inputs that the kernel writes */
+    int recorded;           /* the step of a recording that its one call is; -1: none */
     _Atomic(struct form_backward *) backward;
     /* what makes a call one of this form */
     bool can_serve;                /* others may have it */

@@ -40,6 +40,8 @@ struct graph_plan {
     struct elaborate_operand result;
     int *items; /* what the result consists of, tuples taken apart: the number of a tensor, or -1 for None */
     size_t item_count;
+    int *outputs;           /* per item: which output of the kernel it is; -1 for None */
+    bool has_room;          /* among these, for all of them; a bprop needs none, which goes by items */
     struct graph_need need; /* where all are wanted */
 };
 

@@ -137,6 +137,44 @@ static void plan_describe_results(struct graph_plan *plan, const struct graph_ca
     *results = tensors;
 }
 
+/* The item that elaborate_hand_over takes result number `index` for: it goes by the text. */
+static int plan_item_of(const struct ast_expr *result, int index)
+{
+    if (result->kind != AST_TUPLE)
+        return index;
+    for (int i = 0; i < result->count; i++)
+        if (result->items[i]->kind != AST_NONE && index-- == 0)
+            return i;
+    return -1;
+}
+
+/* Takes the last results away that this call does not give. False with a message where it gives others than
+ * the text tells, for those would be taken for each other. */
+static bool plan_trim_results(struct planning *planning, struct graph_call *call)
+{
+    struct graph_plan *plan = planning->plan;
+    const struct ast_expr *result = call->kernel->function->result;
+    struct call_messages messages = {&call->kernel->module->source, NULL};
+    akg_tensor **outputs = plan->described.items + call->first_result;
+    int room = call->result_count, given = 0;
+    bool placed = true;
+
+    while (call->result_count > 0 && !outputs[call->result_count - 1])
+        call->result_count--;
+    plan->described.count = call->first_result + call->result_count;
+    for (int i = 0; i < call->result_count; i++) {
+        given += outputs[i] != NULL;
+        placed &= outputs[i] && jit_output_item(call->kernel, (size_t)i) == plan_item_of(result, i);
+    }
+    if (result->kind != AST_TUPLE && room > 1 && call->result_count == 1)
+        placed = false; /* a tuple of one, and not the tensor */
+    if (placed)
+        return true;
+    call_refuse_results(call_list(&messages), call->kernel, given);
+    planning->failed = messages.list;
+    return plan_stop(planning, messages.list ? AKG_ERROR_CALL : AKG_ERROR_MEMORY);
+}
+
 static bool plan_call(void *owner, const struct ast_function *callee,
                       const struct elaborate_operand *operands, struct span span,
                       const struct elaborate_tensor **results, int *count)
@@ -164,6 +202,8 @@ static bool plan_call(void *owner, const struct ast_function *callee,
         plan->described.items[call.first_result + i] = outputs[i];
     if (status != AKG_OK)
         return plan_stop(planning, status);
+    if (!plan_trim_results(planning, &call))
+        return false;
     call.in_place = plan_is_in_place(plan, &call);
     list_push(&plan->arena, &plan->calls, call);
     plan_describe_results(plan, &call, results);
@@ -299,6 +339,35 @@ static void plan_find_items(struct graph_plan *plan)
     plan_flatten(&plan->result, plan->items, &plan->item_count);
 }
 
+/* The kernel's output that each item is. A tuple within the result is one item there: of a bprop's, the
+ * gradients of a variadic input. */
+static void plan_find_outputs(struct graph_plan *plan)
+{
+    size_t item = 0;
+    int output = -1, tensors = 0;
+
+    plan->outputs = arena_array(&plan->arena, int, (int)plan->item_count + 1);
+    plan->has_room = true;
+    for (int i = 0; i < plan->result.count; i++) {
+        size_t end = item;
+        plan_flatten(&plan->result.items[i], NULL, &end);
+        for (; item < end; item++) {
+            plan->outputs[item] = -1;
+            if (plan->items[item] < 0)
+                continue;
+            tensors++;
+            if (plan->has_room)
+                plan->outputs[item] = output = call_next_output(plan->kernel, output, i);
+            plan->has_room &= output >= 0;
+        }
+    }
+    if (tensors != 1 || akg_kernel_output_count(plan->kernel) != 1)
+        return;
+    plan->has_room = true; /* the one output is the one result, whatever its place */
+    for (item = 0; item < plan->item_count; item++)
+        plan->outputs[item] = plan->items[item] < 0 ? -1 : 0;
+}
+
 /* ---- what is needed --------------------------------------------------------------------------- */
 
 struct graph_marking {
@@ -361,6 +430,7 @@ static bool plan_guarded(struct planning *planning, struct call_binding *binding
     good = plan_function(planning, binding, list);
     if (good) {
         plan_find_items(planning->plan);
+        plan_find_outputs(planning->plan);
         planning->plan->need = graph_find_need(planning->plan, &planning->plan->arena, NULL);
     }
     if (!good && planning->status == AKG_OK)

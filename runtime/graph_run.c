@@ -24,7 +24,8 @@ static akg_status running_call(struct graph_running *running, const struct graph
 {
     int parameters = call->kernel->function->parameter_count;
     akg_argument *arguments = arena_array(&running->arena, akg_argument, parameters + 1);
-    akg_tensor **outputs = arena_array(&running->arena, akg_tensor *, call->result_count + 1);
+    akg_tensor **outputs =
+        arena_array(&running->arena, akg_tensor *, (int)akg_kernel_output_count(call->kernel) + 1);
     akg_status status;
 
     for (int i = 0; i < parameters; i++)

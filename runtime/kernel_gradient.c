@@ -66,8 +66,11 @@ static akg_status bprop_load_saved(struct bprop_call *call, akg_diagnostics **di
         if (status != AKG_OK)
             return status;
     }
-    for (size_t i = 0; i < form->output_count; i++)
-        call->tensors[form->input_count + form->output_count + i] = call->step->output_gradients[i];
+    for (size_t i = 0; i < form->output_count; i++) {
+        akg_tensor *gradient = call->step->output_gradients[i]; /* NULL: the call left the output out */
+        call->tensors[form->input_count + form->output_count + i] =
+            gradient ? gradient : form->described[form->input_count + i];
+    }
     return AKG_OK;
 }
 
@@ -324,6 +327,38 @@ struct gradient_call {
     akg_diagnostics **diagnostics;
 };
 
+static akg_status gradient_refuse_results(const struct gradient_call *call, const struct graph_plan *plan)
+{
+    struct call_messages messages = {&call->kernel->module->source, NULL};
+    int tensors = 0;
+
+    for (size_t i = 0; i < plan->item_count; i++)
+        tensors += plan->items[i] >= 0;
+    call_refuse_results(call_list(&messages), call->kernel, tensors);
+    return operator_finish(messages.list, AKG_ERROR_CALL, call->diagnostics);
+}
+
+/* Runs the plan of a graph function; its items go to the outputs that they are. */
+static akg_status gradient_run_composed(const struct gradient_call *call, struct graph_plan *plan)
+{
+    akg_tensor *few[FORM_MOST_TENSORS] = {NULL}, **items = few;
+    akg_status status = AKG_ERROR_MEMORY;
+
+    if (!plan->has_room)
+        return gradient_refuse_results(call, plan);
+    if (plan->item_count > FORM_MOST_TENSORS)
+        items = memory_zeroed(plan->item_count, sizeof *items);
+    if (items)
+        status = gradient_run_plan(plan, call->tape, call->arguments, call->count, NULL, NULL, items,
+                                   call->diagnostics);
+    for (size_t i = 0; status == AKG_OK && i < plan->item_count; i++)
+        if (items[i])
+            call->outputs[plan->outputs[i]] = items[i];
+    if (items != few)
+        memory_free(items);
+    return status;
+}
+
 /* A graph function, call by call. */
 static akg_status gradient_compose(const struct gradient_call *call)
 {
@@ -332,8 +367,7 @@ static akg_status gradient_compose(const struct gradient_call *call)
         graph_plan_find(call->registry, call->kernel, call->arguments, call->count, &plan, call->diagnostics);
 
     if (status == AKG_OK)
-        status = gradient_run_plan(plan, call->tape, call->arguments, call->count, NULL, NULL, call->outputs,
-                                   call->diagnostics);
+        status = gradient_run_composed(call, plan);
     graph_plan_release(plan);
     return status;
 }
@@ -490,6 +524,13 @@ static bool gradient_is_needed(const akg_tape *tape, const akg_argument *argumen
     return false;
 }
 
+/* Whether it computes nothing and returns what it is handed. That is composed of no call; as a kernel it
+ * would be one that writes its inputs. */
+static bool gradient_passes_on(const struct ast_function *function)
+{
+    return function->is_pure && !function->is_broadcast;
+}
+
 akg_status kernel_gradient_call(struct akg_kernel *kernel, akg_registry *registry, akg_tape *tape,
                                 const akg_argument *arguments, size_t count, akg_tensor **outputs,
                                 akg_diagnostics **diagnostics)
@@ -498,7 +539,7 @@ akg_status kernel_gradient_call(struct akg_kernel *kernel, akg_registry *registr
 
     if (!gradient_is_needed(tape, arguments, count))
         return gradient_run_kernel(&call);
-    if (kernel->function->is_graph && !kernel->function->bprop)
+    if (!kernel->function->bprop && (kernel->function->is_graph || gradient_passes_on(kernel->function)))
         return gradient_compose(&call);
     return gradient_node(&call);
 }

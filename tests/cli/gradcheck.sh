@@ -108,6 +108,36 @@ stdout_has 'over 1000 of 3000 elements'
 expect 0 'an operator of the library' gradcheck std:tanh 'x=randn(4)'
 stdout_has 'dx ok: '
 
+cat >inplace.akg <<'PROGRAM'
+def step(x: T[N], w: T[N]):
+    y = output_tensor((N,), x.dtype)
+    for i in range(N):
+        y[i] = x[i] * w[i]
+        w[i] = w[i] + 1
+    return y, w
+
+
+@bprop(step)
+def step_bprop(x, w, out, dout):
+    dy, dw = dout
+    return dy * (out[1] - 1.0), dw + dy * x
+
+
+def both(x, w):
+    y, after = step(x, w)
+    return y * after
+
+
+def one(x, w):
+    y, after = step(x, w)
+    return y * 2.0
+PROGRAM
+for function in both one; do
+    expect 0 "an input that is written and not returned: $function" gradcheck inplace.akg $function 'x=randn(3)' 'w=randn(3)'
+    stdout_has 'dx ok: '
+    stdout_has 'dw ok: '
+done
+
 expect 1 'a wrong gradient' gradcheck wrong.akg scale "$@"
 stdout_has 'dx ok: '
 stdout_has 'dw WRONG: largest error '

@@ -171,7 +171,12 @@ struct jit_frame oracle_run_frame(struct oracle_run *run)
         run->data[i] = akg_tensor_data(run->tensors[i]);
         run->strides[i] = akg_tensor_strides(run->tensors[i]);
     }
-    return (struct jit_frame){.data = run->data, .dims = run->dims, .strides = run->strides, .scalars = run->scalars, .trap = &run->trap, .split = oracle_split};
+    return (struct jit_frame){.data = run->data,
+                              .dims = run->dims,
+                              .strides = run->strides,
+                              .scalars = run->scalars,
+                              .trap = &run->trap,
+                              .split = oracle_split};
 }
 
 void oracle_run_execute(struct oracle_run *run)

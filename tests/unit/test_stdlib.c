@@ -24,7 +24,7 @@
 #define NUMBERS (SIGNED | SET(AKG_UINT8) | SET(AKG_UINT16) | SET(AKG_UINT32) | SET(AKG_UINT64))
 #define ALL (NUMBERS | SET(AKG_BOOL))
 
-enum gradient { NONE, GRADIENT, COMPOSED };
+enum gradient { NONE, FLAT, GRADIENT, COMPOSED };
 
 struct row {
     const char *name;
@@ -405,6 +405,27 @@ static void check_by_library(const struct row *row, akg_operator *operator, cons
     trial_drop(&trial);
 }
 
+/* A pass comes through, and brings nothing. */
+static void check_flat(const struct row *row, akg_operator *operator, const char * text)
+{
+    akg_tensor *weights[TRIAL_MAX], *gradients[TRIAL_MAX] = {NULL};
+    akg_diagnostics *diagnostics = NULL;
+    struct trial trial;
+
+    if (!CHECK(trial_read(&trial, akg_operator_kernel(operator), text, AKG_FLOAT64)))
+        return;
+    row->reference(&trial);
+    make_weights(operator, & trial, weights);
+    if (!CHECK(gradients_of(operator, & trial, weights, gradients, &diagnostics) == AKG_OK))
+        say(row, text, AKG_FLOAT64, diagnostics);
+    for (int i = 0; i < trial.input_count; i++)
+        CHECK(!gradients[i]);
+    akg_diagnostics_free(diagnostics);
+    release(weights);
+    release(gradients);
+    trial_drop(&trial);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
 static void check_row(const struct row *row)
@@ -422,13 +443,15 @@ static void check_row(const struct row *row)
         return;
     }
     kernel = akg_operator_kernel(operator);
-    CHECK_INT(akg_operator_has_gradient(operator), row->gradient == GRADIENT);
+    CHECK_INT(akg_operator_has_gradient(operator), row->gradient == GRADIENT || row->gradient == FLAT);
     CHECK(akg_operator_documentation(operator)[0] != '\0');
     while ((text = strsep(&rest, ";")) != NULL) {
         for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
             if (row->dtypes & SET(dtype))
                 check_case(row, kernel, text, (akg_dtype)dtype);
-        if (row->gradient != NONE) {
+        if (row->gradient == FLAT)
+            check_flat(row, operator, text);
+        if (row->gradient == GRADIENT || row->gradient == COMPOSED) {
             check_gradients(row, operator, text);
             check_by_library(row, operator, text);
         }
