@@ -51,7 +51,7 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
            has_one_row(builder, access) && operand_of(stmt) && vector_mentions(builder, stmt) == 1;
 }
 
-/* The row's first element. */
+/* The row's first element, which is not reached itself: the lanes test where they go. */
 static const struct ir_access *row_of(struct vector_builder *builder, const struct ir_access *access)
 {
     struct ir_access *row = arena_new(builder->arena, struct ir_access);
@@ -60,6 +60,9 @@ static const struct ir_access *row_of(struct vector_builder *builder, const stru
     row->indices = arena_array(builder->arena, struct ir_expr *, last + 1);
     for (int axis = 0; axis < last; axis++)
         row->indices[axis] = access->indices[axis];
+    row->checks = arena_array(builder->arena, enum ir_check, last + 1);
+    for (int axis = 0; axis <= last; axis++)
+        row->checks[axis] = IR_CHECK_PROVED; /* as has_one_row found */
     row->indices[last] = arena_new(builder->arena, struct ir_expr);
     *row->indices[last] = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
     return row;
