@@ -193,7 +193,8 @@ static void allocate(struct run *run, const struct kernel *kernel, long n, long 
             run->data[k][at] = (float)(at % 1000) / 500 - 1;
         run->addresses[k] = run->data[k];
     }
-    run->frame = (struct jit_frame){run->addresses, run->dims, strides, NULL, &run->trap, NULL};
+    run->frame =
+        (struct jit_frame){.data = run->addresses, .dims = run->dims, .strides = strides, .trap = &run->trap};
 }
 
 static double time_once(struct run *run, bool twin, int rounds)
