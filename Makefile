@@ -50,8 +50,9 @@ without_cuda_sources := jit/without_nvrtc.c runtime/without_gpu.c
 library_sources := $(filter-out $(if $(CUDA),$(without_cuda_sources),$(cuda_sources)), \
     $(wildcard base/*.c ir/*.c dsl/*.c jit/*.c runtime/*.c))
 tool_sources := $(wildcard tools/*.c)
-unit_sources := $(wildcard tests/unit/test_*.c)
-unit_support := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
+# UNITS="pool vector": these unit tests alone.
+unit_sources := $(if $(UNITS),$(UNITS:%=tests/unit/test_%.c),$(wildcard tests/unit/test_*.c))
+unit_support := $(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c))
 bench_sources := $(wildcard bench/*.c)
 # Programs with a main of their own, what they share, and the targets: byte by byte (docs/testing.md).
 fuzz_mains := $(addprefix tests/fuzz/,differential.c replay.c entry.c)
@@ -270,8 +271,8 @@ demo: $(B)/akgrun
 	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
 	    $(B)/akgrun run examples/square.akg $$call; done
 
-check: all $(unit_programs) $(fuzz_programs) $(stubs) $(if $(SANITIZE)$(FILTER),,$(bench_programs))
-	@BUILD=$(B) sh tests/run "$(FILTER)"
+check: all $(unit_programs) $(if $(UNITS),,$(fuzz_programs)) $(stubs) $(if $(SANITIZE)$(FILTER)$(UNITS),,$(bench_programs))
+	@BUILD=$(B) UNITS="$(UNITS)" sh tests/run "$(FILTER)"
 
 # Every kernel of the tests, the examples and the standard library as CUDA for three architectures; needs NVRTC, no GPU.
 check-nvrtc: $(B)/tests/test_cuda_compile
