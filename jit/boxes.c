@@ -313,12 +313,11 @@ static bool span_axis(struct boxes *boxes, const struct context_loop *loop, cons
            (*low = first_low, *high = last_high, true);
 }
 
-bool boxes_union(struct boxes *boxes, const struct box *box, const struct context_loop *loop,
-                 const struct linear *from, const struct linear *to, struct linear *bounds)
+static bool unite(struct boxes *boxes, const struct box *box, const struct context_loop *loop,
+                  const struct linear *from, const struct linear *to, struct linear *bounds)
 {
     struct context *context = boxes->context;
-    int rank = box->buffer->rank, axis = moving_axis(boxes, box, loop->atom),
-        facts = context->prover.facts.count;
+    int rank = box->buffer->rank, axis = moving_axis(boxes, box, loop->atom);
     bool within = !linear_equal(from, &loop->first) || !linear_equal(to, &loop->last);
     int keep = within ? loop->atom : -1; /* iterations before this one: the result may speak of this one */
     struct linear trips;
@@ -330,10 +329,8 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
         bounds[k] = box->bounds[k];
     context->prover.facts.count =
         loop->inner_facts; /* the others may not hold in iterations that ended early */
-    if (axis >= 0 && !span_axis(boxes, loop, from, to, &bounds[axis], &bounds[rank + axis])) {
-        context->prover.facts.count = facts;
+    if (axis >= 0 && !span_axis(boxes, loop, from, to, &bounds[axis], &bounds[rank + axis]))
         return false;
-    }
     context->prover.facts.count = within ? loop->inner_facts : loop->facts;
     known = box_is_outside(&context->space, bounds, rank, loop->first_atom, keep);
     if (known && axis >= 0 && !linear_divides(&context->space, &box->bounds[axis]) &&
@@ -341,7 +338,26 @@ bool boxes_union(struct boxes *boxes, const struct box *box, const struct contex
         known = empty_together(boxes, from, to, &bounds[axis], &bounds[rank + axis]);
     else if (known)
         known = linear_add(&trips, to, -1, from) && prover_prove(&context->prover, &trips);
-    context->prover.facts.count = facts;
+    return known;
+}
+
+/* While fewer facts hold, each question may put one of its own where another one stands: that comes back. */
+bool boxes_union(struct boxes *boxes, const struct box *box, const struct context_loop *loop,
+                 const struct linear *from, const struct linear *to, struct linear *bounds)
+{
+    struct prover *prover = &boxes->context->prover;
+    int facts = prover->facts.count, places[2] = {loop->facts, loop->inner_facts};
+    struct prover_fact kept[2];
+
+    for (int k = 0; k < 2; k++)
+        if (places[k] < facts)
+            kept[k] = prover->facts.items[places[k]];
+    bool known = unite(boxes, box, loop, from, to, bounds);
+    for (int k = 0; k < 2; k++)
+        if (places[k] < facts)
+            prover->facts.items[places[k]] = kept[k];
+    prover->facts.count = facts;
+    prover->generation++;
     return known;
 }
 
