@@ -275,7 +275,6 @@ static size_t list_tensors(const struct benchmark *benchmark, const struct side 
     return count;
 }
 
-/* Tensors like those that the first call made, for what it did not make in place. */
 /* A tensor like that one, which begins at the same place in a page: where loads and stores lie to each other
  * is a matter of the call, not of the code that is compared. */
 static bool make_output(const akg_tensor *like, akg_tensor **output)
@@ -299,6 +298,7 @@ static bool make_output(const akg_tensor *like, akg_tensor **output)
     return good;
 }
 
+/* Tensors like those that the first call made, for what it did not make in place. */
 static bool make_outputs(const struct benchmark *benchmark, struct side *side, struct problem *problem)
 {
     for (size_t k = 0; k < benchmark->output_count; k++) {
