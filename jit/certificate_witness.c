@@ -17,11 +17,11 @@ enum { STEPS_OF_CALL = 20000, STEPS_IN_ALL = 200000 };
 struct witness_search {
     struct certificate *certificate;
     struct certificate_trial trial;
-    unsigned char **writes;       /* by buffer->index, then place: 0, 1, or 2 for more; NULL: untracked */
-    struct certificate_call call; /* this one; its arrays are used again */
-    int64_t *dims;
+    unsigned char **writes;        /* by buffer->index, then place: 0, 1, or 2 for more; NULL: untracked */
+    struct certificate_call *call; /* this one, used again until something is found in it */
+    int64_t *dims;                 /* of it */
     union jit_scalar *scalars;
-    const struct certificate_call *kept; /* a copy of it, made when something is found */
+    bool kept; /* something was found: the call belongs to the certificate */
     int64_t steps;
 };
 
@@ -55,23 +55,12 @@ static bool wants_more(const struct certificate *certificate)
 
 /* ---- what is seen ------------------------------------------------------------ */
 
+/* Runs within the interpreter, which holds memory: nothing here may run out of it and leap. */
 static void keep(struct witness_search *search, struct certificate_witness *witness, const int64_t *index,
                  int rank)
 {
-    const struct ir_kernel *kernel = search->certificate->kernel;
-
-    if (!search->kept) {
-        struct certificate_call *call = arena_new(kernel->arena, struct certificate_call);
-        int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
-        union jit_scalar *scalars = arena_array(kernel->arena, union jit_scalar, kernel->attributes.count);
-        for (int k = 0; k < kernel->dims.count; k++)
-            dims[k] = search->dims[k];
-        for (int k = 0; k < kernel->attributes.count; k++)
-            scalars[k] = search->scalars[k];
-        *call = (struct certificate_call){dims, scalars, search->call.fill};
-        search->kept = call;
-    }
-    witness->call = search->kept;
+    search->kept = true;
+    witness->call = search->call;
     for (int k = 0; k < rank; k++)
         witness->index[k] = index[k];
 }
@@ -135,8 +124,7 @@ static void run_call(struct witness_search *search, struct arena *arena)
                                       .limited = true,
                                       .steps = STEPS_OF_CALL};
 
-    search->kept = NULL;
-    if (!certificate_trial_make(&search->trial, arena, kernel, &search->call))
+    if (!certificate_trial_make(&search->trial, arena, kernel, search->call))
         return;
     for (int k = 0; k < kernel->buffers.count; k++) {
         enum ir_role role = kernel->buffers.items[k]->role;
@@ -152,11 +140,25 @@ static void run_call(struct witness_search *search, struct arena *arena)
         see_outputs(search);
 }
 
+static void make_call(struct witness_search *search)
+{
+    const struct ir_kernel *kernel = search->certificate->kernel;
+
+    search->call = arena_new(kernel->arena, struct certificate_call);
+    search->call->dims = search->dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
+    search->call->scalars = search->scalars =
+        arena_array(kernel->arena, union jit_scalar, kernel->attributes.count);
+    search->kept = false;
+}
+
 static void set_call(struct witness_search *search, int64_t size, int64_t growth, int64_t attribute,
                      enum certificate_fill fill)
 {
     const struct ir_kernel *kernel = search->certificate->kernel;
 
+    if (!search->call || search->kept)
+        make_call(search);
+    search->call->fill = fill;
     for (int k = 0; k < kernel->dims.count; k++)
         search->dims[k] = size + k * growth;
     for (int k = 0; k < kernel->attributes.count; k++) {
@@ -165,7 +167,6 @@ static void set_call(struct witness_search *search, int64_t size, int64_t growth
                              : dtype == AKG_BOOL  ? (union jit_scalar){.i = attribute != 0}
                                                   : (union jit_scalar){.i = attribute};
     }
-    search->call = (struct certificate_call){search->dims, search->scalars, fill};
 }
 
 static void run_calls(struct witness_search *search, struct arena *arena)
@@ -175,8 +176,6 @@ static void run_calls(struct witness_search *search, struct arena *arena)
 
     search->steps = STEPS_IN_ALL;
     search->writes = arena_array(arena, unsigned char *, kernel->buffers.count);
-    search->dims = arena_array(arena, int64_t, kernel->dims.count);
-    search->scalars = arena_array(arena, union jit_scalar, kernel->attributes.count);
     for (int fill = 0; fill < CERTIFICATE_FILLS; fill++)
         for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
             for (int growth = 0; growth < (kernel->dims.count > 1 ? 2 : 1); growth++)
