@@ -234,10 +234,10 @@ static struct ir_expr *elaborate_extent_or_none(struct elaborator *e, struct ir_
 static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer,
                                   const struct ast_expr *target, int count)
 {
+    struct slice_loop *slices = arena_array(e->arena, struct slice_loop, count);
     int axis = 0, number = 0;
 
-    e->slices = arena_array(e->arena, struct slice_loop, count);
-    e->slice_count = count;
+    e->slices = NULL; /* no expression takes one of the loops before all are there */
     for (int i = 0; i < target->count; i++) {
         const struct ast_expr *item = target->items[i];
         struct ir_expr *low, *length;
@@ -257,12 +257,12 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
         }
         if (!elaborate_slice(e, item, buffer->shape[axis], &low, &length, &step))
             return false;
-        e->slices[number].symbol =
+        slices[number].symbol =
             ir_symbol_new(e->kernel, IR_SYMBOL_LOOP, arena_format(e->arena, "s%d", number), AKG_INT64);
-        e->slices[number].symbol->label = "the slice's place";
-        e->slices[number].length = length;
+        slices[number].symbol->label = "the slice's place";
+        slices[number].length = length;
         loop = elaborate_emit(e, IR_FOR, target->span);
-        loop->symbol = e->slices[number].symbol;
+        loop->symbol = slices[number].symbol;
         loop->low = ir_integer(e->kernel, AKG_INT64, 0);
         loop->high = expr_copy(e, length);
         loop->step = 1;
@@ -270,6 +270,8 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
         number++;
         axis++;
     }
+    e->slices = slices;
+    e->slice_count = count;
     return true;
 }
 

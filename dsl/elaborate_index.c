@@ -84,8 +84,8 @@ static struct ir_expr *elaborate_slice_end(struct elaborator *e, const struct as
     return index;
 }
 
-bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct ir_expr *extent,
-                     struct ir_expr **low, struct ir_expr **length, int64_t *step)
+static bool elaborate_slice_ends(struct elaborator *e, const struct ast_expr *slice, struct ir_expr *extent,
+                                 struct ir_expr **low, struct ir_expr **length, int64_t *step)
 {
     struct value step_value;
     struct ir_expr *high, *span;
@@ -116,6 +116,18 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
             ir_integer(e->kernel, AKG_INT64, *step), NULL);
     *length = span;
     return true;
+}
+
+/* Its ends are the same for all elements: no slice in them takes a loop of the assignment. */
+bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct ir_expr *extent,
+                     struct ir_expr **low, struct ir_expr **length, int64_t *step)
+{
+    struct slice_loop *outer = e->slices;
+
+    e->slices = NULL;
+    bool is_right = elaborate_slice_ends(e, slice, extent, low, length, step);
+    e->slices = outer;
+    return is_right;
 }
 
 /* A constant that stands in a subscript of a tuple; `initial` where nothing is written. */
