@@ -307,6 +307,11 @@ void machine_setup_streams(struct machine *machine);
 /* What leaves the other operand of an accumulation as it is. */
 uint64_t machine_identity(enum operation operation, akg_dtype dtype);
 
+/* ---- vector_x86_slots.c ---- */
+
+/* Registers in the place of the slots of a band, for as many as there are free. */
+void machine_hold_slots(struct machine *machine);
+
 /* ---- vector_x86_transpose.c ---- */
 
 /* Rows that only turn what is loaded; false: it is something else. */

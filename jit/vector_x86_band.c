@@ -3,7 +3,7 @@
  *
  * Consumes the parts of a band (vector_band.c); produces the code of one after the other, as if each were a
  * function of its own but for entry and exit, in a loop that moves slots on. Between two parts nothing is in
- * registers but the address of the slots.
+ * registers but the address of the slots, until vector_x86_slots.c has put slots into those that are free.
  */
 #include "vector_x86.h"
 
@@ -48,7 +48,8 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
         return false;
     if (row->guard >= 0) {
         slot(machine, X86_MOV, row->guard);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, 1);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX,
+                        row->loop->is_even ? vector_group(row->loop->wide) : 1);
         machine_emit_jump(machine, X86_JL, next);
     }
     append(machine, part);
@@ -101,6 +102,7 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     slot(machine, X86_MOV_STORE, loop->count); /* leaves the flags */
     machine_emit_jump(machine, X86_JNE, head);
+    machine_hold_slots(machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

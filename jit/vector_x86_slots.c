@@ -1,0 +1,276 @@
+/*
+ * vector_x86_slots.c: slots of a band in registers.
+ *
+ * Consumes the instructions of a band, between entry and exit, whose parts hand one another what they know
+ * through slots; produces the same with registers in the place of slots, as many as no part uses: loaded
+ * before, and stored behind where C takes them back. In short loops that way through memory takes longer
+ * than what is computed.
+ *
+ * A slot has a register where all that reads or writes it does so whole, as an address or a number of 64
+ * bits, or as one lane of a vector. Slots that are written come first.
+ */
+#include "vector_x86.h"
+
+enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAYS };
+
+struct slot_use {
+    enum slot_class class;
+    int count;
+    bool is_written, is_considered;
+    int reg; /* -1: it stays in memory */
+};
+
+struct slots {
+    struct machine *machine;
+    struct slot_use *uses; /* one per argument of the band */
+    int count;
+    unsigned general, vectors; /* the registers that are free, as bits */
+};
+
+/* ---- what is used ---------------------------------------------------------------------------------- */
+
+static bool is_slot(const struct slots *slots, const struct x86_instruction *instruction)
+{
+    return instruction->form != X86_NO_FORM && instruction->has_memory &&
+           instruction->memory.base == slots->machine->slots;
+}
+
+static enum slot_class class_of(enum x86_form form)
+{
+    switch (form) {
+    case X86_VMOVSS_LOAD:
+    case X86_VMOVSS_STORE:
+    case X86_VBROADCASTSS:
+        return SLOT_SINGLE;
+    case X86_VMOVSD_LOAD:
+    case X86_VMOVSD_STORE:
+    case X86_VBROADCASTSD:
+    case X86_VPBROADCASTQ:
+        return SLOT_DOUBLE;
+    case X86_MOV:
+    case X86_MOV_STORE:
+    case X86_ADD:
+    case X86_SUB:
+    case X86_CMP:
+        return SLOT_GENERAL;
+    default:
+        return SLOT_STAYS;
+    }
+}
+
+static bool is_store(enum x86_form form)
+{
+    return form == X86_MOV_STORE || form == X86_VMOVSS_STORE || form == X86_VMOVSD_STORE;
+}
+
+static void note_slot(struct slots *slots, const struct x86_instruction *instruction)
+{
+    const struct x86_memory *memory = &instruction->memory;
+    struct slot_use *use = &slots->uses[memory->displacement / 8];
+    enum slot_class class = class_of(instruction->form);
+    if (use->class != SLOT_UNUSED && use->class != class)
+        class = SLOT_STAYS;
+    if (memory->index != X86_NONE || memory->displacement % 8 != 0 || instruction->mask)
+        class = SLOT_STAYS;
+    use->class = class;
+    use->count++;
+    use->is_written |= is_store(instruction->form);
+}
+
+static bool is_general_class(int class)
+{
+    return class == X86_D || class == X86_G;
+}
+
+/* Registers of an instruction are not free: fields that mean nothing are 0, whose registers are taken anyway.
+ */
+static void note_registers(struct slots *slots, const struct x86_instruction *instruction)
+{
+    bool is_general = x86_is_general(instruction->form);
+    const struct x86_row *row = is_general ? NULL : &x86_rows[instruction->form];
+    int rm = instruction->has_memory ? 0 : instruction->rm;
+    if (instruction->has_memory) {
+        slots->general &= ~(1u << instruction->memory.base % 32);
+        if (instruction->memory.index >= 0) {
+            slots->general &= ~(1u << instruction->memory.index);
+            slots->vectors &= ~(1u << instruction->memory.index);
+        }
+    }
+    if (is_general || is_general_class(row->reg))
+        slots->general &= ~(1u << instruction->reg);
+    if (is_general || is_general_class(row->rm))
+        slots->general &= ~(1u << rm);
+    if (!is_general)
+        slots->vectors &=
+            ~(1u << instruction->reg | 1u << instruction->vvvv | 1u << rm | 1u << instruction->fourth);
+}
+
+static void note_all(struct slots *slots)
+{
+    const struct machine *machine = slots->machine;
+    for (int k = 0; k < machine->body.count; k++) {
+        const struct x86_instruction *instruction = &machine->body.items[k];
+        if (instruction->form == X86_NO_FORM)
+            continue;
+        note_registers(slots, instruction);
+        if (is_slot(slots, instruction))
+            note_slot(slots, instruction);
+    }
+}
+
+/* ---- registers ------------------------------------------------------------------------------------- */
+
+/* Those that need not be preserved first; -1: none is left. */
+static int take_register(struct slots *slots, enum slot_class class)
+{
+    static const int order[] = {X86_RSI, X86_R8,  X86_R9,  X86_R10, X86_R11, X86_RCX,
+                                X86_RDX, X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
+    enum { COUNT = sizeof order / sizeof *order };
+    unsigned *free_ones = class == SLOT_GENERAL ? &slots->general : &slots->vectors;
+    for (int k = 0; k < (class == SLOT_GENERAL ? COUNT : MACHINE_VECTORS); k++) {
+        int reg = class == SLOT_GENERAL ? order[k] : k;
+        if (*free_ones >> reg & 1) {
+            *free_ones &= ~(1u << reg);
+            return reg;
+        }
+    }
+    return -1;
+}
+
+static bool comes_before(const struct slot_use *a, const struct slot_use *b)
+{
+    return a->is_written != b->is_written ? a->is_written : a->count > b->count;
+}
+
+/* The next slot to have a register; NULL: all had their turn. */
+static struct slot_use *next_slot(struct slots *slots)
+{
+    struct slot_use *best = NULL;
+    for (int k = 0; k < slots->count; k++) {
+        struct slot_use *use = &slots->uses[k];
+        bool may = use->class != SLOT_UNUSED && use->class != SLOT_STAYS && !use->is_considered;
+        if (may && (!best || comes_before(use, best)))
+            best = use;
+    }
+    return best;
+}
+
+static void choose_registers(struct slots *slots)
+{
+    for (struct slot_use *use; (use = next_slot(slots)) != NULL;) {
+        use->is_considered = true;
+        use->reg = take_register(slots, use->class);
+        if (use->reg >= 0 && use->class == SLOT_GENERAL)
+            slots->machine->general |= 1u << use->reg;
+    }
+}
+
+/* ---- the code -------------------------------------------------------------------------------------- */
+
+static void move_slot(struct slots *slots, int number, bool is_load)
+{
+    const struct slot_use *use = &slots->uses[number];
+    struct x86_instruction move = {.form = is_load ? X86_MOV : X86_MOV_STORE,
+                                   .bits = 128,
+                                   .reg = use->reg,
+                                   .has_memory = true,
+                                   .memory = machine_slot(slots->machine, number)};
+    if (use->class == SLOT_SINGLE)
+        move.form = is_load ? X86_VMOVSS_LOAD : X86_VMOVSS_STORE;
+    else if (use->class == SLOT_DOUBLE)
+        move.form = is_load ? X86_VMOVSD_LOAD : X86_VMOVSD_STORE;
+    machine_emit(slots->machine, move);
+}
+
+/* Only one lane of a vector means anything: it is moved whole, which takes no time. */
+static struct x86_instruction with_register(struct x86_instruction instruction, int reg)
+{
+    instruction.has_memory = false;
+    instruction.rm = reg;
+    switch (instruction.form) {
+    case X86_VMOVSS_LOAD:
+    case X86_VMOVSD_LOAD:
+        instruction.form = X86_VMOVAPS;
+        break;
+    case X86_VMOVSS_STORE:
+    case X86_VMOVSD_STORE:
+        instruction.form = X86_VMOVAPS;
+        instruction.rm = instruction.reg;
+        instruction.reg = reg;
+        break;
+    default:
+        break;
+    }
+    return instruction;
+}
+
+/* The register in the place of the slot that the instruction has to do with; -1: there is none. */
+static int held_in(const struct slots *slots, const struct x86_instruction *instruction)
+{
+    return is_slot(slots, instruction) ? slots->uses[instruction->memory.displacement / 8].reg : -1;
+}
+
+static bool is_of_rax(const struct x86_instruction *instruction, enum x86_form form)
+{
+    return instruction->form == form && instruction->reg == X86_RAX;
+}
+
+/* A slot that is compared or moved on by way of rax, of which nothing is used afterwards: by itself. Gives
+ * how many instructions these are; 0: none of that. */
+static int shorten(struct slots *slots, const struct x86_instruction *items, int left)
+{
+    int reg = left > 2 && is_of_rax(&items[0], X86_MOV) ? held_in(slots, &items[0]) : -1;
+    struct x86_instruction short_form = left > 1 ? items[1] : items[0];
+    if (reg < 0)
+        return 0;
+    bool by_number = short_form.form == X86_SUB_BY && short_form.rm == X86_RAX,
+         moves = (by_number || is_of_rax(&short_form, X86_ADD)) && is_of_rax(&items[2], X86_MOV_STORE) &&
+                 held_in(slots, &items[2]) == reg;
+    if (!moves && !(short_form.form == X86_CMP_BY && short_form.rm == X86_RAX))
+        return 0;
+    if (short_form.form == X86_ADD) {
+        int other = held_in(slots, &short_form);
+        short_form = other >= 0 ? with_register(short_form, other) : short_form;
+        short_form.reg = reg;
+    } else {
+        short_form.rm = reg;
+    }
+    machine_emit(slots->machine, short_form);
+    return moves ? 3 : 2;
+}
+
+static void rewrite(struct slots *slots, const machine_code *old)
+{
+    const struct vector_loop *loop = slots->machine->loop;
+    for (int k = 0; k < slots->count; k++)
+        if (slots->uses[k].reg >= 0)
+            move_slot(slots, k, true);
+    for (int k = 0, length; k < old->count; k += length) {
+        length = shorten(slots, &old->items[k], old->count - k);
+        if (length)
+            continue;
+        int reg = held_in(slots, &old->items[k]);
+        machine_emit(slots->machine, reg >= 0 ? with_register(old->items[k], reg) : old->items[k]);
+        length = 1;
+    }
+    for (int k = 0; k < slots->count; k++)
+        if (slots->uses[k].reg >= 0 && loop->arguments.items[k].kind == VECTOR_ARGUMENT_ACCUMULATOR)
+            move_slot(slots, k, false);
+}
+
+void machine_hold_slots(struct machine *machine)
+{
+    struct slots slots = {.machine = machine, .count = machine->loop->arguments.count};
+    machine_code old = machine->body;
+    if (machine->calls)
+        return;
+    slots.uses = arena_array(machine->arena, struct slot_use, slots.count);
+    slots.general = ~(1u << X86_RAX | 1u << X86_RSP | 1u << X86_RBP | 1u << machine->slots) & 0xffff;
+    slots.vectors = machine_is_avx512(machine) ? ~1u : 0xfffe;
+    for (int k = 0; k < slots.count; k++)
+        slots.uses[k].reg = -1;
+    note_all(&slots);
+    choose_registers(&slots);
+    machine->body = (machine_code){.count = 0};
+    rewrite(&slots, &old);
+}
