@@ -48,8 +48,7 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
         return false;
     if (row->guard >= 0) {
         slot(machine, X86_MOV, row->guard);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX,
-                        row->loop->is_even ? vector_group(row->loop->wide) : 1);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, row->loop->is_even ? vector_group(row->loop->wide) : 1);
         machine_emit_jump(machine, X86_JL, next);
     }
     append(machine, part);
