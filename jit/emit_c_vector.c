@@ -121,6 +121,9 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
     if (emission->loop->nest) {
         emit_line(emitter, "%s = %s - %s;", format_slot(emission, slot, "i"), emission->highs[level],
                   emission->firsts[level]);
+        if (emission->loop->nest->merged && level == VECTOR_COLUMNS)
+            emit_line(emitter, "%s *= %s - %s;", format_slot(emission, slot, "i"), emission->high,
+                      emission->first);
         return;
     }
     const char *distance = step > 0
@@ -490,9 +493,11 @@ static const char *inner_bounds(struct vector_emission *emission)
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
     const char *tests = nest->is_while ? "1" : NULL;
-    emission->firsts[nest->first] = emission->first;
-    emission->highs[nest->first] = emission->high;
-    for (int level = nest->first + 1; level < nest->depth; level++) {
+    if (!nest->merged) {
+        emission->firsts[nest->first] = emission->first;
+        emission->highs[nest->first] = emission->high;
+    }
+    for (int level = nest->first + !nest->merged; level < nest->depth; level++) {
         struct emit_value low, high;
         emit_bounds(emitter, nest->loops[level], &low, &high);
         const char *first = arena_format(&emitter->arena, "%s_first_",
@@ -506,22 +511,30 @@ static const char *inner_bounds(struct vector_emission *emission)
     return tests;
 }
 
+static void begin_first(struct vector_emission *emission, const struct ir_stmt *loop, const char *first)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *name = emitter->symbols[loop->symbol->slot].name;
+    emit_line(emitter, "const long long %s = %s;", name, first);
+    emit_line(emitter, "(void)%s;", name);
+    push_loop(emitter, loop);
+}
+
 /* The call, in the block in which each loop's variable is that of its first iteration. */
 static void emit_nest_call(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
     emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
-    for (int level = nest->first; level < nest->depth; level++) {
-        const char *name = emitter->symbols[nest->loops[level]->symbol->slot].name;
-        emit_line(emitter, "const long long %s = %s;", name, emission->firsts[level]);
-        emit_line(emitter, "(void)%s;", name);
-        push_loop(emitter, nest->loops[level]);
-    }
+    int loops = emitter->loop_count;
+    if (nest->merged)
+        begin_first(emission, nest->merged, emission->first);
+    for (int level = nest->first; level < nest->depth; level++)
+        begin_first(emission, nest->loops[level], emission->firsts[level]);
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
         emit_argument(emission, slot);
     emit_call_of(emission, number, done);
-    emitter->loop_count -= nest->depth - nest->first;
+    emitter->loop_count = loops;
 }
 
 static void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done)

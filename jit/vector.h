@@ -155,8 +155,10 @@ struct vector_argument {
  * place of the loops that accumulate; it counts as no level. */
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
-    int first; /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
-    int depth; /* levels */
+    const struct ir_stmt
+        *merged; /* the loop around, whose iterations are columns too (vector_merge.c); NULL */
+    int first;   /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
+    int depth;   /* levels */
     bool is_while;
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
@@ -224,6 +226,9 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
 /* Whether the loop is the outermost of loops that have the shape of a nest, and which these are. `first`: the
  * level that it is of. */
 bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest);
+/* Whether the columns of all iterations of `outer`, which holds nothing but the nest, are one row of columns.
+ */
+bool vector_nest_merges(const struct vector_nest *nest, const struct ir_stmt *outer);
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

@@ -130,8 +130,8 @@ static bool plan_rows(struct planning *planning, const struct ir_stmt *stmt)
     return add_loop(planning, loop) && is_for_all_strides(loop);
 }
 
-/* The nest whose outermost loop, of the level `first`, it is; NULL: there is none, or no code for it. */
-static const struct vector_loop *add_nest(struct planning *planning, const struct ir_stmt *stmt, int first)
+/* The nest whose outermost loop, of the level `first`, it is; NULL: there is none. */
+static struct vector_loop *build_nest(struct planning *planning, const struct ir_stmt *stmt, int first)
 {
     struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
     if (!vector_nest_shape(stmt, first, nest))
@@ -139,8 +139,7 @@ static const struct vector_loop *add_nest(struct planning *planning, const struc
     for (int level = first; level <= VECTOR_COLUMNS; level++)
         if (!is_parallel(planning, nest->loops[level]))
             return NULL;
-    struct vector_loop *loop = vector_nest_build(&planning->plan->arena, nest, planning->options);
-    return add_loop(planning, loop) ? loop : NULL;
+    return vector_nest_build(&planning->plan->arena, nest, planning->options);
 }
 
 /* The loops inside are parts of a band, or there is none. Whether nothing else is needed of them. */
@@ -170,10 +169,37 @@ static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
 /* Whether all of what the loop is is done by the machine code, but for loops of no iteration. */
 static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
-    const struct vector_loop *loop = add_nest(planning, stmt, VECTOR_ROWS);
-    if (!loop)
-        loop = add_nest(planning, stmt, VECTOR_COLUMNS);
-    return loop && is_for_all_strides(loop);
+    for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
+        struct vector_loop *loop = build_nest(planning, stmt, first);
+        if (add_loop(planning, loop))
+            return is_for_all_strides(loop);
+    }
+    return false;
+}
+
+/* Likewise for a loop around a nest, where both are one nest for all strides. */
+static bool plan_merged(struct planning *planning, const struct ir_stmt *stmt)
+{
+    const struct ir_stmt *inner = stmt->body;
+    if (!inner || inner->kind != IR_FOR || inner->next)
+        return false;
+    for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
+        struct vector_nest shape;
+        if (!vector_nest_shape(inner, first, &shape) || !vector_nest_merges(&shape, stmt) ||
+            !is_parallel(planning, stmt))
+            continue;
+        struct vector_loop *loop = build_nest(planning, inner, first);
+        if (!loop || loop->stops || !is_for_all_strides(loop))
+            continue;
+        struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+        *nest = *loop->nest;
+        nest->merged = stmt;
+        loop->nest = nest;
+        loop->stmt = stmt;
+        if (add_loop(planning, loop))
+            return true;
+    }
+    return false;
 }
 
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
@@ -218,7 +244,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             continue;
         }
         if (stmt->kind == IR_FOR &&
-            (plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
+            (plan_merged(planning, stmt) || plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
              (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
             continue;
         if (!is_left_out(planning, stmt))
