@@ -324,22 +324,28 @@ static void structure_outputs(struct structure *s, struct ast_function *function
 
 /* ---- graph functions --------------------------------------------------------------- */
 
+/* Of a tensor: what else a parameter with an index can be, tuples and attributes, a graph function has too.
+ */
+static bool structure_is_element(const struct ast_function *function, const struct ast_expr *expr)
+{
+    const struct ast_binding *binding =
+        expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
+
+    if (!binding || binding->kind != AST_BINDING_PARAMETER || function->bprop_of)
+        return false;
+    return !binding->parameter->variadic && !binding->parameter->initial &&
+           (!binding->parameter->annotation || binding->parameter->annotation->kind == AST_SUBSCRIPT);
+}
+
 /* Whether an expression reads no element and makes no tensor of its own; notes whether it computes. */
 static bool structure_is_pure_expr(const struct ast_function *function, const struct ast_expr *expr,
                                    bool *computes)
 {
-    const struct ast_binding *binding;
-
     if (!expr)
         return true;
-    if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
+    if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE) ||
+        structure_is_element(function, expr))
         return false;
-    if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME) {
-        binding = ast_binding_of(expr->a);
-        if (binding && binding->kind == AST_BINDING_PARAMETER && !binding->parameter->variadic &&
-            !binding->parameter->initial && !binding->parameter->annotation && !function->bprop_of)
-            return false; /* an element of a tensor */
-    }
     *computes |= structure_is_operation(expr) || structure_callee(expr);
     for (int i = 0; i < expr->count; i++)
         if (!structure_is_pure_expr(function, expr->items[i], computes))
