@@ -66,7 +66,8 @@ struct ast_expr {
     enum operation operation : 8; /* UNARY (NEG, BITNOT, NOT; ADD for unary plus), BINARY */
     bool parenthesised : 1;
     bool is_large : 1;   /* INTEGER: past int64, bits of an uint64 */
-    unsigned depth : 14; /* levels below and including this one, at most DSL_MAX_DEPTH */
+    bool is_format : 1;  /* STRING: an f-string, which names.c refuses */
+    unsigned depth : 13; /* levels below and including this one, at most DSL_MAX_DEPTH */
     int builtin;         /* NAME without binding: an enum builtin (builtins.h), set by names.c */
     struct span span;
     const char *text;
@@ -182,8 +183,9 @@ struct ast_function {
     bool damaged;                  /* has syntax errors: part of it is not here */
     struct ast_function *bprop_of; /* @bprop(f) */
     struct ast_function *bprop;    /* the function that is this one's; NULL: none */
-    struct ast_expr *result;       /* what its last return statement gives; NULL: nothing */
-    struct ast_stmt *result_at;    /* that statement */
+    struct ast_expr *result;       /* what a return statement gives: the last of those that give most */
+    struct ast_stmt *result_at;    /* that statement; NULL: there is none */
+    int tuple;                     /* the items of the tuple that it returns; 0: it returns one tensor */
     int mark;                      /* names.c: search for recursion */
     bool is_told, gives_tensor;    /* structure.c: what a call of it gives, and whether that is known yet */
     struct ast_module *module;     /* set by names.c */

@@ -15,6 +15,7 @@ struct build_exprs {
 /* Literals that stand side by side: one string. */
 struct build_string {
     struct span span;
+    bool is_format;
     LIST(char) bytes;
 };
 
@@ -43,6 +44,8 @@ int parser_run(struct parser *p);
 int build_next_token(struct parser *p, struct token *token, struct span *span);
 void build_syntax_error(struct parser *p, struct span span, const char *found, const char *const *expected,
                         int count);
+/* The names on a line: what a broken statement would have declared. */
+void build_damage(struct parser *p, int line);
 void build_finish(struct parser *p);
 
 struct build_exprs *build_exprs_add(struct parser *p, struct build_exprs *exprs, struct ast_expr *expr);

@@ -71,6 +71,11 @@ static inline bool builtin_operation(int builtin, enum operation *operation)
     *operation = power ? OP_POW : (enum operation)(builtin - BUILTIN_OPERATION);
     return power || builtin_is_operation(builtin);
 }
+/* True for what an expression or a loop calls: no annotation, no decorator. */
+static inline bool builtin_is_called(int builtin)
+{
+    return builtin != BUILTIN_NONE && (builtin < BUILTIN_STR || builtin >= BUILTIN_DTYPE);
+}
 /* True for a cast: float32(...), cast(..., dtype). */
 static inline bool builtin_is_cast(int builtin)
 {

@@ -452,6 +452,26 @@ static void elaborate_result_item(struct elaborator *e, const struct value *valu
     list_push(e->arena, &e->kernel->results, result);
 }
 
+static void elaborate_written(struct elaborator *e, const struct written_input *written)
+{
+    const char *name = written->buffer->name;
+    struct diagnostic_entry *message;
+
+    if (written->buffer->role != IR_INPUT)
+        return;
+    written->buffer->role = IR_INOUT;
+    message = diagnostic_add(e->diagnostics, MSG_WRITTEN_NOT_RETURNED, written->span, name);
+    if (written->callee && written->callee->module->file)
+        diagnostic_note(message, "note: '%s' of the standard library writes it", written->callee->name);
+    else if (written->callee)
+        diagnostic_note(message, "note: in the call of '%s', on line %d", written->callee->name,
+                        written->line);
+    diagnostic_note(message,
+                    "help: the caller's tensor is changed; return '%s' to say so, or write a copy: "
+                    "y = output_tensor(%s.shape, %s.dtype)",
+                    name, name, name);
+}
+
 static void elaborate_results(struct elaborator *e)
 {
     const struct value *result = &e->frame->result;
@@ -471,19 +491,8 @@ static void elaborate_results(struct elaborator *e)
                               0, NULL, span);
     else
         elaborate_result_item(e, result, 0, place, span);
-    for (int i = 0; i < e->written_inputs.count; i++) {
-        struct ir_buffer *buffer = e->written_inputs.items[i];
-        struct diagnostic_entry *message;
-        if (buffer->role != IR_INPUT)
-            continue;
-        buffer->role = IR_INOUT;
-        message =
-            diagnostic_add(e->diagnostics, MSG_WRITTEN_NOT_RETURNED, e->written_spans.items[i], buffer->name);
-        diagnostic_note(message,
-                        "help: the caller's tensor is changed; return '%s' to say so, or write a copy: "
-                        "y = output_tensor(%s.shape, %s.dtype)",
-                        buffer->name, buffer->name, buffer->name);
-    }
+    for (int i = 0; i < e->written_inputs.count; i++)
+        elaborate_written(e, &e->written_inputs.items[i]);
 }
 
 /* ---- the entry --------------------------------------------------------------------------------- */

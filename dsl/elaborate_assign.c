@@ -129,21 +129,29 @@ void elaborate_bind(struct elaborator *e, struct ast_binding *binding, struct va
     slot->variable = symbol;
 }
 
+/* An input that is written is told of where the function in question does it, or calls what does it. */
+static void elaborate_note_written(struct elaborator *e, struct ir_buffer *buffer, struct span span)
+{
+    struct written_input row = {.buffer = buffer, .span = span, .line = span.line};
+
+    for (int i = 0; i < e->written_inputs.count; i++)
+        if (e->written_inputs.items[i].buffer == buffer)
+            return;
+    for (const struct frame *frame = e->frame; frame->caller; frame = frame->caller) {
+        row.callee = frame->function;
+        row.span = frame->call;
+    }
+    list_push(e->arena, &e->written_inputs, row);
+}
+
 void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
                      struct value value, const struct ast_expr *place, struct span span)
 {
     struct ir_stmt *stmt;
     struct ir_expr *expr;
 
-    if (buffer->role == IR_INPUT) {
-        bool known = false;
-        for (int i = 0; i < e->written_inputs.count; i++)
-            known |= e->written_inputs.items[i] == buffer;
-        if (!known) {
-            list_push(e->arena, &e->written_inputs, buffer);
-            list_push(e->arena, &e->written_spans, span);
-        }
-    }
+    if (buffer->role == IR_INPUT)
+        elaborate_note_written(e, buffer, span);
     if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
         value = elaborate_load(e, value.buffer, NULL, place->span);
     if (value.kind == VALUE_TENSOR) {
@@ -387,15 +395,19 @@ struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr
     int rank;
 
     if (call->count < 2 || call->count > (output ? 2 : 3)) {
-        elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", call->a->text),
-                        "a shape and a dtype",
-                        arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", call->a->text),
+                            "a shape and a dtype",
+                            arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
+        diagnostic_note(message, "help: write %s(x.shape, x.dtype)", call->a->text);
         return NULL;
     }
     if (!elaborate_allocation_items(e, call, items) || !elaborate_shape(e, items[0], &shape, &rank) ||
         !elaborate_dtype(e, items[1], &dtype))
         return NULL;
     if (output && (e->loops || e->conditions) && !e->frame->caller && !e->function->unresolved) {
+        if (!e->loops && elaborate_decide_branches(e))
+            return NULL;
         struct diagnostic_entry *message = elaborate_error(e, MSG_OUTPUT_IN_LOOP, call->span);
         diagnostic_note(message, "help: make outputs at the top of the kernel; inside, use allocate");
         return NULL;
@@ -468,7 +480,10 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
             return;
         }
         message = elaborate_error(e, MSG_REASSIGNED, span, binding->name);
-        if (slot->value.kind == VALUE_TENSOR && value_is_number(&value))
+        if (slot->value.kind == VALUE_TENSOR && value_is_number(&value) && slot->value.buffer->rank == 0)
+            diagnostic_note(message, "help: the element of a tensor without axes is written %s[()]",
+                            binding->name);
+        else if (slot->value.kind == VALUE_TENSOR && value_is_number(&value))
             diagnostic_note(message,
                             "help: to fill the tensor, write the loop: for i in grid(%s.shape): %s[i] = ...",
                             binding->name, binding->name);

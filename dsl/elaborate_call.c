@@ -12,9 +12,11 @@ static bool elaborate_check_count(struct elaborator *e, const struct ast_expr *c
 
     for (int i = 0; i < call->count; i++)
         if (call->items[i]->kind == AST_KEYWORD || call->items[i]->kind == AST_STARRED) {
-            elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
-                            arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"),
-                            call->items[i]->text ? call->items[i]->text : "*");
+            message = elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
+                                      arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"),
+                                      call->items[i]->text ? call->items[i]->text : "*");
+            if (call->items[i]->text)
+                diagnostic_note(message, "help: what it takes is given by place, without names");
             return false;
         }
     if (call->count >= least && call->count <= most)
@@ -105,14 +107,16 @@ static bool arguments_have_tensor(const struct arguments *arguments)
     return false;
 }
 
-/* max(x) and max(x, axis=1) are no maximum of two: the library's function of that name is meant. */
+/* max(x), max(x, axes=(1,)) and max(x, (1,), True) are no maximum of two: the library's function of that name
+ * is meant. */
 static bool elaborate_means_named(const struct ast_expr *call, enum operation operation,
                                   const struct arguments *arguments)
 {
-    bool named = (operation == OP_MIN || operation == OP_MAX) && arguments->count == 1;
+    bool extreme = operation == OP_MIN || operation == OP_MAX, named = extreme && arguments->count == 1;
 
     for (int i = 0; i < arguments->count; i++)
-        named |= arguments->items[i].name != NULL;
+        named |=
+            arguments->items[i].name || (extreme && i > 0 && arguments->items[i].value.kind == VALUE_TUPLE);
     return named && call->a->text && arguments_have_tensor(arguments);
 }
 
@@ -273,12 +277,19 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
         if (expr->a->kind == AST_ATTRIBUTE && expr->count == 0) {
             diagnostic_note(message, "help: it is no function: write %s", elaborate_source(e, expr->a));
             diagnostic_fix(message, "%s", elaborate_source(e, expr->a));
+        } else if (expr->a->kind == AST_ATTRIBUTE && expr->count == 1 && strcmp(expr->a->text, "size") == 0) {
+            diagnostic_note(message, "help: write %s.shape[%s]", elaborate_source(e, expr->a->a),
+                            elaborate_source(e, expr->items[0]));
         } else if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
             diagnostic_note(message, "help: elements are read with brackets: %s[%s]",
                             elaborate_source(e, expr->a),
                             expr->count == 1 ? elaborate_source(e, expr->items[0]) : "i");
         else
             diagnostic_note(message, "note: it is %s, no function", value_text(e, &callee));
+        if (binding && builtin_find(binding->name))
+            diagnostic_note(message,
+                            "help: line %d gives the name of a function to a value: use another there",
+                            binding->span.line);
     }
     return value_error();
 }

@@ -64,6 +64,7 @@ static bool elaborate_operand_fits(struct elaborator *e, const struct value *val
                                    const struct ast_expr *place)
 {
     struct span span = place ? place->span : (struct span){0};
+    const struct ast_binding *binding;
     struct diagnostic_entry *message;
 
     if (value_is_number(value))
@@ -84,9 +85,14 @@ static bool elaborate_operand_fits(struct elaborator *e, const struct value *val
     }
     message =
         elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, value), operation_table[operation].text);
+    binding = place && place->kind == AST_NAME ? ast_binding_of(place) : NULL;
     if (value->kind == VALUE_NONE)
-        diagnostic_note(message, "help: test it first: if %s is not None:",
-                        place && place->kind == AST_NAME ? place->text : "x");
+        diagnostic_note(message, "help: test it first: if %s is not None:", binding ? place->text : "x");
+    else if (value->kind == VALUE_TUPLE && binding && binding->kind == AST_BINDING_PARAMETER &&
+             !binding->parameter->annotation && !binding->parameter->initial)
+        diagnostic_note(
+            message, "help: where it is to be a tensor, say so: %s: T[N], or %s: T[()] for one without axes",
+            place->text, place->text);
     return false;
 }
 
@@ -143,7 +149,9 @@ static void elaborate_rule_error(struct elaborator *e, enum operation operation,
         return;
     case TYPES_INTEGER | TYPES_BOOL:
         message = elaborate_error(e, MSG_NEEDS_BITS, span, text, found);
-        diagnostic_note(message, "help: to combine conditions, write and, or, not: a > 0 and b < 1");
+        diagnostic_note(message, operation == OP_BITXOR
+                                     ? "help: a power is written **: x ** 2"
+                                     : "help: to combine conditions, write and, or, not: a > 0 and b < 1");
         return;
     default:
         message = elaborate_error(e, MSG_NEEDS_NUMBER, span, text, found);
@@ -249,8 +257,10 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
                                     elaborate_source(e, truth));
                 return value_error();
             }
-            if (places && places[i] && !type_is_variable(to) &&
-                (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from)))
+            if (e->in_standard && !type_is_variable(to))
+                diagnostic_note(message, "help: convert one of the two: cast(x, %s)", dtype_table[to].name);
+            else if (places && places[i] && !type_is_variable(to) &&
+                     (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from)))
                 diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name,
                                 elaborate_source(e, places[i]));
             else if (typed_place && !type_is_variable(from))
@@ -267,7 +277,12 @@ static struct value elaborate_typed(struct elaborator *e, enum operation operati
         elaborate_rule_error(e, operation, type, span);
         return value_error();
     }
+    type = type_find(&e->types, type);
+    if (rule == RULE_COMPARE && (elaborate_may_not_fit(&v[0], type) || elaborate_may_not_fit(&v[1], type)))
+        return elaborate_compare_exact(e, operation, v, type, span);
     for (int i = 0; i < count; i++) {
+        if ((operation == OP_MIN || operation == OP_MAX) && elaborate_may_not_fit(&v[i], type))
+            elaborate_take_nearest(e, &v[i], type);
         operands[i] = value_coerce(e, v[i], type, places && places[i] ? places[i]->span : span);
         if (!operands[i])
             return value_error();
@@ -381,12 +396,20 @@ static struct value elaborate_unary(struct elaborator *e, const struct ast_expr 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
 static struct value elaborate_is(struct elaborator *e, enum ast_comparison comparison, struct value a,
-                                 struct value b, struct span span)
+                                 struct value b, const struct ast_expr *left, struct span span)
 {
     bool same;
 
     if (a.kind == VALUE_ERROR || b.kind == VALUE_ERROR)
         return value_error();
+    if (left->kind == AST_SUBSCRIPT && b.kind == VALUE_NONE && a.kind == VALUE_SCALAR &&
+        a.expr->kind == IR_LOAD) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_OPERAND_KIND, span, "an element", "is");
+        diagnostic_note(message, "note: every element is a number; only a parameter can be None");
+        diagnostic_note(message, "help: where nan stands for what is missing: isnan(%s)",
+                        elaborate_source(e, left));
+        return value_error();
+    }
     if (a.kind != VALUE_NONE && b.kind != VALUE_NONE) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, &b), "is");
@@ -437,7 +460,7 @@ static struct value elaborate_compare_pair(struct elaborator *e, enum ast_compar
     bool equal;
 
     if (comparison == AST_IS || comparison == AST_IS_NOT)
-        return elaborate_is(e, comparison, a, b, span);
+        return elaborate_is(e, comparison, a, b, left, span);
     if ((comparison == AST_EQ || comparison == AST_NE) &&
         elaborate_static_equal(e, &operands[0], &operands[1], &equal))
         return value_bool(e, equal == (comparison == AST_EQ));

@@ -176,9 +176,9 @@ struct value elaborate_hand_over(struct elaborator *e, const struct ast_function
         e->errors++;
         return value_error();
     }
-    if (result->kind != AST_TUPLE && count == 1)
-        return graph_tensor(e, &tensors[0], callee->name);
-    tuple.count = result->kind == AST_TUPLE ? result->count : count;
+    if (callee->tuple == 0 && count <= 1)
+        return count ? graph_tensor(e, &tensors[0], callee->name) : (struct value){.kind = VALUE_NONE};
+    tuple.count = callee->tuple > count ? callee->tuple : count;
     tuple.items = arena_array(e->arena, struct value, tuple.count + 1);
     for (int i = 0; i < tuple.count; i++) {
         bool none = result->kind == AST_TUPLE && result->items[i]->kind == AST_NONE;

@@ -57,7 +57,9 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
     foreign =
         value.kind == VALUE_TENSOR || value.kind == VALUE_TUPLE ? foreign_find_member(expr->text) : NULL;
     nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 4);
-    if (value.kind != VALUE_TENSOR && value.kind != VALUE_TUPLE && builtin_find(expr->text))
+    if (value.kind == VALUE_SCALAR && foreign_is_conversion(expr->text))
+        diagnostic_note(message, "help: convert it: float32(%s)", elaborate_source(e, expr->a));
+    else if (value.kind != VALUE_TENSOR && value.kind != VALUE_TUPLE && builtin_find(expr->text))
         diagnostic_note(message, "help: it is a function: %s(%s, ...)", expr->text,
                         elaborate_source(e, expr->a));
     else if (nearest)
@@ -228,6 +230,25 @@ struct index_list {
     int count; /* may run past AKG_MAX_RANK; the rest is not stored */
 };
 
+/* x[-4] where x has three elements in every call: told as it is written, not as the index -1 that it comes
+ * to. */
+static bool elaborate_refuse_before(struct elaborator *e, const struct index_list *list,
+                                    const struct ir_buffer *buffer, const struct ir_expr *index,
+                                    struct span span)
+{
+    const struct ir_expr *extent = list->count < buffer->rank ? buffer->shape[list->count] : NULL;
+    struct diagnostic_entry *message;
+
+    if (!e->general || !extent || extent->kind != IR_INTEGER || index->kind != IR_INTEGER ||
+        index->integer >= -extent->integer || index->integer >= 0)
+        return false;
+    message = elaborate_error(e, MSG_IMPOSSIBLE_INDEX, span, elaborate_number(e, index->integer),
+                              elaborate_number(e, list->count), buffer->name,
+                              elaborate_counted(e, extent->integer, "element", "elements"));
+    diagnostic_note(message, "note: a negative constant counts from the end: -1 is the last element");
+    return true;
+}
+
 static bool elaborate_push_index(struct elaborator *e, struct index_list *list, struct ir_buffer *buffer,
                                  struct value value, struct span span)
 {
@@ -243,6 +264,8 @@ static bool elaborate_push_index(struct elaborator *e, struct index_list *list, 
         value = elaborate_load(e, value.buffer, NULL, span);
     index = value_index(e, value, span);
     if (!index)
+        return false;
+    if (elaborate_refuse_before(e, list, buffer, index, span))
         return false;
     /* a negative constant counts from the end, as in Python */
     if (index->kind == IR_INTEGER && index->integer < 0 && list->count < buffer->rank)
@@ -325,7 +348,10 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
             elaborate_error(e, MSG_RANK_MISMATCH, subscript->span, buffer->name,
                             elaborate_counted(e, buffer->rank, "axis", "axes"),
                             elaborate_counted(e, list.count, "index is", "indices are"));
-        diagnostic_note(message, "help: give one index for each axis");
+        if (buffer->rank == 0)
+            diagnostic_note(message, "help: its one element is %s[()]", buffer->name);
+        else
+            diagnostic_note(message, "help: give one index for each axis");
         return NULL;
     }
     indices = arena_array(e->arena, struct ir_expr *, list.count + 1);
@@ -461,6 +487,20 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
     return true;
 }
 
+/* "float" and "int" are dtypes as names, and others are so elsewhere. */
+static const char *elaborate_dtype_meant(const char *string, const char *const *names)
+{
+    const struct foreign_name *foreign = foreign_find(string);
+
+    if (strcmp(string, "float") == 0)
+        return dtype_table[AKG_FLOAT32].name;
+    if (strcmp(string, "int") == 0)
+        return dtype_table[AKG_INT32].name;
+    if (foreign && foreign->right && akg_dtype_from_name(foreign->right) != AKG_DTYPE_COUNT)
+        return foreign->right;
+    return spelling_nearest(string, names, AKG_DTYPE_COUNT);
+}
+
 bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtype *type)
 {
     struct value value;
@@ -483,7 +523,7 @@ bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtyp
     message = elaborate_error(e, MSG_UNKNOWN_DTYPE, expr->span, elaborate_source(e, expr));
     for (int i = 0; i < AKG_DTYPE_COUNT; i++)
         names[i] = dtype_table[i].name;
-    nearest = value.kind == VALUE_STRING ? spelling_nearest(value.string, names, AKG_DTYPE_COUNT) : NULL;
+    nearest = value.kind == VALUE_STRING ? elaborate_dtype_meant(value.string, names) : NULL;
     if (nearest)
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
     else

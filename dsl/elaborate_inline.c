@@ -94,8 +94,71 @@ static bool elaborate_check_annotation(struct elaborator *e, const struct ast_pa
     return fits;
 }
 
-/* Dims of annotations stand for the extents of the tensors that were handed in. */
-static void elaborate_bind_dims(struct elaborator *e, const struct ast_function *callee, struct slot *slots)
+/* False after a message: functions of the library take whole tensors, as those of numpy do, but no elements.
+ */
+static bool elaborate_check_element(struct elaborator *e, const struct ast_function *callee,
+                                    const struct ast_parameter *parameter, const struct value *value,
+                                    struct span span)
+{
+    struct diagnostic_entry *message;
+
+    if (!callee->module->file || e->in_standard || callee->is_helper || callee->is_broadcast ||
+        !parameter->used_as_tensor || !value_is_number(value))
+        return true;
+    message = elaborate_error(e, MSG_BAD_ARGUMENT, span, value_text(e, value), parameter->name);
+    if (elaborate_attribute_builtin(parameter) == BUILTIN_TUPLE) {
+        diagnostic_note(message, "help: write a tuple: (1,)");
+        return false;
+    }
+    diagnostic_note(message, "note: '%s' of the standard library takes whole tensors", callee->name);
+    diagnostic_note(message, "help: call it before the loop, t = %s(x), and read t[i] in it", callee->name);
+    return false;
+}
+
+/* An extent of an argument is the one that its annotation wants: known, or demanded of the call. False after
+ * a message. */
+static bool elaborate_match_dim(struct elaborator *e, const struct ast_function *callee, int number, int axis,
+                                const struct ir_buffer *buffer, const struct ir_expr *wanted,
+                                struct span span)
+{
+    const struct ast_parameter *parameter = &callee->parameters[number];
+    const struct ast_expr *annotation = ast_annotation_shape(parameter->annotation);
+    const struct ir_expr *extent = buffer->shape[axis];
+    struct ir_precondition precondition = {.kind = IR_PRECONDITION_ASSERT, .span = span};
+    struct diagnostic_entry *message;
+    struct ir_stmt *check;
+
+    if (ir_expr_equal(extent, wanted))
+        return true;
+    if (extent->kind == IR_INTEGER && wanted->kind == IR_INTEGER) {
+        message =
+            elaborate_error(e, MSG_BAD_ARGUMENT, span,
+                            arena_format(e->arena, "a tensor with %s along axis %d",
+                                         elaborate_counted(e, extent->integer, "element", "elements"), axis),
+                            parameter->name);
+        diagnostic_note(message, "note: '%s' is annotated %s on line %d, which makes them %lld",
+                        parameter->name, elaborate_source(e, parameter->annotation), parameter->span.line,
+                        (long long)wanted->integer);
+        return false;
+    }
+    precondition.condition = ir_operation(e->kernel, OP_EQ, expr_copy(e, wanted), expr_copy(e, extent), NULL);
+    precondition.message =
+        arena_format(e->arena, "axis %d of '%s' of '%s' must have %s elements", axis, parameter->name,
+                     callee->name, elaborate_source(e, annotation->items[axis]));
+    if (e->loops == 0 && e->conditions == 0) {
+        elaborate_require(e, &precondition);
+        return true;
+    }
+    check = elaborate_emit(e, IR_ASSERT, span);
+    check->value = precondition.condition;
+    check->message = precondition.message;
+    return true;
+}
+
+/* Dims of annotations stand for the extents of the tensors that were handed in, which must agree. False after
+ * a message. */
+static bool elaborate_bind_dims(struct elaborator *e, const struct ast_function *callee, struct slot *slots,
+                                const struct span *spans)
 {
     for (int i = 0; i < callee->parameter_count; i++) {
         const struct ast_parameter *parameter = &callee->parameters[i];
@@ -104,12 +167,20 @@ static void elaborate_bind_dims(struct elaborator *e, const struct ast_function 
         if (!annotation || value->kind != VALUE_TENSOR)
             continue;
         for (int k = 0; k < annotation->count && k < value->buffer->rank; k++) {
-            struct ast_binding *dim =
-                annotation->items[k]->kind == AST_NAME ? ast_binding_of(annotation->items[k]) : NULL;
-            if (dim && dim->kind == AST_BINDING_DIM && slots[dim->slot].value.kind == VALUE_UNSET)
-                slots[dim->slot].value = value_of(VALUE_INT, expr_copy(e, value->buffer->shape[k]));
+            const struct ast_expr *item = annotation->items[k];
+            struct ast_binding *dim = item->kind == AST_NAME ? ast_binding_of(item) : NULL;
+            struct slot *slot = dim && dim->kind == AST_BINDING_DIM ? &slots[dim->slot] : NULL;
+            const struct ir_expr *wanted = NULL;
+            if (slot && slot->value.kind == VALUE_UNSET)
+                slot->value = value_of(VALUE_INT, expr_copy(e, value->buffer->shape[k]));
+            else if (slot || item->kind == AST_INTEGER)
+                wanted = slot ? slot->value.expr : ir_integer(e->kernel, AKG_INT64, item->integer);
+            if (wanted && !callee->is_broadcast &&
+                !elaborate_match_dim(e, callee, i, k, value->buffer, wanted, spans[i]))
+                return false;
         }
     }
+    return true;
 }
 
 /* The arguments from `first` on that have no name. */
@@ -143,6 +214,8 @@ static void elaborate_settle_argument(struct elaborator *e, struct value *value,
 bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *callee,
                               const struct arguments *arguments, struct slot *slots)
 {
+    struct span *spans = arena_array(e->arena, struct span, callee->parameter_count + 1);
+
     for (int i = 0; i < callee->parameter_count; i++) {
         struct ast_parameter *parameter = &callee->parameters[i];
         struct slot *slot = &slots[parameter->binding->slot];
@@ -150,6 +223,7 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
 
         if (at == -2)
             return false;
+        spans[i] = at >= 0 ? arguments->items[at].span : arguments->span;
         if (parameter->variadic && at < 0) {
             slot->value = elaborate_variadic(e, arguments, i);
         } else if (at >= 0) {
@@ -157,7 +231,8 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
             if (slot->value.kind == VALUE_INT && elaborate_takes_float(e->arena, parameter))
                 slot->value = value_with_fraction(e, slot->value, arguments->items[at].span);
             elaborate_settle_argument(e, &slot->value, parameter->name, arguments->items[at].span);
-            if (!elaborate_check_annotation(e, parameter, &slot->value, arguments->items[at].span))
+            if (!elaborate_check_annotation(e, parameter, &slot->value, arguments->items[at].span) ||
+                !elaborate_check_element(e, callee, parameter, &slot->value, arguments->items[at].span))
                 return false;
         } else if (parameter->initial) {
             slot->value = elaborate_expr(e, parameter->initial);
@@ -170,8 +245,7 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
             return false;
         }
     }
-    elaborate_bind_dims(e, callee, slots);
-    return true;
+    return elaborate_bind_dims(e, callee, slots, spans);
 }
 
 bool elaborate_arguments(struct elaborator *e, const struct ast_expr *call, struct arguments *arguments)
@@ -246,7 +320,8 @@ static struct value elaborate_copy(struct elaborator *e, struct frame *frame, st
 struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
                               const struct arguments *arguments)
 {
-    struct frame frame = {.function = callee, .caller = e->frame, .depth = e->frame->depth + 1};
+    struct frame frame = {
+        .function = callee, .caller = e->frame, .call = arguments->span, .depth = e->frame->depth + 1};
     struct elaborate_place place;
     struct value result = value_error();
 
@@ -340,6 +415,8 @@ void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
         elaborate_refuse_choice(e, frame->result_span);
         return;
     }
+    if (!value_is_number(&value) && elaborate_decide_branches(e))
+        return;
     if (!value_is_number(&value)) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
         diagnostic_note(message,

@@ -5,6 +5,7 @@
  * elaborate_statement.c   statements, loops, scopes
  * elaborate_assign.c      assignments, slices, declarations
  * elaborate_expression.c  names, operators, conditions
+ * elaborate_exact.c       integers against untyped ones that their dtype may not hold
  * elaborate_index.c       subscripts, shapes, members
  * elaborate_call.c        builtins by name
  * elaborate_inline.c      functions of the file
@@ -69,14 +70,22 @@ struct arguments {
     struct span span; /* of the call */
 };
 
+/* An `if` around the statement whose sides are both elaborated. */
+struct branch {
+    struct ir_expr *condition;
+    const struct branch *outer;
+};
+
 /* One copy of a function that is being elaborated. */
 struct frame {
     const struct ast_function *function;
     struct frame *caller;
     bool graph; /* operations on tensors are functions of the standard library here */
     struct slot *slots;
+    struct span call;       /* the call that this is a copy for; none of the outermost */
     struct ir_stmt **entry; /* where a result variable can be declared */
     int conditions;         /* run-time conditions around the statement, within this copy */
+    const struct branch *branch;
     int loops;
     bool done; /* a return was met unconditionally */
     struct value result;
@@ -117,8 +126,13 @@ struct elaborator {
     struct slice_loop *slices; /* NULL outside an assignment to a slice */
     int slice_count;
     int unrolled; /* statements copied so far */
-    LIST(struct ir_buffer *) written_inputs;
-    LIST(struct span) written_spans;
+    LIST(struct written_input {
+        struct ir_buffer *buffer;
+        struct span span;                  /* in the function that is elaborated */
+        const struct ast_function *callee; /* what it calls there that writes, or NULL */
+        int line;                          /* of that */
+    })
+    written_inputs;
     struct type_name {
         const char *name;
         akg_dtype type;
@@ -206,6 +220,13 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
 /* An operation with the operands coerced to one type: the type rules of operations.def. */
 struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands,
                                  int count, const struct ast_expr *const *places, struct span span);
+/* Whether an untyped integer, known in the run or handed in, may be outside that dtype of integers. */
+bool elaborate_may_not_fit(const struct value *value, akg_dtype type);
+/* A typed and an untyped integer, compared as the numbers they are. */
+struct value elaborate_compare_exact(struct elaborator *e, enum operation operation, const struct value *v,
+                                     akg_dtype type, struct span span);
+/* The number of the dtype that is nearest to the untyped integer. */
+void elaborate_take_nearest(struct elaborator *e, struct value *value, akg_dtype type);
 struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *expr);
 /* x[i][j] on a tensor: refuses it; true after the message. */
 bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
@@ -287,6 +308,9 @@ bool elaborate_slice(struct elaborator *e, const struct ast_expr *slice, struct 
 /* ---- statements ----------------------------------------------------------------------- */
 
 void elaborate_block(struct elaborator *e, const struct ast_stmt *first);
+/* Has the conditions around the statement decided when compiling, for which tensors there are hangs on them:
+ * true where attributes decide, and elaboration starts anew with those known. */
+bool elaborate_decide_branches(struct elaborator *e);
 void elaborate_assign(struct elaborator *e, const struct ast_stmt *stmt);
 void elaborate_augmented(struct elaborator *e, const struct ast_stmt *stmt);
 struct ir_stmt *elaborate_emit(struct elaborator *e, enum ir_stmt_kind kind, struct span span);

@@ -84,12 +84,23 @@ static bool elaborate_is_structural(const struct ast_stmt *first)
     return false;
 }
 
+bool elaborate_decide_branches(struct elaborator *e)
+{
+    e->decides = true;
+    for (const struct branch *branch = e->frame->branch; branch; branch = branch->outer)
+        if (expr_is_invariant(branch->condition))
+            expr_demand_constants(e, branch->condition);
+    e->decides = false;
+    return e->result->retry;
+}
+
 /* True when what follows the if in its block was taken into it. */
 static bool elaborate_if(struct elaborator *e, const struct ast_stmt *stmt)
 {
     struct value value = elaborate_expr(e, stmt->value);
     struct ir_expr *condition;
     struct ir_stmt *branch;
+    struct branch here = {.outer = e->frame->branch};
     bool takes_rest = elaborate_ends_in_return(stmt->body) && stmt->next;
 
     if (value.kind == VALUE_TENSOR && value.buffer->rank == 0)
@@ -116,9 +127,11 @@ static bool elaborate_if(struct elaborator *e, const struct ast_stmt *stmt)
     }
     elaborate_predeclare(e, stmt, true);
     branch = elaborate_emit(e, IR_IF, stmt->span);
-    branch->value = condition;
+    branch->value = here.condition = condition;
+    e->frame->branch = &here;
     elaborate_branch(e, stmt->body, NULL, &branch->body);
     elaborate_branch(e, stmt->otherwise, takes_rest ? stmt->next : NULL, &branch->otherwise);
+    e->frame->branch = here.outer;
     elaborate_predeclare(e, stmt, false);
     return takes_rest;
 }
@@ -185,8 +198,10 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
     }
     for (int i = 0; i < call->count; i++)
         if (call->items[i]->kind == AST_KEYWORD) {
-            elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
-                            arena_format(e->arena, "'%s'", call->a->text), call->items[i]->text);
+            diagnostic_note(elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
+                                            arena_format(e->arena, "'%s'", call->a->text),
+                                            call->items[i]->text),
+                            "help: what it takes is given by place, without names: range(first, end, step)");
             return false;
         }
     for (int i = 0; i < call->count && i < 2; i++) {
@@ -285,8 +300,9 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
     if (call->count == 1)
         shape = elaborate_expr(e, call->items[0]);
     else
-        elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, "'grid'", "1 argument, a tuple",
-                        arena_format(e->arena, "%d are", call->count));
+        diagnostic_note(elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, "'grid'", "1 argument, a tuple",
+                                        arena_format(e->arena, "%d are", call->count)),
+                        "help: write grid((m, n)) or grid(x.shape)");
     if (shape.kind == VALUE_INT || shape.kind == VALUE_SCALAR) {
         struct value *items = arena_array(e->arena, struct value, 1);
         items[0] = shape;
@@ -531,10 +547,16 @@ void elaborate_require(struct elaborator *e, const struct ir_precondition *preco
 static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
 {
     struct value value = elaborate_expr(e, stmt->value), text = {.kind = VALUE_NONE};
-    struct ir_expr *condition = value_condition(e, value, stmt->value->span);
+    struct ir_expr *condition;
     const char *message = "assertion failed";
     struct ir_stmt *check;
 
+    if (value.kind == VALUE_TUPLE && !stmt->message) { /* always true in Python, and never meant */
+        diagnostic_note(elaborate_error(e, MSG_CONDITION_TYPE, stmt->value->span, "a tuple"),
+                        "help: write it without the parentheses: assert condition, \"message\"");
+        return;
+    }
+    condition = value_condition(e, value, stmt->value->span);
     if (stmt->message)
         text = elaborate_expr(e, stmt->message);
     if (text.kind == VALUE_STRING)

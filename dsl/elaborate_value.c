@@ -160,10 +160,10 @@ bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr)
     return e->result->retry;
 }
 
-static bool expr_typed_visit(struct ir_expr *expr, void *context)
+static bool expr_evaluated_visit(struct ir_expr *expr, void *context)
 {
     (void)context;
-    return !type_is_variable(expr->dtype);
+    return expr->kind != IR_SYMBOL && !type_is_variable(expr->dtype);
 }
 
 struct ir_expr *expr_decide(struct elaborator *e, struct ir_expr *expr, int64_t usual)
@@ -177,10 +177,10 @@ struct ir_expr *expr_decide(struct elaborator *e, struct ir_expr *expr, int64_t 
     e->decides = false;
     if (e->result->retry)
         return NULL;
-    if (!e->general) { /* whole-number comparisons are folded already, others not */
-        value = ir_expr_walk(expr, expr_typed_visit, NULL) ? e->evaluate(e->kernel, expr) : NULL;
+    /* whole-number comparisons are folded already, others not */
+    value = ir_expr_walk(expr, expr_evaluated_visit, NULL) ? e->evaluate(e->kernel, expr) : NULL;
+    if (value || !e->general)
         return value ? value : expr;
-    }
     e->result->is_open = true;
     return dtype_is_float(expr->dtype) ? ir_real(e->kernel, expr->dtype, (double)usual)
                                        : ir_integer(e->kernel, expr->dtype, usual);

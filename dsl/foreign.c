@@ -4,6 +4,8 @@
  */
 #include "foreign.h"
 
+#include "../base/diagnostic.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -11,8 +13,10 @@ static const char *const modules[] = {
     "np",        "numpy", "math", "torch", "tf",  "tensorflow", "jnp",   "jax", "lax",    "tl",    "cp",
     "mindspore", "ms",    "F",    "nn",    "ops", "random",     "scipy", "tir", "triton", "numba", "ti"};
 
+#define CONVERTED "convert element by element: float32(x[i])"
 #define LOOP "write the loop: s = 0.0 before it, s += x[i] in it"
 #define ELEMENTS "write the loop over its elements"
+#define CLIPPED "write min(max(x, low), high)"
 #define FILLED "make it with output_tensor or allocate (its elements are zero), and fill it in a loop"
 
 static const struct foreign_name names[] = {
@@ -44,6 +48,7 @@ static const struct foreign_name names[] = {
     {"type", NULL, "a tensor's dtype is x.dtype"},
     {"open", NULL, "a kernel reads its arguments only"},
     {"input", NULL, "a kernel reads its arguments only"},
+    {"end", NULL, "a block ends where the indentation does"},
     {"self", NULL, "functions are no methods: write the name of the parameter alone"},
     {"true", "True", NULL},
     {"false", "False", NULL},
@@ -68,12 +73,60 @@ static const struct foreign_name names[] = {
     {"arccos", "acos", NULL},
     {"arctan", "atan", NULL},
     {"arctan2", "atan2", NULL},
+    {"arcsinh", NULL, "write log(x + sqrt(x * x + 1.0))"},
+    {"arccosh", NULL, "write log(x + sqrt(x * x - 1.0))"},
+    {"arctanh", NULL, "write 0.5 * log((1.0 + x) / (1.0 - x))"},
+    {"asinh", NULL, "write log(x + sqrt(x * x + 1.0))"},
+    {"acosh", NULL, "write log(x + sqrt(x * x - 1.0))"},
+    {"atanh", NULL, "write 0.5 * log((1.0 + x) / (1.0 - x))"},
+    {"clip", NULL, CLIPPED},
+    {"clamp", NULL, CLIPPED},
+    {"square", NULL, "write x * x"},
+    {"sqr", NULL, "write x * x for the square, sqrt(x) for its root"},
+    {"cbrt", NULL, "write x ** (1.0 / 3.0), where x is not negative"},
+    {"hypot", NULL, "write sqrt(x * x + y * y)"},
+    {"exp10", NULL, "write 10.0 ** x"},
+    {"reciprocal", NULL, "write 1.0 / x"},
+    {"inv", NULL, "write 1.0 / x"},
+    {"rint", "round", NULL},
+    {"nearbyint", "round", NULL},
+    {"fix", "trunc", NULL},
+    {"ceiling", "ceil", NULL},
+    {"sgn", "sign", NULL},
+    {"signum", "sign", NULL},
+    {"expit", "sigmoid", NULL},
+    {"logistic", "sigmoid", NULL},
+    {"lerp", NULL, "write a + t * (b - a)"},
+    {"add", NULL, "write a + b"},
+    {"subtract", NULL, "write a - b"},
+    {"multiply", NULL, "write a * b"},
+    {"mul", NULL, "write a * b"},
+    {"divide", NULL, "write a / b"},
+    {"true_divide", NULL, "write a / b"},
+    {"div", NULL, "write a / b, or a // b for integers"},
+    {"negative", NULL, "write -x"},
+    {"cdiv", "ceil_div", NULL},
+    {"logical_and", NULL, "write a and b"},
+    {"logical_or", NULL, "write a or b"},
+    {"logical_not", NULL, "write not a"},
+    {"argmax", NULL, "write the loop: k = 0 before it, if x[i] > x[k]: k = i in it"},
+    {"argmin", NULL, "write the loop: k = 0 before it, if x[i] < x[k]: k = i in it"},
+    {"load", NULL, "elements are read with brackets: x[i]"},
+    {"store", NULL, "elements are written with brackets: y[i] = ..."},
+    {"arange", "range", NULL},
+    {"length", "len", NULL},
+    {"numel", NULL, "the number of elements is x.size"},
     {"floor_divide", NULL, "write //"},
     {"mod", NULL, "write %"},
     {"fmod", NULL, "write %"},
+    {"remainder", NULL, "write %"},
     {"double", "float64", NULL},
     {"single", "float32", NULL},
     {"half", "float16", NULL},
+    {"fp16", "float16", NULL},
+    {"fp32", "float32", NULL},
+    {"fp64", "float64", NULL},
+    {"bf16", "bfloat16", NULL},
     {"long", "int64", NULL},
     {"short", "int16", NULL},
     {"bool_", "bool", NULL},
@@ -85,10 +138,10 @@ static const struct foreign_name names[] = {
 
 static const struct foreign_name members[] = {
     {"numel", "size", NULL},
-    {"T", NULL, "swap the indices where it is read: x[j, i]"},
-    {"transpose", NULL, "swap the indices where it is read: x[j, i]"},
-    {"sum", NULL, LOOP},
-    {"mean", NULL, LOOP},
+    {"T", NULL, "swap the indices where it is read, x[j, i], or call transpose(x)"},
+    {"transpose", NULL, "swap the indices where it is read, x[j, i], or call transpose(x)"},
+    {"sum", NULL, "call sum(x), or " LOOP},
+    {"mean", NULL, "call mean(x), or " LOOP},
     {"max", NULL, "write the loop: m = x[0] before it, m = max(m, x[i]) in it"},
     {"min", NULL, "write the loop: m = x[0] before it, m = min(m, x[i]) in it"},
     {"dot", NULL, LOOP},
@@ -100,8 +153,8 @@ static const struct foreign_name members[] = {
     {"view", NULL, "compute the indices where it is read: x[k // n, k % n]"},
     {"flatten", NULL, "compute the indices where it is read: x[k // n, k % n]"},
     {"append", NULL, "a shape is fixed; make a tensor that is large enough"},
-    {"astype", NULL, "convert element by element: float32(x[i])"},
-    {"to", NULL, "convert element by element: float32(x[i])"},
+    {"astype", NULL, CONVERTED},
+    {"to", NULL, CONVERTED},
     {"data", NULL, "index it directly: x[i]"},
     {"dim", "ndim", NULL},
     {"rank", "ndim", NULL},
@@ -119,6 +172,13 @@ static const struct foreign_name *foreign_search(const struct foreign_name *rows
     return NULL;
 }
 
+bool foreign_is_conversion(const char *name)
+{
+    const struct foreign_name *member = foreign_find_member(name);
+
+    return member && member->help && strcmp(member->help, CONVERTED) == 0;
+}
+
 bool foreign_is_module(const char *name)
 {
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
@@ -130,6 +190,17 @@ bool foreign_is_module(const char *name)
 const struct foreign_name *foreign_find(const char *name)
 {
     return foreign_search(names, sizeof names / sizeof names[0], name);
+}
+
+const struct foreign_name *foreign_find_near(const char *name)
+{
+    enum { COUNT = sizeof names / sizeof names[0] };
+    const char *spelt[COUNT], *nearest;
+
+    for (int i = 0; i < COUNT; i++)
+        spelt[i] = names[i].name;
+    nearest = spelling_nearest(name, spelt, COUNT);
+    return nearest ? foreign_find(nearest) : NULL;
 }
 
 const struct foreign_name *foreign_find_member(const char *name)

@@ -16,6 +16,10 @@ struct foreign_name {
 bool foreign_is_module(const char *name);
 /* A function, type or value that is called by that name; NULL: none is known. */
 const struct foreign_name *foreign_find(const char *name);
+/* One whose name is spelt nearly so; NULL: none is. */
+const struct foreign_name *foreign_find_near(const char *name);
+/* True for a member that converts to another dtype. */
+bool foreign_is_conversion(const char *name);
 /* A member that tensors of other languages have; NULL: none is known. */
 const struct foreign_name *foreign_find_member(const char *name);
 

@@ -300,9 +300,13 @@ static void layout_end_line(struct layout *layout, const struct token *next, str
     if (layout_starts_block(layout->first) && !layout->has_colon && next &&
         layout_measure(next).column > layout->indents[layout->depth].column) {
         struct span behind = {last.end_line, last.end_column, last.end_line, last.end_column};
-        struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_MISSING_COLON, behind);
-        if (!layout->open_end)
-            diagnostic_fix(entry, ":");
+        bool told =
+            layout->open_end && diagnostics_has_error_between(layout->diagnostics, last.line, last.line);
+        if (!told) { /* a string that is not closed has taken the ':' */
+            struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_MISSING_COLON, behind);
+            if (!layout->open_end)
+                diagnostic_fix(entry, ":");
+        }
         layout_put(layout, ':', behind);
     }
     layout_put(layout, LINE_END, end);

@@ -48,6 +48,7 @@ struct names {
     const struct ast_expr *written; /* the name that the statement writes to or returns */
     int parts, levels;              /* of the constants in the value of a constant */
     bool annotates;                 /* what is resolved stands in the shape of a parameter */
+    const struct ast_expr *called;  /* the name that is called */
     const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
 };
 
@@ -177,19 +178,18 @@ static struct ast_binding *names_join(struct names *names, struct ast_binding *p
 
 /* ---- names that are not there --------------------------------------------- */
 
-static const char *names_suggest(struct names *names, const char *name)
+/* The names that mean something here; of what is called functions only, else all others. */
+static struct names_candidates names_candidates(const struct names *names, bool called)
 {
-    LIST(const char *) candidates = {0};
+    struct names_candidates candidates = {0};
 
     for (const struct names *from = names; from; from = from->outer)
         for (int i = 0; i < from->bucket_count; i++)
             for (struct names_entry *entry = from->buckets[i]; entry; entry = entry->next)
-                if (entry->current && candidates.count < 2000)
-                    list_push(names->arena, &candidates, entry->name);
-    for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
-        if (builtin_name(i))
-            list_push(names->arena, &candidates, builtin_name(i));
-    return spelling_nearest(name, candidates.items, candidates.count);
+                if (entry->current && (entry->current->kind == AST_BINDING_FUNCTION) == called &&
+                    candidates.names.count < 2000)
+                    list_push(names->arena, &candidates.names, entry->name);
+    return candidates;
 }
 
 /* The one output that nothing was written to yet, if there is exactly one. */
@@ -222,21 +222,18 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
 {
     struct diagnostic_entry *message =
         diagnostic_add(names->diagnostics, MSG_UNDEFINED_NAME, expr->span, expr->text);
-    const struct foreign_name *foreign = foreign_find(expr->text);
-    const char *nearest;
+    bool called = expr == names->called;
+    struct names_candidates candidates;
     struct ast_binding *output;
 
     if (!message)
         return; /* enough was said: a suggestion takes time */
-    nearest = foreign ? foreign->right : names_suggest(names, expr->text);
     output = expr == names->written ? names_unwritten_output(names) : NULL;
+    candidates = names_candidates(names, called);
     if (expr == names->updated) {
         diagnostic_note(message, "help: give it a first value before the loop: %s = 0", expr->text);
-    } else if (foreign && foreign->help) {
-        diagnostic_note(message, "help: %s", foreign->help);
-    } else if (nearest) {
-        diagnostic_note(message, "help: did you mean '%s'?", nearest);
-        diagnostic_fix(message, "%s", nearest);
+    } else if (names_propose(names->arena, message, expr->text, &candidates, called)) {
+        return;
     } else if (output) {
         diagnostic_note(message, "help: did you mean the output '%s', declared on line %d?", output->name,
                         output->span.line);
@@ -374,6 +371,7 @@ static void names_call(struct names *names, struct ast_expr *call)
     bool named = call->a->kind == AST_NAME;
     enum operation operation;
 
+    names->called = named ? call->a : NULL;
     if (!named || !names_standard(names, call->a))
         names_expr(names, call->a);
     for (int i = 0; i < call->count; i++) {
@@ -421,6 +419,12 @@ static void names_expr(struct names *names, struct ast_expr *expr)
             names_expr(names, expr->items[i]);
             names_parameter_use(expr->items[i], NAMES_NUMBER);
         }
+        return;
+    case AST_STRING:
+        if (expr->is_format)
+            names_refuse_format(names->diagnostics, expr);
+        if (expr->is_format && names->function)
+            names->function->unresolved = true;
         return;
     default:
         names_expr(names, expr->a);
@@ -530,6 +534,9 @@ static void names_augmented(struct names *names, struct ast_stmt *stmt)
     if (binding && binding->kind == AST_BINDING_LOCAL) {
         names_note_varying(names, binding);
         binding->assignments++;
+    } else if (binding && binding->kind == AST_BINDING_CONSTANT) {
+        names_refuse_update(names->diagnostics, stmt->target->span, binding);
+        names->function->broken = true;
     } else if (binding || stmt->target->builtin) {
         names_assign_name(names, stmt, stmt->target, false);
     }

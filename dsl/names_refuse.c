@@ -4,8 +4,68 @@
  */
 #include "names_private.h"
 
+#include <string.h>
+
 #include "builtins.h"
 #include "foreign.h"
+#include "standard.h"
+
+/* What is a function, or else a value, wherever it stands. */
+static void names_add_builtins(struct arena *arena, struct names_candidates *candidates, bool called)
+{
+    static const char *const values[] = {"True", "False", "None"};
+    struct standard_operator row;
+
+    for (int i = BUILTIN_NONE + 1; i < BUILTIN_END; i++)
+        if (builtin_name(i) && (called ? builtin_is_called(i) : builtin_is_dtype(i)))
+            list_push(arena, &candidates->names, builtin_name(i));
+    for (size_t i = 0; !called && i < sizeof values / sizeof values[0]; i++)
+        list_push(arena, &candidates->names, values[i]);
+    for (size_t i = 0; called && standard_at(i, &row); i++)
+        if (row.is_public && !builtin_find(row.name))
+            list_push(arena, &candidates->names, row.name);
+}
+
+/* The last of the candidates that are nearest: another than the first where several are equally near. */
+static const char *names_last_nearest(const char *name, const struct names_candidates *candidates)
+{
+    int count = candidates->names.count;
+
+    for (int i = 0; i < count - 1 - i; i++) {
+        const char *swapped = candidates->names.items[i];
+        candidates->names.items[i] = candidates->names.items[count - 1 - i];
+        candidates->names.items[count - 1 - i] = swapped;
+    }
+    return spelling_nearest(name, candidates->names.items, count);
+}
+
+bool names_propose(struct arena *arena, struct diagnostic_entry *message, const char *name,
+                   struct names_candidates *candidates, bool called)
+{
+    const struct foreign_name *foreign = foreign_find(name);
+    const char *nearest = foreign ? foreign->right : NULL, *other = nearest;
+
+    if (!foreign) {
+        names_add_builtins(arena, candidates, called);
+        nearest = spelling_nearest(name, candidates->names.items, candidates->names.count);
+        other = nearest ? names_last_nearest(name, candidates) : NULL;
+    }
+    if (!nearest && !foreign && called) {
+        foreign = foreign_find_near(name);
+        nearest = other = foreign ? foreign->right : NULL;
+    }
+    if (foreign && !nearest && foreign->help)
+        diagnostic_note(message, "help: %s", foreign->help);
+    else if (!nearest)
+        return false;
+    else if (strcmp(nearest, other) != 0)
+        diagnostic_note(message, "help: did you mean '%s' or '%s'?", nearest, other);
+    else {
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+        diagnostic_fix(message, "%s", nearest);
+    }
+    return true;
+}
 
 /* np.exp: the member alone is often what is meant. */
 void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member)
@@ -15,6 +75,9 @@ void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *me
     const struct foreign_name *foreign = foreign_find(member->text);
     const char *right = builtin_find(member->text) ? member->text : foreign ? foreign->right : NULL;
 
+    if (!right && standard_is_public(member->text))
+        right = member->text;
+
     if (right) {
         diagnostic_note(message, "help: write '%s'", right);
         diagnostic_fix(message, "%s", right);
@@ -23,6 +86,25 @@ void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *me
     else
         diagnostic_note(message,
                         "help: scalar functions are called by name: exp(x[i]); all else is written as loops");
+}
+
+/* Nothing is put into strings, since nothing is printed. */
+void names_refuse_format(akg_diagnostics *diagnostics, const struct ast_expr *string)
+{
+    struct diagnostic_entry *message =
+        diagnostic_add(diagnostics, MSG_NOT_IN_LANGUAGE, string->span, "an f-string");
+
+    diagnostic_note(message,
+                    "help: write a plain string: what fails tells the extents and the iteration by itself");
+}
+
+void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const struct ast_binding *constant)
+{
+    struct diagnostic_entry *message = diagnostic_add(diagnostics, MSG_ASSIGN_TARGET, span);
+
+    diagnostic_note(message, "note: '%s' is a constant of the file, on line %d", constant->name,
+                    constant->span.line);
+    diagnostic_note(message, "help: count in a name of the function: n = %s before it", constant->name);
 }
 
 void names_refuse_annotation(struct arena *arena, akg_diagnostics *diagnostics, const struct ast_expr *base)

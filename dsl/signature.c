@@ -84,20 +84,24 @@ static struct length length_of_name(struct inference *in, const struct ast_expr 
     return length_unknown;
 }
 
+/* An item of a tuple, or an end of a slice, that is a number of the program: 3, -4. */
+static bool inference_constant(const struct ast_expr *expr, int *constant)
+{
+    const struct ast_expr *number = expr->kind == AST_UNARY && expr->operation == OP_NEG ? expr->a : expr;
+
+    if (number->kind != AST_INTEGER || number->is_large || number->integer > AKG_MAX_RANK)
+        return false;
+    *constant = number == expr ? (int)number->integer : -(int)number->integer;
+    return true;
+}
+
 /* A constant end of a slice. */
 static bool length_slice_end(const struct ast_expr *end, int initial, int *at)
 {
     *at = initial;
     if (!end)
         return true;
-    if (end->kind == AST_INTEGER && end->integer <= AKG_MAX_RANK)
-        *at = (int)end->integer;
-    else if (end->kind == AST_UNARY && end->operation == OP_NEG && end->a->kind == AST_INTEGER &&
-             end->a->integer <= AKG_MAX_RANK)
-        *at = -(int)end->a->integer;
-    else
-        return false;
-    return true;
+    return inference_constant(end, at);
 }
 
 /* tuple[low:high] of a tuple that is long enough for both. */
@@ -300,6 +304,35 @@ static void inference_subscript(struct inference *in, const struct ast_expr *exp
 
 static void inference_call(struct inference *in, const struct ast_expr *expr);
 
+/* x.shape[3] and p[-4] ask for four axes at least, an item of a tuple that is handed in for so many. */
+static void inference_least(struct inference *in, const struct ast_expr *expr)
+{
+    int parameter = inference_parameter(in, expr->a), at, least;
+    struct length tuple;
+
+    if (!inference_constant(expr->items[0], &at))
+        return;
+    tuple = length_of(in, expr->a, 0);
+    if (parameter >= 0 && elaborate_attribute_builtin(&in->function->parameters[parameter]) == BUILTIN_TUPLE)
+        tuple = (struct length){true, parameter, 0};
+    if (!tuple.known || tuple.base < 0)
+        return;
+    least = (at >= 0 ? at + 1 : -at) - tuple.count;
+    if (least > in->signature->least_ranks[tuple.base] && least <= AKG_MAX_RANK)
+        in->signature->least_ranks[tuple.base] = least;
+}
+
+static void inference_expr(struct inference *in, const struct ast_expr *expr);
+
+/* x[i][j] is refused later, as what it is: x[i] alone says nothing of the rank. */
+static void inference_chain(struct inference *in, const struct ast_expr *expr)
+{
+    for (; expr->kind == AST_SUBSCRIPT; expr = expr->a)
+        for (int i = 0; i < expr->count; i++)
+            inference_expr(in, expr->items[i]);
+    inference_expr(in, expr);
+}
+
 static void inference_expr(struct inference *in, const struct ast_expr *expr)
 {
     if (!expr)
@@ -308,12 +341,11 @@ static void inference_expr(struct inference *in, const struct ast_expr *expr)
         inference_call(in, expr);
     if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME)
         inference_subscript(in, expr);
-    if (expr->kind == AST_SUBSCRIPT && expr->count == 1 && expr->items[0]->kind == AST_INTEGER &&
-        expr->a->kind == AST_ATTRIBUTE) {
-        int parameter = inference_parameter(in, expr->a->a);
-        int64_t axis = expr->items[0]->integer;
-        if (parameter >= 0 && axis < AKG_MAX_RANK && axis + 1 > in->signature->least_ranks[parameter])
-            in->signature->least_ranks[parameter] = (int)axis + 1;
+    if (expr->kind == AST_SUBSCRIPT && expr->count == 1)
+        inference_least(in, expr);
+    if (expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_SUBSCRIPT) {
+        inference_chain(in, expr);
+        return;
     }
     inference_expr(in, expr->a);
     inference_expr(in, expr->b);
@@ -348,10 +380,11 @@ static void inference_assign(struct inference *in, const struct ast_stmt *stmt)
     if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1 &&
         inference_dim(in, value, &parameter, &axis))
         inference_name_dim(in, stmt->target, parameter, axis);
+    if (stmt->target->kind == AST_TUPLE)
+        inference_set(in, length_of(in, value, 0), stmt->target->count);
     if (stmt->target->kind == AST_TUPLE && value->kind == AST_ATTRIBUTE &&
         strcmp(value->text, "shape") == 0) {
         parameter = inference_parameter(in, value->a);
-        inference_set(in, rank_of(in, value->a), stmt->target->count);
         for (int i = 0; i < stmt->target->count && parameter >= 0; i++)
             if (stmt->target->items[i]->kind == AST_NAME && strcmp(stmt->target->items[i]->text, "_") != 0)
                 inference_name_dim(in, stmt->target->items[i], parameter, i);
@@ -426,6 +459,21 @@ static void inference_annotations(struct inference *in)
     }
 }
 
+/* What is asked of a tensor whose rank follows from another's is asked of that one. */
+static void inference_spread_least(struct inference *in)
+{
+    struct signature *signature = in->signature;
+
+    for (int i = 0; i < in->function->parameter_count; i++) {
+        int least = signature->least_ranks[i];
+        for (int at = i; least && signature->linked[at] >= 0; at = signature->linked[at]) {
+            int *from = &signature->least_ranks[signature->linked[at]];
+            least -= signature->linked_by[at];
+            *from = least > *from ? least : *from;
+        }
+    }
+}
+
 const struct signature *signature_infer(struct arena *arena, struct ast_function *function)
 {
     struct inference in = {.arena = arena, .function = function};
@@ -454,6 +502,7 @@ const struct signature *signature_infer(struct arena *arena, struct ast_function
         if (!in.changed)
             break;
     }
+    inference_spread_least(&in);
     function->signature = signature;
     return signature;
 }

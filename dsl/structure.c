@@ -49,6 +49,18 @@ static struct ast_stmt *structure_open_chain(struct ast_stmt *branch)
     return NULL;
 }
 
+/* How many tensors a return statement gives, as far as the text tells: `return y, None` gives one. */
+static int structure_given(const struct ast_expr *result)
+{
+    int count = 0;
+
+    if (!result || result->kind != AST_TUPLE)
+        return result && result->kind != AST_NONE;
+    for (int i = 0; i < result->count; i++)
+        count += result->items[i]->kind != AST_NONE;
+    return count;
+}
+
 /* `tail`: nothing that is executed follows this block. */
 static void structure_returns(struct structure *s, struct ast_function *function, struct ast_stmt *first,
                               bool tail)
@@ -56,8 +68,10 @@ static void structure_returns(struct structure *s, struct ast_function *function
     for (struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
         bool last = stmt->next == NULL;
         if (stmt->kind == AST_RETURN && tail && last) {
-            function->result = stmt->value;
-            function->result_at = stmt;
+            if (!function->result_at || structure_given(stmt->value) >= structure_given(function->result)) {
+                function->result = stmt->value;
+                function->result_at = stmt;
+            }
         } else if (stmt->kind == AST_RETURN) {
             struct diagnostic_entry *message = diagnostic_add(s->diagnostics, MSG_RETURN_PLACE, stmt->span);
             if (stmt->next)
@@ -174,6 +188,26 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
            structure_gives_tensor(binding->declared_by, depth + 1);
 }
 
+/* The items of the tuple that an expression gives, as far as the text tells; 0: it is none. */
+static int structure_tuple(const struct ast_expr *expr, int depth)
+{
+    const struct ast_function *callee = structure_callee(expr);
+    const struct ast_binding *binding;
+
+    if (!expr || depth > 50)
+        return 0;
+    if (expr->kind == AST_TUPLE)
+        return expr->count;
+    if (callee)
+        return structure_tuple(callee->result, depth + 1);
+    if (expr->kind == AST_CONDITIONAL)
+        return structure_tuple(expr->a, depth + 1);
+    binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+    return binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1
+               ? structure_tuple(binding->declared_by, depth + 1)
+               : 0;
+}
+
 /* ---- walking calls --------------------------------------------------------------- */
 
 typedef void structure_visit(struct structure *s, struct ast_function *function, struct ast_expr *call);
@@ -262,8 +296,8 @@ static void structure_mark_called(struct structure *s, struct ast_function *func
 
 /* ---- one function ------------------------------------------------------------------ */
 
-/* Marks what stands in the result of a function. */
-static void structure_mark_returned(const struct ast_expr *expr)
+/* Marks what stands in a result of a function. */
+static void structure_mark_result(const struct ast_expr *expr)
 {
     struct ast_binding *binding = expr && expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
 
@@ -272,10 +306,21 @@ static void structure_mark_returned(const struct ast_expr *expr)
     if (binding)
         binding->returned = true;
     for (int i = 0; i < expr->count; i++)
-        structure_mark_returned(expr->items[i]);
-    structure_mark_returned(expr->a);
-    structure_mark_returned(expr->b);
-    structure_mark_returned(expr->condition);
+        structure_mark_result(expr->items[i]);
+    structure_mark_result(expr->a);
+    structure_mark_result(expr->b);
+    structure_mark_result(expr->condition);
+}
+
+/* An attribute may decide which tensors are returned, so what one return statement gives is enough. */
+static void structure_mark_returned(const struct ast_stmt *first)
+{
+    for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind == AST_RETURN)
+            structure_mark_result(stmt->value);
+        structure_mark_returned(stmt->body);
+        structure_mark_returned(stmt->otherwise);
+    }
 }
 
 static bool structure_makes_outputs(const struct ast_stmt *first)
@@ -500,7 +545,8 @@ static bool structure_is_attribute(const struct ast_parameter *parameter)
             !builtin_is_dtype(annotation->builtin));
 }
 
-/* Its operands are tensors then. Those of a bprop are what they are in the forward. */
+/* Its operands are tensors then, and of a function that has a bprop. Those of a bprop are what they are in
+ * the forward. */
 static void structure_graph_parameters(struct ast_function *function)
 {
     for (int i = 0; i < function->parameter_count; i++) {
@@ -512,6 +558,15 @@ static void structure_graph_parameters(struct ast_function *function)
         if (structure_may_be_tensor(parameter) && !(own && structure_is_attribute(own)))
             parameter->used_as_tensor = true;
     }
+}
+
+/* What has a gradient computes with tensors. */
+static void structure_differentiable(struct ast_function *function)
+{
+    bool computes = false;
+
+    if (function->bprop && structure_is_pure(function, function->body, &computes))
+        structure_graph_parameters(function);
 }
 
 static void structure_function(struct structure *s, struct ast_function *function)
@@ -527,6 +582,7 @@ static void structure_function(struct structure *s, struct ast_function *functio
         function->broken = true;
         return;
     }
+    function->tuple = structure_tuple(function->result, 0);
     function->is_pure = structure_is_pure(function, function->body, &computes);
     function->is_graph = function->is_pure && structure_is_composition(s, function, computes);
     if (function->is_graph)
@@ -534,7 +590,7 @@ static void structure_function(struct structure *s, struct ast_function *functio
     function->is_helper =
         !structure_gives_tensor(function->result, 0) && !function->bprop_of && !function->unresolved;
     if (!function->unresolved) {
-        structure_mark_returned(function->result);
+        structure_mark_returned(function->body);
         structure_outputs(s, function, function->body);
     }
 }
@@ -574,9 +630,9 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
         diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
         function->broken = true;
     }
-    if (given == inputs + 2 && forward->result && forward->result->kind == AST_TUPLE)
-        function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple = forward->result->count;
-    if (!function->result || function->result->kind != AST_TUPLE || function->result->count != inputs) {
+    if (given == inputs + 2)
+        function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple = forward->tuple;
+    if (function->tuple != inputs || inputs == 0) {
         struct span span = function->result ? function->result->span : function->span;
         message = diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name,
                                  arena_format(s->arena, "%d gradient%s", inputs, inputs == 1 ? "" : "s"));
@@ -684,6 +740,8 @@ void structure_check(struct arena *arena, struct ast_module *module, akg_diagnos
             structure_calls(&s, function, function->body, structure_recursion);
             function->mark = 2;
         }
+    for (function = module->functions; function; function = function->next)
+        structure_differentiable(function);
     do {
         s.changed = false;
         for (function = module->functions; function; function = function->next)

@@ -44,11 +44,12 @@ static struct dsl_argument *module_at_rank(struct arena *arena, const struct akg
             *free = true;
         }
         if (arguments[i].kind == DSL_INTS && arguments[i].count < 0) {
-            int64_t *ones = arena_array(arena, int64_t, rank + 1);
-            for (int k = 0; k < rank; k++)
+            int count = module_free_rank(function->signature, i, rank, false);
+            int64_t *ones = arena_array(arena, int64_t, count + 1);
+            for (int k = 0; k < count; k++)
                 ones[k] = 1;
             arguments[i].ints = ones;
-            arguments[i].count = rank;
+            arguments[i].count = count;
             *free = true;
         }
         if (arguments[i].kind == DSL_TENSORS && arguments[i].items[0].rank < 0) {

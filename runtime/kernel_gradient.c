@@ -79,7 +79,6 @@ static void bprop_arguments(struct bprop_call *call)
 {
     const struct gradient_form *form = call->form;
     const struct ast_function *forward = form->kernel->function, *bprop = form->bprop->function;
-    bool tuple = forward->result && forward->result->kind == AST_TUPLE;
 
     for (int i = 0; i < forward->parameter_count; i++) {
         const struct form_parameter *bound = &form->parameters[i];
@@ -94,7 +93,7 @@ static void bprop_arguments(struct bprop_call *call)
     }
     for (size_t i = 0; i < 2; i++)
         bprop_add_tensors(call, call->tensors + form->input_count + i * form->output_count,
-                          form->output_count, tuple);
+                          form->output_count, forward->tuple > 0);
     for (int i = (int)call->count; i < bprop->parameter_count; i++)
         for (int k = 0; k < forward->parameter_count; k++)
             if (strcmp(forward->parameters[k].name, bprop->parameters[i].name) == 0) {

@@ -402,7 +402,8 @@ static bool parse_attribute_literal(const char *text, struct value *value, struc
     bool good = literal_parse(&text, &literal, problem);
     text = text_skip_spaces(text);
     if (good && *text == ':') {
-        good = problem_set(problem, AKG_ERROR_USAGE, "an attribute has no dtype: unexpected '%.40s'", text);
+        problem_set(problem, AKG_ERROR_USAGE, "an attribute has no dtype: unexpected '%.40s'", text);
+        good = problem_help(problem, "a parameter is a tensor where the program says so: x: T[N], x: T[()]");
     } else if (good && *text != '\0') {
         good = problem_set(problem, AKG_ERROR_USAGE, "unexpected '%.40s' at the end of the value", text);
     } else if (good && literal.rank > 1) {
