@@ -73,7 +73,7 @@ soname = libakg.so.0
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
-.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long bench bench-operators bench-suite bench-gpu coverage coverage-report docs install install-files uninstall \
+.PHONY: all demo check check-nvrtc check-sanitize check-gpu fuzz fuzz-programs fuzz-long faults-long bench bench-operators bench-suite bench-gpu coverage coverage-report docs install install-files uninstall \
     clean distclean format format-check FORCE
 
 all: $(B)/akgrun $(B)/libakg.a $(if $(SANITIZE)$(COVERAGE),,$(B)/libakg.so)
@@ -138,7 +138,7 @@ $(B)/jit/compiler.o: private flags += -DCONFIGURED_CC='"$(CONFIGURED_CC)"'
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h
 $(patsubst %.c,$(B)/%.o,$(unit_sources) $(unit_support) $(bench_sources) $(wildcard tests/fuzz/*.c)): | $(B)/dsl/parser.h
 
--include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/cuda/*.d $(B)/tests/stdlib/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
+-include $(patsubst %.o,%.d,$(library_objects) $(tool_objects)) $(wildcard $(B)/tests/unit/*.d $(B)/tests/faults/*.d $(B)/tests/cuda/*.d $(B)/tests/stdlib/*.d $(B)/tests/fuzz/*.d $(B)/bench/*.d)
 
 # ---- libraries -----------------------------------------------------------------------
 
@@ -223,8 +223,13 @@ $(B)/tests/unit/akgrun_main.o: tools/akgrun.c $(B)/settings
 	$(Q)$(CC) $(flags) -Dmain=akgrun_main -MMD -MP -c $< -o $@
 
 $(B)/tests/test_tools_faults: $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects))
-$(B)/tests/test_tools_faults: private link_flags += $(shell sed -n \
-    's/^WRAPPED.[^,]*, \([a-z_]*\),.*/-Wl,--wrap=\1/p' tests/unit/test_tools_faults.c)
+$(B)/tests/test_tools_faults $(B)/tests/every_fault: private link_flags += $(shell sed -n \
+    's/^WRAPPED.[^,]*, \([a-z_]*\),.*/-Wl,--wrap=\1/p' tests/faults/wrapped.def)
+
+$(B)/tests/every_fault: $(B)/tests/faults/faults.o $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
+    $(library_objects) $(B)/libtcc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
 
 # Compares with isl where configure found it, and says that it does not elsewhere.
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
@@ -302,6 +307,15 @@ fuzz-long: $(B)/tests/differential
 	$< --certify $(CERTIFY) generate $(FROM) $(COUNT) 2>>$(B)/fuzz-long.log
 	$< --certify $(CERTIFY) mutate $(MUTANTS_FROM) $(MUTANTS) 2>>$(B)/fuzz-long.log
 
+# Commands of akgrun over all programs of the tests, with failures in each call that leads to one; hours, with
+# SANITIZE=address,undefined, which it needs. FAULTS_OPTIONS="-s 0.1 -t 600": ten minutes of the quick ones (tests/faults/faults.c).
+FAULTS_OPTIONS =
+faults-long: $(B)/tests/every_fault
+	@rm -rf $(B)/faults && mkdir -p $(B)/faults
+	@cd $(B)/faults && sh $(CURDIR)/tests/faults/commands $(CURDIR) >commands && ulimit -s 65536 && \
+	    AKG_CACHE=off NO_COLOR=1 ASAN_OPTIONS=malloc_context_size=8 $$(setarch -R true && echo setarch -R) \
+	    $(abspath $(B))/tests/every_fault $(FAULTS_OPTIONS) commands
+
 # On a machine with a GPU: every operator, gradient and example there against the CPU; and times. Both say so where there
 # is no GPU.
 check-gpu: all $(B)/tests/test_stdlib
@@ -361,7 +375,7 @@ uninstall:
 
 # ---- upkeep ------------------------------------------------------------------------------------
 
-formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/cuda tests/fuzz tests/packaging bench bench/suite examples examples/myrelu))
+formatted = $(wildcard $(addsuffix /*.[ch],base ir dsl jit runtime tools include tests/unit tests/faults tests/cuda tests/fuzz tests/packaging bench bench/suite examples examples/myrelu))
 
 # What is generated and committed; tests/packaging/messages.sh compares.
 docs:

@@ -400,6 +400,11 @@ static void walk_kernel(struct context *context)
     context->prover.facts.count = context->base_facts; /* an assert holds only after itself */
     if (context->visitor->finish)
         context->visitor->finish(context);
+}
+
+/* Also where memory ran out: the symbols may be those of a kernel that is analysed again. */
+static void take_notes_away(const struct context *context)
+{
     for (int k = 0; k < context->bound.count; k++)
         context->bound.items[k]->note = NULL;
 }
@@ -412,12 +417,14 @@ void context_run(struct ir_kernel *kernel, const struct context_visitor *visitor
 
     arena_init(&scratch, &escape);
     if (setjmp(escape)) {
+        take_notes_away(&context);
         arena_free(&scratch);
         kernel->arena->escape = outer;
         longjmp(*outer, 1);
     }
     kernel->arena->escape = &escape;
     walk_kernel(&context);
+    take_notes_away(&context);
     kernel->arena->escape = outer;
     arena_free(&scratch);
 }

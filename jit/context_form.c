@@ -57,8 +57,9 @@ void context_bind(struct context *context, struct ir_symbol *symbol, const struc
     name_atom(context, symbol, value);
 
     if (!binding) {
-        symbol->note = binding = arena_new(context->arena, struct linear);
+        binding = arena_new(context->arena, struct linear);
         list_push(context->arena, &context->bound, symbol);
+        symbol->note = binding; /* once it is known who has one: context_run takes them all away */
     }
     *binding = *value;
 }

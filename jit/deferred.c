@@ -111,12 +111,15 @@ static jit_entry branch_make(struct deferred *deferred, struct deferred_branch *
 {
     akg_diagnostics *diagnostics = diagnostics_create("", "", 0);
     long long start = now();
+    akg_status status = AKG_ERROR_MEMORY;
 
-    if (!diagnostics || pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache, false,
-                                          &branch->code, diagnostics) != AKG_OK)
-        deferred->failed = true;
-    else
+    if (diagnostics)
+        status = pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache, false, &branch->code,
+                                   diagnostics);
+    if (status == AKG_OK)
         atomic_store_explicit(&branch->entry, branch->code.entry, memory_order_release);
+    else
+        deferred->failed = status != AKG_ERROR_MEMORY;
     akg_diagnostics_free(diagnostics);
     atomic_fetch_add(&deferred->time, now() - start);
     return branch->code.entry;

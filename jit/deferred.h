@@ -29,8 +29,8 @@ struct deferred {
     struct vector_options vectors;
     const struct disk_cache *cache;
     pthread_mutex_t lock; /* held while code is made */
-    bool failed;       /* memory ran out, and what analyses keep in symbols with it: nothing more is made */
-    atomic_llong time; /* spent on it, in nanoseconds */
+    bool failed;          /* it cannot be made, which memory has nothing to do with: nothing more is tried */
+    atomic_llong time;    /* spent on it, in nanoseconds */
 };
 
 /* The number of the statement among the kernel's branches that may be kernels of their own: deferred, at the

@@ -269,9 +269,8 @@ static const char *parameters(struct plain *plain)
 static void emit_function(struct plain *plain)
 {
     const struct ir_kernel *kernel = plain->kernel;
-    struct text *out = plain->out, body;
-    text_init(&body);
-    plain->out = &body;
+    struct text *out = plain->out;
+    plain->out = &plain->function;
     plain->indent++;
     for (int k = 0; k < kernel->buffers.count; k++)
         if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
@@ -279,7 +278,7 @@ static void emit_function(struct plain *plain)
     block(plain, kernel->body);
     plain->indent--;
     plain->out = out;
-    const char *text = text_into_arena(&body, &plain->arena);
+    const char *text = text_into_arena(&plain->function, &plain->arena);
     line(plain, "void %s(%s)", function_name(plain), parameters(plain));
     text_format(out, "{\n%s}\n", text);
 }
@@ -421,6 +420,7 @@ bool emit_plain(struct text *out, const struct ir_kernel *kernel, const int64_t 
     if (!is_contiguous(kernel, complaint))
         return false;
     text_init(&body);
+    text_init(&plain.function);
     arena_init(&plain.arena, &escape);
     if (setjmp(escape)) {
         out->failed = true;
@@ -441,6 +441,7 @@ bool emit_plain(struct text *out, const struct ir_kernel *kernel, const int64_t 
         out->failed |= body.failed;
     }
     text_free(&body);
+    text_free(&plain.function);
     arena_free(&plain.arena);
     return true;
 }

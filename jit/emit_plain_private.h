@@ -34,6 +34,8 @@ enum plain_helper {
 struct plain {
     const struct ir_kernel *kernel;
     struct text *out;
+    struct text function; /* its body, while that is made: not a variable of what makes it, for that may be
+                             leapt over */
     struct arena arena;
     const char **symbols; /* by slot: the name in C */
     bool *nonnegative;    /* by slot */

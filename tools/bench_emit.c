@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char main_head[] = "/* main.c: measures akg_plain_run of kernel.c: the median of its times, and "
                                 "the interval that holds the true\n"
@@ -146,10 +147,20 @@ static const char makefile[] =
     "\n"
     ".PHONY: run clean\n";
 
+/* What was made so far, in this order: the files of `fixed`, then those of the inputs. */
+struct making {
+    const char *folder;
+    bool made_folder;
+    size_t count;
+};
+
+enum { KERNEL, MAKEFILE, MAIN, FIXED_COUNT };
+static const char *const fixed[FIXED_COUNT] = {"kernel.c", "Makefile", "main.c"};
+
 /* The file of that name in the folder, which must not be there. */
-static FILE *create(const char *folder, const char *name, struct problem *problem)
+static FILE *create(struct making *making, const char *name, struct problem *problem)
 {
-    char *path = string_format("%s/%s", folder, name);
+    char *path = string_format("%s/%s", making->folder, name);
     if (!path) {
         problem_memory(problem);
         return NULL;
@@ -157,8 +168,41 @@ static FILE *create(const char *folder, const char *name, struct problem *proble
     FILE *file = fopen(path, "wxb");
     if (!file)
         problem_set(problem, AKG_ERROR_IO, "cannot write '%.200s': %s", path, strerror(errno));
+    making->count += file != NULL;
     free(path);
     return file;
+}
+
+static void take_away(const char *folder, const char *name)
+{
+    char *path = string_format("%s/%s", folder, name);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+static void tensor_name(char name[32], size_t number)
+{
+    snprintf(name, 32, "tensor%zu.bin", number);
+}
+
+/* Leaves the folder as it was: with half of the files nothing can be done, and there they would be in the
+ * way. */
+static void undo(const struct making *making, const struct bench_tensor *tensors, size_t count)
+{
+    size_t left = making->count;
+    for (size_t k = 0; k < FIXED_COUNT && left > 0; k++, left--)
+        take_away(making->folder, fixed[k]);
+    for (size_t k = 0; k < count && left > 0; k++) {
+        char name[32];
+        if (tensors[k].is_output)
+            continue;
+        tensor_name(name, k);
+        take_away(making->folder, name);
+        left--;
+    }
+    if (making->made_folder)
+        rmdir(making->folder);
 }
 
 static bool finish(FILE *file, const char *name, struct problem *problem)
@@ -173,15 +217,15 @@ static size_t bytes_of(const akg_tensor *tensor)
     return (size_t)akg_tensor_element_count(tensor) * akg_dtype_size(akg_tensor_dtype(tensor));
 }
 
-static bool write_data(const char *folder, const struct bench_tensor *tensors, size_t count,
+static bool write_data(struct making *making, const struct bench_tensor *tensors, size_t count,
                        struct problem *problem)
 {
     for (size_t k = 0; k < count; k++) {
         char name[32];
         if (tensors[k].is_output)
             continue;
-        snprintf(name, sizeof name, "tensor%zu.bin", k);
-        FILE *file = create(folder, name, problem);
+        tensor_name(name, k);
+        FILE *file = create(making, name, problem);
         if (!file)
             return false;
         fwrite(akg_tensor_data(tensors[k].tensor), 1, bytes_of(tensors[k].tensor), file);
@@ -191,10 +235,10 @@ static bool write_data(const char *folder, const struct bench_tensor *tensors, s
     return true;
 }
 
-static bool write_main(const char *folder, const struct bench *bench, const struct bench_tensor *tensors,
+static bool write_main(struct making *making, const struct bench *bench, const struct bench_tensor *tensors,
                        size_t count, struct problem *problem)
 {
-    FILE *file = create(folder, "main.c", problem);
+    FILE *file = create(making, fixed[MAIN], problem);
     if (!file)
         return false;
     fputs(main_head, file);
@@ -207,24 +251,34 @@ static bool write_main(const char *folder, const struct bench *bench, const stru
     fprintf(file, "};\n\nstatic const char kernel_name[] = ");
     report_json_string(file, bench->kernel);
     fprintf(file, ";\n%s", main_tail);
-    return finish(file, "main.c", problem);
+    return finish(file, fixed[MAIN], problem);
+}
+
+static bool write_all(struct making *making, const struct bench *bench, const char *text,
+                      const struct bench_tensor *tensors, size_t count, struct problem *problem)
+{
+    FILE *file = create(making, fixed[KERNEL], problem);
+    if (!file)
+        return false;
+    fputs(text, file);
+    if (!finish(file, fixed[KERNEL], problem))
+        return false;
+    file = create(making, fixed[MAKEFILE], problem);
+    if (!file)
+        return false;
+    fprintf(file, makefile, twin_default_compiler());
+    return finish(file, fixed[MAKEFILE], problem) && write_main(making, bench, tensors, count, problem) &&
+           write_data(making, tensors, count, problem);
 }
 
 bool bench_emit(const char *folder, const struct bench *bench, const char *text,
                 const struct bench_tensor *tensors, size_t count, struct problem *problem)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    struct making making = {.folder = folder, .made_folder = mkdir(folder, 0777) == 0};
+    if (!making.made_folder && errno != EEXIST)
         return problem_set(problem, AKG_ERROR_IO, "cannot make '%.200s': %s", folder, strerror(errno));
-    FILE *file = create(folder, "kernel.c", problem);
-    if (!file)
-        return false;
-    fputs(text, file);
-    if (!finish(file, "kernel.c", problem))
-        return false;
-    file = create(folder, "Makefile", problem);
-    if (!file)
-        return false;
-    fprintf(file, makefile, twin_default_compiler());
-    return finish(file, "Makefile", problem) && write_main(folder, bench, tensors, count, problem) &&
-           write_data(folder, tensors, count, problem);
+    bool good = write_all(&making, bench, text, tensors, count, problem);
+    if (!good)
+        undo(&making, tensors, count);
+    return good;
 }

@@ -508,7 +508,6 @@ static bool run(struct benchmark *benchmark, struct problem *problem)
     if (setenv("AKG_CACHE", "off", 1) != 0)
         return problem_memory(problem);
     akg_set_threads(threads);
-    akg_set_threads(threads);
     if (!machine_restrict(threads, problem) || !program_open(options, &benchmark->program, problem) ||
         !compile(benchmark, problem) || !first_call(benchmark, problem))
         return false;

@@ -8,6 +8,8 @@
 
 #include "../../jit/deferred.h"
 #include "../../jit/module.h"
+#include "../../jit/vector_plan.h"
+#include "../../jit/x86_cpu.h"
 #include "check.h"
 
 static const char product[] = "def product(a: T[M, K], b: T[K, N]):\n"
@@ -31,7 +33,14 @@ static const char product[] = "def product(a: T[M, K], b: T[K, N]):\n"
                               "        for k in range(N):\n"
                               "            total += c[i, k] * d[k, j]\n"
                               "        e[i, j] = total\n"
-                              "    return c, e\n";
+                              "    return c, e\n"
+                              "def running(a: T[M, N]):\n"
+                              "    c = output_tensor((M, N), a.dtype)\n"
+                              "    for i, j in grid((M, N)):\n"
+                              "        c[i, j] = a[i, j]\n"
+                              "        if i > 0:\n"
+                              "            c[i, j] = c[i, j] + c[i - 1, j]\n"
+                              "    return c\n";
 
 /* Small numbers, whose products and sums are exact. */
 static akg_tensor *matrix(int64_t rows, int64_t columns, int seed)
@@ -184,7 +193,8 @@ static void test_threads(void)
     akg_module_release(module);
 }
 
-/* Whichever allocation fails, the call is right or says that memory ran out. */
+/* Whichever allocation fails, the call is right or says that memory ran out; and the next one makes the
+ * branch. */
 static void test_faults(void)
 {
 #ifdef AKG_FAULT_INJECTION
@@ -207,6 +217,8 @@ static void test_faults(void)
             CHECK(status == AKG_ERROR_MEMORY);
         fallen_back += status == AKG_OK && !made(kernel);
         refused += status != AKG_OK;
+        CHECK(multiply(kernel, large));
+        CHECK_INT(made(kernel), 1);
         akg_tensor_release(c);
         akg_module_release(module);
     }
@@ -216,11 +228,42 @@ static void test_faults(void)
 #endif
 }
 
+/* An analysis that memory ran out in leaves nothing behind in the symbols of the kernel, which is analysed
+ * again: for another tier, for a branch. */
+static void test_faults_of_analyses(void)
+{
+#ifdef AKG_FAULT_INJECTION
+    akg_module *module = compile();
+    akg_kernel *kernel = akg_module_kernel(module, "running");
+    akg_tensor *a = matrix(small.m, small.n, 1), *c = NULL;
+    akg_argument argument = tensor_argument(a);
+    struct vector_options options = {.target = x86_cpu_target()};
+    struct vector_plan plan;
+
+    CHECK(akg_kernel_call(kernel, &argument, 1, NULL, &c, NULL) == AKG_OK);
+    const struct ir_kernel *made = atomic_load(&kernel->instances)->kernel;
+    for (long count = 0, last = 0; !last; count++) {
+        memory_fail_after(count);
+        bool good = vector_plan_make(&plan, made, &options, false);
+        last = memory_fail_remaining() >= 0;
+        memory_fail_after(-1);
+        CHECK(good == last);
+        vector_plan_free(&plan);
+        for (int k = 0; k < made->dims.count; k++)
+            CHECK(made->dims.items[k]->note == NULL);
+    }
+    akg_tensor_release(a);
+    akg_tensor_release(c);
+    akg_module_release(module);
+#endif
+}
+
 int main(void)
 {
     test_first_reached();
     test_two();
     test_threads();
     test_faults();
+    test_faults_of_analyses();
     return check_done();
 }

@@ -2,6 +2,7 @@
  * test_plain_c.c: akg_kernel_plain_c: the text compiles without a warning and computes what the interpreter
  * does, within rounding; what it refuses. Without gcc it only sees that there is a text.
  */
+#include "../../base/memory.h"
 #include "api_support.h"
 #include "check.h"
 
@@ -157,6 +158,26 @@ static void compare(akg_kernel *kernel, akg_argument *arguments, size_t argument
     }
 }
 
+/* Where memory runs out there is no text, and nothing is lost; with memory again it is the same. */
+static void try_failures(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                         const char *expected)
+{
+#ifdef AKG_FAULT_INJECTION
+    for (long failure = 0, last = 0; !last; failure++) {
+        char *text = NULL;
+        memory_fail_after(failure);
+        akg_status status = akg_kernel_plain_c(kernel, arguments, count, &text, NULL);
+        last = memory_fail_remaining() >= 0;
+        memory_fail_after(-1);
+        CHECK_INT(status, last ? AKG_OK : AKG_ERROR_MEMORY);
+        CHECK(last ? strcmp(text, expected) == 0 : !text);
+        akg_free(text);
+    }
+#else
+    (void)kernel, (void)arguments, (void)count, (void)expected;
+#endif
+}
+
 static void test_row(const struct row *row, bool has_compiler)
 {
     akg_argument arguments[4];
@@ -189,6 +210,7 @@ static void test_row(const struct row *row, bool has_compiler)
     } else {
         fprintf(stderr, "of \"%s\":\n%s\n", row->name, text ? text : "(null)");
     }
+    try_failures(kernel, arguments, count, text);
     akg_free(text);
     for (int k = 0; k < row->count; k++)
         akg_tensor_release(arguments[k].as.tensor);

@@ -3,17 +3,20 @@
  * akgrun itself and of the library below it. The program says so, leaves no file half written and none of its
  * own behind, and leaks nothing; where the failure did not matter, it does all that it should.
  *
- * The linker puts the functions below in the place of those of the C library (--wrap, in the Makefile, which
- * takes their names from the lines that begin with WRAPPED). At most `most` failures of a command are tried;
- * the first argument is another `most`, 0 for all, which takes minutes.
+ * The linker puts the functions of tests/faults/wrapped.def in the place of those of the C library. At most
+ * `most` failures of a command are tried; the first argument is another `most`, 0 for all, which takes
+ * minutes.
  */
 #include "check.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,29 +43,7 @@ static bool fails_here(int error)
         return fails_here(error) ? (failure) : __real_##name arguments;                                      \
     }
 
-/* clang-format off: the Makefile reads these lines */
-WRAPPED(void *, malloc, (size_t size), (size), NULL, ENOMEM)
-WRAPPED(void *, calloc, (size_t count, size_t size), (count, size), NULL, ENOMEM)
-WRAPPED(void *, realloc, (void *old, size_t size), (old, size), NULL, ENOMEM)
-WRAPPED(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL, ENOMEM)
-WRAPPED(char *, strdup, (const char *text), (text), NULL, ENOMEM)
-WRAPPED(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EIO)
-WRAPPED(FILE *, open_memstream, (char **text, size_t *length), (text, length), NULL, ENOMEM)
-WRAPPED(size_t, fwrite, (const void *data, size_t size, size_t count, FILE *file), (data, size, count, file),
-        0, EIO)
-WRAPPED(int, fclose, (FILE * file), (file), (__real_fclose(file), EOF), EIO)
-WRAPPED(int, fsync, (int descriptor), (descriptor), -1, EIO)
-WRAPPED(int, fchmod, (int descriptor, mode_t mode), (descriptor, mode), -1, EIO)
-WRAPPED(int, rename, (const char *from, const char *to), (from, to), -1, EIO)
-WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1, EIO)
-WRAPPED(char *, realpath, (const char *path, char *resolved), (path, resolved), NULL, EIO)
-WRAPPED(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), -1, EIO)
-WRAPPED(ssize_t, read, (int descriptor, void *data, size_t size), (descriptor, data, size), -1, EIO)
-WRAPPED(ssize_t, pread, (int descriptor, void *data, size_t size, off_t offset),
-        (descriptor, data, size, offset), -1, EIO)
-WRAPPED(ssize_t, write, (int descriptor, const void *data, size_t size), (descriptor, data, size), -1, EIO)
-WRAPPED(int, fstat, (int descriptor, struct stat *information), (descriptor, information), -1, EIO)
-/* clang-format on */
+#include "../faults/wrapped.def"
 
 /* ---- files ------------------------------------------------------------------------------------- */
 
@@ -121,13 +102,28 @@ struct command {
     int made_files;
 };
 
+static void empty_folder(const char *folder)
+{
+    DIR *open = opendir(folder);
+    struct dirent *entry;
+    char path[512];
+
+    while (open && (entry = readdir(open)))
+        if (entry->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+            unlink(path);
+        }
+    if (open)
+        closedir(open);
+}
+
 static void prepare(const struct command *command)
 {
     file_write("square.akg", square);
     file_write("broken.akg", broken);
     if (command->file)
         file_write(command->file, command->before);
-    unlink("out/y.npy");
+    empty_folder("out");
     rmdir("out");
 }
 
@@ -181,6 +177,7 @@ static bool holds(const struct command *command, int status, int wanted, const c
 /* Once undisturbed, to know what it should do, then with each failure. */
 static void travel(const struct command *command, int wanted, long most)
 {
+    enum { FILES = 30 };
     char output[65536];
     long count, step = 1, tried = 0;
     int files;
@@ -198,7 +195,9 @@ static void travel(const struct command *command, int wanted, long most)
                 file_text("stderr"));
     if (most && count > most)
         step = count / most;
-    for (long at = 0; at < count; at += step, tried++) {
+    long written = command->file || command->made ? count - FILES : count; /* from there on files are */
+    for (long at = 0, next; at < count; at = next, tried++) {
+        next = at >= written ? at + 1 : at + step < written ? at + step : written;
         int status;
         bool good;
         prepare(command);
@@ -231,6 +230,9 @@ int main(int argc, char **argv)
         {{.words = "check --fix work.akg", .file = "work.akg", .before = broken, .after = mended}, 0},
         {{.words = "fmt work.akg", .file = "work.akg", .before = untidy, .after = tidy}, 0},
         {{.words = "emit square.akg x=[1] --stage c"}, 0},
+        {{.words = "emit square.akg x=[1] --stage cuda"}, 0},
+        {{.words = "check square.akg --explain-proof"}, 0},
+        {{.words = "bench square.akg x=[1,4] --emit out", .made = "out", .made_files = 4}, 0},
         {{.words = "explain AKG0501"}, 0},
         {{.words = "run square.akg y=2"}, 2},
     };
