@@ -339,6 +339,10 @@ typedef struct jit_options {
      * first only when it gave the same results on a copy of the inputs of a call (with `strict` the same
      * bits), in less time; that call takes longer by the copying, and no call waits (docs/tiers.md). */
     jit_tier tier;
+    /* On a CUDA device that has tensor cores for it (compute capability 8.0 and later; others ignore it), the
+     * factors of sums of products of float32, as in a product of matrices, are rounded to 11 bits (tf32; see
+     * docs/cuda.md for what a result may differ by). Not with `strict`, which goes before. */
+    bool tf32;
 } jit_options;
 
 /*

@@ -29,6 +29,8 @@ struct cuda_tiles {
     int64_t few;     /* rows or columns: fewer, and they do not */
     int64_t shallow; /* likewise of what is summed up */
     int64_t many;    /* tiles: fewer, and smaller ones are made */
+    int64_t alone;   /* of these: no more, and several blocks share the depths of each, where there are */
+    int64_t deep;    /* so many depths */
 };
 extern const struct cuda_tiles cuda_usual_tiles;
 
@@ -36,6 +38,7 @@ struct cuda_options {
     bool trust_indices; /* leave per-element index checks out */
     bool deterministic; /* no atomic accumulation whose order shows in the result: bitwise the same each time
                          */
+    bool tf32; /* products of float32 that are summed up may round their factors; not where deterministic */
     const struct cuda_tiles *tiles; /* NULL: the usual ones */
 };
 

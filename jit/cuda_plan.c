@@ -4,6 +4,7 @@
  */
 #include "cuda_plan.h"
 #include "cuda_cross.h"
+#include "cuda_scan.h"
 #include "cuda_tile.h"
 #include "pass.h"
 
@@ -46,9 +47,8 @@ bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbo
     return search.found > 0;
 }
 
-/* All reads of the symbol are in the loop. */
-static bool lives_inside(const struct cuda_plan *plan, const struct ir_stmt *loop,
-                         const struct ir_symbol *symbol)
+bool cuda_lives_inside(const struct cuda_plan *plan, const struct ir_stmt *loop,
+                       const struct ir_symbol *symbol)
 {
     struct search search = {.symbol = symbol};
     ir_stmt_expressions((struct ir_stmt *)loop, count_symbol, &search);
@@ -136,7 +136,7 @@ static bool scalars_allow(const struct cuda_plan *plan, const struct dependence_
         const struct dependence_scalar *scalar = &all->scalars.items[k];
         if (&all->loops.items[scalar->loop] != row)
             continue;
-        if (scalar->use == DEPENDENCE_PRIVATE && !lives_inside(plan, row->stmt, scalar->symbol))
+        if (scalar->use == DEPENDENCE_PRIVATE && !cuda_lives_inside(plan, row->stmt, scalar->symbol))
             return false;
         if (scalar->use == DEPENDENCE_REDUCTION && !sums)
             return false;
@@ -225,9 +225,9 @@ bool cuda_is_atomic(const struct cuda_plan *plan, const struct cuda_chain *chain
 
 /* ---- the verdict on a loop ------------------------------------------------------------------ */
 
-static bool can_combine(const struct dependence_scalar *scalar)
+bool cuda_combines(enum operation operation)
 {
-    switch (scalar->reduction) {
+    switch (operation) {
     case OP_ADD:
     case OP_MUL:
     case OP_MIN:
@@ -249,7 +249,7 @@ static int count_sums(const struct cuda_plan *plan, const struct dependence_loop
         const struct dependence_scalar *scalar = &all->scalars.items[k];
         if (&all->loops.items[scalar->loop] != row || scalar->use != DEPENDENCE_REDUCTION)
             continue;
-        count = can_combine(scalar) ? count + 1 : CUDA_SUMS + 1;
+        count = cuda_combines(scalar->reduction) ? count + 1 : CUDA_SUMS + 1;
     }
     return count;
 }
@@ -262,7 +262,7 @@ enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt
     if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
         return CUDA_SHARE_ANY;
     if (row->verdict != DEPENDENCE_ACCUMULATES)
-        return CUDA_SHARE_NONE;
+        return cuda_scan_of(plan, loop, &(struct cuda_scan){.count = 0}) ? CUDA_SHARE_SCAN : CUDA_SHARE_NONE;
     if (row->reduction < 0)
         return scalars_allow(plan, row, true) && count_sums(plan, row) <= CUDA_SUMS ? CUDA_SHARE_SUMS
                                                                                     : CUDA_SHARE_NONE;
@@ -284,7 +284,7 @@ void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, 
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt)
 {
     enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS;
+    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS || share == CUDA_SHARE_SCAN;
 }
 
 static bool is_unshared(struct ir_stmt *stmt, void *context)
@@ -459,15 +459,20 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
 
 /* ---- a thread or a team for an iteration ---------------------------------------------- */
 
+enum {
+    WARP = 32,
+    CUDA_LONG = 64 /* iterations of a loop inside: fewer, and a thread goes through them */
+};
+
 struct votes {
     const struct cuda_plan *plan;
     const struct ir_symbol *fastest;
-    int thread, team; /* accesses along the chain, and along loops inside it */
+    int thread, team;            /* accesses in loops inside, along the chain and along those loops */
+    const struct ir_stmt *first; /* of the loops that a team would share */
 };
 
 static bool is_short(const struct ir_stmt *loop)
 {
-    enum { WARP = 32 };
     const struct ir_expr *low = loop->low, *high = loop->high;
     return low->kind == IR_INTEGER && high->kind == IR_INTEGER && high->integer - low->integer < WARP;
 }
@@ -475,22 +480,39 @@ static bool is_short(const struct ir_stmt *loop)
 static bool vote(struct ir_stmt *stmt, void *context)
 {
     struct votes *votes = context;
-    if (stmt->kind == IR_FOR && !is_short(stmt) && cuda_team_shares(votes->plan, stmt))
-        votes->team += accesses_along(stmt->body, stmt->symbol);
+    if (stmt->kind != IR_FOR || is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
+        return true;
+    votes->team += accesses_along(stmt->body, stmt->symbol);
+    votes->thread += accesses_along(stmt->body, votes->fastest);
+    if (!votes->first)
+        votes->first = stmt;
     return true;
 }
 
 /* A team, where loops inside run along the elements and the chain does not. */
-static bool wants_team(const struct cuda_plan *plan, const struct cuda_chain *chain)
+static bool wants_team(const struct cuda_plan *plan, struct cuda_step *step)
 {
-    const struct ir_stmt *body = cuda_chain_body(chain);
-    struct votes votes = {.plan = plan, .fastest = chain->loops[chain->fastest]->symbol};
+    const struct ir_stmt *body = cuda_chain_body(&step->chain);
+    struct votes votes = {.plan = plan, .fastest = step->chain.loops[step->chain.fastest]->symbol};
     if (!ir_block_walk((struct ir_stmt *)body, needs_no_scratch, NULL))
         return true;
     if (!cuda_has_shared(plan, body))
         return false;
     ir_block_walk((struct ir_stmt *)body, vote, &votes);
-    return votes.team > 0 && accesses_along(body, votes.fastest) == 0;
+    step->inner = votes.first;
+    return votes.team > 0 && votes.thread == 0;
+}
+
+const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
+                                      const struct cuda_step *step)
+{
+    struct cuda_chain inner = {.loops = {step->inner}, .count = 1};
+    struct ir_expr *length = (struct ir_expr *)cuda_chain_work(kernel, &inner);
+    struct ir_expr *some = (struct ir_expr *)work, *none = ir_integer(kernel, AKG_INT64, 0);
+    struct ir_expr *is_long =
+        ir_operation(kernel, OP_GE, length, ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
+    return step->kind == CUDA_STEP_TEAMS ? ir_operation(kernel, OP_SELECT, is_long, some, none)
+                                         : ir_operation(kernel, OP_SELECT, is_long, none, some);
 }
 
 /* ---- steps ----------------------------------------------------------------------------- */
@@ -519,7 +541,7 @@ static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struc
     if (!row || !is_fixed(loop->low) || !is_fixed(loop->high))
         return false;
     *step = (struct cuda_step){.first = loop, .count = 1, .collects = -1};
-    if (share != CUDA_SHARE_NONE) {
+    if (share != CUDA_SHARE_NONE && share != CUDA_SHARE_SCAN) {
         cuda_chain_of(plan, loop, share, &step->chain);
         step->sums = share == CUDA_SHARE_SUMS;
         step->adds = share == CUDA_SHARE_ADDS;
@@ -556,6 +578,15 @@ static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
     kept = arena_new(plan->arena, struct cuda_tiling);
     *kept = tiling;
     step->tiling = kept;
+    if (tiling.splits) {
+        struct cuda_step part = *step, join = *step;
+        part.kind = CUDA_STEP_TILES;
+        part.parts = 1;
+        part.splits = true;
+        join.kind = CUDA_STEP_JOIN;
+        add_step(plan, part);
+        add_step(plan, join);
+    }
     for (int parts = tiling.most_parts; parts > 0; parts--) {
         struct cuda_step tiles = *step;
         tiles.kind = CUDA_STEP_TILES;
@@ -578,12 +609,37 @@ static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
     add_step(plan, cross);
 }
 
+static bool is_no_allocate(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE;
+}
+
+/* Whether it may be either way, and a call knows which one is better. */
+static bool is_for_calls(struct cuda_plan *plan, const struct cuda_step *step)
+{
+    struct cuda_chain inner = {.loops = {step->inner}, .count = 1};
+    const struct ir_stmt *body = cuda_chain_body(&step->chain);
+    return step->inner && !step->sums && cuda_chain_work(plan->kernel, &step->chain) &&
+           cuda_chain_work(plan->kernel, &inner) &&
+           !(step->inner->low->kind == IR_INTEGER && step->inner->high->kind == IR_INTEGER) &&
+           ir_block_walk((struct ir_stmt *)body, is_no_allocate, NULL);
+}
+
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
-    step.kind = !step.adds && wants_team(plan, &step.chain) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
+    step.kind = !step.adds && wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     take_tiles(plan, &step);
-    if (step.kind == CUDA_STEP_THREADS)
+    if (step.kind == CUDA_STEP_THREADS) {
+        step.inner = NULL;
         take_cross(plan, &step);
+    } else if (is_for_calls(plan, &step)) {
+        struct cuda_step threads = step;
+        threads.kind = CUDA_STEP_THREADS;
+        add_step(plan, threads);
+    } else {
+        step.inner = NULL;
+    }
     add_step(plan, step);
     place_temporaries(plan, cuda_chain_body(&step.chain),
                       step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);

@@ -43,6 +43,7 @@ enum cuda_step_kind {
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
     CUDA_STEP_TILES,   /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_JOIN,    /* what follows tiles that left parts of their sums */
     CUDA_STEP_CROSS    /* the same in squares: likewise */
 };
 
@@ -60,7 +61,10 @@ struct cuda_step {
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
     int parts;                            /* TILES: how large they are */
+    bool splits;                          /* TILES: of parts of the depths, whose sums a JOIN combines */
     const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
+    const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; and THREADS,
+                                    for those in which it is short. NULL: no matter */
 };
 
 /* Where a temporary lives. */
@@ -89,9 +93,15 @@ enum cuda_share {
     CUDA_SHARE_NONE, /* its iterations run in order */
     CUDA_SHARE_ANY,  /* in any order */
     CUDA_SHARE_SUMS, /* in any order, when what each thread accumulates is combined at the end */
+    CUDA_SHARE_SCAN, /* side by side by a team, as cuda_scan.h says */
     CUDA_SHARE_ADDS  /* in any order, when accumulating into an element is atomic */
 };
 enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop);
+/* Whether partial results can be combined. */
+bool cuda_combines(enum operation operation);
+/* All reads of the symbol are in the loop. */
+bool cuda_lives_inside(const struct cuda_plan *plan, const struct ir_stmt *loop,
+                       const struct ir_symbol *symbol);
 /* The loop and what can be run together with it as one. */
 void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enum cuda_share share,
                    struct cuda_chain *chain);
@@ -106,6 +116,9 @@ bool cuda_is_of_call(const struct ir_expr *expr);
 /* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
  * hang on more. */
 const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain);
+/* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
+const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
+                                      const struct cuda_step *step);
 /* A LET whose value hangs on dims, attributes and such LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */

@@ -6,7 +6,7 @@
 
 #include "pass.h"
 
-const struct cuda_tiles cuda_usual_tiles = {.few = 16, .shallow = 8, .many = 96};
+const struct cuda_tiles cuda_usual_tiles = {.few = 16, .shallow = 8, .many = 96, .alone = 48, .deep = 1024};
 
 enum { SHARED_BYTES = 48 * 1024 }; /* that a block may have without being asked for specially */
 
@@ -357,6 +357,19 @@ static void find_directions(struct cuda_tiling *tiling)
 /* ---- conditions ---------------------------------------------------------------------- */
 
 /* sum + left * right, of floats. */
+static bool is_sum(const struct finder *finder)
+{
+    const struct ir_expr *sum = finder->tiling->combined;
+    if (sum->kind != IR_OPERATION || sum->operation != OP_ADD)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        const struct ir_expr *one = sum->operands[k], *other = sum->operands[1 - k];
+        if (one->kind == IR_SYMBOL && one->symbol == finder->assign->symbol)
+            return !(mask_of(finder, other) & SUM_BIT);
+    }
+    return false;
+}
+
 static bool is_product(const struct finder *finder)
 {
     const struct ir_expr *sum = finder->tiling->combined;
@@ -475,11 +488,19 @@ static int element_size(akg_dtype dtype)
     return dtype_is_half(dtype) ? 4 : dtype_table[dtype].size;
 }
 
+/* Plain tiles are read along a row, and writes meet fewer banks twice. Tensor cores are handed four depths of
+ * eight rows or columns at a time, from banks of their own. */
+int cuda_tiling_pad(const struct cuda_tiling *tiling)
+{
+    return tiling->tf32 ? 8 : 4;
+}
+
 static int shared_bytes(const struct cuda_tiling *tiling, int parts)
 {
     int wide = CUDA_TILE_UNIT * parts, bytes = CUDA_TILE_DEPTH * wide * element_size(tiling->dtype);
     for (int k = 0; k < tiling->count; k++)
-        bytes += 2 * CUDA_TILE_DEPTH * (wide + CUDA_TILE_PAD) * element_size(tiling->terms[k].value->dtype);
+        bytes += 2 * CUDA_TILE_DEPTH * (wide + cuda_tiling_pad(tiling)) *
+                 element_size(tiling->terms[k].value->dtype);
     return bytes;
 }
 
@@ -516,25 +537,36 @@ static struct ir_expr *as_half(struct ir_kernel *kernel, struct ir_expr *expr)
     return value ? ir_operation(kernel, OP_SELECT, expr->operands[0], value, zero(kernel, value)) : NULL;
 }
 
-/* Products of two halves of one dtype, one of the rows and one of the columns, where the order of a sum is
- * free. */
+/* Products of two terms, one of the rows and one of the columns, where the order of a sum is free. */
+static bool multiplies_terms(const struct finder *finder)
+{
+    const struct cuda_tiling *tiling = finder->tiling;
+    const struct cuda_term *terms = tiling->terms;
+    if (tiling->count != 2 || terms[0].side == terms[1].side || !is_product(finder) ||
+        finder->plan->options->deterministic)
+        return false;
+    const struct ir_expr *sum = tiling->combined;
+    const struct ir_expr *product = sum->operands[sum->operands[0]->kind == IR_SYMBOL ? 1 : 0];
+    bool same = true;
+    for (int k = 0; k < 2; k++)
+        same &= ir_expr_equal(product->operands[0], terms[k].value) ||
+                ir_expr_equal(product->operands[1], terms[k].value);
+    return same;
+}
+
+/* Of two halves of one dtype; or of float32, where their factors may be rounded. */
 static void find_cores(struct finder *finder)
 {
     struct cuda_tiling *tiling = finder->tiling;
     struct cuda_term *terms = tiling->terms;
     akg_dtype dtype = tiling->declared->symbol->dtype;
-    if (tiling->count != 2 || terms[0].side == terms[1].side || !is_product(finder) ||
-        finder->plan->options->deterministic || !(dtype == AKG_FLOAT32 || dtype_is_half(dtype)))
+    if (!(dtype == AKG_FLOAT32 || dtype_is_half(dtype)) || !multiplies_terms(finder))
         return;
-    const struct ir_expr *sum = tiling->combined;
-    const struct ir_expr *product = sum->operands[sum->operands[0]->kind == IR_SYMBOL ? 1 : 0];
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2; k++)
         terms[k].half = as_half(finder->plan->kernel, (struct ir_expr *)terms[k].value);
-        if (!terms[k].half || !(ir_expr_equal(product->operands[0], terms[k].value) ||
-                                ir_expr_equal(product->operands[1], terms[k].value)))
-            return;
-    }
-    tiling->cores = terms[0].half->dtype == terms[1].half->dtype;
+    tiling->cores = terms[0].half && terms[1].half && terms[0].half->dtype == terms[1].half->dtype;
+    tiling->tf32 = !tiling->cores && finder->plan->options->tf32 && dtype == AKG_FLOAT32 &&
+                   terms[0].value->dtype == AKG_FLOAT32 && terms[1].value->dtype == AKG_FLOAT32;
 }
 
 /* ---- all ----------------------------------------------------------------------------- */
@@ -564,6 +596,7 @@ bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain
     if (finder.fails || !sides[CUDA_ROWS] || !sides[CUDA_COLUMNS])
         return false;
     find_directions(tiling);
+    tiling->splits = !plan->options->deterministic && is_sum(&finder);
     find_cores(&finder);
     find_dtype(&finder);
     return !finder.fails;
@@ -612,17 +645,39 @@ static struct ir_expr *is_worth_it(const struct cuda_plan *plan, const struct cu
     return all;
 }
 
+/* Whether blocks share the depths of tiles. */
+static struct ir_expr *is_split(const struct cuda_plan *plan, const struct cuda_tiling *tiling)
+{
+    const struct cuda_tiles *sizes = plan->options->tiles ? plan->options->tiles : &cuda_usual_tiles;
+    struct ir_expr *few = apply(plan, OP_LE, tiles(plan, tiling, 1), number(plan, sizes->alone));
+    struct ir_expr *deep = apply(plan, OP_GE, trips(plan, tiling, CUDA_DEPTHS), number(plan, sizes->deep));
+    return apply(plan, OP_AND, is_worth_it(plan, tiling), apply(plan, OP_AND, few, deep));
+}
+
+static struct ir_expr *iterations(const struct cuda_plan *plan, const struct cuda_tiling *tiling)
+{
+    return apply(plan, OP_MUL, trips(plan, tiling, CUDA_BATCHES),
+                 apply(plan, OP_MUL, trips(plan, tiling, CUDA_ROWS), trips(plan, tiling, CUDA_COLUMNS)));
+}
+
+const struct ir_expr *cuda_split_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,
+                                      bool sums)
+{
+    struct ir_expr *parts = apply(plan, OP_MUL, tiles(plan, tiling, 1), number(plan, CUDA_SPLITS));
+    return ir_operation(plan->kernel, OP_SELECT, is_split(plan, tiling),
+                        sums ? iterations(plan, tiling) : parts, number(plan, 0));
+}
+
 const struct ir_expr *cuda_tiling_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,
                                        int parts)
 {
     const struct cuda_tiles *sizes = plan->options->tiles ? plan->options->tiles : &cuda_usual_tiles;
     struct ir_expr *pays = is_worth_it(plan, tiling), *none = number(plan, 0);
-    if (parts == 0) {
-        struct ir_expr *work =
-            apply(plan, OP_MUL, trips(plan, tiling, CUDA_BATCHES),
-                  apply(plan, OP_MUL, trips(plan, tiling, CUDA_ROWS), trips(plan, tiling, CUDA_COLUMNS)));
-        return ir_operation(plan->kernel, OP_SELECT, pays, none, work);
-    }
+    if (parts == 0)
+        return ir_operation(plan->kernel, OP_SELECT, pays, none, iterations(plan, tiling));
+    if (tiling->splits)
+        pays =
+            apply(plan, OP_AND, pays, ir_operation(plan->kernel, OP_NOT, is_split(plan, tiling), NULL, NULL));
     /* large tiles, where there are enough of them for all processors */
     struct ir_expr *limit = number(plan, sizes->many);
     if (parts == 1 && tiling->most_parts > 1)

@@ -24,7 +24,7 @@ enum {
     CUDA_TILE_UNIT = 64,  /* rows and columns of a tile are this times its parts */
     CUDA_TILE_DEPTH = 16, /* of a stage */
     CUDA_TILE_PARTS = 2,  /* at most */
-    CUDA_TILE_PAD = 4     /* elements behind a row in shared memory: writes meet fewer banks twice */
+    CUDA_SPLITS = 8       /* blocks that share the depths of a tile */
 };
 
 enum cuda_axis { CUDA_BATCHES, CUDA_ROWS, CUDA_COLUMNS, CUDA_DEPTHS, CUDA_AXES };
@@ -50,8 +50,13 @@ struct cuda_tiling {
     struct cuda_term terms[CUDA_TERMS];
     int count;
     int most_parts; /* what fits into shared memory */
+    bool splits;    /* a sum, whose order is free: several blocks may have a part of its depths each */
+    bool tf32;      /* the same of float32, whose terms are rounded */
     bool cores;     /* two terms, of the rows and of the columns, whose products tensor cores sum up */
 };
+
+/* Elements behind a row in shared memory. */
+int cuda_tiling_pad(const struct cuda_tiling *tiling);
 
 /* Whether the chain is such a nest. Expressions are made in the kernel's arena. */
 bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain, struct cuda_tiling *tiling);
@@ -60,5 +65,10 @@ bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain
  * be used, else 0; for no parts, the iterations of the nest where it runs without tiles, else 0. */
 const struct ir_expr *cuda_tiling_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,
                                        int parts);
+
+/* Where blocks share the depths: the tiles' parts, or `sums`, the iterations of the nest; 0 where they do
+ * not. */
+const struct ir_expr *cuda_split_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,
+                                      bool sums);
 
 #endif

@@ -58,6 +58,8 @@ static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
         emit_cuda_atomic(cuda, stmt);
         return true;
     }
+    if (stmt->kind == IR_STORE)
+        return emit_cuda_row_store(cuda, stmt);
     if (stmt->kind != IR_ALLOCATE)
         return false;
     if (!stmt->access.buffer->unused) {
@@ -313,6 +315,9 @@ static void emit_step_body(struct cuda_emitter *cuda)
     case CUDA_STEP_TILES:
         emit_cuda_tiles(cuda, step);
         break;
+    case CUDA_STEP_JOIN:
+        emit_cuda_join(cuda, step);
+        break;
     case CUDA_STEP_CROSS:
         emit_cuda_cross(cuda, step);
         break;
@@ -342,7 +347,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->in_quads = false;
+    cuda->in_quads = cuda->in_rows = false;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -351,9 +356,11 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     struct emitter *emitter = &cuda->emitter;
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
-    /* registers for two blocks at least, where each thread has many */
+    /* registers for two blocks at least, or three, where each thread has many */
     text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
-                cuda->step->kind == CUDA_STEP_TILES ? ", 2" : "");
+                cuda->step->kind == CUDA_STEP_TILES ? ", 2"
+                : cuda->in_rows                     ? ", 3"
+                                                    : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
@@ -361,6 +368,10 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (emit_count_word(emitter, "akg_parts"))
         text_format(out, "    union akg_scalar *const akg_parts = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count + 1]);
+    if (emit_count_word(emitter, "akg_split"))
+        text_format(out, "    %s *const akg_split = (%s *)frame->data[%d];\n",
+                    emit_type(cuda->step->tiling->dtype), emit_type(cuda->step->tiling->dtype),
+                    cuda->places[cuda->plan.kernel->buffers.count + 2]);
     if (emit_count_word(emitter, "akg_number"))
         text_format(out, "    const int akg_number = %d;\n", number + 1);
     if (cuda->shared_scalars)
@@ -414,10 +425,16 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
                       : step->crossing
                           ? cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, false)
                           : cuda_chain_work(cuda->plan.kernel, &step->chain);
+        if (step->inner)
+            launch.work = cuda_inner_work(cuda->plan.kernel, launch.work, step);
         break;
     case CUDA_STEP_TILES:
         launch.per_block = 1;
-        launch.work = cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
+        launch.work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
+                                   : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
+        break;
+    case CUDA_STEP_JOIN:
+        launch.work = cuda_split_work(&cuda->plan, step->tiling, true);
         break;
     case CUDA_STEP_CROSS:
         launch.per_block = 1;
@@ -484,6 +501,20 @@ static int most_sums(const struct cuda_emitter *cuda)
     return most;
 }
 
+/* Sums of which parts are left, of the step with most of them; NULL: there is none. */
+static const struct ir_expr *most_split(struct cuda_emitter *cuda)
+{
+    struct ir_expr *most = NULL;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        if (cuda->plan.steps.items[k].kind != CUDA_STEP_JOIN)
+            continue;
+        struct ir_expr *one =
+            (struct ir_expr *)cuda_split_work(&cuda->plan, cuda->plan.steps.items[k].tiling, true);
+        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
+    }
+    return most;
+}
+
 static void add_words(struct cuda_emitter *cuda)
 {
     const struct ir_kernel *kernel = cuda->plan.kernel;
@@ -499,6 +530,12 @@ static void add_words(struct cuda_emitter *cuda)
         cuda->places[kernel->buffers.count + 1] = cuda->program->words.count;
         struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) *
                                                             (1 + CUDA_SUM_BLOCKS * parts)};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+    }
+    const struct ir_expr *most = most_split(cuda);
+    if (most) {
+        cuda->places[kernel->buffers.count + 2] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     for (int k = 0; k < kernel->dims.count; k++)
@@ -548,7 +585,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 2; /* and scratch: scalars that are handed on, parts of sums */
+    int buffers = kernel->buffers.count + 3; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||

@@ -94,6 +94,23 @@ const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *
     return emit_cuda_product(cuda, chain, texts);
 }
 
+void emit_cuda_iteration(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                         const struct cuda_loop_texts *texts, const char *number,
+                         void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
+{
+    struct emitter *emitter = &cuda->emitter;
+    emit_cuda_apart(cuda, chain, texts, number);
+    for (int k = 0; k < chain->count; k++) {
+        emit_enter_loop(emitter, chain->loops[k]);
+        if (k < chain->count - 1)
+            for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
+                emit_statement(emitter, stmt);
+    }
+    body(cuda, cuda_chain_body(chain));
+    for (int k = 0; k < chain->count; k++)
+        emit_leave_loop(emitter);
+}
+
 static void emit_loop_of(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                          const struct cuda_loop_texts *texts, const char *first, const char *step,
                          void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
@@ -106,16 +123,7 @@ static void emit_loop_of(struct cuda_emitter *cuda, const struct cuda_chain *cha
                         arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
                                      first, number, total, number, step));
     emitter->indent++;
-    emit_cuda_apart(cuda, chain, texts, number);
-    for (int k = 0; k < chain->count; k++) {
-        emit_enter_loop(emitter, chain->loops[k]);
-        if (k < chain->count - 1)
-            for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
-                emit_statement(emitter, stmt);
-    }
-    body(cuda, cuda_chain_body(chain));
-    for (int k = 0; k < chain->count; k++)
-        emit_leave_loop(emitter);
+    emit_cuda_iteration(cuda, chain, texts, number, body);
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -131,6 +139,18 @@ void emit_cuda_chain(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 static void emit_plain_body(struct cuda_emitter *cuda, const struct ir_stmt *block)
 {
     emit_block(&cuda->emitter, block);
+}
+
+void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                         const struct cuda_loop_texts *texts, const char *done, const char *pieces,
+                         const char *first, const char *step)
+{
+    struct arena *arena = &cuda->emitter.arena;
+    const char *by_pieces =
+        emit_cuda_quads(cuda, chain, texts, arena_format(arena, "%s + %s", pieces, first), step);
+    if (by_pieces)
+        done = arena_format(arena, "(%s > %s ? %s : %s)", by_pieces, done, by_pieces, done);
+    emit_loop_of(cuda, chain, texts, arena_format(arena, "%s + %s", done, first), step, emit_plain_body);
 }
 
 void emit_cuda_each(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,

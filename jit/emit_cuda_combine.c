@@ -58,6 +58,37 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
+/* What the threads before it have, and the block: within each warp by exchange with threads ever further off,
+ * then the warps in order. */
+static const char scan_text[] =
+    "__device__ static T akg_both_NAME(T a, T b)\n"
+    "{\n"
+    "    return COMBINED;\n"
+    "}\n"
+    "__device__ static T akg_scan_NAME(T all, T *before)\n"
+    "{\n"
+    "    __shared__ T parts[32];\n"
+    "    const unsigned int warp = threadIdx.x / 32;\n"
+    "    T here = *before;\n"
+    "    for (int lane = 1; lane < 32; lane *= 2) {\n"
+    "        const T other = akg_exchange_TYPE(all, lane);\n"
+    "        const int behind = (threadIdx.x & lane) != 0;\n"
+    "        here = behind ? akg_both_NAME(other, here) : here;\n"
+    "        all = behind ? akg_both_NAME(other, all) : akg_both_NAME(all, other);\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (threadIdx.x % 32 == 0)\n"
+    "        parts[warp] = all;\n"
+    "    __syncthreads();\n"
+    "    all = parts[0];\n"
+    "    for (unsigned int k = 1; k < blockDim.x / 32; k++) {\n"
+    "        *before = k == warp ? all : *before;\n"
+    "        all = akg_both_NAME(all, parts[k]);\n"
+    "    }\n"
+    "    *before = akg_both_NAME(*before, here);\n"
+    "    return all;\n"
+    "}\n";
+
 static const char exchange_text[] = "#ifdef __CUDACC__\n"
                                     "__device__ static T akg_exchange_TYPE(T value, int lane)\n"
                                     "{\n"
@@ -143,6 +174,10 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
             all = arena_format(arena, "%s%s", all, made_for(emitter, team_text, type, row));
             exchanges = true;
         }
+        if (emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s", all, made_for(emitter, scan_text, type, row));
+            exchanges = true;
+        }
         if (emit_count_word(emitter, arena_format(arena, "akg_atomic_%s_%s", row->name, type->name))) {
             bool adds = strcmp(row->name, "add") == 0;
             all = arena_format(arena, "%s%s%s%s", all,
@@ -169,8 +204,7 @@ static const char *const combining[OPERATION_COUNT] = {
     [OP_ADD] = "add",       [OP_MUL] = "mul",     [OP_MIN] = "min",      [OP_MAX] = "max",
     [OP_BITAND] = "bitand", [OP_BITOR] = "bitor", [OP_BITXOR] = "bitxor"};
 
-/* What combining with changes nothing. */
-static const char *neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
+const char *emit_cuda_neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
 {
     union dtype_value value = {.i = 0};
     int bits = emit_dtype_bits(dtype);
@@ -190,15 +224,28 @@ static const char *neutral(struct cuda_emitter *cuda, enum operation operation, 
     return emit_constant(&cuda->emitter, dtype, value).text;
 }
 
-/* "akg_team_add_float" */
-static const char *combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
+/* The name of a row of the types. */
+static const char *combined_name(enum operation operation, akg_dtype dtype)
 {
     bool bitwise = operation == OP_BITAND || operation == OP_BITOR || operation == OP_BITXOR;
-    const char *type = dtype == AKG_FLOAT64                ? "float64"
-                       : dtype_is_float(dtype)             ? "float32"
-                       : bitwise || dtype_is_signed(dtype) ? "int64"
-                                                           : "uint64";
-    return arena_format(&cuda->emitter.arena, "akg_team_%s_%s", combining[operation], type);
+    return dtype == AKG_FLOAT64                ? "float64"
+           : dtype_is_float(dtype)             ? "float32"
+           : bitwise || dtype_is_signed(dtype) ? "int64"
+                                               : "uint64";
+}
+
+const char *emit_cuda_combined_type(enum operation operation, akg_dtype dtype)
+{
+    const char *name = combined_name(operation, dtype);
+    const struct combined_type *type = combined_types;
+    while (strcmp(type->name, name) != 0)
+        type++;
+    return type->type;
+}
+
+const char *emit_cuda_combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
+{
+    return arena_format(&cuda->emitter.arena, "%s_%s", combining[operation], combined_name(operation, dtype));
 }
 
 void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
@@ -208,7 +255,8 @@ void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sum
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;
         emit_line(emitter, "const %s %s_before_ = %s;", emit_type(symbol->dtype), name, name);
-        emit_line(emitter, "%s = %s;", name, neutral(cuda, sums->items[k]->reduction, symbol->dtype));
+        emit_line(emitter, "%s = %s;", name,
+                  emit_cuda_neutral(cuda, sums->items[k]->reduction, symbol->dtype));
         emitter->symbols[symbol->slot].assignments += 2;
     }
 }
@@ -222,8 +270,8 @@ void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
         const char *name = emitter->symbols[symbol->slot].name;
         struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
                                          emit_name(arena_format(&emitter->arena, "%s_all_", name))};
-        emit_line(emitter, "const %s %s = (%s)%s(%s);", emit_type(symbol->dtype), operands[1].text,
-                  emit_type(symbol->dtype), combiner(cuda, operation, symbol->dtype), name);
+        emit_line(emitter, "const %s %s = (%s)akg_team_%s(%s);", emit_type(symbol->dtype), operands[1].text,
+                  emit_type(symbol->dtype), emit_cuda_combiner(cuda, operation, symbol->dtype), name);
         emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
     }
 }
@@ -244,7 +292,7 @@ void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *su
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         emit_line(emitter, "%s = %s;", emitter->symbols[symbol->slot].name,
-                  neutral(cuda, sums->items[k]->reduction, symbol->dtype));
+                  emit_cuda_neutral(cuda, sums->items[k]->reduction, symbol->dtype));
         emitter->symbols[symbol->slot].assignments++;
     }
 }
@@ -256,8 +304,8 @@ void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums
     for (int k = 0; k < sums->count && !teams; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;
-        emit_line(emitter, "%s = (%s)%s(%s);", name, emit_type(symbol->dtype),
-                  combiner(cuda, sums->items[k]->reduction, symbol->dtype), name);
+        emit_line(emitter, "%s = (%s)akg_team_%s(%s);", name, emit_type(symbol->dtype),
+                  emit_cuda_combiner(cuda, sums->items[k]->reduction, symbol->dtype), name);
     }
     emit_line(emitter, "if (threadIdx.x == 0) {");
     emitter->indent++;

@@ -177,11 +177,11 @@ static void stages(struct cuda_tile *tile)
     emit_line(emitter, "#pragma unroll");
     emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", STAGES - 1);
     emitter->indent++;
-    emit_line(emitter, "const int from_ = slot_ * %d;", DEPTH);
+    emit_line(emitter, "const int from_ = %s + slot_ * %d;", tile->begin, DEPTH);
     emit_stage(tile);
     emit_cuda_end(tile);
     emit_line(emitter, "int at_ = 0;");
-    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", DEPTH);
+    emit_line(emitter, "for (int stage_ = %s; stage_ < depths_; stage_ += %d) {", tile->begin, DEPTH);
     emitter->indent++;
     emit_line(emitter, "akg_wait_%d();", STAGES - 2);
     emit_line(emitter, "__syncthreads();");

@@ -5,6 +5,7 @@
 #define JIT_EMIT_CUDA_PRIVATE_H
 
 #include "cuda_cross.h"
+#include "cuda_row.h"
 #include "cuda_tile.h"
 #include "emit_c_private.h"
 
@@ -38,9 +39,16 @@ struct cuda_emitter {
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
     bool stops;             /* something in the kernel may stop it */
-    struct cuda_substitute substitutes[CUDA_SUBSTITUTES];
+    struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
     bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    bool in_rows;  /* threads of it keep elements from one loop to the next */
+    /* Elements that are kept by the loops at hand. */
+    const struct cuda_row *row; /* NULL: none are */
+    const char *row_name;       /* what their names begin with */
+    int row_loop;               /* the loop that is emitted */
+    bool row_by_pieces;         /* all of the loops may go by pieces of four iterations */
+    const char *row_place;      /* among what is kept, of the iteration at hand; NULL: it keeps nothing */
 };
 
 static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
@@ -69,6 +77,15 @@ const char *emit_cuda_product(struct cuda_emitter *cuda, const struct cuda_chain
 void emit_cuda_apart(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                      const struct cuda_loop_texts *texts, const char *number);
 
+/* One iteration, by its number: the variables, the LETs between the loops, and the body. */
+void emit_cuda_iteration(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                         const struct cuda_loop_texts *texts, const char *number,
+                         void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
+/* As emit_cuda_each, from iteration `done` on, or from the piece of four with `pieces`; both are texts. */
+void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                         const struct cuda_loop_texts *texts, const char *done, const char *pieces,
+                         const char *first, const char *step);
+
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
@@ -77,6 +94,12 @@ const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *
 /* Around a loop that a block shares: the scalars are what a thread has of them, and then what all have. */
 void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
 void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+/* What combining with changes nothing. */
+const char *emit_cuda_neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype);
+/* The type of values that are combined, and the ending of the names of functions that do it: "add_float32".
+ */
+const char *emit_cuda_combined_type(enum operation operation, akg_dtype dtype);
+const char *emit_cuda_combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype);
 /* Around a chain that the grid shares, by threads or by teams: the blocks leave their parts. */
 void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums);
 void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams);
@@ -86,6 +109,11 @@ void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
 /* The functions for that whose names were noted; what they call is noted. */
 const char *emit_cuda_combining(struct cuda_emitter *cuda);
+
+/* ---- emit_cuda_scan.c ------------------------------------------------------- */
+
+/* A loop as cuda_scan.h says, by all threads of a block. */
+void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
 /* ---- emit_cuda_team.c ------------------------------------------------------- */
 
@@ -107,10 +135,35 @@ void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, 
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                             const struct cuda_loop_texts *texts, const char *first, const char *step);
 
+/* The conditions, as a text behind `before`, for doing all of the chain so, but for what is left of four;
+ * NULL: it cannot be done. */
+const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                                 const char *before);
+/* Four iterations. Where a thread keeps elements: all but the loads of what is kept, or `only` these. */
+void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     const struct cuda_loop_texts *texts, const char *number, bool only);
+
+/* ---- emit_cuda_row.c -------------------------------------------------------- */
+
+/* Before a statement of a block that ends before `end`: declares what threads keep from there on. */
+void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end);
+/* Behind it: whether there is more to come. */
+void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The loop that starts with the chain, if it is one of those at hand. */
+bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* Where the iteration that is emitted has what an access is; NULL: it is not kept. */
+const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_access *access);
+/* Whether the loop that is emitted begins with the load of it. */
+bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access);
+/* The store of something that is kept, in a loop that keeps it. */
+bool emit_cuda_row_store(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+
 /* ---- emit_cuda_tile.c ------------------------------------------------------- */
 
 /* A nest by tiles, for a step that is one of its ways. */
 void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step);
+/* Behind tiles of parts of the depths. */
+void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* ---- emit_cuda_cross.c ------------------------------------------------------ */
 

@@ -96,19 +96,30 @@ static const char *quad_name(struct quads *quads, const char *kind, int number)
     return arena_format(&quads->cuda->emitter.arena, "%s%d_", kind, number);
 }
 
-/* Where it lies, and that its rows are whole pieces. */
+/* Where it lies, and that its rows are whole pieces; behind what was said before. */
 static const char *lies_well(struct quads *quads, const char *before, const struct ir_buffer *buffer)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     int bytes = CUDA_QUAD * dtype_table[buffer->dtype].size;
-    const char *all =
-        arena_format(&emitter->arena, "%s%s(unsigned long long)%s %% %d == 0", before, *before ? " && " : "",
-                     emitter->buffers[buffer->index], bytes < 16 ? bytes : 16);
-    if (buffer->rank == 1)
-        return all;
-    return arena_format(&emitter->arena, "%s && %s %% %d == 0", all,
-                        emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
-                        CUDA_QUAD);
+    const char *all = arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
+                                   emitter->buffers[buffer->index], bytes < 16 ? bytes : 16);
+    if (strstr(before, all))
+        return before;
+    if (buffer->rank > 1)
+        all = arena_format(&emitter->arena, "%s && %s %% %d == 0", all,
+                           emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
+                           CUDA_QUAD);
+    return arena_format(&emitter->arena, "%s%s%s", before, *before ? " && " : "", all);
+}
+
+/* That all tensors lie so. */
+static const char *conditions(struct quads *quads, const char *all)
+{
+    for (int k = 0; k < quads->load_count; k++)
+        all = lies_well(quads, all, quads->loads[k]->access.buffer);
+    for (int k = 0; k < quads->store_count; k++)
+        all = lies_well(quads, all, quads->stores[k]->access.buffer);
+    return all;
 }
 
 /* The number of pieces: all iterations, but a few of the last ones where there is one loop; or none. */
@@ -118,11 +129,7 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     const char *all = "";
     if (quads->chain->count > 1)
         all = arena_format(&emitter->arena, "%s %% %d == 0", texts[quads->chain->fastest].trips, CUDA_QUAD);
-    for (int k = 0; k < quads->load_count; k++)
-        all = lies_well(quads, all, quads->loads[k]->access.buffer);
-    for (int k = 0; k < quads->store_count; k++)
-        all = lies_well(quads, all, quads->stores[k]->access.buffer);
-    emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, all,
+    emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
               emit_cuda_product(quads->cuda, quads->chain, texts), CUDA_QUAD);
 }
 
@@ -160,16 +167,29 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
         emit_line(emitter, "akg_put_%d(&%s, %s);", bits, place, name);
 }
 
-static void emit_loads(struct quads *quads)
+/* The loads; or those of what is kept, where they begin. */
+static void emit_loads(struct quads *quads, bool kept)
 {
-    struct cuda_emitter *cuda = quads->cuda;
-    struct emitter *emitter = &cuda->emitter;
+    struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->load_count; k++) {
         const struct ir_access *access = &quads->loads[k]->access;
         const char *name = quad_name(quads, "loaded", k);
-        emit_line(emitter, "%s %s[%d];", dtype_table[access->buffer->dtype].c_storage, name, CUDA_QUAD);
+        if (!kept && emit_cuda_row_place(quads->cuda, access))
+            continue;
+        if (kept && !emit_cuda_row_begins(quads->cuda, access))
+            continue;
+        if (kept)
+            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, access));
+        else
+            emit_line(emitter, "%s %s[%d];", dtype_table[access->buffer->dtype].c_storage, name, CUDA_QUAD);
         emit_move(quads, "take", access, name);
     }
+}
+
+static void substitute_loads(struct quads *quads)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    struct emitter *emitter = &cuda->emitter;
     for (int k = 0; k < quads->load_count; k++) {
         struct emit_value one =
             emit_name(arena_format(&emitter->arena, "%s[one_]", quad_name(quads, "loaded", k)));
@@ -193,7 +213,9 @@ static void emit_statements(struct quads *quads)
             continue;
         }
         struct emit_value value = emit_shallow(emitter, stmt->value);
-        emit_line(emitter, "%s[one_] = %s;", quad_name(quads, "stored", number),
+        const char *kept = emit_cuda_row_place(quads->cuda, &stmt->access);
+        emit_line(emitter, "%s%s%s[one_] = %s;", kept ? kept : "", kept ? " = " : "",
+                  quad_name(quads, "stored", number),
                   emit_stored(emitter, stmt->access.buffer->dtype, value));
     }
 }
@@ -226,35 +248,78 @@ static void emit_body(struct quads *quads, const char *first)
     emit_line(emitter, "}");
 }
 
+/* The four iterations of a piece, or of what is kept only their loads. */
+static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                       bool only)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    struct emit_symbol *entry = &cuda->emitter.symbols[quads->loop->symbol->slot];
+    int substitutes = cuda->substitute_count;
+    const char *name = entry->name, *start = emit_outer(quads, texts, number);
+    entry->name = start;
+    emit_loads(quads, only);
+    if (!only) {
+        entry->name = name;
+        substitute_loads(quads);
+        emit_body(quads, start);
+        cuda->substitute_count = substitutes;
+        entry->name = start;
+        for (int k = 0; k < quads->store_count; k++)
+            emit_move(quads, "put", &quads->stores[k]->access, quad_name(quads, "stored", k));
+    }
+    entry->name = name;
+}
+
+static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct quads *quads)
+{
+    const struct ir_stmt *loop = chain->loops[chain->count - 1];
+    *quads = (struct quads){.cuda = cuda, .chain = chain, .loop = loop, .body = loop->body};
+    return find_quads(quads);
+}
+
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                             const struct cuda_loop_texts *texts, const char *first, const char *step)
 {
     struct emitter *emitter = &cuda->emitter;
     struct arena *arena = &emitter->arena;
-    const struct ir_stmt *loop = chain->loops[chain->count - 1];
-    struct quads quads = {.cuda = cuda, .chain = chain, .loop = loop, .body = loop->body};
-    struct emit_symbol *entry = &emitter->symbols[loop->symbol->slot];
-    const char *name = entry->name, *number = arena_format(arena, "%s_quad_", name);
-    const char *count = arena_format(arena, "%s_quads_", name);
-    if (!find_quads(&quads))
+    struct quads quads;
+    if (!quads_of(cuda, chain, &quads))
         return NULL;
+    const char *name = emitter->symbols[quads.loop->symbol->slot].name;
+    const char *number = arena_format(arena, "%s_quad_", name);
+    const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = true;
     emit_count(&quads, texts, count);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
                                      number, count, number, step));
     emitter->indent++;
-    const char *start = emit_outer(&quads, texts, number);
-    entry->name = start;
-    emit_loads(&quads);
-    entry->name = name;
-    emit_body(&quads, start);
-    cuda->substitute_count = 0;
-    entry->name = start;
-    for (int k = 0; k < quads.store_count; k++)
-        emit_move(&quads, "put", &quads.stores[k]->access, quad_name(&quads, "stored", k));
-    entry->name = name;
+    emit_piece(&quads, texts, number, false);
     emitter->indent--;
     emit_line(emitter, "}");
     return arena_format(arena, "%s * %d", count, CUDA_QUAD);
+}
+
+const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                                 const char *before)
+{
+    struct quads quads;
+    if (!quads_of(cuda, chain, &quads))
+        return NULL;
+    for (int k = 0; k < cuda->row->kept_count; k++) {
+        bool begins = cuda->row->kept[k].first != cuda->row_loop || cuda->row->kept[k].stored;
+        for (int load = 0; load < quads.load_count && !begins; load++)
+            begins = cuda_row_find(cuda->row, cuda->row_loop, &quads.loads[load]->access) == k;
+        if (!begins)
+            return NULL;
+    }
+    return conditions(&quads, before);
+}
+
+void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     const struct cuda_loop_texts *texts, const char *number, bool only)
+{
+    struct quads quads;
+    if (quads_of(cuda, chain, &quads))
+        emit_piece(&quads, texts, number, only);
 }

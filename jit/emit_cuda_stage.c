@@ -16,7 +16,7 @@ static void declare_term(struct cuda_tile *tile, int number)
     struct emitter *emitter = &tile->cuda->emitter;
     const char *type = emit_type(tile->tiling->terms[number].value->dtype);
     emit_line(emitter, "__shared__ __align__(16) %s term%d_[2][%d][%d];", type, number, CUDA_TILE_DEPTH,
-              tile->edge + CUDA_TILE_PAD);
+              tile->edge + cuda_tiling_pad(tile->tiling));
     emit_line(emitter, "%s next%d_[%d][%d];", type, number, tile->step->parts, CUDA_QUAD);
 }
 
@@ -107,12 +107,25 @@ static void fetch(struct cuda_tile *tile, int number)
 
 /* ---- from registers to shared memory ----------------------------------------------------------- */
 
+/* As tensor cores take it, with zeros behind the last depth. */
+static void emit_rounding(struct cuda_tile *tile, int number)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
+    emit_line(emitter,
+              "next%d_[turn_][one_] = from_ + depth_in_%s < depths_ ? akg_tf32(next%d_[turn_][one_]) : 0;",
+              number, cuda_runs_along(&tile->tiling->terms[number]) ? " + one_" : "", number);
+    emit_cuda_end(tile);
+}
+
 static void put(struct cuda_tile *tile, int number)
 {
     const struct cuda_term *term = &tile->tiling->terms[number];
     struct emitter *emitter = &tile->cuda->emitter;
     emit_cuda_unrolled(tile, "turn_", tile->step->parts);
     emit_place(tile, term);
+    if (tile->way == &cuda_tf32_way)
+        emit_rounding(tile, number);
     if (cuda_runs_along(term)) {
         emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
         emit_line(emitter, "term%d_[half_][depth_in_ + one_][side_in_] = next%d_[turn_][one_];", number,
@@ -168,6 +181,43 @@ static void emit_one_depth(struct cuda_tile *tile)
     emit_cuda_end(tile);
 }
 
+/* Of the terms, what a lane hands to tensor cores: a row, or column, of each eight, and a depth of each four.
+ */
+static void emit_lanes(struct cuda_tile *tile, int number)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    bool rows = tile->tiling->terms[number].side == CUDA_ROWS;
+    emit_cuda_unrolled(tile, rows ? "row_" : "column_", tile->each / 2);
+    emit_cuda_unrolled(tile, "part_", rows ? 4 : 2);
+    if (rows)
+        emit_line(emitter,
+                  "rows_of_[row_][part_] = term%d_[half_][step_ * 8 + lane_ %% 4 + part_ / 2 * 4]"
+                  "[warp_ / %d * %d + row_ * 16 + lane_ / 4 + part_ %% 2 * 8];",
+                  number, way->warps_across, 32 / way->lanes_across * tile->each);
+    else
+        emit_line(emitter,
+                  "columns_of_[column_][part_] = term%d_[half_][step_ * 8 + lane_ %% 4 + part_ * 4]"
+                  "[warp_ %% %d * %d + column_ * 8 + lane_ / 4];",
+                  number, way->warps_across, way->lanes_across * tile->each);
+    emit_cuda_end(tile);
+    emit_cuda_end(tile);
+}
+
+static void accumulate_rounded(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_cuda_unrolled(tile, "step_", CUDA_TILE_DEPTH / 8);
+    emit_line(emitter, "float rows_of_[%d][4], columns_of_[%d][2];", tile->each / 2, tile->each / 2);
+    emit_cuda_terms(tile, emit_lanes);
+    emit_cuda_unrolled(tile, "row_", tile->each / 2);
+    emit_cuda_unrolled(tile, "column_", tile->each / 2);
+    emit_line(emitter, "akg_product_tf32(&sum_[row_ * 2][column_ * 2], &sum_[row_ * 2 + 1][column_ * 2], "
+                       "rows_of_[row_], columns_of_[column_]);");
+    for (int k = 0; k < 3; k++)
+        emit_cuda_end(tile);
+}
+
 static void accumulate(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
@@ -194,21 +244,25 @@ static void stages(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     emit_line(emitter, "int half_ = 0;");
-    emit_line(emitter, "if (depths_ > 0) {");
+    emit_line(emitter, "if (depths_ > %s) {", tile->begin);
     emitter->indent++;
-    emit_line(emitter, "const int from_ = 0;");
+    emit_line(emitter, "const int from_ = %s;", tile->begin);
     emit_cuda_terms(tile, fetch);
     emit_cuda_terms(tile, put);
     emit_cuda_end(tile);
     emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "for (int stage_ = 0; stage_ < depths_; stage_ += %d) {", CUDA_TILE_DEPTH);
+    emit_line(emitter, "for (int stage_ = %s; stage_ < depths_; stage_ += %d) {", tile->begin,
+              CUDA_TILE_DEPTH);
     emitter->indent++;
     emit_line(emitter, "const int from_ = stage_ + %d;", CUDA_TILE_DEPTH);
     emit_line(emitter, "if (from_ < depths_) {");
     emitter->indent++;
     emit_cuda_terms(tile, fetch);
     emit_cuda_end(tile);
-    accumulate(tile);
+    if (tile->way == &cuda_tf32_way)
+        accumulate_rounded(tile);
+    else
+        accumulate(tile);
     emit_line(emitter, "half_ = 1 - half_;");
     emit_line(emitter, "if (from_ < depths_) {");
     emitter->indent++;
@@ -224,3 +278,7 @@ const struct cuda_way cuda_plain_way = {.warps_across = 2,
                                         .columns = CUDA_QUAD,
                                         .declare = declare,
                                         .stages = stages};
+
+/* The same, with products by tensor cores of terms that are rounded. */
+const struct cuda_way cuda_tf32_way = {
+    .warps_across = 4, .lanes_across = 4, .rows = 1, .columns = 2, .declare = declare, .stages = stages};

@@ -255,9 +255,16 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     meet(cuda, &touches);
     emit_line(emitter, "{");
     emitter->indent++;
+    if (share == CUDA_SHARE_SCAN) {
+        emit_cuda_scan(cuda, &chain);
+        emitter->indent--;
+        emit_line(emitter, "}");
+        return;
+    }
     cuda_sums_of(&cuda->plan, &chain, &sums);
     emit_cuda_begin_sums(cuda, &sums);
-    emit_cuda_each(cuda, &chain, "threadIdx.x", "blockDim.x");
+    if (!emit_cuda_row(cuda, &chain))
+        emit_cuda_each(cuda, &chain, "threadIdx.x", "blockDim.x");
     emit_cuda_end_sums(cuda, &sums);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -416,16 +423,21 @@ static void emit_team_statement(struct cuda_emitter *cuda, const struct ir_stmt 
 
 static void emit_range(struct cuda_emitter *cuda, const struct ir_stmt *first, const struct ir_stmt *end)
 {
+    const struct cuda_row *outer = cuda->row;
     if (cuda->emitter.indent > EMIT_DEEPEST_BLOCK)
         emit_too_deep(&cuda->emitter);
+    cuda->row = NULL;
     for (const struct ir_stmt *stmt = first; stmt != end;) {
         if (is_solo(cuda, stmt)) {
             stmt = emit_solo(cuda, stmt, end);
         } else {
+            emit_cuda_begin_row(cuda, stmt, end);
             emit_team_statement(cuda, stmt);
+            emit_cuda_end_row(cuda, stmt);
             stmt = stmt->next;
         }
     }
+    cuda->row = outer;
 }
 
 void emit_cuda_team_block(struct cuda_emitter *cuda, const struct ir_stmt *block)

@@ -9,7 +9,7 @@
  */
 #include "emit_cuda_tile.h"
 
-enum { WARPS = CUDA_THREADS / 32 };
+enum { WARPS = CUDA_THREADS / 32, SPLIT_UNIT = 32 /* depths: of whole stages */ };
 
 const char *const cuda_axis_names[CUDA_AXES] = {"batches_", "rows_", "columns_", "depths_"};
 
@@ -69,6 +69,12 @@ static void emit_before(struct cuda_tile *tile)
     emit_line(emitter, "%s sum_[%d][%d];", emit_type(tile->tiling->dtype), tile->each, tile->each);
     emit_cuda_unrolled(tile, "row_", tile->each);
     emit_cuda_unrolled(tile, "column_", tile->each);
+    if (tile->step->splits) {
+        emit_line(emitter, "sum_[row_][column_] = 0;");
+        emit_cuda_end(tile);
+        emit_cuda_end(tile);
+        return;
+    }
     if (!ir_expr_walk(tile->tiling->before, is_outer, NULL)) {
         emit_line(emitter,
                   "const int row_at_ = akg_least(top_ + my_row_ + row_ / %d * %d + row_ %% %d, rows_ - 1);",
@@ -149,9 +155,15 @@ static void emit_after(struct cuda_tile *tile)
     emit_line(emitter, "const int column_at_ = left_ + column_in_;");
     emit_line(emitter, "if (row_at_ < rows_ && column_at_ < columns_) {");
     emitter->indent++;
-    emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
-    emit_cuda_axis(tile, CUDA_COLUMNS, "column_at_");
-    emit_iteration(tile, "sums_[slot_][column_in_]");
+    if (tile->step->splits) {
+        emit_line(emitter,
+                  "akg_split[((split_ * batches_ + batch_) * rows_ + row_at_) * columns_ + column_at_] = "
+                  "sums_[slot_][column_in_];");
+    } else {
+        emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
+        emit_cuda_axis(tile, CUDA_COLUMNS, "column_at_");
+        emit_iteration(tile, "sums_[slot_][column_in_]");
+    }
     emit_cuda_end(tile);
     emit_cuda_end(tile);
     emit_cuda_end(tile);
@@ -180,20 +192,25 @@ void emit_cuda_declare_sums(struct cuda_tile *tile)
               WARPS / tile->way->warps_across * (32 / tile->way->lanes_across), tile->edge);
 }
 
-/* Shared memory, and what is the same for all tiles. */
-static void emit_constants(struct cuda_tile *tile)
+static void emit_extents(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
-    const struct cuda_tiling *tiling = tile->tiling;
-    const struct cuda_way *way = tile->way;
     for (enum cuda_axis axis = 0; axis < CUDA_AXES; axis++) {
-        const struct cuda_chain *chain = &tiling->axes[axis];
+        const struct cuda_chain *chain = &tile->tiling->axes[axis];
         const char *type = axis == CUDA_BATCHES ? "long long" : "int";
         if (chain->count)
             emit_cuda_trips(tile->cuda, chain, tile->loops[axis]);
         emit_line(emitter, "const %s %s = (%s)(%s);", type, cuda_axis_names[axis], type,
                   chain->count ? emit_cuda_product(tile->cuda, chain, tile->loops[axis]) : "1");
     }
+}
+
+/* Shared memory, and what is the same for all tiles. */
+static void emit_constants(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct cuda_way *way = tile->way;
+    emit_extents(tile);
     way->declare(tile);
     emit_line(emitter, "const long long down_ = (rows_ + %d) / %d, across_ = (columns_ + %d) / %d;",
               tile->edge - 1, tile->edge, tile->edge - 1, tile->edge);
@@ -223,34 +240,98 @@ static void emit_choose_tile(struct cuda_tile *tile)
     emit_cuda_axis(tile, CUDA_BATCHES, "batch_");
 }
 
+/* Of the tile `tile_`. Where its depths are shared, those of part `split_`. */
+static void emit_one_tile(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_choose_tile(tile);
+    emit_before(tile);
+    if (!tile->step->splits) {
+        tile->way->stages(tile);
+    } else {
+        emit_line(emitter, "const int deep_part_ = (depths_ + %d) / %d * %d;", CUDA_SPLITS * SPLIT_UNIT - 1,
+                  CUDA_SPLITS * SPLIT_UNIT, SPLIT_UNIT);
+        emit_line(emitter,
+                  "const int begin_ = split_ * deep_part_, end_ = akg_least(begin_ + deep_part_, depths_);");
+        emit_line(emitter, "{");
+        emitter->indent++;
+        emit_line(emitter, "const int depths_ = end_;");
+        tile->way->stages(tile);
+        emit_cuda_end(tile);
+    }
+    emit_after(tile);
+}
+
+static struct cuda_tile tile_of(struct cuda_emitter *cuda, const struct cuda_step *step,
+                                const struct cuda_way *way)
+{
+    return (struct cuda_tile){.cuda = cuda,
+                              .step = step,
+                              .tiling = step->tiling,
+                              .way = way,
+                              .begin = step->splits ? "begin_" : "0",
+                              .edge = CUDA_TILE_UNIT * step->parts,
+                              .each = CUDA_QUAD * step->parts};
+}
+
 static void emit_way(struct cuda_emitter *cuda, const struct cuda_step *step, const struct cuda_way *way)
 {
-    struct cuda_tile tile = {.cuda = cuda,
-                             .step = step,
-                             .tiling = step->tiling,
-                             .way = way,
-                             .edge = CUDA_TILE_UNIT * step->parts,
-                             .each = CUDA_QUAD * step->parts};
+    struct cuda_tile tile = tile_of(cuda, step, way);
+    struct arena *arena = &cuda->emitter.arena;
+    const char *name = step->splits ? "part_at_" : "tile_";
+    const char *each = step->splits ? arena_format(arena, " * %d", CUDA_SPLITS) : "";
     emit_constants(&tile);
     emit_statement_line(
         &cuda->emitter, step->first,
-        "for (long long tile_ = blockIdx.x; tile_ < batches_ * down_ * across_; tile_ += gridDim.x) {");
+        arena_format(arena,
+                     "for (long long %s = blockIdx.x; %s < batches_ * down_ * across_%s; %s += gridDim.x) {",
+                     name, name, each, name));
     cuda->emitter.indent++;
-    emit_choose_tile(&tile);
-    emit_before(&tile);
-    way->stages(&tile);
-    emit_after(&tile);
+    if (step->splits) {
+        emit_line(&cuda->emitter, "const long long tile_ = part_at_ / %d;", CUDA_SPLITS);
+        emit_line(&cuda->emitter, "const int split_ = (int)(part_at_ %% %d);", CUDA_SPLITS);
+    }
+    emit_one_tile(&tile);
+    emit_cuda_end(&tile);
+}
+
+/* Each sum from its parts, in their order, and what follows it, by a thread. */
+void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct cuda_tile tile = tile_of(cuda, step, NULL);
+    struct emit_value operands[2] = {emit_name("joined_"), emit_name("one_")};
+    const char *type = emit_type(step->tiling->dtype);
+    emit_extents(&tile);
+    emit_line(emitter, "const long long all_ = batches_ * rows_ * columns_;");
+    emit_statement_line(emitter, step->first,
+                        "for (long long at_ = (long long)blockIdx.x * blockDim.x + threadIdx.x; at_ < all_; "
+                        "at_ += (long long)gridDim.x * blockDim.x) {");
+    emitter->indent++;
+    emit_line(emitter,
+              "const long long line_ = akg_quotient(at_, columns_), batch_ = akg_quotient(line_, rows_);");
+    emit_line(emitter, "const int row_at_ = (int)(line_ - batch_ * rows_);");
+    emit_line(emitter, "const int column_at_ = (int)(at_ - line_ * columns_);");
+    emit_cuda_axis(&tile, CUDA_BATCHES, "batch_");
+    emit_cuda_axis(&tile, CUDA_ROWS, "row_at_");
+    emit_cuda_axis(&tile, CUDA_COLUMNS, "column_at_");
+    emit_line(emitter, "%s joined_ = %s;", type, emit_shallow(emitter, step->tiling->before).text);
+    emit_cuda_unrolled(&tile, "split_", CUDA_SPLITS);
+    emit_line(emitter, "const %s one_ = akg_split[split_ * all_ + at_];", type);
+    emit_line(emitter, "joined_ = %s;", emit_combined(emitter, OP_ADD, step->tiling->dtype, operands).text);
+    emit_cuda_end(&tile);
+    emit_iteration(&tile, "joined_");
     emit_cuda_end(&tile);
 }
 
 void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
-    if (!step->tiling->cores) {
+    if (!step->tiling->cores && !step->tiling->tf32) {
         emit_way(cuda, step, &cuda_plain_way);
         return;
     }
     emit_line(&cuda->emitter, "#if !defined __CUDACC__ || __CUDA_ARCH__ >= 800");
-    emit_way(cuda, step, &cuda_cores_way);
+    emit_way(cuda, step, step->tiling->cores ? &cuda_cores_way : &cuda_tf32_way);
     emit_line(&cuda->emitter, "#else");
     emit_way(cuda, step, &cuda_plain_way);
     emit_line(&cuda->emitter, "#endif");

@@ -20,7 +20,7 @@ struct cuda_way {
     /* Adds up all depths of a tile. */
     void (*stages)(struct cuda_tile *tile);
 };
-extern const struct cuda_way cuda_plain_way, cuda_cores_way;
+extern const struct cuda_way cuda_plain_way, cuda_cores_way, cuda_tf32_way;
 
 struct cuda_tile {
     struct cuda_emitter *cuda;
@@ -28,7 +28,8 @@ struct cuda_tile {
     const struct cuda_tiling *tiling;
     const struct cuda_way *way;
     struct cuda_loop_texts loops[CUDA_AXES][CUDA_CHAIN];
-    int edge, each; /* rows, or columns, of a tile and of a thread */
+    const char *begin; /* the first depth */
+    int edge, each;    /* rows, or columns, of a tile and of a thread */
 };
 
 /* From rows, or columns, of a thread that lie next to each other to the next such ones. */

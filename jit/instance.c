@@ -69,8 +69,8 @@ struct instance_making {
 
 akg_status jit_make_program(struct jit_instance *instance, akg_diagnostics *diagnostics)
 {
-    struct cuda_options options = {.trust_indices = instance->trust_indices,
-                                   .deterministic = instance->strict};
+    struct cuda_options options = {
+        .trust_indices = instance->trust_indices, .deterministic = instance->strict, .tf32 = instance->tf32};
     struct cuda_program *program = memory_zeroed(1, sizeof *program);
     akg_status status = AKG_ERROR_MEMORY;
 
@@ -132,6 +132,7 @@ static akg_status instance_build(struct instance_making *making)
     instance->hash = making->request->hash;
     instance->backend = making->request->backend;
     instance->strict = kernel->module->vectors.strict;
+    instance->tf32 = kernel->module->tf32;
     instance->trust_indices = making->request->trust_indices;
     instance->cache = &kernel->module->cache;
     instance_list_buffers(instance);

@@ -344,6 +344,7 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
     module->source.name = arena_copy(&module->arena, name, strlen(name));
     module->backend = options && options->backend ? options->backend : JIT_BACKEND_TCC;
     module->vectors.strict = options && options->strict;
+    module->tf32 = options && options->tf32;
     if (!options || !options->target || !x86_target_from_name(options->target, &module->vectors.target))
         module->vectors.target = x86_cpu_target();
     disk_cache_choose(&module->cache, &module->arena, options ? options->cache : NULL, &module->notes);

@@ -65,7 +65,7 @@ struct jit_instance {
     bool has_temporaries;
     _Atomic(struct jit_kept *) kept; /* of an earlier call; NULL: none, or a call has them */
     int64_t times[JIT_STAGE_COUNT];  /* in nanoseconds */
-    bool strict, trust_indices;
+    bool strict, trust_indices, tf32;
     const struct disk_cache *cache;                /* the module's */
     struct cuda_program *program;                  /* JIT_BACKEND_CUDA; else NULL */
     _Atomic(struct jit_device_code *) device_code; /* one for each device; only ever prepended to */
@@ -105,6 +105,7 @@ struct akg_module {
     int kernel_count;
     jit_backend backend;
     struct vector_options vectors; /* trust_indices aside, which a call says */
+    bool tf32;
     struct disk_cache cache;
     struct jit_notes notes;
     struct optimiser optimiser;

@@ -373,6 +373,7 @@ static struct jit_instance *fused_make(struct group *group, const unsigned char 
     fused->key_length = length;
     fused->backend = group->candidates[0].instance->backend;
     fused->strict = module->vectors.strict;
+    fused->tf32 = module->tf32;
     fused->cache = &module->cache;
     fused_compile(group, fused, list);
     group->bound->arena.escape = outer;
@@ -393,7 +394,9 @@ static const struct jit_instance *group_instance(struct group *group)
     for (int m = 1; m < group->count; m++)
         if (memcmp(&group->candidates[m].step->recorded->kernel->module->vectors,
                    &group->candidates[0].step->recorded->kernel->module->vectors,
-                   sizeof(struct vector_options)) != 0)
+                   sizeof(struct vector_options)) != 0 ||
+            group->candidates[m].step->recorded->kernel->module->tf32 !=
+                group->candidates[0].step->recorded->kernel->module->tf32)
             return NULL;
     group_describe(group);
     if (!group->fits)

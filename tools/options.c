@@ -25,6 +25,7 @@ enum option_id {
     OPTION_TIME,
     OPTION_TRUST_INDICES,
     OPTION_STRICT,
+    OPTION_TF32,
     OPTION_TARGET,
     OPTION_NO_CACHE,
     OPTION_TIER,
@@ -96,6 +97,8 @@ static const struct option_row option_table[OPTION_COUNT] = {
                               "switch per-element index checks off; wrong indices then corrupt memory"},
     [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(CACHE) | FOR(BENCH),
                        "bitwise what the interpreter computes: sums in order, no fused products"},
+    [OPTION_TF32] = {"--tf32", NO_VALUE, FOR(RUN),
+                     "on a device: float32 factors of sums of products may be rounded to 11 bits"},
     [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN) | FOR(CACHE) | FOR(BENCH),
                        "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
     [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
@@ -364,6 +367,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return true;
     case OPTION_STRICT:
         options->strict = true;
+        return true;
+    case OPTION_TF32:
+        options->tf32 = true;
         return true;
     case OPTION_TARGET:
         options->target = value;

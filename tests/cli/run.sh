@@ -35,6 +35,8 @@ expect 0 'the dtype of an annotation' kernels.akg gather 'x=[5,6,7]' 'index=[2,0
 stdout_is 'y float32[2] = [7, 5]'
 expect 0 'a trusted index' kernels.akg gather 'x=[5,6,7]' 'index=[2,0]' --trust-indices
 stdout_is 'y float32[2] = [7, 5]'
+expect 0 'products that may be rounded on a device' kernels.akg gather 'x=[5,6,7]' 'index=[2,0]' --tf32
+stdout_is 'y float32[2] = [7, 5]'
 expect 0 'an empty tensor' square.akg 'x=[]'
 stdout_is 'y float32[0] = []'
 

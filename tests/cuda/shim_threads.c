@@ -269,6 +269,7 @@ ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
 }
 
 static void multiply(int first);
+static void multiply_rounded(int first);
 static void hand_out(int first);
 static void hand_out_turned(int first);
 
@@ -333,7 +334,29 @@ ON_FIBRE static void product_bfloat16(float *upper, float *lower, const uint32_t
     product(upper, lower, a, b, bfloat_to_float);
 }
 
+ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a, const uint32_t *b)
+{
+    shim.fibres[shim.current].product =
+        (struct product){.work = multiply_rounded, .sums = {upper, lower}, .a = a, .b = b};
+    wait_as(AT_MATRICES);
+}
+
+/* To the nearest one, away from zero in the middle. */
+ON_FIBRE static float round_tf32(float value)
+{
+    union {
+        float f;
+        uint32_t bits;
+    } both = {.f = value};
+    if ((both.bits >> 23 & 0xff) != 0xff)
+        both.bits = (both.bits + 0x1000) & ~0x1fffu;
+    return both.f;
+}
+
 const struct shim_symbol shim_symbols[] = {
+    {"akg_tf32", "float akg_tf32(float value);", round_tf32},
+    {"akg_product_tf32", "void akg_product_tf32(float *upper, float *lower, const float *a, const float *b);",
+     product_tf32},
     {"akg_matrices", "void akg_matrices(unsigned int *to, const unsigned int *from);", matrices},
     {"akg_matrices_turned", "void akg_matrices_turned(unsigned int *to, const unsigned int *from);",
      matrices_turned},
@@ -433,6 +456,31 @@ static void multiply(int first)
             for (int depth = 0; depth < 16; depth++)
                 shim.fibres[first + lane].product.sums[k / 2][k % 2] +=
                     left[lane / 4 + k / 2 * 8][depth] * right[depth][lane % 4 * 2 + k % 2];
+}
+
+/* The bits that do not count are left out. */
+static float tf32_of(uint32_t bits)
+{
+    union {
+        uint32_t bits;
+        float f;
+    } both = {.bits = bits & ~0x1fffu};
+    return both.f;
+}
+
+/* A word holds one number; a lane's words 2 and 3 (1) are four depths further on, rows of words 1 and 3 eight
+ * rows. */
+static void multiply_rounded(int first)
+{
+    for (int lane = 0; lane < WARP; lane++)
+        for (int k = 0; k < 4; k++)
+            for (int depth = 0; depth < 8; depth++) {
+                int row = lane / 4, column = lane % 4 * 2 + k % 2;
+                const struct fibre *left = &shim.fibres[first + row * 4 + depth % 4];
+                const struct fibre *right = &shim.fibres[first + column * 4 + depth % 4];
+                shim.fibres[first + lane].product.sums[k / 2][k % 2] +=
+                    tf32_of(left->product.a[depth / 4 * 2 + k / 2]) * tf32_of(right->product.b[depth / 4]);
+            }
 }
 
 /* Half `column` of row `row` of a matrix: that of lanes 8 * matrix and on. */

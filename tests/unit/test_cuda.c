@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BUFFERS = 16, ELEMENTS = 4096 };
+enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 8, SHORT_SHAPES = 6 };
 
 #ifdef ARENA_EACH
 enum { KERNELS = 30 };
@@ -215,15 +215,17 @@ static bool same_results(const struct side *a, const struct side *b, int64_t m, 
 }
 
 struct counts {
+    int shapes; /* that are tried: the last ones have long rows */
     int ran, stopped, launches;
 };
 
-static bool same_for_all_shapes(struct side *plain, struct side *other, struct emulation *emulation,
-                                struct counts *counts)
+static bool same_for_shapes(struct side *plain, struct side *other, struct emulation *emulation,
+                            struct counts *counts)
 {
-    static const int64_t shapes[][2] = {{0, 3}, {1, 1}, {3, 2}, {5, 72}, {300, 3}, {2, 600}};
+    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},
+                                              {300, 3}, {2, 600}, {1, 2600}, {1, 2601}};
 
-    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+    for (int k = 0; k < counts->shapes; k++) {
         int64_t m = shapes[k][0], n = shapes[k][1];
         shim_set_order((unsigned)k);
         side_run(plain, NULL, m, n);
@@ -256,7 +258,7 @@ static bool test_text(const struct text *text, const struct cuda_options *option
         good = emulate_load(&emulation, other.kernel, options, reason);
         if (good) {
             counts->launches += emulation.program.launches.count;
-            good = same_for_all_shapes(&plain, &other, &emulation, counts) &&
+            good = same_for_shapes(&plain, &other, &emulation, counts) &&
                    (!holds || strstr(emulation.program.text.data, holds));
             if (!good)
                 fprintf(stderr, "%s\n", emulation.program.text.data);
@@ -311,6 +313,46 @@ static const struct {
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
     {"float32", false, "akg_take_32(loaded0_, &z[j_first_])", /* and what is left of four */
      "for j = 0 to N step 1 {\ny[j] = (z[j] * 2.0:float32)\n}\n"},
+    {"float32", false,
+     "akg_take_32(&j_kept0_[slot_ * 4], &x[i * N + j_first_])", /* a row stays in registers */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = max(c, x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = ((x[i, j1] - c) * z[j1])\n}\n}\n"},
+    {"float32", true, "c = c + j_kept0_[slot_]", /* with sums in the same order */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
+    {"int32", false, "j_kept0_[4]", /* three of them: shorter rows */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nvar d: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "c = (c + (x[i, j] * z[j]))\nw[i, j] = (x[i, j] - z[j])\n}\nfor j1 = 0 to N step 1 {\n"
+     "d = max(d, (w[i, j1] + z[j1]))\nif (w[i, j1] < x[i, j1]) {\nc = (c + 1:int32)\n}\n}\n"
+     "for j2 = 0 to N step 1 {\nw[i, j2] = ((w[i, j2] + d) - x[i, j2])\n}\nm[i] = (c + d)\n}\n"},
+    {"float32", false, "w[i * N + j_first_], stored0_", /* what is stored is read again, and changed */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nvar d: float32 = 0.0:float32\n"
+     "for j = 0 to N step 1 {\nw[i, j] = (x[i, j] * z[j])\n}\nfor j1 = 0 to N step 1 {\n"
+     "c = max(c, w[i, j1])\nw[i, j1] = (w[i, j1] + 1.0:float32)\n}\nfor j2 = 0 to N step 1 {\n"
+     "d = max(d, w[i, j2])\n}\nm[i] = (c + d)\n}\n"},
+    {"int32", false, "c + w[i * N + j1]", /* but not what another thread stores in between */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nw[i, j] = x[i, j]\n}\n"
+     "w[i, 0?] = z[0?]\nfor j1 = 0 to N step 1 {\nc = (c + w[i, j1])\n}\nm[i] = c\n}\n"},
+    {"int32", false, "akg_scan_add_int64(c_own_", /* sums of all before, by blocks */
+     "for i = 0 to M step 1 {\nvar c: int32 = z[0?]\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (c * 2:int32)\nlet v: int32 = (x[i, j] - z[j])\nc = (c - v)\nif (c > 0:int32) {\n"
+     "w[i, j] = (c + v)\n}\n}\nm[i] = c\n}\n"},
+    {"int32", true, "akg_scan_mul_int64(c_own_", /* several of them, backwards */
+     "for i = 0 to M step 1 {\nvar c: int32 = 3:int32\nvar d: int32 = 0:int32\nvar e: int32 = 0:int32\n"
+     "for j = (N - 1) to -1 step -1 {\nc = (c * (x[i, j] + 1:int32))\ne = (e + x[i, j])\n"
+     "w[i, j] = (c + d)\nd = max(x[i, j], d)\n}\nm[i] = ((c + d) + e)\n}\n"},
+    {"float32", true, "akg_scan_max_float32(c_own_",
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nvar d: float32 = 1.0:float32\n"
+     "for j = 0 to N step 1 {\nc = max(c, x[i, j])\nw[i, j] = (x[i, j] - c)\nd = min(d, x[i, j])\n}\n"
+     "m[i] = (c + d)\n}\n"},
+    {"float32", false, "akg_scan_add_float32(c_own_", /* of one row, by a block */
+     "var c: float32 = 0.5:float32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\ns[] = c\n"},
+    {"int32", false, "c = (int)((unsigned int)c * 3 + x[i * N + j])", /* but not what is scaled on the way */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "c = ((c * 3:int32) + x[i, j])\nw[i, j] = c\n}\n}\n"},
+    {"float32", false, "akg_launch_5, 256)", /* rows by blocks, or by threads where they are short */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nm[i] = c\n}\n"},
     {"int32", false, "+ blockIdx.x * (", /* a temporary for each block */
      "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
      "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"
@@ -359,7 +401,7 @@ int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : KERNELS;
-    struct counts counts = {0};
+    struct counts counts = {.shapes = SHAPES};
 
     if (!SHIM_RUNS) {
         printf("skipped: the thread sanitizer cannot follow the shim's fibres\n");
@@ -367,6 +409,7 @@ int main(int argc, char **argv)
     }
     test_shim();
     test_mappings(&counts);
+    counts.shapes = SHORT_SHAPES;
     for (int k = 0; k < count && check_failed == 0; k++)
         test_seed(first + (uint64_t)k, &counts);
     printf("%d runs, %d stopped, %d launches\n", counts.ran, counts.stopped, counts.launches);

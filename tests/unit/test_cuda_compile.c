@@ -9,11 +9,15 @@
 #include "check.h"
 
 #include "../../base/text.h"
+#include "../../ir/ir.h"
 #include "../../include/akg.h"
+#include "../../jit/cuda.h"
 #include "../../jit/nvrtc.h"
 
 #include <glob.h>
+#include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const int architectures[][2] = {{7, 5}, {8, 0}, {9, 0}};
 
@@ -132,6 +136,39 @@ static void add_products(void)
     compile_unit();
 }
 
+/* One of float32 whose factors may be rounded, which only a program can ask for. */
+static void add_rounded_product(void)
+{
+    static const char text[] =
+        "kernel k {\n  input a: float32[M, K]\n  input b: float32[N, K]\n  output c: float32[M, N]\n"
+        "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+        "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
+        "          s = (s + (a[m, k] * b[n, k]))\n        }\n        c[m, n] = s\n      }\n    }\n  }\n}\n";
+    const struct cuda_options options = {.tf32 = true};
+    akg_diagnostics *diagnostics = diagnostics_create("rounded.ir", text, sizeof text - 1);
+    struct cuda_program program;
+    struct jit_sites sites;
+    struct arena arena;
+    jmp_buf escape;
+    memset(&sites, 0, sizeof sites);
+    arena_init(&arena, &escape);
+    if (setjmp(escape) == 0) {
+        struct ir_kernel *kernel = ir_read(&arena, text, sizeof text - 1, diagnostics);
+        if (CHECK(kernel != NULL)) {
+            sites_number(kernel, &sites);
+            arena.escape = NULL;
+            if (CHECK(cuda_program_make(&program, kernel, &options, diagnostics) == AKG_OK)) {
+                CHECK(strstr(program.text.data, "akg_product_tf32(") != NULL);
+                add_kernel(program.text.data);
+                cuda_program_free(&program);
+            }
+        }
+    }
+    akg_diagnostics_free(diagnostics);
+    arena_free(&arena);
+    compile_unit();
+}
+
 static void add_files(const char *pattern)
 {
     glob_t found;
@@ -151,6 +188,8 @@ int main(int argc, char **argv)
                                           : "no NVRTC to compile emitted CUDA with");
         return check_done();
     }
+    for (int k = 0; k < (batch.all ? 1 : ARCHITECTURES); k++)
+        add_rounded_product(); /* for each of them */
     for (int k = 1 + batch.all; k < argc; k++)
         add_file(argv[k]);
     if (argc <= 1 + batch.all) {

@@ -18,8 +18,10 @@ enum { BUFFERS = 4, DIMS = 6 };
 
 struct nest {
     const char *name, *text;
-    int ways;          /* launches: one for each size of tiles, and one without; 1: it is no such nest */
+    int ways;          /* launches: one for each size of tiles, and without one by threads, or another one by
+                          blocks; 1: it is no such nest */
     const char *holds; /* a piece of the text, or NULL */
+    bool tf32;         /* tensor cores may have its factors, rounded */
 };
 
 /* Dims in the order in which they appear: rows, depths, columns. */
@@ -30,7 +32,7 @@ static const struct nest nests[] = {
      "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
      "          s = (s + (a[m, k] * b[k, n]))\n        }\n"
      "        c[m, n] = s\n      }\n    }\n  }\n}\n",
-     3, "akg_take_32(quad_, &b[k * N + n])"},
+     3, "akg_take_32(quad_, &b[k * N + n])", true},
     {"second one transposed, with what is done before and after",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[N, K]\n  input w: float32[M]\n"
      "  inout c: float32[M, N]\n"
@@ -38,7 +40,7 @@ static const struct nest nests[] = {
      "        var s: float32 = c[m, n]\n        for k = 0 to K step 1 {\n"
      "          let l: float32 = (a[m, k] + 1.0:float32)\n          s = (s - (l * b[n, k]))\n        }\n"
      "        c[m, n] = (max(s, 0.0:float32) * scale)\n      }\n    }\n  }\n}\n",
-     3, "akg_take_32(quad_, &a[m * K + k])"},
+     4, "akg_take_32(quad_, &a[m * K + k])", false},
     {"both transposed, with what is done before and after",
      "kernel k {\n  input a: float64[K, M]\n  input b: float64[N, K]\n  inout c: float64[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      let row: int64 = (m + 0)\n      for n = 0 to N step 1 {\n"
@@ -46,7 +48,7 @@ static const struct nest nests[] = {
      "          let l: float64 = (a[k, row] + 1.0:float64)\n          s = (s - (l * b[n, k]))\n        }\n"
      "        if (n != row) {\n          c[m, n] = max(s, 0.0:float64)\n        } else {\n"
      "          c[m, n] = s\n        }\n      }\n    }\n  }\n}\n",
-     2, "akg_take_64(quad_, &a[k * M + m])"},
+     3, "akg_take_64(quad_, &a[k * M + m])", false},
     {"batches, of halves",
      "kernel k {\n  input a: float16[B, M, K]\n  input b: bfloat16[B, K, N]\n  output c: float32[B, M, N]\n"
      "  body {\n    for b_1 = 0 to B step 1 {\n      for m = 0 to M step 1 {\n        for n = 0 to N step 1 "
@@ -54,35 +56,35 @@ static const struct nest nests[] = {
      "          var s: float32 = 0.0:float32\n          for k = 0 to K step 1 {\n"
      "            s = (s + (float32(a[b_1, m, k]) * float32(b[b_1, k, n])))\n          }\n"
      "          c[b_1, m, n] = s\n        }\n      }\n    }\n  }\n}\n",
-     3, "akg_take_16(quad_, &a["},
+     3, "akg_take_16(quad_, &a[", false},
     {"a sum of halves",
      "kernel k {\n  input a: float16[M, K]\n  input b: float16[K, N]\n  output c: float16[N, M]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        var s: float16 = 0.0:float16\n        for k = 0 to K step 1 {\n"
      "          s = (s + (a[m, k] * b[k, n]))\n        }\n"
      "        c[n, m] = s\n      }\n    }\n  }\n}\n",
-     3, "akg_product_float16("},
+     3, "akg_product_float16(", false},
     {"halves of one dtype, both transposed",
      "kernel k {\n  input a: bfloat16[K, M]\n  input b: bfloat16[N, K]\n  inout c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        var s: float32 = (c[m, n] + float32(m))\n        for k = 0 to K step 1 {\n"
      "          s = ((float32(b[n, k]) * float32(a[k, m])) + s)\n        }\n"
      "        c[m, n] = s\n      }\n    }\n  }\n}\n",
-     3, "akg_product_bfloat16("},
+     4, "akg_product_bfloat16(", false},
     {"halves of one dtype, computed on the way",
      "kernel k {\n  input a: float16[M, K]\n  input b: float16[K, N]\n  output c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
      "          s = (s + (float32(max(a[m, k], 0.0:float16)) * float32(b[((K - 1) - k), n])))\n        }\n"
      "        c[m, n] = (s * 0.5:float32)\n      }\n    }\n  }\n}\n",
-     3, "akg_product_float16("},
+     3, "akg_product_float16(", false},
     {"the least sums of integers",
      "kernel k {\n  input a: int32[M, K]\n  input b: int32[K, N]\n  output c: int32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        var s: int32 = 1000:int32\n        for k = 0 to K step 1 {\n"
      "          s = min(s, (a[m, k] + b[((K - 1) - k), n]))\n        }\n"
      "        c[m, n] = (s * int32(n))\n      }\n    }\n  }\n}\n",
-     3, NULL},
+     3, NULL, false},
     {"distances, with a weight",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[N, K]\n  input w: float32[K]\n"
      "  output c: float32[M, N]\n"
@@ -90,7 +92,7 @@ static const struct nest nests[] = {
      "        var s: float32 = 0.5:float32\n        for k = (K - 1) to -1 step -1 {\n"
      "          let d: float32 = (a[m, k] - b[n, k])\n          s = (s + ((d * d) * w[k]))\n        }\n"
      "        c[m, n] = (s * 2.0:float32)\n      }\n    }\n  }\n}\n",
-     2, NULL},
+     3, NULL, false},
     {"convolution with padding",
      "kernel k {\n  input w: float32[F, C, 3]\n  input x: float32[C, N]\n  output y: float32[F, N]\n"
      "  body {\n    for f = 0 to F step 1 {\n      for n = 0 to N step 1 {\n"
@@ -99,7 +101,7 @@ static const struct nest nests[] = {
      "            let at: int64 = ((n + r) - 1)\n            if ((0 <= at) and (at < N)) {\n"
      "              s = (s + (x[c, at] * w[f, c, r]))\n            }\n          }\n        }\n"
      "        y[f, n] = s\n      }\n    }\n  }\n}\n",
-     3, NULL},
+     3, NULL, true},
     {"transposes",
      "kernel k {\n  input a: float32[B, M, N]\n  input w: float16[M, N]\n  output c: float32[N, B, M]\n"
      "  body {\n    for b = 0 to B step 1 {\n      for m = 0 to M step 1 {\n        let twice: int64 = (m + "
@@ -107,14 +109,14 @@ static const struct nest nests[] = {
      "        for n = 0 to N step 1 {\n          let s: float32 = (a[b, m, n] + float32(twice))\n"
      "          c[n, b, m] = (s * float32(w[((M - 1) - m), n]))\n"
      "        }\n      }\n    }\n  }\n}\n",
-     2, "square1_[row_][lane_] = w["},
+     2, "square1_[row_][lane_] = w[", false},
     {"what is stored is a factor",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  inout c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
      "          s = (s + (a[m, k] * (b[k, n] + c[m, n])))\n        }\n"
      "        c[m, n] = s\n      }\n    }\n  }\n}\n",
-     1, NULL},
+     1, NULL, false},
 };
 
 struct side {
@@ -195,7 +197,9 @@ static void set_element(void *data, akg_dtype dtype, size_t at, double value)
     }
 }
 
-/* Numbers that halves hold, too. */
+/* Numbers that halves hold, too; or, of float32, such as even tf32 does not. */
+static bool fine;
+
 static void side_fill(struct side *side, const struct jit_frame *frame)
 {
     for (int k = 0; k < side->kernel->buffers.count; k++) {
@@ -212,7 +216,7 @@ static void side_fill(struct side *side, const struct jit_frame *frame)
         side->data[k] = calloc(1, side->bytes[k] + 1);
         for (size_t at = 0; at < count && side->data[k]; at++)
             set_element(side->data[k], buffer->dtype, at,
-                        (double)((int)((at * 7 + 3 * (size_t)k) % 23) - 11) / 16);
+                        (double)((int)((at * 7 + 3 * (size_t)k) % 23) - 11) / (fine ? 16.003 : 16));
     }
 }
 
@@ -245,7 +249,7 @@ static bool side_run(struct side *side, struct emulation *emulation, const int64
 /* Halves that are rounded once, rather than with each addition, differ by that. */
 static bool is_near(const struct ir_buffer *buffer, double x, double y)
 {
-    double bound = buffer->dtype == AKG_FLOAT16 ? 0.05 : buffer->dtype == AKG_FLOAT64 ? 1e-13 : 1e-5;
+    double bound = buffer->dtype == AKG_FLOAT16 || fine ? 0.05 : buffer->dtype == AKG_FLOAT64 ? 1e-13 : 1e-5;
     if (!dtype_is_float(buffer->dtype))
         return x == y;
     return fabs(x - y) <= bound * fmax(1, fmax(fabs(x), fabs(y)));
@@ -268,8 +272,8 @@ static bool is_same(const struct side *a, const struct side *b)
 }
 
 /* Extents around those of tiles and stages; multiples of four, and not. */
-static const int64_t extents[][3] = {{1, 1, 1},     {3, 0, 5},     {64, 16, 64},
-                                     {70, 36, 132}, {129, 17, 66}, {2, 20, 133}};
+static const int64_t extents[][3] = {{1, 1, 1},     {3, 0, 5},    {64, 16, 64}, {70, 36, 132},
+                                     {129, 17, 66}, {2, 20, 133}, {20, 300, 70}};
 
 static void spread_dims(const struct nest *nest, const int64_t *extent, int64_t *dims)
 {
@@ -288,9 +292,11 @@ enum { STEP = 2 };
 enum { STEP = 1 };
 #endif
 
+static bool tf32; /* may be used */
+
 static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, bool deterministic)
 {
-    struct cuda_options options = {.tiles = tiles, .deterministic = deterministic};
+    struct cuda_options options = {.tiles = tiles, .deterministic = deterministic, .tf32 = tf32};
     struct side plain, other;
     struct emulation emulation;
     char reason[EMULATE_REASON] = "";
@@ -302,7 +308,9 @@ static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, b
         return;
     }
     if (!deterministic) {
-        CHECK_INT(emulation.program.launches.count, nest->ways);
+        bool splits = strstr(emulation.program.text.data, "akg_split[") != NULL; /* and joins */
+        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits);
+        CHECK(splits || !nest->tf32);
         CHECK(!nest->holds || strstr(emulation.program.text.data, nest->holds));
     }
     for (size_t k = 0; k < sizeof extents / sizeof *extents && check_failed == 0; k += STEP) {
@@ -319,10 +327,29 @@ static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, b
     side_free(&other);
 }
 
+/* Products of float32 by tensor cores: exact where nothing is rounded. */
+static void test_tf32(const struct nest *nest, const struct cuda_tiles *small, const struct cuda_tiles *large,
+                      const struct cuda_tiles *split)
+{
+    struct nest rounded = *nest;
+    rounded.holds = "akg_product_tf32(";
+    if (!nest->tf32)
+        return;
+    tf32 = true;
+    test_nest(&rounded, small, false);
+    test_nest(&rounded, large, false);
+    test_nest(&rounded, split, false);
+    test_nest(nest, small, true);
+    fine = true;
+    test_nest(&rounded, large, false);
+    fine = tf32 = false;
+}
+
 int main(void)
 {
     static const struct cuda_tiles small = {.few = 0, .shallow = 0, .many = 1 << 30},
                                    large = {.few = 0, .shallow = 0, .many = 0},
+                                   split = {.few = 0, .shallow = 0, .many = 0, .alone = 1 << 30, .deep = 0},
                                    none = {.few = 1 << 30, .shallow = 0, .many = 0};
     if (!SHIM_RUNS) {
         printf("skipped: the thread sanitizer cannot follow the shim's fibres\n");
@@ -331,10 +358,12 @@ int main(void)
     for (size_t k = 0; k < sizeof nests / sizeof *nests && check_failed == 0; k++) {
         test_nest(&nests[k], &small, false);
         test_nest(&nests[k], &large, false);
+        test_nest(&nests[k], &split, false);
         if (k < 2)
             test_nest(&nests[k], &none, false);
         if (nests[k].holds && strstr(nests[k].holds, "akg_product_"))
             test_nest(&nests[k], &small, true);
+        test_tf32(&nests[k], &small, &large, &split);
     }
     return check_done();
 }

@@ -1,0 +1,232 @@
+/*
+ * cuda_row.c: see cuda_row.h.
+ */
+#include "cuda_row.h"
+
+#include "cuda_access.h"
+#include "pass.h"
+
+/* ---- the same iterations --------------------------------------------------------------- */
+
+static bool is_no_variable(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+static bool stays(const struct ir_expr *bound)
+{
+    return ir_expr_walk((struct ir_expr *)bound, is_no_variable, NULL);
+}
+
+/* A loop whose iterations can be done one after the other by what is known of them, and by nothing else. */
+static bool fits(const struct cuda_plan *plan, const struct ir_stmt *stmt, struct cuda_chain *chain)
+{
+    enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
+    if (share != CUDA_SHARE_ANY && share != CUDA_SHARE_SUMS)
+        return false;
+    cuda_chain_of(plan, stmt, share, chain);
+    for (int k = 0; k < chain->count; k++)
+        if (!stays(chain->loops[k]->low) || !stays(chain->loops[k]->high))
+            return false;
+    return cuda_body_is_plain(cuda_chain_body(chain));
+}
+
+static bool is_alike(const struct cuda_chain *a, const struct cuda_chain *b)
+{
+    bool same = a->count == b->count && a->fastest == b->fastest;
+    for (int k = 0; k < a->count && same; k++)
+        same = a->loops[k]->step == b->loops[k]->step && ir_expr_equal(a->loops[k]->low, b->loops[k]->low) &&
+               ir_expr_equal(a->loops[k]->high, b->loops[k]->high);
+    return same;
+}
+
+static void find_loops(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
+                       struct cuda_row *row)
+{
+    for (const struct ir_stmt *stmt = first; stmt != end && row->loop_count < CUDA_ROW_LOOPS;
+         stmt = stmt->next) {
+        struct cuda_chain *chain = &row->chains[row->loop_count];
+        if (fits(plan, stmt, chain) && is_alike(&row->chains[0], chain))
+            row->loop_count++;
+        else if (stmt == first)
+            return;
+    }
+}
+
+int cuda_row_loop(const struct cuda_row *row, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < row->loop_count; k++)
+        if (row->chains[k].loops[0] == loop)
+            return k;
+    return -1;
+}
+
+/* ---- the same element ---------------------------------------------------------------------- */
+
+/* The values of two expressions agree in the same iteration of two loops. What is declared in a loop is not
+ * mentioned in another one. */
+static bool agree(const struct cuda_chain *a, const struct ir_expr *x, const struct cuda_chain *b,
+                  const struct ir_expr *y)
+{
+    if (x->kind != y->kind || x->kind == IR_LOAD)
+        return false;
+    if (x->kind == IR_SYMBOL) {
+        for (int k = 0; k < a->count; k++)
+            if (a->loops[k]->symbol == x->symbol)
+                return b->loops[k]->symbol == y->symbol;
+        return x->symbol == y->symbol && x->symbol->kind != IR_SYMBOL_VARIABLE;
+    }
+    if (x->kind != IR_OPERATION)
+        return ir_expr_equal(x, y);
+    bool same = x->operation == y->operation && x->dtype == y->dtype && x->count == y->count;
+    for (int k = 0; k < x->count && same; k++)
+        same = agree(a, x->operands[k], b, y->operands[k]);
+    return same;
+}
+
+static bool is_same_place(const struct cuda_chain *a, const struct ir_access *x, const struct cuda_chain *b,
+                          const struct ir_access *y)
+{
+    bool same = x->buffer == y->buffer;
+    for (int axis = 0; same && axis < x->buffer->rank; axis++)
+        same = agree(a, x->indices[axis], b, y->indices[axis]);
+    return same;
+}
+
+int cuda_row_find(const struct cuda_row *row, int loop, const struct ir_access *access)
+{
+    for (int k = 0; k < row->kept_count; k++)
+        if (is_same_place(&row->chains[row->kept[k].first], row->kept[k].access, &row->chains[loop], access))
+            return k;
+    return -1;
+}
+
+struct wanted {
+    const struct cuda_row *row;
+    int loop;
+    const struct cuda_kept *kept;
+    const struct ir_expr *found;
+};
+
+static bool find_load(struct ir_expr *expr, void *context)
+{
+    struct wanted *wanted = context;
+    const struct cuda_chain *chains = wanted->row->chains;
+    if (expr->kind == IR_LOAD && is_same_place(&chains[wanted->kept->first], wanted->kept->access,
+                                               &chains[wanted->loop], &expr->access))
+        wanted->found = expr;
+    return !wanted->found;
+}
+
+static const struct ir_expr *load_of(const struct cuda_row *row, int loop, const struct cuda_kept *kept)
+{
+    struct wanted wanted = {.row = row, .loop = loop, .kept = kept};
+    if (loop < kept->first || (loop == kept->first && kept->stored))
+        return NULL;
+    ir_block_expressions((struct ir_stmt *)cuda_chain_body(&row->chains[loop]), find_load, &wanted);
+    return wanted.found;
+}
+
+const struct ir_expr *cuda_row_load(const struct cuda_row *row, int loop, int kept)
+{
+    return load_of(row, loop, &row->kept[kept]);
+}
+
+/* ---- the same value ---------------------------------------------------------------------------- */
+
+struct stores {
+    const struct cuda_row *row;
+    const struct cuda_kept *kept;
+    int loop; /* -1: in none of the row's */
+};
+
+static bool holds(const struct ir_stmt *body, const struct ir_stmt *wanted)
+{
+    while (body && body != wanted)
+        body = body->next;
+    return body != NULL;
+}
+
+/* What each iteration of a loop stores, others do not, for they may run in any order. */
+static bool leaves_alone(struct ir_stmt *stmt, void *context)
+{
+    const struct stores *stores = context;
+    const struct cuda_chain *chains = stores->row->chains;
+    if ((stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE) ||
+        stmt->access.buffer != stores->kept->access->buffer)
+        return true;
+    return stmt->kind == IR_STORE && stores->loop >= 0 &&
+           holds(cuda_chain_body(&chains[stores->loop]), stmt) &&
+           is_same_place(&chains[stores->kept->first], stores->kept->access, &chains[stores->loop],
+                         &stmt->access);
+}
+
+static bool is_left_alone(const struct cuda_row *row, const struct cuda_kept *kept)
+{
+    const struct ir_stmt *last = row->chains[row->loop_count - 1].loops[0];
+    for (const struct ir_stmt *stmt = row->chains[kept->first].loops[0]; stmt != last->next;
+         stmt = stmt->next) {
+        struct stores stores = {row, kept, cuda_row_loop(row, stmt)};
+        if (!leaves_alone((struct ir_stmt *)stmt, &stores) ||
+            !ir_block_walk(stmt->body, leaves_alone, &stores) ||
+            !ir_block_walk(stmt->otherwise, leaves_alone, &stores))
+            return false;
+    }
+    return true;
+}
+
+static int words_of(const struct ir_access *access)
+{
+    return (dtype_table[access->buffer->dtype].size + 3) / 4;
+}
+
+static int words_kept(const struct cuda_row *row)
+{
+    int words = 0;
+    for (int k = 0; k < row->kept_count; k++)
+        words += words_of(row->kept[k].access);
+    return words;
+}
+
+static void try_keep(struct cuda_row *row, struct cuda_kept kept)
+{
+    const struct ir_stmt *body = cuda_chain_body(&row->chains[kept.first]);
+    bool used = false;
+    if (row->kept_count == CUDA_ROW_KEPT || cuda_row_find(row, kept.first, kept.access) >= 0 ||
+        (words_kept(row) + words_of(kept.access)) * CUDA_ROW_PIECE > CUDA_ROW_WORDS ||
+        !cuda_place_is_known_before(body, kept.access))
+        return;
+    for (int loop = kept.first + 1; loop < row->loop_count; loop++)
+        used |= load_of(row, loop, &kept) != NULL;
+    if (used && is_left_alone(row, &kept))
+        row->kept[row->kept_count++] = kept;
+}
+
+struct begin {
+    struct cuda_row *row;
+    int loop;
+};
+
+static void keep_load(const struct ir_expr *load, void *context)
+{
+    struct begin *begin = context;
+    try_keep(begin->row, (struct cuda_kept){.access = &load->access, .first = begin->loop});
+}
+
+bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
+                 struct cuda_row *row)
+{
+    *row = (struct cuda_row){.pieces = CUDA_ROW_PIECES};
+    find_loops(plan, first, end, row);
+    for (int loop = 0; loop + 1 < row->loop_count; loop++) {
+        const struct ir_stmt *body = cuda_chain_body(&row->chains[loop]);
+        cuda_visit_loads(body, keep_load, &(struct begin){row, loop});
+        for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next)
+            if (stmt->kind == IR_STORE)
+                try_keep(row, (struct cuda_kept){.access = &stmt->access, .first = loop, .stored = true});
+    }
+    while (words_kept(row) * CUDA_ROW_PIECE * row->pieces > CUDA_ROW_WORDS)
+        row->pieces /= 2;
+    return row->kept_count > 0;
+}

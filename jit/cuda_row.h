@@ -1,0 +1,47 @@
+/*
+ * cuda_row.h: elements that the threads of a block keep in registers from one loop to the next.
+ *
+ * Consumes statements that a team goes through (cuda_plan.h). Loops that the team shares, and that have the
+ * same iterations, give each thread the same ones: what an iteration of one of them loads or stores, and that
+ * of a later one loads, the thread has already. Whether it is the same element goes by the indices, and
+ * whether it has the same value by all stores in between.
+ */
+#ifndef JIT_CUDA_ROW_H
+#define JIT_CUDA_ROW_H
+
+#include "cuda_plan.h"
+
+enum {
+    CUDA_ROW_LOOPS = 8,
+    CUDA_ROW_KEPT = 4, /* elements of an iteration */
+    CUDA_ROW_WORDS =
+        16, /* of 32 bits, that a thread keeps at most: there are to be three blocks on a processor */
+    CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
+    CUDA_ROW_PIECES = 4 /* that it takes at most before it keeps nothing of further ones */
+};
+
+struct cuda_kept {
+    const struct ir_access *access; /* in the loop that begins with it */
+    int first;                      /* the number of that loop */
+    bool stored;                    /* which stores it; else it loads it */
+};
+
+struct cuda_row {
+    struct cuda_chain chains[CUDA_ROW_LOOPS]; /* in the order of the text */
+    int loop_count;
+    struct cuda_kept kept[CUDA_ROW_KEPT];
+    int kept_count;
+    int pieces; /* of CUDA_ROW_PIECE iterations, whose elements a thread keeps */
+};
+
+/* The loops from `first` on, in the statements before `end`; false where nothing is to be kept. */
+bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
+                 struct cuda_row *row);
+/* The number of the loop, or -1. */
+int cuda_row_loop(const struct cuda_row *row, const struct ir_stmt *loop);
+/* The number of what is kept that an access in the body of a loop is, or -1. */
+int cuda_row_find(const struct cuda_row *row, int loop, const struct ir_access *access);
+/* A load of it in the body of the loop that may take what is kept instead; NULL: there is none. */
+const struct ir_expr *cuda_row_load(const struct cuda_row *row, int loop, int kept);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * emit_cuda_row.c: loops of a block whose threads keep elements in registers from one to the next.
+ *
+ * Consumes the loops that cuda_row.h found. Each becomes one of a constant number of iterations, which the
+ * compiler unrolls, so that what is kept has registers: of pieces of four where tensors lie well for that, of
+ * single iterations else; which of the two is the same for all of them. Behind it stands the loop as it is,
+ * for the iterations of long rows beyond those.
+ */
+#include "emit_cuda_private.h"
+
+#include <string.h>
+
+_Static_assert((int)CUDA_ROW_PIECE == (int)CUDA_QUAD, "a piece is moved at once");
+
+/* ---- what is kept ------------------------------------------------------------------------ */
+
+static const char *kept_text(struct cuda_emitter *cuda, int number, const char *place)
+{
+    return arena_format(&cuda->emitter.arena, "%s_kept%d_[%s]", cuda->row_name, number, place);
+}
+
+const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_access *access)
+{
+    int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
+    if (number < 0 || cuda->row->kept[number].first > cuda->row_loop)
+        return NULL;
+    return kept_text(cuda, number, cuda->row_place);
+}
+
+bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access)
+{
+    int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
+    return number >= 0 && cuda->row->kept[number].first == cuda->row_loop && !cuda->row->kept[number].stored;
+}
+
+bool emit_cuda_row_store(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *kept = emit_cuda_row_place(cuda, &stmt->access);
+    if (!kept)
+        return false;
+    const char *target = emit_access(emitter, &stmt->access).text;
+    struct emit_value value = emit_shallow(emitter, stmt->value);
+    emit_statement_line(emitter, stmt,
+                        arena_format(&emitter->arena, "%s = %s = %s;", target, kept,
+                                     emit_stored(emitter, stmt->access.buffer->dtype, value)));
+    return true;
+}
+
+/* Before the first loop: the registers, and whether all loops can go by pieces. */
+static void declare_row(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const struct cuda_row *row = cuda->row;
+    const struct cuda_chain *chain = &row->chains[0];
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    const char *well =
+        arena_format(&emitter->arena, "%s_trips_ %% %d == 0",
+                     emitter->symbols[chain->loops[chain->fastest]->symbol->slot].name, CUDA_QUAD);
+    for (cuda->row_loop = 0; cuda->row_loop < row->loop_count && well; cuda->row_loop++)
+        well = emit_cuda_quads_well(cuda, &row->chains[cuda->row_loop], well);
+    cuda->row_by_pieces = well != NULL;
+    if (well) {
+        emit_cuda_trips(cuda, chain, texts);
+        emit_line(emitter, "const int %s_pieces_ = %s;", cuda->row_name, well);
+    }
+    for (int k = 0; k < row->kept_count; k++)
+        emit_line(emitter, "%s %s_kept%d_[%d];", dtype_table[row->kept[k].access->buffer->dtype].c_storage,
+                  cuda->row_name, k, row->pieces * CUDA_QUAD);
+}
+
+void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end)
+{
+    struct cuda_row *row = cuda->row ? NULL : arena_new(&cuda->emitter.arena, struct cuda_row);
+    if (!row || !cuda_row_of(&cuda->plan, stmt, end, row))
+        return;
+    cuda->row = row;
+    cuda->in_rows = true;
+    cuda->row_name = cuda->emitter.symbols[stmt->symbol->slot].name;
+    declare_row(cuda);
+}
+
+void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
+{
+    if (cuda->row && cuda_row_loop(cuda->row, stmt) == cuda->row->loop_count - 1)
+        cuda->row = NULL;
+}
+
+/* ---- the loops ------------------------------------------------------------------------------- */
+
+/* The loop that a thread is unrolled into, around what `number` names: a piece or an iteration. */
+static void begin_slots(struct cuda_emitter *cuda, int count, const char *number, const char *total)
+{
+    struct emitter *emitter = &cuda->emitter;
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", count);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = slot_ * %d + (int)threadIdx.x;", number, CUDA_THREADS);
+    emit_line(emitter, "if (%s < %s) {", number, total);
+    emitter->indent++;
+}
+
+static void end_slots(struct cuda_emitter *cuda)
+{
+    for (int k = 0; k < 2; k++) {
+        cuda->emitter.indent--;
+        emit_line(&cuda->emitter, "}");
+    }
+}
+
+static void emit_begin_of_one(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    struct emitter *emitter = &cuda->emitter;
+    (void)block;
+    for (int k = 0; k < cuda->row->kept_count; k++)
+        if (cuda->row->kept[k].first == cuda->row_loop && !cuda->row->kept[k].stored)
+            emit_line(emitter, "%s = %s;", kept_text(cuda, k, cuda->row_place),
+                      emit_access(emitter, cuda->row->kept[k].access).text);
+}
+
+static void emit_body_of_one(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    emit_block(&cuda->emitter, block);
+}
+
+/* Loads take what is kept, at the place among it of the iteration that is emitted. */
+static void substitute(struct cuda_emitter *cuda)
+{
+    for (int k = 0; k < cuda->row->kept_count; k++) {
+        const struct ir_expr *load = cuda_row_load(cuda->row, cuda->row_loop, k);
+        struct emit_value kept = emit_name(kept_text(cuda, k, cuda->row_place));
+        if (load)
+            cuda->substitutes[cuda->substitute_count++] =
+                (struct cuda_substitute){load, emit_loaded(&cuda->emitter, load->dtype, kept)};
+    }
+}
+
+static void emit_pieces(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                        const struct cuda_loop_texts *texts, const char *total, bool begin)
+{
+    struct arena *arena = &cuda->emitter.arena;
+    const char *number = arena_format(arena, "%s_piece_", cuda->row_name);
+    begin_slots(cuda, cuda->row->pieces, number, arena_format(arena, "%s / %d", total, CUDA_QUAD));
+    cuda->row_place = arena_format(arena, begin ? "slot_ * %d" : "slot_ * %d + one_", CUDA_QUAD);
+    if (!begin)
+        substitute(cuda);
+    emit_cuda_piece(cuda, chain, texts, number, begin);
+    cuda->substitute_count = 0;
+    cuda->row_place = NULL;
+    end_slots(cuda);
+}
+
+static void emit_ones(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                      const struct cuda_loop_texts *texts, const char *total, bool begin)
+{
+    const char *number = arena_format(&cuda->emitter.arena, "%s_at_", cuda->row_name);
+    begin_slots(cuda, cuda->row->pieces * CUDA_QUAD, number, total);
+    cuda->row_place = "slot_";
+    if (!begin)
+        substitute(cuda);
+    emit_cuda_iteration(cuda, chain, texts, number, begin ? emit_begin_of_one : emit_body_of_one);
+    cuda->substitute_count = 0;
+    cuda->row_place = NULL;
+    end_slots(cuda);
+}
+
+static bool begins_with_loads(const struct cuda_emitter *cuda)
+{
+    for (int k = 0; k < cuda->row->kept_count; k++)
+        if (cuda->row->kept[k].first == cuda->row_loop && !cuda->row->kept[k].stored)
+            return true;
+    return false;
+}
+
+bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    cuda->row_loop = cuda->row ? cuda_row_loop(cuda->row, chain->loops[0]) : -1;
+    if (cuda->row_loop < 0)
+        return false;
+    emit_cuda_trips(cuda, chain, texts);
+    const char *total = emit_cuda_product(cuda, chain, texts);
+    bool begin = begins_with_loads(cuda);
+    if (cuda->row_by_pieces) {
+        emit_line(emitter, "if (%s_pieces_) {", cuda->row_name);
+        emitter->indent++;
+        if (begin)
+            emit_pieces(cuda, chain, texts, total, true);
+        emit_pieces(cuda, chain, texts, total, false);
+        emitter->indent--;
+        emit_line(emitter, "} else {");
+        emitter->indent++;
+    }
+    if (begin)
+        emit_ones(cuda, chain, texts, total, true);
+    emit_ones(cuda, chain, texts, total, false);
+    if (cuda->row_by_pieces) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+    int pieces = cuda->row->pieces * CUDA_THREADS;
+    emit_cuda_each_from(cuda, chain, texts, arena_format(&emitter->arena, "%d", pieces * CUDA_QUAD),
+                        arena_format(&emitter->arena, "%d", pieces), "threadIdx.x", "blockDim.x");
+    return true;
+}
