@@ -34,11 +34,11 @@
  */
 enum { SECONDS = 10 * (SLOWER > 10 ? 10 : SLOWER) };
 
-/* How many of something small: no fewer than shows what it should. The thread sanitizer, to which texts are
- * all alike, gets a part. */
+/* How many of something small: no fewer than shows what it should. The sanitizers get a part, that of
+ * threads, to which texts are all alike, a smaller one. */
 static int portion(int count, int least)
 {
-    int part = SLOWER > 10 ? count / 20 : count;
+    int part = count / (SLOWER > 10 ? 20 : SLOWER > 1 ? 4 : 1);
 
     return part > least ? part : least;
 }
