@@ -77,32 +77,41 @@ static void note_slot(struct slots *slots, const struct x86_instruction *instruc
     use->is_written |= is_store(instruction->form);
 }
 
-static bool is_general_class(int class)
+static void note_general(struct slots *slots, int reg)
 {
-    return class == X86_D || class == X86_G;
+    if (reg >= X86_RAX && reg <= X86_R15)
+        slots->general &= ~(1u << reg);
+}
+
+static void note_field(struct slots *slots, int class, int reg)
+{
+    if (class == X86_D || class == X86_G)
+        note_general(slots, reg);
+    else
+        slots->vectors &= ~(1u << reg);
 }
 
 /* Registers of an instruction are not free: fields that mean nothing are 0, whose registers are taken anyway.
  */
 static void note_registers(struct slots *slots, const struct x86_instruction *instruction)
 {
-    bool is_general = x86_is_general(instruction->form);
-    const struct x86_row *row = is_general ? NULL : &x86_rows[instruction->form];
     int rm = instruction->has_memory ? 0 : instruction->rm;
     if (instruction->has_memory) {
-        slots->general &= ~(1u << instruction->memory.base % 32);
-        if (instruction->memory.index >= 0) {
-            slots->general &= ~(1u << instruction->memory.index);
+        note_general(slots, instruction->memory.base);
+        note_general(slots, instruction->memory.index);
+        if (instruction->memory.index >= 0)
             slots->vectors &= ~(1u << instruction->memory.index);
-        }
     }
-    if (is_general || is_general_class(row->reg))
-        slots->general &= ~(1u << instruction->reg);
-    if (is_general || is_general_class(row->rm))
-        slots->general &= ~(1u << rm);
-    if (!is_general)
-        slots->vectors &=
-            ~(1u << instruction->reg | 1u << instruction->vvvv | 1u << rm | 1u << instruction->fourth);
+    if (x86_is_general(instruction->form)) {
+        note_general(slots, instruction->reg);
+        note_general(slots, rm);
+        return;
+    }
+    const struct x86_row *row = &x86_rows[instruction->form];
+    note_field(slots, row->reg, instruction->reg);
+    note_field(slots, row->vvvv, instruction->vvvv);
+    note_field(slots, row->rm, rm);
+    slots->vectors &= ~(1u << instruction->fourth);
 }
 
 static void note_all(struct slots *slots)

@@ -1,7 +1,8 @@
 /*
  * output.c: writes returned tensors into a directory so that a failure leaves
- * no trace: temporaries first, one rename each at the very end, and directories
- * that were made for it are removed again.
+ * no trace: temporaries first, one rename each at the very end, in which files of
+ * these names are kept until all have theirs; and directories that were made for
+ * it are removed again.
  */
 #include "output.h"
 
@@ -102,22 +103,66 @@ bool output_prepare(const char *directory, const char *const *names, akg_tensor 
     return true;
 }
 
+/* A second name for the file that is about to be replaced, where there is one; where the file system knows no
+ * second names, another name. */
+static bool keep_old(struct output_file *file, struct problem *problem)
+{
+    size_t length = strlen(file->temporary);
+    file->old = strdup(file->temporary); /* .NAME.PID.tmp.npy */
+    if (!file->old)
+        return problem_memory(problem);
+    memcpy(file->old + length - strlen("tmp.npy"), "old", strlen("old"));
+    if (link(file->final, file->old) == 0 || rename(file->final, file->old) == 0)
+        return true;
+    bool is_new = errno == ENOENT;
+    free(file->old);
+    file->old = NULL;
+    return is_new ||
+           problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': %s", file->final, strerror(errno));
+}
+
+/* Renaming does nothing to two names of one file. */
+static void restore_old(const struct output_file *file)
+{
+    if (rename(file->old, file->final) == 0)
+        unlink(file->old);
+}
+
+static bool replace(struct output_file *file, struct problem *problem)
+{
+    if (!keep_old(file, problem))
+        return false;
+    if (rename(file->temporary, file->final) != 0) {
+        problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': %s", file->final, strerror(errno));
+        if (file->old)
+            restore_old(file);
+        return false;
+    }
+    free(file->temporary);
+    file->temporary = NULL;
+    return true;
+}
+
 bool output_commit(struct output_files *files, struct problem *problem)
 {
-    for (size_t i = 0; i < files->count; i++) {
+    size_t done = 0;
+    while (done < files->count && replace(&files->items[done], problem))
+        done++;
+    bool good = done == files->count;
+    for (size_t i = 0; i < done; i++) {
         struct output_file *file = &files->items[i];
-        if (rename(file->temporary, file->final) != 0) {
-            problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': %s", file->final, strerror(errno));
-            while (i-- > 0)
-                unlink(files->items[i].final);
-            return false;
-        }
-        free(file->temporary);
-        file->temporary = NULL;
+        if (good && file->old)
+            unlink(file->old);
+        else if (!good && file->old)
+            restore_old(file);
+        else if (!good)
+            unlink(file->final);
     }
-    free(files->created);
-    files->created = NULL;
-    return true;
+    if (good) {
+        free(files->created);
+        files->created = NULL;
+    }
+    return good;
 }
 
 /* Removes the directories that make_directory made, the deepest first; one that is not empty stays. */
@@ -139,6 +184,7 @@ void output_discard(struct output_files *files)
             unlink(files->items[i].temporary);
         free(files->items[i].temporary);
         free(files->items[i].final);
+        free(files->items[i].old);
     }
     if (files->created)
         remove_directories(files);

@@ -11,6 +11,7 @@
 
 struct output_file {
     char *temporary, *final;
+    char *old; /* where the file that had the name is kept while others get theirs, or NULL */
 };
 
 /* Starts zeroed. */

@@ -213,6 +213,34 @@ static void travel(const struct command *command, int wanted, long most)
     printf("ok %s: %ld of %ld failures\n", command->words, tried, count);
 }
 
+/* Files that the results would replace are there as long as not all results are. */
+static void test_replaced(void)
+{
+    static const struct command command = {.words = "run pair.akg x=[1,4] --out pair"};
+    bool replaced = false;
+
+    file_write("pair.akg", "def pair(x):\n    a = output_tensor(x.shape, x.dtype)\n"
+                           "    b = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+                           "        a[i] = x[i]\n        b[i] = x[i]\n    return a, b\n");
+    mkdir("pair", 0777);
+    prepare(&command);
+    run(&command, 1000000000);
+    long count = 1000000000 - remaining;
+    remaining = -1;
+    for (long at = count - 40; at <= count && CHECK(at >= 0); at++) {
+        file_write("pair/a.npy", "old");
+        file_write("pair/b.npy", "old");
+        int status = run(&command, at);
+        remaining = -1;
+        bool old = strcmp(file_text("pair/a.npy"), "old") == 0;
+        CHECK_INT(strcmp(file_text("pair/b.npy"), "old") == 0, old);
+        CHECK_INT(files_in("pair"), 2 + 2);
+        CHECK(old ? status != 0 : true);
+        replaced |= !old;
+    }
+    CHECK(replaced);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -244,5 +272,6 @@ int main(int argc, char **argv)
     CHECK(rename("keep/y.npy", "keep/x.npy") == 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         travel(&rows[i].command, rows[i].status, most);
+    test_replaced();
     return check_done();
 }
