@@ -78,6 +78,46 @@ static struct ir_stmt *only_loop(struct ir_stmt *block)
     return found;
 }
 
+/* ---- who has to do with a scalar ------------------------------------------------------------------------
+ */
+
+struct mention {
+    const struct ir_symbol *symbol;
+    bool used, assigned;
+};
+
+static bool note_use(struct ir_expr *expr, void *context)
+{
+    struct mention *mention = context;
+    mention->used |= expr->kind == IR_SYMBOL && expr->symbol == mention->symbol;
+    return true;
+}
+
+static bool note_assignment(struct ir_stmt *stmt, void *context)
+{
+    struct mention *mention = context;
+    mention->assigned |= stmt->kind == IR_ASSIGN && stmt->symbol == mention->symbol;
+    return true;
+}
+
+/* In the statements from the first on, up to the end of their block. */
+static struct mention mention_in(struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    struct mention mention = {symbol, false, false};
+    ir_block_expressions(first, note_use, &mention);
+    ir_block_walk(first, note_assignment, &mention);
+    return mention;
+}
+
+static bool has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol)
+{
+    struct ir_stmt *next = stmt->next;
+    stmt->next = NULL;
+    struct mention mention = mention_in(stmt, symbol);
+    stmt->next = next;
+    return mention.used || mention.assigned;
+}
+
 /* ---- a product, and what its loop accumulates besides -------------------------------------------------- */
 
 static bool is_declaration_of(struct ir_stmt *stmt, void *symbol)
@@ -139,6 +179,15 @@ static bool is_besides(const struct ir_stmt *columns, const struct ir_stmt *stmt
     return stmt->kind == IR_ASSIGN && !declares(columns->body, stmt->symbol);
 }
 
+/* Whether the loop uses what it accumulates besides for something else. */
+static bool is_used(const struct ir_stmt *columns, const struct ir_symbol *besides)
+{
+    for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next)
+        if (!is_besides(columns, stmt) && has_to_do(stmt, besides))
+            return true;
+    return false;
+}
+
 static bool has_no_other(struct ir_stmt *stmt, void *columns)
 {
     return stmt->kind != IR_ASSIGN || !is_besides(columns, stmt);
@@ -156,7 +205,8 @@ static bool is_product(const struct rows *rows, struct ir_stmt *columns)
     bool behind = false;
     for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
         behind |= stmt == depths;
-        if (is_besides(columns, stmt) && (!behind || !ir_expr_walk(stmt->value, is_had_later, columns)))
+        if (is_besides(columns, stmt) &&
+            (!behind || is_used(columns, stmt->symbol) || !ir_expr_walk(stmt->value, is_had_later, columns)))
             return false;
     }
     ir_block_expressions(depths->body, note_factor, &factors);
@@ -255,43 +305,6 @@ static bool is_independent(const struct rows *rows)
     const struct dependence_loop *loop =
         dependences ? dependence_loop_is_parallel(dependences, rows->loop) : NULL;
     return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
-}
-
-struct mention {
-    const struct ir_symbol *symbol;
-    bool used, assigned;
-};
-
-static bool note_use(struct ir_expr *expr, void *context)
-{
-    struct mention *mention = context;
-    mention->used |= expr->kind == IR_SYMBOL && expr->symbol == mention->symbol;
-    return true;
-}
-
-static bool note_assignment(struct ir_stmt *stmt, void *context)
-{
-    struct mention *mention = context;
-    mention->assigned |= stmt->kind == IR_ASSIGN && stmt->symbol == mention->symbol;
-    return true;
-}
-
-/* In the statements from the first on, up to the end of their block. */
-static struct mention mention_in(struct ir_stmt *first, const struct ir_symbol *symbol)
-{
-    struct mention mention = {symbol, false, false};
-    ir_block_expressions(first, note_use, &mention);
-    ir_block_walk(first, note_assignment, &mention);
-    return mention;
-}
-
-static bool has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol)
-{
-    struct ir_stmt *next = stmt->next;
-    stmt->next = NULL;
-    struct mention mention = mention_in(stmt, symbol);
-    stmt->next = next;
-    return mention.used || mention.assigned;
 }
 
 /* Variables that begin with a constant are declared right before what has to do with them. */
