@@ -1,10 +1,56 @@
 /*
- * names_private.h: what names.c asks of names_refuse.c.
+ * names_private.h: what names.c, names_scope.c and names_refuse.c share.
  */
 #ifndef DSL_NAMES_PRIVATE_H
 #define DSL_NAMES_PRIVATE_H
 
 #include "names.h"
+
+/* ---- names_scope.c ---- */
+
+struct names_entry {
+    const char *name;
+    struct ast_binding *current; /* what it means here, or NULL */
+    struct ast_binding *ended;   /* the last meaning whose block is over */
+    struct span assigned;        /* first assignment anywhere in the function; line 0: none */
+    bool refused;                /* said once that it means nothing: once is enough */
+    struct names_entry *next;
+};
+
+struct names_scope {
+    struct names_scope *outer;
+    struct ast_binding *first; /* declared here, newest first */
+    int depth;
+};
+
+struct names {
+    struct arena *arena;
+    akg_diagnostics *diagnostics;
+    struct ast_module *module;
+    struct ast_function *function;
+    struct names_scope *scope;
+    struct names *outer; /* the names of the file; NULL in it */
+    struct names_entry **buckets;
+    int bucket_count, entry_count;
+    int loops;                      /* loops around the statement */
+    int executed;                   /* run-time loops and conditions around it */
+    const struct ast_expr *written; /* the name that the statement writes to or returns */
+    int parts, levels;              /* of the constants in the value of a constant */
+    bool annotates;                 /* what is resolved stands in the shape of a parameter */
+    const struct ast_expr *called;  /* the name that is called */
+    const struct ast_expr *updated; /* the name that the statement reads and assigns: n += 1 */
+};
+
+/* The row of a name, which is made where there is none. */
+struct names_entry *names_entry(struct names *names, const char *name);
+/* A new meaning in the present scope; in a function it gets a slot. */
+struct ast_binding *names_declare(struct names *names, enum ast_binding_kind kind, const char *name,
+                                  struct span span);
+/* The scope lives as long as the caller says: names_leave ends the one entered last. */
+void names_enter(struct names *names, struct names_scope *scope);
+void names_leave(struct names *names);
+
+/* ---- names_refuse.c ---- */
 
 /* Names that may have been meant. */
 struct names_candidates {
