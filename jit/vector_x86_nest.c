@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Columns in vectors: COLUMNS where there are rows. */
-enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 4, ROWS_PER_BASE = 5, BASES = 3 };
+enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 5, ROWS_PER_BASE = 5, BASES = 3 };
 /* Tiles of full width, narrower ones, the last ones. */
 enum { COLUMN_KINDS = 3 };
 
@@ -49,18 +49,29 @@ struct nest_code {
 
 /* ---- general registers -------------------------------------------------------------------------- */
 
+static const int general_pool[] = {X86_RSI, X86_R8,  X86_R9,  X86_R11, X86_RDX,
+                                   X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
+enum { GENERALS = sizeof general_pool / sizeof *general_pool };
+
+/* The place of a free register in the pool; GENERALS: none is. */
+static int free_general(const struct nest_code *code)
+{
+    int k = 0;
+    while (k < GENERALS && !(code->free_generals >> general_pool[k] & 1))
+        k++;
+    return k;
+}
+
 static int take_general(struct nest_code *code)
 {
-    static const int pool[] = {X86_RSI, X86_R8,  X86_R9,  X86_R11, X86_RDX,
-                               X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
-    for (size_t k = 0; k < sizeof pool / sizeof *pool; k++)
-        if (code->free_generals >> pool[k] & 1) {
-            code->free_generals &= ~(1 << pool[k]);
-            code->machine->general |= 1u << pool[k];
-            return pool[k];
-        }
-    machine_refuse(code->machine);
-    return X86_RSI;
+    int k = free_general(code);
+    if (k == GENERALS) {
+        machine_refuse(code->machine);
+        return X86_RSI;
+    }
+    code->free_generals &= ~(1 << general_pool[k]);
+    code->machine->general |= 1u << general_pool[k];
+    return general_pool[k];
 }
 
 /* Registers for the streams of a section. Where all rows are reached at once and their distance is not known,
@@ -343,22 +354,39 @@ static void prefetch_next_rows(struct nest_code *code, const struct tile *tile)
     }
 }
 
-/* What all rows of the tile use, where each depth is known to have lines of its own. */
-static void prefetch_next_depths(struct nest_code *code, const struct tile *tile)
+/* Where the stream is `count` depths further on. False: not known, too far, or no register is left. */
+static bool is_ahead(struct nest_code *code, struct tile *tile, const struct vector_value *value, int count,
+                     struct x86_memory *memory)
 {
-    /* a bit more than the latency of the second cache, in tiles of the usual size */
-    enum { AHEAD = 8, FARTHEST = 1 << 20 };
+    enum { FARTHEST = 1 << 20 };
+    const struct vector_stride *depths =
+        &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
+    *memory = address(code, value, 0, 0);
+    if (depths->kind == VECTOR_STRIDE) {
+        memory->displacement += (int)depths->bytes * count;
+        return depths->bytes >= LINE && depths->bytes <= FARTHEST;
+    }
+    if (depths->kind != VECTOR_RUN_TIME_STRIDE || free_general(code) == GENERALS || memory->index != X86_NONE)
+        return false;
+    memory->index = take_general(code);
+    memory->scale = count;
+    code->machine->section = &tile->enter;
+    general(code->machine, X86_MOV, memory->index, machine_slot(code->machine, depths->slot));
+    code->machine->section = &tile->body;
+    return true;
+}
+
+/* What all rows of the tile use, where each depth may have lines of its own. */
+static void prefetch_next_depths(struct nest_code *code, struct tile *tile)
+{
+    /* a bit more than the latency of the second cache, in tiles of the usual size; a scale of addresses */
+    enum { AHEAD = 8 };
     for (int k = code->nest->body; k < code->nest->result; k++) {
         const struct vector_value *value = &code->loop->values.items[k];
-        if (value->kind != VECTOR_LOAD || value->by_row || !value->by_column)
-            continue;
-        const struct vector_stride *depths =
-            &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
-        if (depths->kind != VECTOR_STRIDE || depths->bytes < LINE || depths->bytes > FARTHEST)
-            continue;
-        struct x86_memory memory = address(code, value, 0, 0);
-        memory.displacement += (int)depths->bytes * AHEAD;
-        prefetch(code, tile, value, X86_PREFETCH, memory);
+        struct x86_memory memory;
+        if (value->kind == VECTOR_LOAD && !value->by_row && value->by_column &&
+            is_ahead(code, tile, value, AHEAD, &memory))
+            prefetch(code, tile, value, X86_PREFETCH, memory);
     }
 }
 
@@ -373,8 +401,7 @@ static void build_body(struct nest_code *code, struct tile *tile)
         test_repeat(code);
         return;
     }
-    if (tile->rows == code->rows)
-        prefetch_next_depths(code, tile);
+    prefetch_next_depths(code, tile);
     next_depth(code, tile->rows);
 }
 
@@ -443,7 +470,7 @@ static int choose_size(struct nest_code *code, int most_rows)
 
 static void build_tiles(struct nest_code *code)
 {
-    static const int fewer[] = {4, 2, 1};
+    static const int fewer[ROW_KINDS - 1] = {8, 4, 2, 1};
     int rows = code->rows;
     for (int k = 0; rows && !code->machine->refused; code->kinds++) {
         for (int kind = 0; kind < COLUMN_KINDS; kind++) {
@@ -453,9 +480,9 @@ static void build_tiles(struct nest_code *code)
             if (tile->columns)
                 build_tile(code, tile);
         }
-        while (k < 3 && fewer[k] >= rows)
+        while (k < ROW_KINDS - 1 && fewer[k] >= rows)
             k++;
-        rows = k < 3 ? fewer[k] : 0;
+        rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
     }
     machine_tail(code->machine, &code->tail);
 }
