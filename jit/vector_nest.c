@@ -188,38 +188,90 @@ static bool is_used(const struct vector_builder *builder, int number)
     return false;
 }
 
-/* The sum is computed into the accumulator: the value that it was is a constant that nobody uses. */
-static void accumulate(struct vector_builder *builder, int accumulator, int number, int operand)
+/* Nobody uses it; the sweep takes it out. */
+static void forget(struct vector_builder *builder, int number)
 {
-    struct vector_value effect = vector_blank(VECTOR_ACCUMULATE, builder->loop->values.items[number].dtype);
-    effect.operation = builder->loop->values.items[number].operation;
-    effect.operands[0] = operand;
+    struct vector_value *value = &builder->loop->values.items[number];
+    *value = vector_blank(VECTOR_CONSTANT, value->dtype);
+}
+
+/* The sum is computed into the accumulator, in lanes where the mask (-1: always) holds. */
+static void accumulate(struct vector_builder *builder, int accumulator, int number, int mask)
+{
+    struct vector_value value = builder->loop->values.items[number];
+    struct vector_value effect = vector_blank(VECTOR_ACCUMULATE, value.dtype);
+    effect.operation = value.operation;
+    effect.operands[0] = value.operands[is_total(builder, value.operands[0], accumulator)];
     effect.slot = accumulator;
-    builder->loop->values.items[number] = vector_blank(VECTOR_CONSTANT, effect.dtype);
+    effect.mask = mask;
+    forget(builder, number);
     vector_add(builder, effect);
 }
 
-/* What the depths make of the accumulator: a sum into it where it is one, or any other value. */
-static void finish_accumulator(struct vector_builder *builder, int accumulator)
+/* Whether the value is what the accumulator was, and something that is no accumulator, in one operation. */
+static bool is_step(const struct vector_builder *builder, int accumulator, int number)
 {
     const struct vector_accumulator *row = &builder->loop->accumulators.items[accumulator];
-    int *place = vector_scalar(builder, row->symbol), number = *place;
+    const struct vector_value *value = &builder->loop->values.items[number];
+    int a = value->operands[0], b = value->operands[1];
+    bool rounds = builder->options->strict && dtype_is_half(row->dtype);
+    return value->kind == VECTOR_OPERATION && !is_used(builder, number) &&
+           accumulates_in_place(value->operation, row->dtype) && !rounds &&
+           (is_total(builder, a, accumulator) || is_total(builder, b, accumulator)) &&
+           !is_total(builder, a, -1) + !is_total(builder, b, -1) == 1;
+}
+
+/* What is chosen where the condition of a choice holds, the accumulator staying what it was where it does
+ * not, or the other way round; the condition joins the mask. -1: it is no such choice. */
+static int chosen(struct vector_builder *builder, int accumulator, int number, int *mask)
+{
+    struct vector_value value = builder->loop->values.items[number];
+    int condition = value.operands[0];
+    if (value.kind != VECTOR_OPERATION || value.operation != OP_SELECT || is_used(builder, number))
+        return -1;
+    bool otherwise = is_total(builder, value.operands[1], accumulator);
+    if (!otherwise && !is_total(builder, value.operands[2], accumulator))
+        return -1;
+    if (otherwise)
+        condition = vector_operation(builder, OP_NOT, AKG_BOOL, AKG_BOOL, condition, -1, -1);
+    *mask =
+        *mask < 0 ? condition : vector_operation(builder, OP_AND, AKG_BOOL, AKG_BOOL, *mask, condition, -1);
+    return value.operands[1 + otherwise];
+}
+
+/* What the depths make of the accumulator: a sum into it where it is one, perhaps under conditions, or any
+ * other value. */
+static void finish_accumulator(struct vector_builder *builder, int accumulator)
+{
+    enum { CHOICES = 4 }; /* conditions inside one another */
+    struct vector_loop *loop = builder->loop;
+    const struct vector_accumulator *row = &loop->accumulators.items[accumulator];
+    int *place = vector_scalar(builder, row->symbol), number = *place, mask = -1;
     *place = -1;
     if (is_total(builder, number, accumulator) || builder->refused)
         return;
-    struct vector_value value = builder->loop->values.items[number];
-    int a = value.operands[0], b = value.operands[1];
-    bool rounds = builder->options->strict && dtype_is_half(row->dtype);
     if (is_total(builder, number, -1)) {
         vector_refuse(builder);
-    } else if (value.kind == VECTOR_OPERATION && !is_used(builder, number) &&
-               accumulates_in_place(value.operation, row->dtype) && !rounds &&
-               (is_total(builder, a, accumulator) || is_total(builder, b, accumulator)) &&
-               !is_total(builder, a, -1) + !is_total(builder, b, -1) == 1) {
-        accumulate(builder, accumulator, number, is_total(builder, a, accumulator) ? b : a);
-    } else {
-        set(builder, accumulator, number);
+        return;
     }
+    struct vector_value choices[CHOICES];
+    int numbers[CHOICES], count = 0, step = number, inner;
+    while (count < CHOICES && !is_step(builder, accumulator, step) &&
+           (inner = chosen(builder, accumulator, step, &mask)) >= 0 && !builder->refused) {
+        choices[count] = loop->values.items[step];
+        numbers[count++] = step;
+        forget(builder, step);
+        step = inner;
+    }
+    if (builder->refused)
+        return;
+    if (is_step(builder, accumulator, step)) {
+        accumulate(builder, accumulator, step, mask);
+        return;
+    }
+    while (count--)
+        loop->values.items[numbers[count]] = choices[count];
+    set(builder, accumulator, number);
 }
 
 /* The lanes for which the condition holds go on, and only theirs changes. */

@@ -270,7 +270,7 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
                                                       .rm = operands[0]});
         return 0;
     case VECTOR_ACCUMULATE:
-        machine_accumulate(machine, value, partial_of(code, value, row, column), operands, 0);
+        machine_accumulate(machine, value, partial_of(code, value, row, column), operands, mask);
         return 0;
     case VECTOR_REPEAT:
         repeat(code, tile, operands[0]);

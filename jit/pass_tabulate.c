@@ -1,0 +1,449 @@
+/*
+ * pass_tabulate.c: what a nest computes of its loop variables alone, whether a window leaves the image say,
+ * goes into tables: `if 0 <= j + r < W` inside loops over f, c, j and r becomes `if table[j, r] != 0`.
+ *
+ * A nest (vector_nest.c) knows its loop variables as places of elements, not as values. Consumes nests whose
+ * two outer loops are parallel, and in their bodies the largest expressions over loop variables, dims and
+ * attributes that load nothing and are no index; conditions that are joined by `and` or `or` are taken apart
+ * where they hang on different variables. A table has an axis for each variable, is filled at the beginning
+ * of the kernel, and leaves out at least one of the loops around the expression, whose iterations share it.
+ * All of it is done on a copy, which takes the place of the nest only where it becomes vectors by that.
+ */
+#include "pass.h"
+#include "vector.h"
+
+enum { AXES = 3, LOOPS = 16, DEEPEST = 40 };
+
+struct tabulator {
+    struct pass *pass;
+    const struct ir_stmt *loops[LOOPS]; /* around what is looked at, outermost first */
+    int count, nest;                    /* of which those from `nest` on belong to the nest */
+    const struct ir_stmt *columns;      /* of the nest: what it loads lies one behind the other along these */
+    struct ir_stmt *tables;             /* statements that fill the tables of the nest */
+    struct ir_stmt **end;
+};
+
+/* The loops whose variables an expression has, columns last, and for each the variable of a loop that fills
+ * its table. */
+struct axes {
+    const struct ir_stmt *loops[AXES];
+    struct ir_symbol *fillers[AXES];
+    int count;
+    bool is_of_nest;
+};
+
+static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
+
+/* ---- what an expression hangs on ---------------------------------------------------------------- */
+
+static int axis_of(const struct axes *axes, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < axes->count; k++)
+        if (axes->loops[k]->symbol == symbol)
+            return k;
+    return -1;
+}
+
+static bool is_of_call(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
+           expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
+}
+
+/* A bound that a shape can be made of. */
+static bool is_fixed(struct ir_expr *bound)
+{
+    return pass_is_pure(bound) && ir_expr_walk(bound, is_of_call, NULL);
+}
+
+static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *symbol, struct axes *axes)
+{
+    int level = 0;
+
+    if (axis_of(axes, symbol) >= 0)
+        return true;
+    while (level < tabulator->count && tabulator->loops[level]->symbol != symbol)
+        level++;
+    if (level == tabulator->count || axes->count == AXES)
+        return false;
+    const struct ir_stmt *loop = tabulator->loops[level];
+    if (loop->step != 1 || !is_fixed(loop->low) || !is_fixed(loop->high))
+        return false;
+    axes->is_of_nest |= level >= tabulator->nest;
+    axes->loops[axes->count++] = loop;
+    for (int k = axes->count - 1; k > 0 && axes->loops[k - 1] == tabulator->columns; k--) {
+        axes->loops[k] = tabulator->columns;
+        axes->loops[k - 1] = loop;
+    }
+    return true;
+}
+
+/* False: it hangs on something else, or on too many loops. */
+static bool find_axes(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes, int depth)
+{
+    if (depth > DEEPEST)
+        return false;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP)
+        return add_axis(tabulator, expr->symbol, axes);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return expr->symbol->value && pass_is_pure(expr->symbol->value) &&
+               find_axes(tabulator, expr->symbol->value, axes, depth + 1);
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind != IR_SYMBOL_VARIABLE;
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        if (!find_axes(tabulator, expr->operands[k], axes, depth + 1))
+            return false;
+    return expr->kind != IR_LOAD;
+}
+
+static bool has_lanes(akg_dtype dtype)
+{
+    return dtype == AKG_BOOL || dtype_table[dtype].size >= 4;
+}
+
+/* What a table could hold: it differs within the nest. */
+static bool is_tabular(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes)
+{
+    *axes = (struct axes){.count = 0};
+    return expr->kind != IR_INTEGER && expr->kind != IR_REAL && has_lanes(expr->dtype) &&
+           pass_is_pure(expr) && find_axes(tabulator, expr, axes, 0) && axes->is_of_nest;
+}
+
+/* A table is worth it where some loop repeats it. */
+static bool is_repeated(const struct tabulator *tabulator, const struct axes *axes)
+{
+    return axes->count < tabulator->count;
+}
+
+static bool are_same(const struct axes *a, const struct axes *b)
+{
+    for (int k = 0; k < a->count; k++)
+        if (axis_of(b, a->loops[k]->symbol) < 0)
+            return false;
+    return a->count == b->count;
+}
+
+/* Both sides of an `and` or `or` are better apart: smaller tables, or none. */
+static bool comes_apart(const struct tabulator *tabulator, struct ir_expr *expr)
+{
+    struct axes sides[2] = {{.count = 0}, {.count = 0}};
+
+    if (expr->kind != IR_OPERATION || (expr->operation != OP_AND && expr->operation != OP_OR))
+        return false;
+    for (int k = 0; k < 2; k++)
+        find_axes(tabulator, expr->operands[k], &sides[k], 0);
+    return !are_same(&sides[0], &sides[1]);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+
+/* A copy over the variables of the loops that fill the table. */
+static struct ir_expr *filled(struct tabulator *tabulator, const struct axes *axes,
+                              const struct ir_expr *expr)
+{
+    struct ir_kernel *kernel = tabulator->pass->kernel;
+
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return filled(tabulator, axes, expr->symbol->value);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP) {
+        struct ir_expr *use = ir_symbol_use(kernel, axes->fillers[axis_of(axes, expr->symbol)]);
+        use->span = expr->span;
+        return use;
+    }
+    struct ir_expr *copy = pass_copy(tabulator->pass, expr);
+    for (int k = 0; copy->kind == IR_OPERATION && k < copy->count; k++)
+        copy->operands[k] = filled(tabulator, axes, expr->operands[k]);
+    return copy;
+}
+
+/* Conditions are numbers in a table. */
+static struct ir_expr *as_number(struct ir_kernel *kernel, struct ir_expr *value)
+{
+    return value->dtype != AKG_BOOL ? value
+                                    : ir_operation(kernel, OP_SELECT, value, ir_integer(kernel, AKG_INT32, 1),
+                                                   ir_integer(kernel, AKG_INT32, 0));
+}
+
+static struct ir_expr *distance(struct ir_kernel *kernel, struct ir_expr *from, struct ir_expr *to)
+{
+    return ir_operation(kernel, OP_SUB, to, from, NULL);
+}
+
+static struct ir_buffer *new_table(struct tabulator *tabulator, const struct axes *axes, akg_dtype dtype,
+                                   struct span span)
+{
+    struct pass *pass = tabulator->pass;
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_buffer *buffer = ir_buffer_new(kernel, "table", IR_TEMPORARY, dtype, axes->count);
+    struct ir_stmt *allocate = ir_stmt_new(kernel, IR_ALLOCATE, span);
+
+    buffer->span = span;
+    for (int k = 0; k < axes->count; k++) {
+        struct ir_expr *extent =
+            distance(kernel, pass_copy(pass, axes->loops[k]->low), pass_copy(pass, axes->loops[k]->high));
+        bool is_extent = (extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM) ||
+                         (extent->kind == IR_INTEGER && extent->integer >= 0);
+        buffer->shape[k] =
+            is_extent ? extent : ir_operation(kernel, OP_MAX, ir_integer(kernel, AKG_INT64, 0), extent, NULL);
+    }
+    allocate->access.buffer = buffer;
+    *tabulator->end = allocate;
+    tabulator->end = &allocate->next;
+    return buffer;
+}
+
+/* Loops around the statement that fill the whole table. */
+static struct ir_stmt *loops_around(struct tabulator *tabulator, const struct axes *axes,
+                                    struct ir_stmt *inside)
+{
+    for (int k = axes->count - 1; k >= 0; k--) {
+        struct ir_stmt *loop = ir_stmt_new(tabulator->pass->kernel, IR_FOR, inside->span);
+        loop->symbol = axes->fillers[k];
+        loop->low = pass_copy(tabulator->pass, axes->loops[k]->low);
+        loop->high = pass_copy(tabulator->pass, axes->loops[k]->high);
+        loop->step = 1;
+        loop->body = inside;
+        inside = loop;
+    }
+    return inside;
+}
+
+static struct ir_access element(struct tabulator *tabulator, const struct axes *axes,
+                                struct ir_buffer *buffer, bool is_filled)
+{
+    struct ir_kernel *kernel = tabulator->pass->kernel;
+    struct ir_expr *indices[AXES];
+
+    for (int k = 0; k < axes->count; k++) {
+        struct ir_symbol *symbol = is_filled ? axes->fillers[k] : axes->loops[k]->symbol;
+        indices[k] =
+            distance(kernel, pass_copy(tabulator->pass, axes->loops[k]->low), ir_symbol_use(kernel, symbol));
+    }
+    struct ir_expr *load = ir_load(kernel, buffer, indices);
+    for (int k = 0; k < axes->count; k++)
+        load->access.checks[k] = IR_CHECK_PROVED;
+    return load->access;
+}
+
+/* What stands in the place of the expression. */
+static struct ir_expr *tabulate(struct tabulator *tabulator, struct axes *axes, struct ir_expr *expr)
+{
+    struct pass *pass = tabulator->pass;
+    struct ir_kernel *kernel = pass->kernel;
+    akg_dtype dtype = expr->dtype == AKG_BOOL ? AKG_INT32 : expr->dtype;
+
+    for (int k = 0; k < axes->count; k++)
+        axes->fillers[k] = ir_symbol_new(kernel, IR_SYMBOL_LOOP, axes->loops[k]->symbol->name, AKG_INT64);
+    struct ir_buffer *buffer = new_table(tabulator, axes, dtype, expr->span);
+    struct ir_stmt *store = ir_stmt_new(kernel, IR_STORE, expr->span);
+    store->access = element(tabulator, axes, buffer, true);
+    pass_set_value(store, as_number(kernel, filled(tabulator, axes, expr)));
+    *tabulator->end = loops_around(tabulator, axes, store);
+    tabulator->end = &(*tabulator->end)->next;
+
+    struct ir_access access = element(tabulator, axes, buffer, false);
+    struct ir_expr *load = pass_load(pass, &access, expr->span);
+    if (expr->dtype == AKG_BOOL)
+        load = ir_operation(kernel, OP_NE, load, ir_integer(kernel, AKG_INT32, 0), NULL);
+    load->span = expr->span;
+    return load;
+}
+
+/* ---- the body of a nest ------------------------------------------------------------------------- */
+
+static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr)
+{
+    struct axes axes;
+
+    if (!comes_apart(tabulator, expr) && is_tabular(tabulator, expr, &axes))
+        return is_repeated(tabulator, &axes) ? tabulate(tabulator, &axes, expr) : expr;
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = rewrite(tabulator, expr->operands[k]);
+    return expr;
+}
+
+/* What an index may be made of stays: a table's elements are none. */
+static bool rewrite_value(struct ir_stmt *stmt, void *context)
+{
+    if (stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
+        pass_set_value(stmt, rewrite(context, stmt->value));
+    return true;
+}
+
+struct search {
+    struct tabulator *tabulator;
+    bool found;
+};
+
+static bool find_candidate(struct search *search, struct ir_expr *expr)
+{
+    struct axes axes;
+
+    if (!comes_apart(search->tabulator, expr) && is_tabular(search->tabulator, expr, &axes))
+        return is_repeated(search->tabulator, &axes);
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        if (find_candidate(search, expr->operands[k]))
+            return true;
+    return false;
+}
+
+static bool look_at(struct ir_stmt *stmt, void *context)
+{
+    struct search *search = context;
+
+    if (stmt->kind == IR_ALLOCATE || stmt->kind == IR_ASSERT || stmt->kind == IR_WHILE ||
+        stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE) {
+        search->found = false;
+        return false;
+    }
+    if (!search->found && stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
+        search->found = find_candidate(search, stmt->value);
+    return true;
+}
+
+/* ---- scalars that only went into what is now in tables ------------------------------------------- */
+
+/* `context`: what is used is marked with; NULL takes the marks away. */
+static bool mark_used(struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        expr->symbol->note = context;
+    return true;
+}
+
+static bool remove_unused(struct ir_stmt *stmt, void *context)
+{
+    bool *removed = context;
+
+    if (stmt->kind != IR_LET)
+        return true;
+    if (!stmt->symbol->note && pass_is_pure(stmt->value)) {
+        pass_remove(stmt);
+        *removed = true;
+    }
+    return true;
+}
+
+static void drop_unused(struct ir_stmt **body)
+{
+    for (bool removed = true; removed;) {
+        removed = false;
+        ir_block_expressions(*body, mark_used, &removed);
+        ir_block_walk(*body, remove_unused, &removed);
+        ir_block_expressions(*body, mark_used, NULL);
+        pass_sweep(body);
+    }
+}
+
+/* ---- nests -------------------------------------------------------------------------------------- */
+
+static bool is_parallel(const struct dependences *dependences, const struct ir_stmt *loop)
+{
+    const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
+
+    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
+}
+
+static bool becomes_vectors(struct pass *pass, struct ir_stmt *loop, int first)
+{
+    const struct dependences *dependences;
+    struct vector_nest nest;
+
+    if (!vector_nest_shape(loop, first, &nest) || !vector_nest_build(pass->arena, &nest, &usual_options))
+        return false;
+    dependences = pass_dependences(pass, loop);
+    for (int level = first; dependences && level <= VECTOR_COLUMNS; level++)
+        if (!is_parallel(dependences, nest.loops[level]))
+            return false;
+    return dependences;
+}
+
+/* The loops of the nest behind those around it. */
+static void enter(struct tabulator *tabulator, const struct vector_nest *nest)
+{
+    tabulator->nest = tabulator->count;
+    tabulator->columns = nest->loops[VECTOR_COLUMNS];
+    for (int level = nest->first; level < nest->depth && tabulator->count < LOOPS; level++)
+        tabulator->loops[tabulator->count++] = nest->loops[level];
+}
+
+static void put_first(struct tabulator *tabulator)
+{
+    *tabulator->end = tabulator->pass->kernel->body;
+    tabulator->pass->kernel->body = tabulator->tables;
+}
+
+static bool has_loop(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || has_loop(stmt->body) || has_loop(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* A nest down to its innermost loop. */
+static bool find_nest(const struct ir_stmt *loop, int first, struct vector_nest *nest)
+{
+    return vector_nest_shape(loop, first, nest) && !nest->is_while &&
+           !has_loop(nest->loops[nest->depth - 1]->body);
+}
+
+static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int first)
+{
+    struct pass *pass = tabulator->pass;
+    struct search search = {.tabulator = tabulator};
+    struct ir_stmt *body = loop->body;
+    int around = tabulator->count, buffers = pass->kernel->buffers.count;
+    struct vector_nest nest;
+
+    if (!find_nest(loop, first, &nest))
+        return false;
+    enter(tabulator, &nest);
+    ir_block_walk(body, look_at, &search);
+    tabulator->count = around;
+    if (!search.found)
+        return false;
+    loop->body = pass_copy_block(pass, body);
+    tabulator->tables = NULL;
+    tabulator->end = &tabulator->tables;
+    find_nest(loop, first, &nest);
+    enter(tabulator, &nest);
+    ir_block_walk(loop->body, rewrite_value, tabulator);
+    tabulator->count = around;
+    drop_unused(&loop->body);
+    if (becomes_vectors(pass, loop, first)) {
+        put_first(tabulator);
+        return true;
+    }
+    loop->body = body;
+    pass->kernel->buffers.count = buffers;
+    return false;
+}
+
+static bool tabulate_block(struct tabulator *tabulator, struct ir_stmt *block, int depth)
+{
+    bool changed = false;
+
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        bool is_loop = stmt->kind == IR_FOR && tabulator->count < LOOPS;
+        if (is_loop &&
+            (try_nest(tabulator, stmt, VECTOR_ROWS) || try_nest(tabulator, stmt, VECTOR_COLUMNS))) {
+            changed = true;
+            continue;
+        }
+        if (is_loop)
+            tabulator->loops[tabulator->count++] = stmt;
+        changed |= tabulate_block(tabulator, stmt->body, depth + 1);
+        tabulator->count -= is_loop;
+        changed |= tabulate_block(tabulator, stmt->otherwise, depth + 1);
+    }
+    return changed;
+}
+
+bool pass_tabulate(struct pass *pass)
+{
+    struct tabulator tabulator = {.pass = pass};
+
+    return tabulate_block(&tabulator, pass->kernel->body, 0);
+}
