@@ -321,8 +321,9 @@ faults-long: $(B)/tests/every_fault
 check-gpu: all $(B)/tests/test_stdlib
 	@BUILD=$(B) sh tests/cuda/check-gpu
 
-bench-gpu: $(B)/bench/gpu
+bench-gpu: $(B)/bench/gpu $(B)/akgrun
 	@$<
+	@echo '== the suite'; BUILD=$(B) sh bench/suite/device
 
 bench: $(bench_programs) $(B)/bench/blas $(B)/akgrun
 	@for program in $(bench_programs); do echo "== $$program"; AKG_CACHE=off $$program || exit; done

@@ -170,13 +170,27 @@ static const char *build_foreign_construct(const struct parser *p, int at, const
     return NULL;
 }
 
+static bool build_is_dtype(const struct token *token)
+{
+    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
+        if ((int)strlen(dtype_table[i].name) == token->length &&
+            memcmp(dtype_table[i].name, token->text, (size_t)token->length) == 0)
+            return true;
+    return false;
+}
+
 /* A line of advice for the token that cannot be read. */
 static const char *build_advice(struct parser *p, int at)
 {
     const struct token *items = p->tokens->items;
     int kind = items[at].kind, before = at > 0 ? items[at - 1].kind : 0;
-    int first = items[build_statement_start(p, at)].kind;
+    int start = build_statement_start(p, at), first = items[start].kind;
 
+    if (first == FOR && at > start + 1 && items[start + 1].kind == '(' && at <= start + 4)
+        return "a loop over numbers is written: for i in range(n):";
+    if (kind == NAME && before == NAME && first == DEF && build_is_dtype(&items[at - 1]))
+        return arena_format(p->arena, "a dtype follows the name: %.*s: %.*s", items[at].length,
+                            items[at].text, items[at - 1].length, items[at - 1].text);
     if (kind == ELSE || kind == ELIF)
         return "'else' and 'elif' follow the block of an if, indented as that if";
     if (kind == IF && before == ELSE)

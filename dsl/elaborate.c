@@ -287,7 +287,7 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     list_push(e->arena, &e->kernel->parameters, row);
     list_push(e->arena, &e->input_parameter, index);
     if (e->calls)
-        elaborate_known_shape(e, index, buffer, argument->shape);
+        elaborate_known_shape(e, buffer, shape, argument->shape);
     else if (elaborate_shares_shape(e, buffer))
         return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
     for (int k = 0; k < buffer->rank && !e->calls; k++) {
@@ -323,8 +323,11 @@ static void elaborate_computed_dims(struct elaborator *e)
     for (int i = 0; i < e->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &e->function->parameters[i];
         const struct ast_expr *shape = ast_annotation_shape(parameter->annotation);
-        if (shape)
-            elaborate_computed_shape(e, i, shape, &e->frame->slots[parameter->binding->slot].value);
+        const struct value *value = &e->frame->slots[parameter->binding->slot].value;
+        if (shape && e->calls)
+            elaborate_check_known(e, i, value);
+        else if (shape)
+            elaborate_computed_shape(e, i, shape, value);
     }
 }
 
@@ -477,13 +480,13 @@ static void elaborate_results(struct elaborator *e)
     const struct value *result = &e->frame->result;
     const struct ast_expr *place = e->function->result;
     struct span span = e->frame->result_span;
+    bool listed = place && place->kind == AST_TUPLE && place->count == result->count;
 
     if (e->errors || e->result->retry)
         return;
     if (result->kind == VALUE_TUPLE)
         for (int i = 0; i < result->count; i++)
-            elaborate_result_item(e, &result->items[i], i,
-                                  place && place->count == result->count ? place->items[i] : NULL, span);
+            elaborate_result_item(e, &result->items[i], i, listed ? place->items[i] : NULL, span);
     else if (e->frame->result_variable)
         elaborate_result_item(e,
                               &(struct value){.kind = VALUE_SCALAR,

@@ -399,7 +399,10 @@ struct ir_buffer *elaborate_allocate(struct elaborator *e, const struct ast_expr
             elaborate_error(e, MSG_ARGUMENT_COUNT, call->span, arena_format(e->arena, "'%s'", call->a->text),
                             "a shape and a dtype",
                             arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
-        diagnostic_note(message, "help: write %s(x.shape, x.dtype)", call->a->text);
+        if (call->count > 2)
+            diagnostic_note(message, "help: the shape is one tuple: %s((m, n), x.dtype)", call->a->text);
+        else
+            diagnostic_note(message, "help: write %s(x.shape, x.dtype)", call->a->text);
         return NULL;
     }
     if (!elaborate_allocation_items(e, call, items) || !elaborate_shape(e, items[0], &shape, &rank) ||

@@ -44,7 +44,9 @@ static struct value elaborate_name(struct elaborator *e, const struct ast_expr *
     if (slot->value.kind == VALUE_UNSET) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_USED_BEFORE_DECLARATION, expr->span, binding->name);
-        diagnostic_note(message, "note: no statement that ran before gives it a value");
+        diagnostic_note(message, binding->kind == AST_BINDING_DIM
+                                     ? "note: no tensor that was handed in has an axis of that name"
+                                     : "note: no statement that ran before gives it a value");
         return value_error();
     }
     return value_copy(e, *elaborate_slot_value(e, binding));

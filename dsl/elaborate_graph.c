@@ -20,31 +20,51 @@ static const char *graph_shape_text(struct elaborator *e, const int64_t *shape, 
     return arena_format(e->arena, rank == 1 ? "%s,)" : "%s)", text);
 }
 
-void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer,
+void elaborate_known_shape(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *annotation,
                            const int64_t *shape)
 {
-    const struct ast_parameter *row = &e->function->parameters[parameter];
-    const struct ast_expr *annotation = ast_annotation_shape(row->annotation);
-    int64_t wanted[AKG_MAX_RANK];
-    bool fits = true;
-
     for (int k = 0; k < buffer->rank; k++) {
         const struct ast_expr *item = annotation ? annotation->items[k] : NULL;
         struct ast_binding *binding = item && item->kind == AST_NAME ? ast_binding_of(item) : NULL;
         struct slot *slot = binding && binding->kind == AST_BINDING_DIM ? elaborate_slot(e, binding) : NULL;
         buffer->shape[k] = ir_integer(e->kernel, AKG_INT64, shape[k]);
-        wanted[k] = shape[k];
         if (slot && slot->value.kind == VALUE_UNSET)
             slot->value = value_int(e, shape[k]);
-        else if (slot && slot->value.expr->kind == IR_INTEGER)
-            wanted[k] = slot->value.expr->integer;
-        else if (item && item->kind == AST_INTEGER)
-            wanted[k] = item->integer;
-        fits &= wanted[k] == shape[k];
     }
-    if (!fits)
-        elaborate_error(e, MSG_CALL_SHAPE, row->span, row->name, graph_shape_text(e, shape, buffer->rank),
-                        graph_shape_text(e, wanted, buffer->rank));
+}
+
+/* What an item of an annotation makes of the dims that are bound; -1 after a message, or where only a call
+ * tells. */
+static int64_t graph_wanted_dim(struct elaborator *e, const struct ast_expr *item)
+{
+    struct ir_expr *wanted = value_index(e, elaborate_expr(e, item), item->span);
+
+    if (wanted && wanted->kind != IR_INTEGER)
+        wanted = e->evaluate(e->kernel, wanted);
+    return wanted && wanted->kind == IR_INTEGER ? wanted->integer : -1;
+}
+
+void elaborate_check_known(struct elaborator *e, int parameter, const struct value *value)
+{
+    const struct ast_parameter *row = &e->function->parameters[parameter];
+    const struct ast_expr *annotation = ast_annotation_shape(row->annotation);
+    int64_t wanted[AKG_MAX_RANK], given[AKG_MAX_RANK];
+    int errors = e->errors;
+    bool fits = true;
+
+    for (int k = 0; value->kind == VALUE_TUPLE && k < value->count; k++)
+        elaborate_check_known(e, parameter, &value->items[k]);
+    if (value->kind != VALUE_TENSOR)
+        return;
+    for (int k = 0; k < value->buffer->rank; k++) {
+        given[k] = value->buffer->shape[k]->integer;
+        wanted[k] = graph_wanted_dim(e, annotation->items[k]);
+        fits &= wanted[k] == given[k];
+    }
+    if (!fits && e->errors == errors)
+        elaborate_error(e, MSG_CALL_SHAPE, row->span, value->buffer->name,
+                        graph_shape_text(e, given, value->buffer->rank),
+                        graph_shape_text(e, wanted, value->buffer->rank));
 }
 
 struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr, struct span span)

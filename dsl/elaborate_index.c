@@ -59,6 +59,8 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
     nearest = foreign ? foreign->right : spelling_nearest(expr->text, members, 4);
     if (value.kind == VALUE_SCALAR && foreign_is_conversion(expr->text))
         diagnostic_note(message, "help: convert it: float32(%s)", elaborate_source(e, expr->a));
+    else if (value.kind == VALUE_SCALAR && strcmp(expr->text, "item") == 0)
+        diagnostic_note(message, "help: leave it out: %s is a number", elaborate_source(e, expr->a));
     else if (value.kind != VALUE_TENSOR && value.kind != VALUE_TUPLE && builtin_find(expr->text))
         diagnostic_note(message, "help: it is a function: %s(%s, ...)", expr->text,
                         elaborate_source(e, expr->a));

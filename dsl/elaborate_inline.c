@@ -40,8 +40,14 @@ static void elaborate_refuse_name(struct elaborator *e, const struct ast_functio
     for (int k = 0; k < count; k++)
         names[k] = callee->parameters[k].name;
     nearest = spelling_nearest(argument->name, names, count);
-    if (nearest)
+    if (nearest) {
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
+    } else if (count > 0) {
+        const char *list = names[0];
+        for (int k = 1; k < count; k++)
+            list = arena_format(e->arena, "%s, %s", list, names[k]);
+        diagnostic_note(message, "note: its parameters are %s", list);
+    }
 }
 
 static bool elaborate_check_arguments(struct elaborator *e, const struct ast_function *callee,
@@ -77,8 +83,10 @@ static bool elaborate_check_annotation(struct elaborator *e, const struct ast_pa
     unsigned allowed;
     bool fits = true;
 
+    for (int i = 0; parameter->variadic && value->kind == VALUE_TUPLE && i < value->count && fits; i++)
+        fits = elaborate_check_annotation(e, parameter, &value->items[i], span);
     if (!parameter->annotation || value->kind != VALUE_TENSOR)
-        return true;
+        return fits;
     allowed = elaborate_annotation(parameter->annotation, &rank);
     fits =
         type_restrict(&e->types, value->buffer->dtype, allowed) && (rank < 0 || rank == value->buffer->rank);
@@ -155,32 +163,66 @@ static bool elaborate_match_dim(struct elaborator *e, const struct ast_function 
     return true;
 }
 
-/* Dims of annotations stand for the extents of the tensors that were handed in, which must agree. False after
- * a message. */
+/* What the annotation wants an axis to be; NULL where it has no say: a dim that stands for this very extent,
+ * or one that is computed, in the first round, or a message. The frame is the callee's. */
+static struct ir_expr *elaborate_wanted_dim(struct elaborator *e, const struct ast_expr *item,
+                                            const struct ir_expr *extent, bool computed)
+{
+    struct ast_binding *dim = item->kind == AST_NAME ? ast_binding_of(item) : NULL;
+    struct slot *slot = dim && dim->kind == AST_BINDING_DIM ? &e->frame->slots[dim->slot] : NULL;
+
+    if (computed != (!slot && item->kind != AST_INTEGER))
+        return NULL;
+    if (computed)
+        return value_index(e, elaborate_expr(e, item), item->span);
+    if (!slot)
+        return ir_integer(e->kernel, AKG_INT64, item->integer);
+    if (slot->value.kind != VALUE_UNSET)
+        return slot->value.expr;
+    slot->value = value_of(VALUE_INT, expr_copy(e, extent));
+    return NULL;
+}
+
+/* The axes of one tensor, or of each of a variadic parameter. False after a message. */
+static bool elaborate_bind_axes(struct elaborator *e, int number, const struct value *value, bool computed,
+                                struct span span)
+{
+    const struct ast_function *callee = e->frame->function;
+    const struct ast_expr *shape = ast_annotation_shape(callee->parameters[number].annotation);
+    bool good = true;
+
+    for (int i = 0; value->kind == VALUE_TUPLE && i < value->count && good; i++)
+        good = elaborate_bind_axes(e, number, &value->items[i], computed, span);
+    for (int k = 0; value->kind == VALUE_TENSOR && k < shape->count && good; k++) {
+        int errors = e->errors;
+        const struct ir_expr *wanted =
+            elaborate_wanted_dim(e, shape->items[k], value->buffer->shape[k], computed);
+        good =
+            e->errors == errors && (!wanted || callee->is_broadcast ||
+                                    elaborate_match_dim(e, callee, number, k, value->buffer, wanted, span));
+    }
+    return good;
+}
+
+/* Dims of annotations stand for the extents of the tensors that were handed in, which must agree; others are
+ * computed from these (2 * N). False after a message. */
 static bool elaborate_bind_dims(struct elaborator *e, const struct ast_function *callee, struct slot *slots,
                                 const struct span *spans)
 {
-    for (int i = 0; i < callee->parameter_count; i++) {
-        const struct ast_parameter *parameter = &callee->parameters[i];
-        const struct ast_expr *annotation = ast_annotation_shape(parameter->annotation);
-        const struct value *value = &slots[parameter->binding->slot].value;
-        if (!annotation || value->kind != VALUE_TENSOR)
-            continue;
-        for (int k = 0; k < annotation->count && k < value->buffer->rank; k++) {
-            const struct ast_expr *item = annotation->items[k];
-            struct ast_binding *dim = item->kind == AST_NAME ? ast_binding_of(item) : NULL;
-            struct slot *slot = dim && dim->kind == AST_BINDING_DIM ? &slots[dim->slot] : NULL;
-            const struct ir_expr *wanted = NULL;
-            if (slot && slot->value.kind == VALUE_UNSET)
-                slot->value = value_of(VALUE_INT, expr_copy(e, value->buffer->shape[k]));
-            else if (slot || item->kind == AST_INTEGER)
-                wanted = slot ? slot->value.expr : ir_integer(e->kernel, AKG_INT64, item->integer);
-            if (wanted && !callee->is_broadcast &&
-                !elaborate_match_dim(e, callee, i, k, value->buffer, wanted, spans[i]))
-                return false;
+    struct frame frame = {
+        .function = callee, .caller = e->frame, .slots = slots, .depth = e->frame->depth + 1};
+    bool good = true;
+
+    e->frame = &frame;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < callee->parameter_count && good; i++) {
+            const struct ast_parameter *parameter = &callee->parameters[i];
+            if (ast_annotation_shape(parameter->annotation))
+                good =
+                    elaborate_bind_axes(e, i, &slots[parameter->binding->slot].value, round == 1, spans[i]);
         }
-    }
-    return true;
+    e->frame = frame.caller;
+    return good;
 }
 
 /* The arguments from `first` on that have no name. */
@@ -226,6 +268,8 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
         spans[i] = at >= 0 ? arguments->items[at].span : arguments->span;
         if (parameter->variadic && at < 0) {
             slot->value = elaborate_variadic(e, arguments, i);
+            if (!elaborate_check_annotation(e, parameter, &slot->value, spans[i]))
+                return false;
         } else if (at >= 0) {
             slot->value = arguments->items[at].value;
             if (slot->value.kind == VALUE_INT && elaborate_takes_float(e->arena, parameter))

@@ -255,9 +255,13 @@ struct elaborator *elaborate_start(struct arena *arena, const struct ast_module 
 bool elaborate_is_call(const struct elaborator *e, const struct ast_function *callee);
 struct value elaborate_hand_over(struct elaborator *e, const struct ast_function *callee,
                                  const struct slot *slots, struct span span);
-/* The extents of an argument whose shape is known, checked against its annotation. */
-void elaborate_known_shape(struct elaborator *e, int parameter, struct ir_buffer *buffer,
+/* The extents of an argument whose shape is known; dims of its annotation (NULL: none) that nothing binds yet
+ * stand for them. */
+void elaborate_known_shape(struct elaborator *e, struct ir_buffer *buffer, const struct ast_expr *annotation,
                            const int64_t *shape);
+/* Holds the extents of such an argument, or of those of a tuple, to its annotation, once all dims are bound.
+ */
+void elaborate_check_known(struct elaborator *e, int parameter, const struct value *value);
 /* A number or an operation on constants, evaluated; what depends on more is refused. */
 struct ir_expr *elaborate_known_value(struct elaborator *e, struct ir_expr *expr, struct span span);
 /* Says that an element cannot choose between tensors. */

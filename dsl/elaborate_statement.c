@@ -435,13 +435,24 @@ static void elaborate_for_tuple(struct elaborator *e, const struct ast_stmt *stm
     }
 }
 
+static void elaborate_refuse_loop(struct elaborator *e, struct span span, const struct ast_expr *over,
+                                  struct value value)
+{
+    struct diagnostic_entry *message = elaborate_error(e, MSG_LOOP_ITERABLE, span);
+
+    if (value.kind == VALUE_TENSOR)
+        diagnostic_note(message, "help: loop over the indices: for i in range(%s.shape[0]):",
+                        over->kind == AST_NAME ? over->text : "x");
+    else
+        diagnostic_note(message, "help: for i in range(%s):", elaborate_source(e, over));
+}
+
 static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
 {
     const struct ast_expr *over = stmt->value;
     int builtin = over->kind == AST_CALL && over->a->kind == AST_NAME && !ast_binding_of(over->a)
                       ? over->a->builtin
                       : BUILTIN_NONE;
-    struct diagnostic_entry *message;
     struct value value;
 
     switch (builtin) {
@@ -485,19 +496,12 @@ static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)
     default:
         break;
     }
-    value = elaborate_expr(e, builtin == BUILTIN_ENUMERATE && over->count == 1 ? over->items[0] : over);
-    if (value.kind == VALUE_TUPLE) {
+    over = builtin == BUILTIN_ENUMERATE && over->count == 1 ? over->items[0] : over;
+    value = elaborate_expr(e, over);
+    if (value.kind == VALUE_TUPLE)
         elaborate_for_tuple(e, stmt, value, builtin == BUILTIN_ENUMERATE);
-        return;
-    }
-    if (value.kind == VALUE_ERROR)
-        return;
-    message = elaborate_error(e, MSG_LOOP_ITERABLE, over->span);
-    if (value.kind == VALUE_TENSOR)
-        diagnostic_note(message, "help: loop over the indices: for i in range(%s.shape[0]):",
-                        over->kind == AST_NAME ? over->text : "x");
-    else
-        diagnostic_note(message, "help: for i in range(%s):", elaborate_source(e, over));
+    else if (value.kind != VALUE_ERROR)
+        elaborate_refuse_loop(e, stmt->value->span, over, value);
 }
 
 static void elaborate_while(struct elaborator *e, const struct ast_stmt *stmt)
@@ -548,7 +552,7 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
 {
     struct value value = elaborate_expr(e, stmt->value), text = {.kind = VALUE_NONE};
     struct ir_expr *condition;
-    const char *message = "assertion failed";
+    const char *message;
     struct ir_stmt *check;
 
     if (value.kind == VALUE_TUPLE && !stmt->message) { /* always true in Python, and never meant */
@@ -559,9 +563,10 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
     condition = value_condition(e, value, stmt->value->span);
     if (stmt->message)
         text = elaborate_expr(e, stmt->message);
-    if (text.kind == VALUE_STRING)
-        message = text.string;
-    else if (stmt->message && text.kind != VALUE_ERROR)
+    message = text.kind == VALUE_STRING
+                  ? text.string
+                  : arena_format(e->arena, "%s does not hold", elaborate_source(e, stmt->value));
+    if (stmt->message && text.kind != VALUE_STRING && text.kind != VALUE_ERROR)
         diagnostic_note(elaborate_error(e, MSG_VALUE_UNUSABLE, stmt->message->span, value_text(e, &text)),
                         "help: the message of an assert is a string");
     if (!condition)

@@ -17,6 +17,8 @@ static const char *const modules[] = {
 #define LOOP "write the loop: s = 0.0 before it, s += x[i] in it"
 #define ELEMENTS "write the loop over its elements"
 #define CLIPPED "write min(max(x, low), high)"
+#define RESHAPED                                                                                             \
+    "call reshape(x, shape), or in a kernel compute the indices where it is read: x[k // n, k % n]"
 #define FILLED "make it with output_tensor or allocate (its elements are zero), and fill it in a loop"
 
 static const struct foreign_name names[] = {
@@ -144,14 +146,14 @@ static const struct foreign_name members[] = {
     {"mean", NULL, "call mean(x), or " LOOP},
     {"max", NULL, "write the loop: m = x[0] before it, m = max(m, x[i]) in it"},
     {"min", NULL, "write the loop: m = x[0] before it, m = min(m, x[i]) in it"},
-    {"dot", NULL, LOOP},
+    {"dot", NULL, "call matmul(x, y), or " LOOP},
     {"item", NULL, "read the element: x[0]"},
     {"copy", NULL, ELEMENTS},
     {"clone", NULL, ELEMENTS},
     {"fill", NULL, ELEMENTS},
-    {"reshape", NULL, "compute the indices where it is read: x[k // n, k % n]"},
-    {"view", NULL, "compute the indices where it is read: x[k // n, k % n]"},
-    {"flatten", NULL, "compute the indices where it is read: x[k // n, k % n]"},
+    {"reshape", NULL, RESHAPED},
+    {"view", NULL, RESHAPED},
+    {"flatten", NULL, RESHAPED},
     {"append", NULL, "a shape is fixed; make a tensor that is large enough"},
     {"astype", NULL, CONVERTED},
     {"to", NULL, CONVERTED},

@@ -645,12 +645,13 @@ static void names_default(struct names *names, const struct ast_parameter *param
     struct dsl_argument constant;
 
     names_expr(names, parameter->initial);
-    if (akg_diagnostics_error_count(names->diagnostics) != errors ||
-        elaborate_constant(names->arena, parameter->initial, &constant))
+    if (elaborate_constant(names->arena, parameter->initial, &constant))
+        return;
+    names->function->broken = true; /* whether it is a tensor, nobody knows */
+    if (names->function->damaged || akg_diagnostics_error_count(names->diagnostics) != errors)
         return;
     message = diagnostic_add(names->diagnostics, MSG_BAD_DEFAULT, parameter->initial->span, parameter->name);
     diagnostic_note(message, "help: write a number, True or False, a string, None, or a tuple of integers");
-    names->function->broken = true;
 }
 
 static void names_parameters(struct names *names, struct ast_function *function)

@@ -188,16 +188,16 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
            structure_gives_tensor(binding->declared_by, depth + 1);
 }
 
-/* The items of the tuple that an expression gives, as far as the text tells; 0: it is none. */
-static int structure_tuple(const struct ast_expr *expr, int depth)
+/* The tuple that an expression gives, as far as the text tells; NULL: it is none. */
+static const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth)
 {
     const struct ast_function *callee = structure_callee(expr);
     const struct ast_binding *binding;
 
     if (!expr || depth > 50)
-        return 0;
+        return NULL;
     if (expr->kind == AST_TUPLE)
-        return expr->count;
+        return expr;
     if (callee)
         return structure_tuple(callee->result, depth + 1);
     if (expr->kind == AST_CONDITIONAL)
@@ -205,7 +205,7 @@ static int structure_tuple(const struct ast_expr *expr, int depth)
     binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
     return binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1
                ? structure_tuple(binding->declared_by, depth + 1)
-               : 0;
+               : NULL;
 }
 
 /* ---- walking calls --------------------------------------------------------------- */
@@ -571,6 +571,7 @@ static void structure_differentiable(struct ast_function *function)
 
 static void structure_function(struct structure *s, struct ast_function *function)
 {
+    const struct ast_expr *tuple;
     bool computes = false;
 
     if (function->broken)
@@ -582,7 +583,8 @@ static void structure_function(struct structure *s, struct ast_function *functio
         function->broken = true;
         return;
     }
-    function->tuple = structure_tuple(function->result, 0);
+    tuple = structure_tuple(function->result, 0);
+    function->tuple = tuple ? tuple->count : 0;
     function->is_pure = structure_is_pure(function, function->body, &computes);
     function->is_graph = function->is_pure && structure_is_composition(s, function, computes);
     if (function->is_graph)
@@ -613,6 +615,25 @@ static bool structure_has_parameter(const struct ast_function *function, const c
     return false;
 }
 
+/* Behind the gradients a bprop may only name attributes of its forward. */
+static void structure_note_attribute(struct diagnostic_entry *message, const struct ast_function *forward,
+                                     const char *name)
+{
+    const char *names[64] = {NULL}, *nearest;
+    int count = 0;
+
+    for (int i = 0; i < forward->parameter_count && count < 64; i++)
+        if (structure_is_attribute(&forward->parameters[i]))
+            names[count++] = forward->parameters[i].name;
+    if (count == 0)
+        return;
+    diagnostic_note(message, "note: behind these may stand attributes of '%s', and '%s' is none of them",
+                    forward->name, name);
+    nearest = spelling_nearest(name, names, count);
+    if (nearest)
+        diagnostic_note(message, "help: did you mean '%s'?", nearest);
+}
+
 /* (inputs..., outputs, output gradients, then attributes of the forward by name) -> one gradient per input */
 static void structure_bprop(struct structure *s, struct ast_function *function)
 {
@@ -628,10 +649,14 @@ static void structure_bprop(struct structure *s, struct ast_function *function)
         diagnostic_note(message, "note: the %d input%s of '%s', its output, the gradient of its output",
                         inputs, inputs == 1 ? "" : "s", forward->name);
         diagnostic_note(message, "help: several outputs, and their gradients, are one tuple each");
+        if (given > inputs + 2)
+            structure_note_attribute(message, forward, function->parameters[given - 1].name);
         function->broken = true;
     }
-    if (given == inputs + 2)
-        function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple = forward->tuple;
+    if (given == inputs + 2 &&
+        forward->tuple) /* a None among the results is no output, and has no gradient */
+        function->parameters[inputs].tuple = function->parameters[inputs + 1].tuple =
+            structure_given(structure_tuple(forward->result, 0));
     if (function->tuple != inputs || inputs == 0) {
         struct span span = function->result ? function->result->span : function->span;
         message = diagnostic_add(s->diagnostics, MSG_BPROP_RESULT, span, forward->name,

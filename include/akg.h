@@ -496,9 +496,10 @@ typedef struct akg_call_options {
  * that is an input written in place must be NULL or that input; NULL receives a
  * new reference to it, and such an input may have any strides as long as its
  * elements are distinct. Inputs that are only read may overlap each other and
- * have any strides. Where an optional tensor that would be returned is left out,
- * its entry stays as it is. All tensors lie on one device: there the kernel runs, and
- * new tensors are made; AKG_ERROR_CALL, with a message that names two, where they do not.
+ * have any strides. Where an optional tensor that would be returned is left out, or the
+ * arguments choose a return statement that gives fewer tensors, its entry stays as it is. All tensors lie on
+ * one device: there the kernel runs, and new tensors are made; AKG_ERROR_CALL, with a message that names two,
+ * where they do not.
  *
  * On error no entry is changed, and nothing was written where an argument or a
  * precondition was wrong (AKG_ERROR_CALL with the kernel not started) or memory

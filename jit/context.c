@@ -71,7 +71,8 @@ static void visit_expr(struct context *context, struct ir_expr *expr);
 static void visit_guarded(struct context *context, struct ir_expr *expr, struct ir_expr *condition,
                           bool truth)
 {
-    if (expr->kind == IR_INTEGER || expr->kind == IR_REAL || expr->kind == IR_SYMBOL)
+    if (expr->kind == IR_INTEGER || expr->kind == IR_REAL ||
+        (expr->kind == IR_SYMBOL && expr->symbol->kind != IR_SYMBOL_VARIABLE))
         return;
     int facts = condition_push(context, condition, truth);
     visit_expr(context, expr);
@@ -212,7 +213,6 @@ static void walk_loop(struct context *context, struct ir_stmt *stmt)
                                 .atom = -1,
                                 .facts = context->prover.facts.count,
                                 .conditions = context->conditions.count,
-                                .first_atom = context->space.atoms.count,
                                 .leaves = has_break(stmt->body)};
 
     if (stmt->kind == IR_FOR) {
@@ -221,6 +221,8 @@ static void walk_loop(struct context *context, struct ir_stmt *stmt)
         context_value(context, stmt->low, &loop.low);
         context_value(context, stmt->high, &loop.high);
     }
+    loop.first_atom =
+        context->space.atoms.count; /* what the bounds are made of is the same in all iterations */
     context_updates_find(context, stmt->body, &updates);
     if (stmt->kind == IR_FOR)
         enter_range(context, &loop);

@@ -10,7 +10,8 @@
  *   1. takes memory for each temporary;
  *   2. fills the words, and has struct cuda_trap in device memory zeroed where `traps` says that anything may
  * stop;
- *   3. launches each launch in order. Every launch has one parameter: the words, by value
+ *   3. launches each launch in order, those of a round again and again. Every launch has one parameter: the
+ * words, by value
  *      (`void *parameters[] = {words}`, word_count * 8 bytes). Blocks and grids are of one dimension;
  *   4. where `traps` holds, reads the trap back: a site that is not 0 is the site (sites.h), axis, index,
  *      extent and loop variables of what stopped it, as a jit_entry tells it.
@@ -40,6 +41,8 @@ struct cuda_options {
                          */
     bool tf32; /* products of float32 that are summed up may round their factors; not where deterministic */
     const struct cuda_tiles *tiles; /* NULL: the usual ones */
+    int64_t large; /* iterations inside one of a loop that the host goes through: fewer, and a block goes
+                      through it (cuda_round.h). 0: the usual number */
 };
 
 /* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that
@@ -57,6 +60,7 @@ enum cuda_word_kind {
     CUDA_WORD_DIM,       /* value of kernel->dims.items[index] */
     CUDA_WORD_STRIDE,    /* in elements, of axis `axis` of buffer `index` */
     CUDA_WORD_SCALAR,    /* union jit_scalar of kernel->attributes.items[index] */
+    CUDA_WORD_ROUND,     /* the variable of rounds.items[index], while its launches are made */
     CUDA_WORD_TRAP       /* device address of a struct cuda_trap */
 };
 
@@ -87,6 +91,15 @@ struct cuda_launch {
     int64_t per_block;
     int64_t most_blocks;
     struct span span; /* the loop or statement it runs, for messages and profiles */
+    int round;        /* the launches of one stand together; -1: it is in none */
+};
+
+/* Launches that are made in turn for each value of a variable: from `low` on, by `step`, up to before `high`
+ * (down, where the step is negative). Both are int64 over dims and attributes. */
+struct cuda_round {
+    const struct ir_expr *low, *high;
+    int64_t step;
+    int word; /* that holds the variable */
 };
 
 struct cuda_program {
@@ -95,6 +108,7 @@ struct cuda_program {
     LIST(struct cuda_word) words;
     LIST(struct cuda_temporary) temporaries;
     LIST(struct cuda_launch) launches;
+    LIST(struct cuda_round) rounds;
     bool traps; /* something in it may stop it: one of the words is CUDA_WORD_TRAP */
 };
 

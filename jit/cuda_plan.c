@@ -4,6 +4,7 @@
  */
 #include "cuda_plan.h"
 #include "cuda_cross.h"
+#include "cuda_round.h"
 #include "cuda_scan.h"
 #include "cuda_tile.h"
 #include "pass.h"
@@ -74,7 +75,8 @@ static bool is_settled_use(struct ir_expr *expr, void *context)
 {
     const struct ir_symbol *symbol = expr->kind == IR_SYMBOL ? expr->symbol : NULL;
     (void)context;
-    if (!symbol || symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE)
+    if (!symbol || symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+        symbol->kind == IR_SYMBOL_LOOP)
         return true;
     return symbol->kind == IR_SYMBOL_LET && symbol->value && is_settled_value(symbol->value);
 }
@@ -423,18 +425,17 @@ bool cuda_is_of_call(const struct ir_expr *expr)
     return ir_expr_walk((struct ir_expr *)expr, is_of_call, NULL);
 }
 
-/* The expression with the values of LETs in place of them. */
-static struct ir_expr *resolved(struct ir_kernel *kernel, const struct ir_expr *expr)
+struct ir_expr *cuda_resolved(struct ir_kernel *kernel, const struct ir_expr *expr)
 {
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return resolved(kernel, expr->symbol->value);
+        return cuda_resolved(kernel, expr->symbol->value);
     struct ir_expr *copy = arena_new(kernel->arena, struct ir_expr);
     *copy = *expr;
     if (expr->kind != IR_OPERATION)
         return copy;
     copy->operands = arena_array(kernel->arena, struct ir_expr *, expr->count);
     for (int k = 0; k < expr->count; k++)
-        copy->operands[k] = resolved(kernel, expr->operands[k]);
+        copy->operands[k] = cuda_resolved(kernel, expr->operands[k]);
     return copy;
 }
 
@@ -445,8 +446,8 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
         const struct ir_stmt *loop = chain->loops[k];
         if (!cuda_is_of_call(loop->low) || !cuda_is_of_call(loop->high))
             return NULL;
-        struct ir_expr *low = resolved(kernel, loop->step > 0 ? loop->low : loop->high);
-        struct ir_expr *high = resolved(kernel, loop->step > 0 ? loop->high : loop->low);
+        struct ir_expr *low = cuda_resolved(kernel, loop->step > 0 ? loop->low : loop->high);
+        struct ir_expr *high = cuda_resolved(kernel, loop->step > 0 ? loop->high : loop->low);
         int64_t step = loop->step > 0 ? loop->step : -loop->step;
         struct ir_expr *span = ir_operation(kernel, OP_SUB, high, low, NULL);
         if (step != 1)
@@ -553,6 +554,7 @@ static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struc
 
 static void add_step(struct cuda_plan *plan, struct cuda_step step)
 {
+    step.round = plan->round;
     list_push(plan->arena, &plan->steps, step);
 }
 
@@ -645,6 +647,25 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
                       step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);
 }
 
+/* A loop at the top whose iterations the grid can share though they hang on each other. */
+static bool grid_scans(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_step *step)
+{
+    struct cuda_chain chain = {.loops = {loop}, .count = 1};
+    if (loop->kind != IR_FOR || cuda_share_of(plan, loop) != CUDA_SHARE_SCAN || is_small(&chain) ||
+        !is_fixed(loop->low) || !is_fixed(loop->high) || !cuda_chain_work(plan->kernel, &chain))
+        return false;
+    *step = (struct cuda_step){
+        .kind = CUDA_STEP_PARTS, .first = loop, .count = 1, .chain = chain, .collects = -1};
+    return true;
+}
+
+static void take_scan(struct cuda_plan *plan, struct cuda_step step)
+{
+    add_step(plan, step);
+    step.kind = CUDA_STEP_SCAN;
+    add_step(plan, step);
+}
+
 static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
 {
     add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .collects = -1});
@@ -669,28 +690,76 @@ static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int c
                            .kind = CUDA_STEP_TEAM, .first = first, .count = count, .collects = collects});
 }
 
-static void plan_steps(struct cuda_plan *plan)
+static void plan_steps(struct cuda_plan *plan, const struct ir_stmt *body);
+
+/* Whether the grid could share anything that stands in the block. */
+static bool has_grid(struct cuda_plan *plan, const struct ir_stmt *block)
 {
-    const struct ir_stmt *first = plan->kernel->body;
+    struct cuda_step step;
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && (grid_chain(plan, stmt, &step) || grid_scans(plan, stmt, &step)))
+            return true;
+    return false;
+}
+
+/* The loop by one block, and the launches of its body: a call takes the one or the other. */
+static void take_round(struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    list_push(plan->arena, &plan->rounds, loop);
+    add_step(plan, (struct cuda_step){
+                       .kind = CUDA_STEP_TEAM, .first = loop, .count = 1, .collects = -1, .instead = true});
+    plan->round = loop;
+    plan_steps(plan, loop->body);
+    plan->round = NULL;
+}
+
+static void plan_steps(struct cuda_plan *plan, const struct ir_stmt *body)
+{
+    const struct ir_stmt *first = body;
     struct cuda_step nest;
     int count = 0;
 
-    for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next) {
+    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         bool clears = stmt->kind == IR_ALLOCATE && stmt->access.buffer->clear && !stmt->access.buffer->unused;
         bool shares = stmt->kind == IR_FOR && grid_chain(plan, stmt, &nest);
-        if (!clears && !shares) {
+        bool scans = !shares && grid_scans(plan, stmt, &nest);
+        bool round =
+            !plan->round && !shares && !scans && cuda_round_allows(plan, stmt) && has_grid(plan, stmt->body);
+        if (!clears && !shares && !scans && !round) {
             count++;
             continue;
         }
         take_team(plan, first, count);
         if (clears)
             clear_buffer(plan, stmt->access.buffer);
+        else if (scans)
+            take_scan(plan, nest);
+        else if (round)
+            take_round(plan, stmt);
         else
             take_nest(plan, nest);
         first = stmt->next;
         count = 0;
     }
     take_team(plan, first, count);
+}
+
+static bool is_round(const struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < plan->rounds.count; k++)
+        if (plan->rounds.items[k] == loop)
+            return true;
+    return false;
+}
+
+static void note_tops(struct cuda_plan *plan, const struct ir_stmt *block, const struct ir_stmt *round)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
+            list_push(plan->arena, &plan->tops, ((struct cuda_top){stmt, round}));
+        if (is_round(plan, stmt))
+            note_tops(plan, stmt->body, stmt);
+    }
 }
 
 void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kernel *kernel,
@@ -707,5 +776,6 @@ void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kerne
         if (buffer->role == IR_OUTPUT && buffer->clear)
             clear_buffer(plan, buffer);
     }
-    plan_steps(plan);
+    plan_steps(plan, kernel->body);
+    note_tops(plan, kernel->body, NULL);
 }

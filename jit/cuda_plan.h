@@ -21,7 +21,7 @@ enum {
     CUDA_LOCAL_BYTES = 1024,    /* of a temporary that a thread holds for itself */
     CUDA_SCRATCH_BLOCKS = 256,  /* of a launch whose blocks have temporaries of their own */
     CUDA_UNKNOWN_BLOCKS = 1024, /* of a launch whose work only the device knows */
-    CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums */
+    CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
     CUDA_SUMS = 16              /* scalars that one chain accumulates into */
 };
@@ -42,9 +42,12 @@ enum cuda_step_kind {
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
-    CUDA_STEP_TILES,   /* the same in tiles: one of several steps, of which a call takes one */
-    CUDA_STEP_JOIN,    /* what follows tiles that left parts of their sums */
-    CUDA_STEP_CROSS    /* the same in squares: likewise */
+    CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), each block leaves what its stretch of the loop comes to */
+    CUDA_STEP_SCAN,  /* the scan: each block combines what those before it left, and goes through its stretch
+                      */
+    CUDA_STEP_TILES, /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_JOIN,  /* what follows tiles that left parts of their sums */
+    CUDA_STEP_CROSS  /* the same in squares: likewise */
 };
 
 /* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
@@ -63,6 +66,9 @@ struct cuda_step {
     int parts;                            /* TILES: how large they are */
     bool splits;                          /* TILES: of parts of the depths, whose sums a JOIN combines */
     const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
+    const struct ir_stmt *round;          /* at the top, around what the step runs: the host goes through it
+                                             (cuda_round.h). NULL: there is none */
+    bool instead;                         /* TEAM: of such a loop, for calls in which that does not pay */
     const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; and THREADS,
                                     for those in which it is short. NULL: no matter */
 };
@@ -74,6 +80,12 @@ enum cuda_life {
     CUDA_LIFE_THREAD /* in the thread that uses it */
 };
 
+/* A LET or VARIABLE at the top, or right in a loop that the host goes through. */
+struct cuda_top {
+    const struct ir_stmt *stmt;
+    const struct ir_stmt *round; /* NULL: at the top */
+};
+
 struct cuda_plan {
     struct arena *arena;
     struct ir_kernel *kernel;
@@ -82,6 +94,9 @@ struct cuda_plan {
     int *uses;             /* by slot: reads of a scalar in the whole kernel */
     enum cuda_life *lives; /* by buffer */
     LIST(struct cuda_step) steps;
+    LIST(const struct ir_stmt *) rounds; /* loops that the host goes through */
+    const struct ir_stmt *round;         /* while the plan is made: the one whose body is planned; or NULL */
+    LIST(struct cuda_top) tops;          /* in the order of the text */
 };
 
 /* What lies in `arena` escapes when memory runs out. Expressions are made in the kernel's arena. */
@@ -113,13 +128,16 @@ bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
 bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* An expression that hangs on dims and attributes only: the host can compute it. */
 bool cuda_is_of_call(const struct ir_expr *expr);
+/* A copy of the expression with the values of LETs in place of them. */
+struct ir_expr *cuda_resolved(struct ir_kernel *kernel, const struct ir_expr *expr);
 /* int64 over dims and attributes, in the kernel's arena: the iterations of the chain. NULL where the bounds
  * hang on more. */
 const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain);
 /* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
 const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
                                       const struct cuda_step *step);
-/* A LET whose value hangs on dims, attributes and such LETs only: each launch can compute it. */
+/* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
+ * LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */
 const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,

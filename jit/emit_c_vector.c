@@ -409,16 +409,46 @@ static const char *stride_tests(struct vector_emission *emission)
     return tests;
 }
 
-static const char *step_tests(struct vector_emission *emission)
+static const char *add_test(struct vector_emission *emission, const char *tests, const char *test)
 {
-    struct emitter *emitter = emission->emitter;
-    const char *tests = NULL;
+    return tests ? arena_format(&emission->emitter->arena, "%s && %s", tests, test) : test;
+}
+
+/* Numbers of iterations that are kept in lanes of 32 bits. */
+static const char *test_count(struct vector_emission *emission, const char *tests,
+                              const struct vector_loop *loop)
+{
+    enum { LARGEST_COUNT = 0x7fffff00 };
+    struct arena *arena = &emission->emitter->arena;
+    const char *count = format_slot(emission, loop->count, "i");
+    if (!loop->choices.count || loop->wide)
+        return tests;
+    tests = add_test(emission, tests, arena_format(arena, "%s < %d", count, LARGEST_COUNT));
     for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
-        if (emission->loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
+        const struct vector_argument *argument = &emission->loop->arguments.items[slot];
+        if (argument->kind == VECTOR_ARGUMENT_DELTA && argument->level == loop->count)
+            tests = add_test(emission, tests,
+                             arena_format(arena, "%s + %s * (%s - 1) < %d", count,
+                                          format_slot(emission, slot, "i"),
+                                          format_slot(emission, emission->loop->count, "i"), LARGEST_COUNT));
+    }
+    return tests;
+}
+
+/* What the slots must hold for the call; NULL: anything. */
+static const char *slot_tests(struct vector_emission *emission)
+{
+    struct arena *arena = &emission->emitter->arena;
+    const struct vector_loop *loop = emission->loop;
+    const char *tests = test_count(emission, NULL, loop);
+    for (int k = 0; loop->band && k < loop->band->parts.count; k++)
+        tests = test_count(emission, tests, loop->band->parts.items[k].loop);
+    for (int slot = 0; slot < loop->arguments.count; slot++) {
+        if (loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
             continue;
         const char *step = format_slot(emission, slot, "i");
-        tests = arena_format(&emitter->arena, "%s%s%s > -%d && %s < %d", tests ? tests : "",
-                             tests ? " && " : "", step, LARGEST_STEP, step, LARGEST_STEP);
+        tests = add_test(emission, tests,
+                         arena_format(arena, "%s > -%d && %s < %d", step, LARGEST_STEP, step, LARGEST_STEP));
     }
     return tests;
 }
@@ -428,7 +458,7 @@ static const char *step_tests(struct vector_emission *emission)
 static void emit_call_of(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
-    const char *tests = step_tests(emission);
+    const char *tests = slot_tests(emission);
     if (tests) {
         emit_line(emitter, "if (%s) {", tests);
         emitter->indent++;
@@ -568,7 +598,7 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
     const char *strides = stride_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
-    bool always = !*strides && !step_tests(&emission) && !outside && !emission.loop->stops;
+    bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops;
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (emission.loop->stops)

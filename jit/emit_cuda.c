@@ -6,6 +6,7 @@
  * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
  * functions in emit_cuda_prelude.c.
  */
+#include "cuda_round.h"
 #include "emit_cuda_private.h"
 
 #include <string.h>
@@ -187,9 +188,10 @@ static bool is_within(const struct cuda_step *step, const struct ir_stmt *stmt)
     return false;
 }
 
-static bool declares(const struct ir_stmt *stmt)
+/* Whether the step declares it itself. */
+static bool holds(const struct cuda_step *step, const struct cuda_top *top)
 {
-    return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE;
+    return is_within(step, top->stmt) || (top->round && is_within(step, top->round));
 }
 
 /* Gives each scalar at the top that another step than its own mentions a place. */
@@ -204,10 +206,12 @@ static void find_kept(struct cuda_emitter *cuda)
         for (int slot = 0; slot < plan->kernel->slot_count; slot++)
             if (mentioned.slots[slot])
                 cuda->last_uses[slot] = k;
-        for (const struct ir_stmt *stmt = plan->kernel->body; stmt; stmt = stmt->next)
-            if (declares(stmt) && mentioned.slots[stmt->symbol->slot] && cuda->kept[stmt->symbol->slot] < 0 &&
-                !cuda_is_settled(stmt) && !is_within(step, stmt))
+        for (int t = 0; t < plan->tops.count; t++) {
+            const struct ir_stmt *stmt = plan->tops.items[t].stmt;
+            if (mentioned.slots[stmt->symbol->slot] && cuda->kept[stmt->symbol->slot] < 0 &&
+                !cuda_is_settled(stmt) && !holds(step, &plan->tops.items[t]))
                 cuda->kept[stmt->symbol->slot] = cuda->kept_count++;
+        }
     }
 }
 
@@ -222,16 +226,16 @@ static const char *kept_text(struct cuda_emitter *cuda, const struct ir_symbol *
 static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned)
 {
     struct emitter *emitter = &cuda->emitter;
-    const struct ir_stmt *body = cuda->plan.kernel->body;
-    LIST(const struct ir_stmt *) settled = {0};
-    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next)
-        if (cuda_is_settled(stmt) && !is_within(cuda->step, stmt))
-            list_push(&emitter->arena, &settled, stmt);
-    for (int k = settled.count - 1; k >= 0; k--)
-        if (mentioned->slots[settled.items[k]->symbol->slot])
-            mention(mentioned, settled.items[k]);
-    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
-        if (!declares(stmt) || is_within(cuda->step, stmt) || !mentioned->slots[stmt->symbol->slot])
+    const struct cuda_plan *plan = &cuda->plan;
+    for (int k = plan->tops.count - 1; k >= 0; k--) {
+        const struct ir_stmt *stmt = plan->tops.items[k].stmt;
+        if (cuda_is_settled(stmt) && !holds(cuda->step, &plan->tops.items[k]) &&
+            mentioned->slots[stmt->symbol->slot])
+            mention(mentioned, stmt);
+    }
+    for (int k = 0; k < plan->tops.count; k++) {
+        const struct ir_stmt *stmt = plan->tops.items[k].stmt;
+        if (holds(cuda->step, &plan->tops.items[k]) || !mentioned->slots[stmt->symbol->slot])
             continue;
         if (cuda_is_settled(stmt)) {
             emit_statement(emitter, stmt);
@@ -247,21 +251,26 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     }
 }
 
-/* A step of one block leaves the scalars that it declared or assigned to the steps behind it that need them.
- */
+/* A step of one block, or the last block of a scan, leaves the scalars that it declared or assigned to the
+ * steps behind it that need them. */
 static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *mentioned)
 {
     struct emitter *emitter = &cuda->emitter;
     bool any = false;
-    for (const struct ir_stmt *stmt = cuda->plan.kernel->body; stmt; stmt = stmt->next) {
-        if (!declares(stmt) || cuda->kept[stmt->symbol->slot] < 0 ||
-            cuda->last_uses[stmt->symbol->slot] <= (int)(cuda->step - cuda->plan.steps.items) ||
+    for (int k = 0; k < cuda->plan.tops.count; k++) {
+        const struct cuda_top *top = &cuda->plan.tops.items[k];
+        const struct ir_stmt *stmt = top->stmt;
+        bool needed = cuda->step->round || /* in the next round */
+                      cuda->last_uses[stmt->symbol->slot] > (int)(cuda->step - cuda->plan.steps.items);
+        if (cuda->kept[stmt->symbol->slot] < 0 || !needed || (top->round && !cuda->step->round) ||
             !(is_within(cuda->step, stmt) ||
               (stmt->kind == IR_VARIABLE && mentioned->slots[stmt->symbol->slot])))
             continue;
         if (!any) {
             emit_line(emitter, "__syncthreads();");
-            emit_line(emitter, "if (threadIdx.x == 0) {");
+            emit_line(emitter, cuda->step->kind == CUDA_STEP_TEAM
+                                   ? "if (threadIdx.x == 0) {"
+                                   : "if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {");
         }
         any = true;
         emit_line(emitter, "    %s = %s;", kept_text(cuda, stmt->symbol),
@@ -312,6 +321,12 @@ static void emit_step_body(struct cuda_emitter *cuda)
     case CUDA_STEP_THREADS:
         emit_cuda_each(cuda, &step->chain, number, threads);
         break;
+    case CUDA_STEP_PARTS:
+        emit_cuda_scan_parts(cuda, &step->chain);
+        break;
+    case CUDA_STEP_SCAN:
+        emit_cuda_scan_stretches(cuda, &step->chain);
+        break;
     case CUDA_STEP_TILES:
         emit_cuda_tiles(cuda, step);
         break;
@@ -326,13 +341,38 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_end_parts(cuda, &sums, step->kind == CUDA_STEP_TEAMS);
 }
 
+static int round_of(const struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    int number = cuda->plan.rounds.count - 1;
+    while (number >= 0 && cuda->plan.rounds.items[number] != step->round)
+        number--;
+    return number;
+}
+
+/* The variable of the loop that the host goes through. */
+static void begin_round(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const struct ir_stmt *loop = cuda->step->round;
+    struct emit_symbol *entry = &emitter->symbols[loop->symbol->slot];
+    entry->bits = 63;
+    entry->nonnegative = loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0;
+    emit_line(emitter, "const long long %s = frame->rounds[%d];", entry->name, round_of(cuda, cuda->step));
+    emit_line(emitter, "%c%d", EMIT_PENDING, loop->symbol->slot);
+    emit_enter_loop(emitter, loop);
+}
+
 static const char *step_text(struct cuda_emitter *cuda)
 {
     struct mentioned mentioned = mentioned_in(cuda, cuda->step);
     emit_capture_begin(&cuda->emitter);
+    if (cuda->step->round)
+        begin_round(cuda);
     begin_scalars(cuda, &mentioned);
     emit_step_body(cuda);
-    if (cuda->step->kind == CUDA_STEP_TEAM)
+    if (cuda->step->round)
+        emit_leave_loop(&cuda->emitter);
+    if (cuda->step->kind == CUDA_STEP_TEAM || cuda->step->kind == CUDA_STEP_SCAN)
         end_scalars(cuda, &mentioned);
     return emit_capture_end(&cuda->emitter);
 }
@@ -400,11 +440,36 @@ static const struct ir_expr *elements_of(struct ir_kernel *kernel, const struct 
     return count;
 }
 
+/* One number or the other, by whether the host is to go through the loop. */
+static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struct ir_stmt *loop,
+                                    int64_t by_host, int64_t by_block)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    return ir_operation(kernel, OP_SELECT, (struct ir_expr *)cuda_round_pays(&cuda->plan, loop),
+                        ir_integer(kernel, AKG_INT64, by_host), ir_integer(kernel, AKG_INT64, by_block));
+}
+
+/* One block needs no parts. */
+static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct cuda_step *step,
+                                       int64_t per_block)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    struct ir_expr *work = (struct ir_expr *)cuda_chain_work(kernel, &step->chain);
+    if (step->kind == CUDA_STEP_SCAN)
+        return work;
+    struct ir_expr *is_large =
+        ir_operation(kernel, OP_GT, work, ir_integer(kernel, AKG_INT64, per_block), NULL);
+    return ir_operation(kernel, OP_SELECT, is_large, work, ir_integer(kernel, AKG_INT64, 0));
+}
+
 static void add_launch(struct cuda_emitter *cuda, const char *entry)
 {
     const struct cuda_step *step = cuda->step;
-    struct cuda_launch launch = {
-        .entry = entry, .threads = CUDA_THREADS, .per_block = CUDA_THREADS, .most_blocks = CUDA_MOST_BLOCKS};
+    struct cuda_launch launch = {.entry = entry,
+                                 .round = round_of(cuda, step),
+                                 .threads = CUDA_THREADS,
+                                 .per_block = CUDA_THREADS,
+                                 .most_blocks = CUDA_MOST_BLOCKS};
     if (step->first)
         launch.span = step->first->span;
     switch (step->kind) {
@@ -414,6 +479,8 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         break;
     case CUDA_STEP_TEAM:
         launch.most_blocks = launch.per_block = 1;
+        if (step->instead)
+            launch.work = choice(cuda, step->first, 0, 1);
         break;
     case CUDA_STEP_TEAMS:
         launch.per_block = 1;
@@ -427,6 +494,12 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
                           : cuda_chain_work(cuda->plan.kernel, &step->chain);
         if (step->inner)
             launch.work = cuda_inner_work(cuda->plan.kernel, launch.work, step);
+        break;
+    case CUDA_STEP_PARTS:
+    case CUDA_STEP_SCAN:
+        launch.per_block = CUDA_THREADS * CUDA_SUM_ITEMS;
+        launch.most_blocks = CUDA_SUM_BLOCKS;
+        launch.work = scan_work(cuda, step, launch.per_block);
         break;
     case CUDA_STEP_TILES:
         launch.per_block = 1;
@@ -487,16 +560,25 @@ static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer
     add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
 }
 
-/* Of the steps that leave parts of sums, what the one with most of them has. */
-static int most_sums(const struct cuda_emitter *cuda)
+/* Scalars of the parts that a step leaves. */
+static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct cuda_sums sums;
+    if (step->kind == CUDA_STEP_PARTS)
+        return emit_cuda_scan_words(cuda, &step->chain);
+    if (!step->sums)
+        return 0;
+    cuda_sums_of(&cuda->plan, &step->chain, &sums);
+    return 1 + CUDA_SUM_BLOCKS * sums.count;
+}
+
+/* Of the step with most of them. */
+static int most_parts(struct cuda_emitter *cuda)
 {
     int most = 0;
     for (int k = 0; k < cuda->plan.steps.count; k++) {
-        struct cuda_sums sums;
-        if (!cuda->plan.steps.items[k].sums)
-            continue;
-        cuda_sums_of(&cuda->plan, &cuda->plan.steps.items[k].chain, &sums);
-        most = sums.count > most ? sums.count : most;
+        int words = words_of_parts(cuda, &cuda->plan.steps.items[k]);
+        most = words > most ? words : most;
     }
     return most;
 }
@@ -515,6 +597,18 @@ static const struct ir_expr *most_split(struct cuda_emitter *cuda)
     return most;
 }
 
+/* A call in which the host is not to go through the loop has no values for its variable. */
+static void add_round(struct cuda_emitter *cuda, const struct ir_stmt *loop, int number)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    struct ir_expr *low = cuda_resolved(kernel, loop->low), *high = cuda_resolved(kernel, loop->high);
+    struct cuda_round round = {.low = low, .step = loop->step, .word = cuda->program->words.count};
+    round.high =
+        ir_operation(kernel, OP_SELECT, (struct ir_expr *)cuda_round_pays(&cuda->plan, loop), high, low);
+    list_push(&cuda->program->arena, &cuda->program->rounds, round);
+    add_word(cuda, CUDA_WORD_ROUND, number, 0);
+}
+
 static void add_words(struct cuda_emitter *cuda)
 {
     const struct ir_kernel *kernel = cuda->plan.kernel;
@@ -525,11 +619,10 @@ static void add_words(struct cuda_emitter *cuda)
         struct cuda_temporary kept = {.element_bytes = (int64_t)sizeof(union jit_scalar) * cuda->kept_count};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, kept), 0);
     }
-    int parts = most_sums(cuda);
+    int parts = most_parts(cuda);
     if (parts) {
         cuda->places[kernel->buffers.count + 1] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) *
-                                                            (1 + CUDA_SUM_BLOCKS * parts)};
+        struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) * parts};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     const struct ir_expr *most = most_split(cuda);
@@ -551,6 +644,8 @@ static void add_words(struct cuda_emitter *cuda)
     }
     for (int k = 0; k < kernel->attributes.count; k++)
         add_word(cuda, CUDA_WORD_SCALAR, k, 0);
+    for (int k = 0; k < cuda->plan.rounds.count; k++)
+        add_round(cuda, cuda->plan.rounds.items[k], k);
     if (cuda->program->traps)
         add_word(cuda, CUDA_WORD_TRAP, 0, 0);
 }

@@ -89,6 +89,34 @@ static const char scan_text[] =
     "    return all;\n"
     "}\n";
 
+/* x becomes factor * x + term. A factor of 0 forgets x, whatever it was, as a condition does that starts
+ * anew. The factors of many iterations may overflow where what they do does not, so an x of 0 stays 0. */
+static const char scaled_text[] =
+    "struct akg_NAME {\n"
+    "    TYPE factor, term;\n"
+    "};\n"
+    "__device__ static struct akg_NAME akg_made_NAME(TYPE factor, TYPE term)\n"
+    "{\n"
+    "    const struct akg_NAME made = {factor, term};\n"
+    "    return made;\n"
+    "}\n"
+    "__device__ static TYPE akg_times_NAME(TYPE a, TYPE b)\n"
+    "{\n"
+    "    return a == 0 || (b == 0 && a == a) ? 0 : a * b;\n"
+    "}\n"
+    "__device__ static TYPE akg_applied_NAME(struct akg_NAME a, TYPE x)\n"
+    "{\n"
+    "    return akg_times_NAME(a.factor, x) + a.term;\n"
+    "}\n"
+    "__device__ static struct akg_NAME akg_after_NAME(struct akg_NAME a, struct akg_NAME b)\n"
+    "{\n"
+    "    return akg_made_NAME(akg_times_NAME(b.factor, a.factor), akg_applied_NAME(b, a.term));\n"
+    "}\n"
+    "__device__ static struct akg_NAME akg_exchange_NAME(struct akg_NAME a, int lane)\n"
+    "{\n"
+    "    return akg_made_NAME(akg_exchange_PART(a.factor, lane), akg_exchange_PART(a.term, lane));\n"
+    "}\n";
+
 static const char exchange_text[] = "#ifdef __CUDACC__\n"
                                     "__device__ static T akg_exchange_TYPE(T value, int lane)\n"
                                     "{\n"
@@ -160,12 +188,31 @@ static const char *made_for(struct emitter *emitter, const char *text, const str
     return replaced(emitter, text, pairs);
 }
 
+/* Those for scalars that are scaled and added to. */
+static const char *scaling_for(struct emitter *emitter, const struct combined_type *type)
+{
+    struct arena *arena = &emitter->arena;
+    const char *name = arena_format(arena, "scaled_%s", type->name);
+    const char *value = arena_format(arena, "struct akg_%s", name);
+    const char *pairs[] = {"NAME", name, "TYPE", type->type, "PART", type->name, NULL};
+    const char *scan_pairs[] = {"TYPE",     name,
+                                "COMBINED", arena_format(arena, "akg_after_%s(a, b)", name),
+                                "NAME",     name,
+                                "(T ",      arena_format(arena, "(%s ", value),
+                                " T ",      arena_format(arena, " %s ", value),
+                                NULL};
+    if (!emit_count_word(emitter, arena_format(arena, "akg_scan_%s", name)))
+        return "";
+    return arena_format(arena, "%s%s", replaced(emitter, scaled_text, pairs),
+                        replaced(emitter, scan_text, scan_pairs));
+}
+
 /* The functions of one type whose names were noted. */
 static const char *functions_for(struct emitter *emitter, const struct combined_type *type)
 {
     struct arena *arena = &emitter->arena;
-    const char *all = "";
-    bool exchanges = false;
+    const char *all = scaling_for(emitter, type);
+    bool exchanges = *all != 0;
     for (int k = 0; k < COMBININGS; k++) {
         const struct combining_row *row = &combinings[k];
         if (!(type->suffix ? row->real : row->integer))
@@ -246,6 +293,17 @@ const char *emit_cuda_combined_type(enum operation operation, akg_dtype dtype)
 const char *emit_cuda_combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype)
 {
     return arena_format(&cuda->emitter.arena, "%s_%s", combining[operation], combined_name(operation, dtype));
+}
+
+/* Factors of float64 have room for those of many iterations; integers are exact modulo 2^64. */
+const char *emit_cuda_scaler(akg_dtype dtype)
+{
+    return dtype_is_float(dtype) ? "scaled_float64" : "scaled_uint64";
+}
+
+const char *emit_cuda_scaled_type(akg_dtype dtype)
+{
+    return dtype_is_float(dtype) ? "double" : "unsigned long long";
 }
 
 void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)

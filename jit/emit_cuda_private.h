@@ -100,6 +100,10 @@ const char *emit_cuda_neutral(struct cuda_emitter *cuda, enum operation operatio
  */
 const char *emit_cuda_combined_type(enum operation operation, akg_dtype dtype);
 const char *emit_cuda_combiner(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype);
+/* The same for scalars that are scaled and added to (cuda_scan.h), "scaled_float64"; what they are made of.
+ */
+const char *emit_cuda_scaler(akg_dtype dtype);
+const char *emit_cuda_scaled_type(akg_dtype dtype);
 /* Around a chain that the grid shares, by threads or by teams: the blocks leave their parts. */
 void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums);
 void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams);
@@ -114,6 +118,11 @@ const char *emit_cuda_combining(struct cuda_emitter *cuda);
 
 /* A loop as cuda_scan.h says, by all threads of a block. */
 void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* The same by all blocks of a grid, in two launches. */
+void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* Scalars (union akg_scalar) that the first one leaves, at most. */
+int emit_cuda_scan_words(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
 /* ---- emit_cuda_team.c ------------------------------------------------------- */
 

@@ -332,7 +332,8 @@ static bool try_shape(struct search *search, int64_t size, int64_t growth, int64
 bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
                   struct witness_use uses[2], struct witness_shape *shape)
 {
-    static const int64_t sizes[] = {3, 4, 8, 2}, attributes[] = {1, 2, 3};
+    enum { SIZES = 6 }; /* the larger ones for what is far apart */
+    static const int64_t sizes[SIZES] = {3, 4, 8, 2, 16, 48}, attributes[] = {1, 2, 3};
     struct search *search = arena_new(kernel->arena, struct search);
 
     search->kernel = kernel;
@@ -340,10 +341,10 @@ bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const st
     search->scalar = scalar;
     search->result = uses;
     for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
-        for (int s = 0; s < 8 && !search->found; s++)
-            if (try_shape(search, sizes[s % 4], s / 4, attributes[a])) {
+        for (int s = 0; s < 2 * SIZES && !search->found; s++)
+            if (try_shape(search, sizes[s % SIZES], s / SIZES, attributes[a])) {
                 if (shape)
-                    *shape = (struct witness_shape){sizes[s % 4], s / 4, attributes[a]};
+                    *shape = (struct witness_shape){sizes[s % SIZES], s / SIZES, attributes[a]};
                 a = 3;
             }
     for (int k = 0; k < search->bound.count; k++)

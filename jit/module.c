@@ -619,7 +619,7 @@ bool akg_kernel_parameter(const akg_kernel *kernel, size_t index, akg_parameter 
     return true;
 }
 
-/* What the return statement gives, where no general kernel tells. */
+/* What the return statement gives: of several, the one that gives most. */
 static size_t module_open_outputs(const akg_kernel *kernel)
 {
     const struct ast_expr *result = kernel->function->result;
@@ -651,9 +651,21 @@ static const char *module_open_output(const akg_kernel *kernel, size_t index)
     return item->kind == AST_NAME ? item->text : kernel->function->name;
 }
 
+/* Whether the text tells the outputs: where there is no general kernel, or other attributes than the defaults
+ * give more tensors. (A tuple within the tuple of a bprop is several, of which the text does not tell.) */
+static bool module_outputs_by_text(const akg_kernel *kernel)
+{
+    const struct ast_function *function = kernel->function;
+
+    if (kernel->rank_open || !kernel->general_kernel)
+        return kernel->rank_open;
+    return function->result->kind == AST_TUPLE && !function->bprop_of &&
+           module_open_outputs(kernel) > (size_t)kernel->general_kernel->results.count;
+}
+
 size_t akg_kernel_output_count(const akg_kernel *kernel)
 {
-    if (kernel && kernel->rank_open)
+    if (kernel && module_outputs_by_text(kernel))
         return module_open_outputs(kernel);
     return kernel && kernel->general_kernel ? (size_t)kernel->general_kernel->results.count : 0;
 }
@@ -662,14 +674,14 @@ const char *akg_kernel_output_name(const akg_kernel *kernel, size_t index)
 {
     if (index >= akg_kernel_output_count(kernel))
         return NULL;
-    return kernel->rank_open ? module_open_output(kernel, index)
-                             : kernel->general_kernel->results.items[index].name;
+    return module_outputs_by_text(kernel) ? module_open_output(kernel, index)
+                                          : kernel->general_kernel->results.items[index].name;
 }
 
 int jit_output_item(const struct akg_kernel *kernel, size_t index)
 {
-    return kernel->rank_open ? module_open_item(kernel, index)
-                             : kernel->general_kernel->results.items[index].item;
+    return module_outputs_by_text(kernel) ? module_open_item(kernel, index)
+                                          : kernel->general_kernel->results.items[index].item;
 }
 
 int jit_parameter_index(const struct akg_kernel *kernel, const char *name)

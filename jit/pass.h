@@ -92,7 +92,7 @@ void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol
  * function gets whole expressions, not those inside. */
 typedef struct ir_expr *pass_rewriter(struct pass *pass, struct ir_expr *expr, void *context);
 void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
-/* The scalars that loads of a buffer become: `symbol_of` says which. */
+/* The scalars that loads of a buffer become: `symbol_of` says which; NULL: it stays a load. */
 struct pass_replacement {
     const struct ir_buffer *buffer;
     struct ir_symbol *(*symbol_of)(const struct ir_access *access, void *context);
@@ -105,8 +105,11 @@ void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);
 /* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
  * what they declare. Temporaries are those of the original: only one of the two may stay. */
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
-/* pass_promote for one nest: what its loops work on lives in scalars. */
-bool pass_promote_nest(struct pass *pass, struct ir_stmt *nest);
+/* A loop around nothing but a choice, whose condition hangs on no loop, is made twice, inside of it: threads
+ * share the loop on the one side, and the loops inside on the other, perhaps. */
+void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop);
+/* pass_promote for one nest: what its loops work on lives in scalars. `around`: a loop around it, or NULL. */
+bool pass_promote_nest(struct pass *pass, const struct ir_stmt *around, struct ir_stmt *nest);
 
 /* pass_scalars for the block of a loop. */
 bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);

@@ -106,7 +106,7 @@ static bool contract(struct pass *pass, struct nest *nest)
     if (moving < 2 || moving == nest->depth || !loads.count || loads.other)
         return false;
     reorder(nest);
-    pass_promote_nest(pass, nest->loops[0]);
+    pass_promote_nest(pass, NULL, nest->loops[0]);
     return true;
 }
 

@@ -337,11 +337,13 @@ static void promote_block(struct promoter *promoter, struct ir_stmt **block)
     }
 }
 
-bool pass_promote_nest(struct pass *pass, struct ir_stmt *nest)
+bool pass_promote_nest(struct pass *pass, const struct ir_stmt *around, struct ir_stmt *nest)
 {
     struct promoter promoter = {.pass = pass};
 
     promoter.uses = arena_array(pass->arena, struct use *, pass->kernel->buffers.count);
+    if (around)
+        promoter.around[promoter.depth++] = around;
     promoter.around[promoter.depth++] = nest;
     promote_block(&promoter, &nest->body);
     return promoter.changed;

@@ -327,12 +327,14 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
 static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
 {
     const struct pass_replacement *replacement = context;
+    struct ir_symbol *symbol = NULL;
 
+    if (expr->kind == IR_LOAD && expr->access.buffer == replacement->buffer)
+        symbol = replacement->symbol_of(&expr->access, replacement->context);
     if (expr->kind == IR_OPERATION) {
         for (int k = 0; k < expr->count; k++)
             expr->operands[k] = replace_loads(pass, expr->operands[k], context);
-    } else if (expr->kind == IR_LOAD && expr->access.buffer == replacement->buffer) {
-        struct ir_symbol *symbol = replacement->symbol_of(&expr->access, replacement->context);
+    } else if (symbol) {
         struct ir_expr *use = ir_symbol_use(pass->kernel, symbol);
         use->span = expr->span;
         return use;
@@ -424,6 +426,21 @@ struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block)
     while (pass->copied.count > copied)
         pass->copied.items[--pass->copied.count]->note = NULL;
     return first;
+}
+
+void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_stmt *choice = loop->body, *next = loop->next, *large;
+
+    loop->next = NULL;
+    loop->body = choice->otherwise;
+    choice->otherwise = pass_copy_block(pass, loop);
+    loop->body = choice->body;
+    large = ir_stmt_new(pass->kernel, IR_FOR, loop->span);
+    *large = *loop;
+    choice->body = large;
+    choice->next = next;
+    *loop = *choice;
 }
 
 /* ---- taking out ---------------------------------------------------------------------------------- */

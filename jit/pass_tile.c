@@ -24,7 +24,7 @@
 #include "pass.h"
 
 const struct pass_tiles pass_usual_tiles = {
-    .rows = 112, .columns = 64, .depths = 512, .large = 480000, .few = 48};
+    .rows = 112, .columns = 64, .depths = 512, .large = 480000, .few = 48, .block = 256};
 
 enum {
     TERMS = 4,
@@ -82,6 +82,16 @@ static struct ir_expr *extent(const struct nest *nest, const struct ir_stmt *loo
     return apply(nest, OP_SUB, copy(nest, loop->high), copy(nest, loop->low));
 }
 
+/* Of a loop with the bounds of a block, `first` and min(..., first + size): what the size is at most, over
+ * extents and attributes. NULL: it is no such loop. */
+static struct ir_expr *block_size(const struct nest *nest, const struct ir_stmt *loop);
+
+static struct ir_expr *row_extent(const struct nest *nest)
+{
+    struct ir_expr *size = block_size(nest, nest->rows);
+    return size ? size : extent(nest, nest->rows);
+}
+
 static struct ir_expr *round_up(const struct nest *nest, struct ir_expr *count, int64_t unit)
 {
     return apply(nest, OP_FLOORDIV, apply(nest, OP_ADD, count, number(nest, unit - 1)), number(nest, unit));
@@ -121,11 +131,11 @@ static struct ir_expr *condition(const struct nest *nest)
     }
     int64_t large = tiles->large / size;
     struct ir_expr *few = number(nest, transposes ? (tiles->few + 3) / 4 : tiles->few);
-    struct ir_expr *enough = apply(nest, OP_AND, apply(nest, OP_GE, extent(nest, nest->rows), few),
+    struct ir_expr *enough = apply(nest, OP_AND, apply(nest, OP_GE, row_extent(nest), few),
                                    apply(nest, OP_GE, extent(nest, nest->columns), copy(nest, few)));
     if (transposes)
         return apply(nest, OP_AND, enough, apply(nest, OP_GT, extent(nest, nest->depths), number(nest, 0)));
-    struct ir_expr *widest = apply(nest, OP_MAX, extent(nest, nest->rows), extent(nest, nest->columns));
+    struct ir_expr *widest = apply(nest, OP_MAX, row_extent(nest), extent(nest, nest->columns));
     struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
     return apply(nest, OP_AND, enough,
                  apply(nest, OP_GE, elements, number(nest, jumps ? (large + 3) / 4 : large)));
@@ -246,6 +256,44 @@ static bool has_fixed_bounds(struct ir_stmt *loop)
            ir_expr_walk(loop->low, is_outer, NULL) && ir_expr_walk(loop->high, is_outer, NULL);
 }
 
+static const struct ir_expr *let_value(const struct ir_expr *expr)
+{
+    return expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET ? expr->symbol->value : NULL;
+}
+
+/* A copy of what the expression is at most, over extents and attributes; NULL: that is not known. */
+static struct ir_expr *at_most(const struct nest *nest, const struct ir_expr *expr, int depth)
+{
+    enum { DEEPEST = 8 };
+    struct ir_expr *least;
+
+    if (ir_expr_walk((struct ir_expr *)expr, is_outer, NULL))
+        return copy(nest, expr);
+    if (let_value(expr))
+        return depth < DEEPEST ? at_most(nest, let_value(expr), depth + 1) : NULL;
+    if (expr->kind != IR_OPERATION || expr->operation != OP_MIN)
+        return NULL;
+    least = at_most(nest, expr->operands[0], depth + 1);
+    return least ? least : at_most(nest, expr->operands[1], depth + 1);
+}
+
+static struct ir_expr *block_size(const struct nest *nest, const struct ir_stmt *loop)
+{
+    const struct ir_expr *end = let_value(loop->high);
+    if (!let_value(loop->low) || !end || end->kind != IR_OPERATION || end->operation != OP_MIN ||
+        loop->step != 1 || loop->hint)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        const struct ir_expr *sum = end->operands[k];
+        if (sum->kind != IR_OPERATION || sum->operation != OP_ADD)
+            continue;
+        for (int first = 0; first < 2; first++)
+            if (ir_expr_equal(sum->operands[first], loop->low))
+                return at_most(nest, sum->operands[1 - first], 0);
+    }
+    return NULL;
+}
+
 static bool is_simple(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -276,9 +324,9 @@ static bool find_nest(struct pass *pass, struct ir_stmt *stmt, struct nest *nest
     nest->depths = nest->columns ? only_loop(nest->columns->body) : NULL;
     if (!nest->depths || only_loop(nest->depths->body) || nest->columns->next)
         return false;
-    return has_fixed_bounds(nest->rows) && has_fixed_bounds(nest->columns) &&
-           has_fixed_bounds(nest->depths) && ir_block_walk(nest->rows->body, is_simple, NULL) &&
-           !pass_block_may_stop(nest->rows->body);
+    return (has_fixed_bounds(nest->rows) || block_size(nest, nest->rows)) &&
+           has_fixed_bounds(nest->columns) && has_fixed_bounds(nest->depths) &&
+           ir_block_walk(nest->rows->body, is_simple, NULL) && !pass_block_may_stop(nest->rows->body);
 }
 
 struct stores {
@@ -295,6 +343,27 @@ static bool count_store(struct ir_stmt *stmt, void *context)
         stores->count++;
     }
     return true;
+}
+
+struct loads {
+    const struct ir_buffer *buffer;
+    int count;
+};
+
+static bool count_load(struct ir_expr *expr, void *context)
+{
+    struct loads *loads = context;
+    loads->count += expr->kind == IR_LOAD && expr->access.buffer == loads->buffer;
+    return true;
+}
+
+/* Whether something besides the first value of the sum needs what was there before the store. */
+static bool needs_what_was(const struct nest *nest, const struct ir_stmt *sum, const struct ir_buffer *buffer)
+{
+    struct loads all = {buffer, 0}, first = {buffer, 0};
+    ir_block_expressions(nest->rows->body, count_load, &all);
+    ir_expr_walk(sum->value, count_load, &first);
+    return all.count > first.count;
 }
 
 /* Whether k may be split: there is one sum, and one store, which stands behind the loop and can hold it. */
@@ -314,7 +383,8 @@ static void find_sum(struct nest *nest)
         last = last->next;
     ir_block_walk(nest->rows->body, count_store, &stores);
     if (sums != 1 || stores.count != 1 || stores.found != last || last == nest->depths ||
-        sum->symbol->dtype != last->access.buffer->dtype || dtype_is_half(sum->symbol->dtype))
+        sum->symbol->dtype != last->access.buffer->dtype || dtype_is_half(sum->symbol->dtype) ||
+        needs_what_was(nest, sum, last->access.buffer))
         return;
     for (int k = 0; k < last->access.buffer->rank; k++)
         ir_expr_walk(last->access.indices[k], note_mention, &mentions);
@@ -613,23 +683,6 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
     return true;
 }
 
-/* A loop around nothing but the choice is made twice, inside of it, for the condition hangs on no loop:
- * threads share the loop over small products, and the loops inside each large one. */
-static void hoist_choice(struct pass *pass, struct ir_stmt *loop)
-{
-    struct ir_stmt *choice = loop->body, *next = loop->next, *large;
-
-    loop->next = NULL;
-    loop->body = choice->otherwise;
-    choice->otherwise = pass_copy_block(pass, loop);
-    loop->body = choice->body;
-    large = ir_stmt_new(pass->kernel, IR_FOR, loop->span);
-    *large = *loop;
-    choice->body = large;
-    choice->next = next;
-    *loop = *choice;
-}
-
 static bool tile_block(struct pass *pass, struct ir_stmt *block)
 {
     bool changed = false;
@@ -642,7 +695,7 @@ static bool tile_block(struct pass *pass, struct ir_stmt *block)
         bool is_alone = stmt->body && stmt->body->kind == IR_FOR && !stmt->body->next;
         changed |= tile_block(pass, stmt->body);
         if (stmt->kind == IR_FOR && is_alone && stmt->body->kind == IR_IF) {
-            hoist_choice(pass, stmt);
+            pass_hoist_choice(pass, stmt);
             continue;
         }
         for (struct ir_stmt *side = stmt; side->kind == IR_IF && side->otherwise; side = side->otherwise) {

@@ -18,13 +18,14 @@ enum pass_id {
     PASS_COUNT
 };
 
-/* The sizes of what pass_tile makes. */
+/* The sizes of what pass_tile and pass_distribute make. */
 struct pass_tiles {
     int64_t rows;    /* that are packed at a time */
     int64_t columns; /* in a panel of packed columns */
     int64_t depths;  /* in a stretch of what is accumulated */
     int64_t large;   /* bytes of a factor: as many, and packing pays */
     int64_t few;     /* rows or columns: fewer, and it does not */
+    int64_t block;   /* rows whose temporaries are there at a time, at most; 0: the usual number */
 };
 extern const struct pass_tiles pass_usual_tiles;
 

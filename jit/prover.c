@@ -1,52 +1,19 @@
 /*
- * prover.c: the refutation engine behind prover.h.
+ * prover.c: from a goal to a system of inequalities that must be contradictory (prover_refute.c), for
+ * prover.h.
  *
  * One goal is one `system`: dense rows (constant + coefficients >= 0) over the monomials that matter to the
  * goal. Everything that overflows or does not fit is left out, which can only lose a proof.
  */
-#include "prover.h"
+#include "prover_private.h"
 
 #include <string.h>
 
 enum {
-    COLUMNS = 30,
-    ROWS = 72,          /* of a system as it is set up */
-    WORK_ROWS = 160,    /* of an elimination */
-    WORK_SLOTS = 512,   /* of its hash table */
-    ATOMS = 40,         /* looked at for one goal */
     NEWEST_FACTS = 160, /* looked at for one goal */
     OLDEST_FACTS = 32,
     NEWEST_RULES = 48,
-    CHAIN_DEPTH = 10,
-    CHAIN_STEPS = 160, /* combinations tried before elimination takes over */
-    LEVELS = 2         /* a goal that helps another goal gets less help */
-};
-
-struct row {
-    int64_t constant;
-    uint64_t key; /* row_key of the coefficients, once it is in a system */
-    bool goal;    /* the negated goal, or a multiple of it */
-    bool assumed;
-    int64_t c[COLUMNS];
-};
-
-/* Rows in which the coefficient of a column is positive, and negative. */
-struct signs {
-    int positive[COLUMNS], negative[COLUMNS];
-};
-
-struct system {
-    struct prover *prover;
-    int level;
-    int columns, monomials[COLUMNS];
-    int atom_count, atoms[ATOMS], atoms_done;
-    int row_count;
-    struct row rows[ROWS];
-    uint64_t keys[ROWS]; /* of the rows, side by side */
-    struct signs signs;  /* of the rows, while they are refuted */
-    int steps;
-    bool gave_up;
-    bool assumed; /* something that was needed to set it up used a precondition */
+    LEVELS = 2 /* a goal that helps another goal gets less help */
 };
 
 void prover_init(struct prover *prover, struct linear_space *space)
@@ -121,23 +88,10 @@ static int column_of(struct system *system, int monomial)
     return system->columns++;
 }
 
-/* Rows are compared with all others, and are long: those whose keys differ differ. The key of a sum is the
- * sum of the keys. */
-static uint64_t row_key(const struct row *row, int columns)
-{
-    uint64_t key = 0, weight = 1;
-
-    for (int k = 0; k < columns; k++) {
-        weight *= 0x9e3779b97f4a7c15u;
-        key += weight * (uint64_t)row->c[k];
-    }
-    return key;
-}
-
 /* False when it says nothing new. Rows that differ in the constant only become the tightest of them. */
 static bool keep_row(struct system *system, struct row *row)
 {
-    row->key = row_key(row, system->columns);
+    row->key = prover_row_key(row, system->columns);
     for (int k = 0; k < system->row_count; k++) {
         struct row *old = &system->rows[k];
         if (system->keys[k] != row->key || memcmp(old->c, row->c, sizeof row->c) != 0)
@@ -285,6 +239,44 @@ static bool matters(const struct system *system, const struct linear *form, bool
     return false;
 }
 
+/* By a constant. */
+static bool is_division(const struct system *system, int number)
+{
+    const struct linear_atom *atom = linear_atom_at(system->prover->space, number);
+
+    return (atom->kind == LINEAR_QUOTIENT || atom->kind == LINEAR_REMAINDER) && !atom->children[1].count;
+}
+
+/* i % 2 == 1 says something of i. */
+static bool divides_known(const struct system *system, const struct linear *form)
+{
+    const struct linear_space *space = system->prover->space;
+
+    for (int k = 0; k < form->count; k++) {
+        const struct linear_monomial *monomial = &space->monomials.items[form->terms[k].monomial];
+        for (int a = 0; a < monomial->degree; a++)
+            if (is_division(system, monomial->atoms[a]) &&
+                matters(system, &linear_atom_at(space, monomial->atoms[a])->children[0], true))
+                return true;
+    }
+    return false;
+}
+
+/* Takes those that divide what is in. */
+static bool add_divisions(struct system *system)
+{
+    const struct prover *prover = system->prover;
+    int least = prover->facts.count - NEWEST_FACTS > prover->first_fact ? prover->facts.count - NEWEST_FACTS
+                                                                        : prover->first_fact;
+    bool added = false;
+
+    for (int k = prover->facts.count - 1; k >= least; k--)
+        if (divides_known(system, &prover->facts.items[k].form))
+            added |= add_row(system, &prover->facts.items[k].form, prover->facts.items[k].assumed);
+    define_atoms(system);
+    return added;
+}
+
 static void add_facts(struct system *system, bool widely)
 {
     const struct prover *prover = system->prover;
@@ -390,228 +382,18 @@ static bool add_products(struct system *system)
     return added;
 }
 
-/* ---- refuting ------------------------------------------------------------ */
-
-static int64_t gcd(int64_t a, int64_t b)
+/* Whether rounding decides: a chain rounds what comes of the goal, but not what it is combined with. */
+static bool has_divisions(const struct system *system)
 {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
-/* Divides by the common factor of the coefficients; over the integers the constant rounds down. */
-static void tighten(struct row *row, int columns)
-{
-    int64_t common = 0;
-
-    for (int k = 0; k < columns && common != 1; k++)
-        if (row->c[k])
-            common = row->c[k] == INT64_MIN ? 1 : gcd(row->c[k], common);
-    if (common <= 1)
-        return;
-    for (int k = 0; k < columns; k++)
-        row->c[k] /= common;
-    row->constant = row->constant / common - (row->constant % common < 0);
-    row->key = row_key(row, columns);
-}
-
-static bool is_empty(const struct row *row, int columns)
-{
-    for (int k = 0; k < columns; k++)
-        if (row->c[k])
-            return false;
-    return true;
-}
-
-/* The positive combination of two rows in which `column` is gone; of no columns beyond these. */
-static bool combine(struct row *out, const struct row *a, const struct row *b, int column, int columns)
-{
-    int64_t p = a->c[column], q = b->c[column], common, left, right;
-
-    if (p == INT64_MIN || q == INT64_MIN)
-        return false;
-    common = gcd(p, q);
-    p = (p < 0 ? -p : p) / common;
-    q = (q < 0 ? -q : q) / common;
-    out->goal = false;
-    for (int k = 0; k < columns; k++)
-        if (__builtin_mul_overflow(a->c[k], q, &left) || __builtin_mul_overflow(b->c[k], p, &right) ||
-            __builtin_add_overflow(left, right, &out->c[k]))
-            return false;
-    if (__builtin_mul_overflow(a->constant, q, &left) || __builtin_mul_overflow(b->constant, p, &right) ||
-        __builtin_add_overflow(left, right, &out->constant))
-        return false;
-    out->assumed = a->assumed || b->assumed;
-    out->key = a->key * (uint64_t)q + b->key * (uint64_t)p;
-    tighten(out, columns);
-    return true;
-}
-
-static void count_signs(struct signs *signs, const struct row *rows, int count, int columns)
-{
-    *signs = (struct signs){{0}, {0}};
-    for (int r = 0; r < count; r++)
-        for (int k = 0; k < columns; k++) {
-            signs->positive[k] += rows[r].c[k] > 0;
-            signs->negative[k] += rows[r].c[k] < 0;
-        }
-}
-
-/* The column of `row` that the fewest rows can cancel; `count` says how many. */
-static int narrowest_column(const struct system *system, const struct row *row, int *count)
-{
-    int best = -1;
-
-    *count = ROWS + 1;
-    for (int k = system->columns - 1; k >= 0; k--) {
-        if (!row->c[k])
-            continue;
-        int opposite = row->c[k] > 0 ? system->signs.negative[k] : system->signs.positive[k];
-        if (opposite < *count) {
-            *count = opposite;
-            best = k;
-        }
-    }
-    return best;
-}
-
-/* Follows combinations of `row` with the rows of the system to a contradiction. */
-static bool chain(struct system *system, const struct row *row, int depth)
-{
-    struct row next;
-    int count, column;
-
-    if (is_empty(row, system->columns)) {
-        if (row->constant < 0)
-            system->assumed |= row->assumed;
-        return row->constant < 0;
-    }
-    column = narrowest_column(system, row, &count);
-    if (!count)
-        return false;
-    if (depth == CHAIN_DEPTH) {
-        system->gave_up = true;
-        return false;
-    }
-    for (int r = 0; r < system->row_count; r++) {
-        const struct row *other = &system->rows[r];
-        if (!other->c[column] || (other->c[column] > 0) == (row->c[column] > 0))
-            continue;
-        if (system->steps++ >= CHAIN_STEPS) {
-            system->gave_up = true;
-            return false;
-        }
-        if (combine(&next, row, other, column, system->columns) && chain(system, &next, depth + 1))
+    for (int k = 0; k < system->atom_count; k++)
+        if (is_division(system, system->atoms[k]))
             return true;
-    }
-    return false;
-}
-
-struct elimination {
-    int columns, count;
-    struct row rows[WORK_ROWS];
-    unsigned char slots[WORK_SLOTS]; /* hash table over their keys: row + 1 */
-};
-
-static void elimination_begin(struct elimination *work, int columns)
-{
-    work->columns = columns;
-    work->count = 0;
-    memset(work->slots, 0, sizeof work->slots);
-}
-
-/* Adds a combination; true when it is a contradiction. */
-static bool eliminate_keep(struct elimination *work, const struct row *row)
-{
-    size_t size = sizeof *row->c * (size_t)work->columns;
-
-    if (is_empty(row, work->columns))
-        return row->constant < 0;
-    unsigned slot = (unsigned)(row->key >> 40) % WORK_SLOTS;
-    for (; work->slots[slot]; slot = (slot + 1) % WORK_SLOTS) {
-        struct row *other = &work->rows[work->slots[slot] - 1];
-        if (other->key == row->key && memcmp(other->c, row->c, size) == 0) {
-            if (row->constant < other->constant)
-                memcpy(other, row, offsetof(struct row, c));
-            return false;
-        }
-    }
-    if (work->count < WORK_ROWS) {
-        memcpy(&work->rows[work->count++], row, offsetof(struct row, c) + size);
-        work->slots[slot] = (unsigned char)work->count;
-    }
-    return false;
-}
-
-/* The column whose elimination makes the fewest rows, or -1 when none is left. */
-static int cheapest_column(const struct elimination *work)
-{
-    int best = -1, least = INT32_MAX;
-    struct signs signs;
-
-    count_signs(&signs, work->rows, work->count, work->columns);
-    for (int k = 0; k < work->columns; k++) {
-        int positive = signs.positive[k], negative = signs.negative[k];
-        int made = positive * negative - positive - negative;
-        if (positive + negative && made < least) {
-            least = made;
-            best = k;
-        }
-    }
-    return best;
-}
-
-static bool eliminate_column(struct elimination *work, struct elimination *next, int column, bool *assumed)
-{
-    struct row row;
-
-    elimination_begin(next, work->columns);
-    for (int a = 0; a < work->count; a++) {
-        if (!work->rows[a].c[column])
-            eliminate_keep(next, &work->rows[a]);
-        for (int b = 0; work->rows[a].c[column] > 0 && b < work->count; b++) {
-            if (work->rows[b].c[column] >= 0 ||
-                !combine(&row, &work->rows[a], &work->rows[b], column, work->columns))
-                continue;
-            if (eliminate_keep(next, &row)) {
-                *assumed |= row.assumed;
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static bool eliminate(struct system *system)
-{
-    struct elimination halves[2], *work = &halves[0], *next = &halves[1];
-
-    elimination_begin(work, system->columns);
-    for (int r = 0; r < system->row_count; r++)
-        if (eliminate_keep(work, &system->rows[r]))
-            return true;
-    for (int column; (column = cheapest_column(work)) >= 0;) {
-        struct elimination *done = work;
-        if (eliminate_column(work, next, column, &system->assumed))
-            return true;
-        work = next;
-        next = done;
-    }
     return false;
 }
 
 static bool refute(struct system *system)
 {
-    system->steps = 0;
-    system->gave_up = false;
-    count_signs(&system->signs, system->rows, system->row_count, system->columns);
-    for (int k = 0; k < system->row_count; k++)
-        if (system->rows[k].goal && chain(system, &system->rows[k], 0))
-            return true;
-    return system->gave_up && eliminate(system);
+    return prover_refute(system, has_divisions(system));
 }
 
 /* ---- cases --------------------------------------------------------------- */
@@ -696,6 +478,8 @@ static bool solve(struct system *system, const struct linear *negated)
         return true;
     if (system->level)
         return false;
+    if (add_divisions(system) && attempt(system))
+        return true;
     if (system->prover->rules.count && add_rules(system)) {
         add_facts(system, false);
         if (attempt(system))

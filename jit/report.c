@@ -210,7 +210,7 @@ static void report_text(struct report *report)
     report_dtypes(report);
     for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(&report->out, listed++ ? ", " : "      requires ");
-        report_put_expr(report, demands->preconditions.items[i].condition, 0);
+        report_put_demand(report, &demands->preconditions.items[i]);
     }
     text_char(&report->out, '\n');
 }
@@ -261,7 +261,7 @@ static void report_json(struct report *report)
     for (int i = 0; i < demands->preconditions.count; i++) {
         text_string(out, i ? ", " : "");
         struct text saved = report_json_begin(report);
-        report_put_expr(report, demands->preconditions.items[i].condition, 0);
+        report_put_demand(report, &demands->preconditions.items[i]);
         report_json_end(report, saved);
     }
     text_format(out, "], \"graph\": %s", report->kernel->function->is_graph ? "true" : "false");

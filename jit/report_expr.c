@@ -129,7 +129,10 @@ void report_put_expr(struct report *report, const struct ir_expr *expr, int oute
 {
     switch (expr->kind) {
     case IR_INTEGER:
-        text_format(&report->out, "%lld", (long long)expr->integer);
+        if (expr->dtype == AKG_BOOL)
+            text_string(&report->out, expr->integer ? "True" : "False");
+        else
+            text_format(&report->out, "%lld", (long long)expr->integer);
         return;
     case IR_REAL:
         text_double(&report->out, expr->real);
@@ -171,6 +174,18 @@ void report_put_element(struct report *report, const struct ir_buffer *buffer, c
     for (int k = 0; k < buffer->rank; k++)
         text_format(&report->out, "%s%lld", k ? ", " : "", (long long)index[k]);
     text_string(&report->out, buffer->rank ? "]" : "()]");
+}
+
+void report_put_demand(struct report *report, const struct ir_precondition *precondition)
+{
+    const struct ir_expr *condition = precondition->condition;
+
+    if (condition->kind == IR_INTEGER && !condition->integer && precondition->guard) {
+        text_string(&report->out, "not ");
+        report_put_expr(report, precondition->guard, report_precedence(OP_NOT));
+    } else {
+        report_put_expr(report, condition, 0);
+    }
 }
 
 void report_put_precondition(struct report *report, const struct ir_precondition *precondition)

@@ -31,6 +31,9 @@ void report_put_element(struct report *report, const struct ir_buffer *buffer, c
 const char *report_label(const struct ir_symbol *symbol);
 /* The name of a loop's variable, or "while". */
 const char *report_loop_name(const struct ir_stmt *loop);
+/* "K <= K'", for the line of the signature: what it hangs on is left out, unless the loop that demands it
+ * must not run at all ("not 0 < N"). */
+void report_put_demand(struct report *report, const struct ir_precondition *precondition);
 /* "K <= K', where M > 0" */
 void report_put_precondition(struct report *report, const struct ir_precondition *precondition);
 

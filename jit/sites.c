@@ -22,12 +22,28 @@ static int add_site(struct numbering *numbering, struct jit_site site)
     return numbering->sites->rows.count;
 }
 
+/* The axes whose index is a uint64: as the int64 that is compared, large ones are negative. */
+static unsigned wide_axes(const struct ir_access *access)
+{
+    unsigned axes = 0;
+
+    for (int k = 0; k < access->buffer->rank; k++) {
+        const struct ir_expr *index = access->indices[k];
+        if (index->kind == IR_OPERATION && index->operation == OP_CAST &&
+            index->operands[0]->dtype == AKG_UINT64)
+            axes |= 1u << k;
+    }
+    return axes;
+}
+
 static void number_access(struct numbering *numbering, struct ir_access *access, struct span span)
 {
     access->site = 0;
     if (access->buffer->rank > 0)
-        access->site = add_site(
-            numbering, (struct jit_site){.kind = JIT_SITE_INDEX, .span = span, .buffer = access->buffer});
+        access->site = add_site(numbering, (struct jit_site){.kind = JIT_SITE_INDEX,
+                                                             .span = span,
+                                                             .buffer = access->buffer,
+                                                             .wide = wide_axes(access)});
 }
 
 static bool divides_integers(const struct ir_expr *expr)

@@ -19,6 +19,7 @@ struct jit_site {
     enum jit_site_kind kind;
     struct span span;
     const struct ir_buffer *buffer; /* INDEX */
+    unsigned wide;                  /* INDEX: a bit for each axis whose index was a uint64 */
     const char *message;            /* ASSERT */
     const struct ir_symbol
         *loops[JIT_TRAP_LOOPS]; /* around it, outermost first (the first JIT_TRAP_LOOPS of them) */

@@ -47,9 +47,9 @@ enum vector_kind {
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */
-    VECTOR_TOTAL,      /* in nests and serial loops: what accumulator `slot` holds */
-    VECTOR_SET,        /* in those: accumulator `slot` becomes operand 0 */
-    VECTOR_REPEAT      /* in nests around a while: the lanes where operand 0 is true go on */
+    VECTOR_TOTAL,      /* in nests, serial loops and choices: what accumulator `slot` holds */
+    VECTOR_SET,   /* in those: accumulator `slot` becomes operand 0; the place of a choice: the iteration */
+    VECTOR_REPEAT /* in nests around a while: the lanes where operand 0 is true go on */
 };
 
 struct vector_value {
@@ -58,7 +58,7 @@ struct vector_value {
     akg_dtype dtype, from;
     enum operation operation;
     int operands[3]; /* values; -1 where there is none */
-    int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE: the condition, -1: always */
+    int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE, SET: the condition, -1: always */
     int slot;
     int stream, offset; /* LOAD, STORE: which, and elements ahead */
     int epoch;          /* LOAD, GATHER: stores to the buffer before it */
@@ -111,13 +111,45 @@ struct vector_pick {
     int divisor, extent, pitch;  /* slots; -1: there is none, it is not tested; bytes from index to index */
 };
 
+enum vector_role {
+    VECTOR_REDUCED, /* partial results are combined by the operation */
+    VECTOR_CHOSEN,  /* each lane has one of its own, that of the iteration that it chose */
+    VECTOR_LATE     /* computed behind the loop (struct vector_late) */
+};
+
 struct vector_accumulator {
     struct ir_symbol *symbol; /* NULL: the element of `access`; both NULL: of the machine code's own */
     const struct ir_access *access;
     enum operation operation;
     akg_dtype dtype;
     enum vector_type type;
-    int slot; /* handed in, taken back */
+    enum vector_role role; /* not of nests and serial loops */
+    int choice;            /* CHOSEN: the number of it */
+    int slot;              /* handed in, taken back */
+};
+
+/* Which of two iterations is chosen: by their values, and of equal ones by which comes first. */
+struct vector_order {
+    bool greatest; /* the greater value; else the less */
+    bool last;     /* of equal ones the last */
+    bool has_nan;  /* nan may be chosen: */
+    bool nan_wins; /* before all numbers, or behind them */
+    bool last_nan; /* of several the last */
+};
+
+/* Accumulators of role CHOSEN, VECTOR_MEMBERS at most, that change together, in iterations that a condition
+ * chooses by comparing with the value of the one chosen before (vector_choice.c). `place` is the number of
+ * that iteration, -1: none. */
+struct vector_choice {
+    int best, place; /* accumulators; best -1: the last iteration is chosen for which the condition holds */
+    struct vector_order order;
+};
+
+/* What hangs on nothing but the iteration that was chosen, or, choice -1, on how many there were: the last of
+ * the values, which are of one lane. In these, TOTAL is what the accumulator's slot holds. */
+struct vector_late {
+    int accumulator, choice;
+    LIST(struct vector_value) values;
 };
 
 enum vector_argument_kind {
@@ -192,14 +224,17 @@ struct vector_loop {
     LIST(struct vector_stream) streams;
     LIST(struct vector_accumulator) accumulators;
     LIST(struct vector_argument) arguments; /* one per slot */
-    bool wide;                              /* some lane has 64 bits */
-    bool calls;                             /* a function of values is called */
-    LIST(struct vector_pick) picks;         /* in rows */
+    LIST(struct vector_choice) choices;
+    LIST(struct vector_late) late;
+    bool wide;                      /* some lane has 64 bits */
+    bool calls;                     /* a function of values is called */
+    LIST(struct vector_pick) picks; /* in rows */
     bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
                    left */
     bool is_serial;                 /* one lane; accumulators are what iterations hand on */
     bool is_once;                   /* one iteration of that, straight on */
     bool is_even, is_rest;          /* only whole groups of iterations, or only what is left of one */
+    bool is_large, is_small;        /* of a band: only where it has VECTOR_LARGE iterations, or fewer */
     int count;                      /* the slot of the iterations; not of nests */
     const struct vector_nest *nest; /* NULL: none */
     const struct vector_band *band; /* NULL: none */
@@ -208,10 +243,19 @@ struct vector_loop {
 };
 
 /* Of one loop; larger ones are left to C. */
-enum { VECTOR_VALUES = 400, VECTOR_STREAMS = 24, VECTOR_STATEMENTS = 200, VECTOR_LARGEST_STEP = 1000000 };
+enum {
+    VECTOR_VALUES = 400,
+    VECTOR_MEMBERS = 20,
+    VECTOR_STREAMS = 24,
+    VECTOR_STATEMENTS = 200,
+    VECTOR_LARGEST_STEP = 1000000
+};
 
 /* Loops known to be of fewer iterations stay C: a call costs more. */
 enum { VECTOR_SHORTEST = 8 };
+
+/* From so many on it is worth while to choose among lanes behind the loop, where a short loop is no call. */
+enum { VECTOR_LARGE = 28 };
 
 struct vector_options {
     enum x86_target target;

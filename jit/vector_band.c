@@ -319,6 +319,10 @@ static void renumber(struct vector_loop *loop, int base)
         loop->streams.items[k].slot += base;
     for (int k = 0; k < loop->accumulators.count; k++)
         loop->accumulators.items[k].slot += base;
+    for (int k = 0; k < loop->late.count; k++)
+        for (int v = 0; v < loop->late.items[k].values.count; v++)
+            if (loop->late.items[k].values.items[v].kind == VECTOR_SCALAR)
+                loop->late.items[k].values.items[v].slot += base;
 }
 
 /* Scalars that the loop accumulates into are those of the band. */
@@ -406,8 +410,9 @@ static void add_loop(struct band_builder *builder, struct vector_loop *loop)
     share_accumulators(builder, loop);
     for (int k = 0; k < count && !builder->refused; k++) {
         struct vector_argument argument = loop->arguments.items[k];
-        bool is_value =
-            argument.kind == VECTOR_ARGUMENT_VALUE || argument.kind == VECTOR_ARGUMENT_ACCUMULATOR;
+        bool is_value = argument.kind == VECTOR_ARGUMENT_VALUE ||
+                        argument.kind == VECTOR_ARGUMENT_ACCUMULATOR ||
+                        argument.kind == VECTOR_ARGUMENT_STATE;
         argument.loop = loop->stmt;
         argument.access = argument.stream < 0 ? NULL : loop->streams.items[argument.stream].access;
         if (!is_value)
@@ -442,15 +447,18 @@ static bool awaits_element(const struct band_builder *builder, const struct vect
     return awaits;
 }
 
-/* Such a loop as two: whole groups in vectors, and what is left one by one. */
+/* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses is two as well,
+ * of which one is run. */
 static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
 {
+    bool chooses = loop->choices.count > 0;
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
-    if (!rest || !awaits_element(builder, loop) || rest->wide != loop->wide) {
+    if (!rest || (!chooses && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
         add_loop(builder, loop);
         return;
     }
-    loop->is_even = rest->is_rest = true;
+    loop->is_even = rest->is_rest = !chooses;
+    loop->is_large = rest->is_small = chooses;
     add_loop(builder, loop);
     add_loop(builder, rest);
 }

@@ -496,7 +496,8 @@ static bool verdict_allows(const struct vector_builder *builder, const struct de
 {
     if (!verdict || verdict->leaves || verdict->incomplete)
         return false;
-    if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES)
+    if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES &&
+        !vector_may_choose(verdict))
         return false;
     return reductions_stay(builder, verdict);
 }
@@ -533,12 +534,18 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     builder.loop->stmt = stmt;
     builder.loop->count = vector_argument_new(
         &builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0, NULL, NULL});
+    bool chooses = vector_may_choose(verdict);
+    if (chooses)
+        vector_begin_choices(&builder);
     vector_statements(&builder, stmt->body);
+    if (chooses && !builder.refused)
+        vector_end_choices(&builder);
     if (builder.refused)
         return NULL;
     if (!options->strict)
         vector_fuse(&builder);
     vector_sweep(&builder);
+    vector_place_choices(builder.loop);
     return builder.loop->values.count && vector_scatters_alone(builder.loop) ? builder.loop : NULL;
 }
 

@@ -19,7 +19,7 @@ struct vector_builder {
     struct vector_loop *loop;
     LIST(struct vector_scalar) scalars;
     int mask; /* the condition of what is being built, -1: none */
-    int line, depth;
+    int line;
     int stores;               /* so far */
     int first, section;       /* the first value of it */
     struct vector_nest *nest; /* NULL: a loop alone */
@@ -28,6 +28,9 @@ struct vector_builder {
     bool is_once;             /* one iteration of that, straight on: a part of a band */
     bool is_guarded;          /* a part that may be left out: nothing is loaded before it */
     int index;                /* of a serial loop: 1 + the accumulator with its variable; 0: there is none */
+    bool wants_depth;         /* of a nest: the variable of its only depth is used as a number, */
+    int depth;                /* statements and expressions inside each other */
+    int number;               /* and that is this value; -1: it is not there */
     bool refused;
 };
 
@@ -84,6 +87,17 @@ bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */
 int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt);
 
+/* ---- vector_choice.c ---- */
+
+/* Whether the loop's iterations hang on each other by nothing but scalars. */
+bool vector_may_choose(const struct dependence_loop *verdict);
+/* Before the statements: scalars that are handed on become accumulators. */
+void vector_begin_choices(struct vector_builder *builder);
+/* Behind them: these become choices, or the loop is refused. */
+void vector_end_choices(struct vector_builder *builder);
+/* When it is known how wide the lanes are. */
+void vector_place_choices(struct vector_loop *loop);
+
 /* ---- vector_divide.c ---- */
 
 /* A quotient or a remainder of integers. */
@@ -114,6 +128,8 @@ bool vector_scatters_alone(const struct vector_loop *loop);
 bool vector_is_harmless(struct ir_expr *expr);
 /* The expression itself, whatever its operands are. */
 bool vector_is_harmless_node(const struct ir_expr *expr);
+/* Whether it is the variable of the only depth of a nest, in the section of that. */
+bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol);
 /* ---- vector_pick.c ---- */
 
 /* Notes that the stream's row hangs on an index out of a tensor; false where it is not that. */

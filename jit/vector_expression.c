@@ -289,6 +289,10 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
         return *scalar;
     if (builder->nest && symbol->kind == IR_SYMBOL_LET && is_timeless(builder, symbol->value))
         return vector_expression(builder, symbol->value); /* of another section */
+    if (builder->nest && vector_is_depth(builder, symbol)) {
+        builder->wants_depth = true;
+        return builder->number >= 0 ? builder->number : vector_refuse(builder);
+    }
     if (builder->nest || symbol != builder->stmt->symbol)
         return vector_refuse(builder);
     if (builder->is_serial)

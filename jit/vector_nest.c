@@ -19,14 +19,16 @@
 
 /* ---- the shape ------------------------------------------------------------------------------- */
 
-/* The only loop of a block, with anything that is none around it; NULL: there are none, or several. */
+/* The only loop of a block, with anything that is none around it but temporaries, which no nest has; NULL:
+ * there are none, or several. */
 static const struct ir_stmt *loop_of(const struct ir_stmt *first, bool among_lets)
 {
     const struct ir_stmt *found = NULL;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && !found)
             found = stmt;
-        else if (stmt->kind == IR_FOR || (among_lets && (stmt->kind != IR_LET || found)))
+        else if (stmt->kind == IR_FOR || stmt->kind == IR_ALLOCATE ||
+                 (among_lets && (stmt->kind != IR_LET || found)))
             return NULL;
     }
     return found;
@@ -146,6 +148,43 @@ static void find_accumulators(struct vector_builder *builder)
         vector_refuse(builder);
 }
 
+bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol)
+{
+    const struct vector_nest *nest = builder->nest;
+    return builder->section == 1 && !nest->is_while && nest->depth == VECTOR_DEPTHS + 1 &&
+           nest->loops[VECTOR_DEPTHS]->symbol == symbol;
+}
+
+/* The variable of the depths counts in an accumulator, one for all rows and columns: before each iteration.
+ */
+static void add_depth(struct vector_builder *builder)
+{
+    struct vector_accumulator row = {.dtype = AKG_INT64, .type = VECTOR_I64, .slot = -1};
+    union dtype_value one = {.i = 1};
+    int low = vector_expression(builder, builder->nest->loops[VECTOR_DEPTHS]->low);
+    list_push(builder->arena, &builder->loop->accumulators, row);
+    set(builder, builder->loop->accumulators.count - 1,
+        vector_operation(builder, OP_SUB, AKG_INT64, AKG_INT64, low, vector_constant(builder, AKG_INT64, one),
+                         -1));
+}
+
+static void count_depth(struct vector_builder *builder)
+{
+    int accumulator = builder->loop->accumulators.count - 1;
+    struct vector_value total = vector_blank(VECTOR_TOTAL, AKG_INT64);
+    union dtype_value one = {.i = 1};
+    total.slot = accumulator;
+    int before = vector_add(builder, total);
+    builder->number = vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, before,
+                                       vector_constant(builder, AKG_INT64, one), -1);
+    set(builder, accumulator, builder->number);
+}
+
+static bool counts_depths(const struct vector_accumulator *row)
+{
+    return !row->symbol;
+}
+
 /* A new section, which knows of nothing but the accumulators. */
 static void begin_section(struct vector_builder *builder)
 {
@@ -156,7 +195,8 @@ static void begin_section(struct vector_builder *builder)
         const struct vector_accumulator *row = &builder->loop->accumulators.items[k];
         struct vector_value total = vector_blank(VECTOR_TOTAL, row->dtype);
         total.slot = k;
-        vector_declare(builder, row->symbol, vector_add(builder, total));
+        if (!counts_depths(row))
+            vector_declare(builder, row->symbol, vector_add(builder, total));
     }
 }
 
@@ -183,7 +223,8 @@ static bool is_used(const struct vector_builder *builder, int number)
             return true;
     }
     for (int k = 0; k < loop->accumulators.count; k++)
-        if (*vector_scalar((struct vector_builder *)builder, loop->accumulators.items[k].symbol) == number)
+        if (!counts_depths(&loop->accumulators.items[k]) &&
+            *vector_scalar((struct vector_builder *)builder, loop->accumulators.items[k].symbol) == number)
             return true;
     return false;
 }
@@ -309,6 +350,8 @@ static void find_directions(const struct vector_nest *nest, struct vector_loop *
         bool all = value->kind == VECTOR_TOTAL || value->kind == VECTOR_SET ||
                    value->kind == VECTOR_ACCUMULATE || value->kind == VECTOR_STORE ||
                    value->kind == VECTOR_REPEAT;
+        if (value->kind == VECTOR_TOTAL || value->kind == VECTOR_SET)
+            all = !counts_depths(&loop->accumulators.items[value->slot]);
         value->by_row = value->by_column = all;
         if (value->stream >= 0) {
             const struct vector_stream *stream = &loop->streams.items[value->stream];
@@ -364,7 +407,7 @@ static bool accumulators_mix(const struct vector_loop *loop)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void build_sections(struct vector_builder *builder)
+static void build_sections(struct vector_builder *builder, bool with_depth)
 {
     const struct vector_nest *nest = builder->nest;
     struct ir_stmt *depths = (struct ir_stmt *)nest->loops[VECTOR_DEPTHS], *rest = depths->next;
@@ -374,13 +417,18 @@ static void build_sections(struct vector_builder *builder)
     if (builder->refused)
         return;
     find_accumulators(builder);
+    if (with_depth)
+        add_depth(builder);
     begin_section(builder);
+    if (with_depth)
+        count_depth(builder);
     if (nest->is_while) {
         build_while(builder, depths);
     } else {
         vector_statements(builder, nest->loops[nest->depth - 1]->body);
         for (int k = 0; k < builder->loop->accumulators.count && !builder->refused; k++)
-            finish_accumulator(builder, k);
+            if (!counts_depths(&builder->loop->accumulators.items[k]))
+                finish_accumulator(builder, k);
     }
     if (builder->refused || builder->stores)
         vector_refuse(builder);
@@ -415,12 +463,14 @@ static void finish(struct vector_builder *builder)
     loop->nest = nest;
 }
 
-struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
-                                      const struct vector_options *options)
+/* `wants_depth`: whether the variable of the depths is to be kept; and, where it is not, whether that is why
+ * there is no nest. */
+static struct vector_loop *build_nest(struct arena *arena, struct vector_nest *nest,
+                                      const struct vector_options *options, bool *wants_depth)
 {
     const struct ir_stmt *stmt = nest->loops[nest->first];
     struct vector_builder builder = {
-        .arena = arena, .stmt = stmt, .options = options, .mask = -1, .nest = nest};
+        .arena = arena, .stmt = stmt, .options = options, .mask = -1, .nest = nest, .number = -1};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
         !vector_bounds_stay(&builder))
         return NULL;
@@ -429,7 +479,8 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
     for (int level = 0; level < nest->depth; level++)
         vector_argument_new(&builder,
                             (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, level, NULL, NULL});
-    build_sections(&builder);
+    build_sections(&builder, *wants_depth);
+    *wants_depth = builder.wants_depth;
     if (builder.refused)
         return NULL;
     if (!options->strict)
@@ -440,4 +491,12 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
         return NULL;
     finish(&builder);
     return builder.loop;
+}
+
+struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
+                                      const struct vector_options *options)
+{
+    bool wants_depth = false;
+    struct vector_loop *loop = build_nest(arena, nest, options, &wants_depth);
+    return loop || !wants_depth ? loop : build_nest(arena, nest, options, &wants_depth);
 }

@@ -144,6 +144,15 @@ static int build_value(struct machine *machine, const struct vector_value *value
                            mask_of(machine, registers, value->mask, is_last));
         return 0;
     }
+    case VECTOR_TOTAL:
+        return machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, (uint64_t)step);
+    case VECTOR_SET: {
+        int partial = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, (uint64_t)step);
+        machine_put(machine, value->type, partial,
+                    value->operands[0] < 0 ? machine_place(machine) : operands[0],
+                    mask_of(machine, registers, value->mask, is_last));
+        return 0;
+    }
     default:
         return machine_operation(machine, value, operands);
     }
@@ -156,6 +165,8 @@ static void build_step(struct machine *machine, machine_section *section, int st
     int *registers = arena_array(machine->arena, int, loop->values.count);
     machine->section = section;
     machine->ahead = ahead;
+    if (step == 0 && loop->choices.count)
+        machine_next_round(machine);
     for (int k = 0; k < loop->values.count && !machine->refused; k++) {
         machine->line = loop->values.items[k].line;
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
@@ -209,8 +220,7 @@ static void build_setup(struct machine *machine, machine_section *section)
 
 /* ---- the end ------------------------------------------------------------------------------------ */
 
-/* The upper half of what is left of a vector, to be combined with the lower one. */
-static int upper_half(struct machine *machine, int a, int left, bool wide)
+int machine_upper_half(struct machine *machine, int a, int left, bool wide)
 {
     if (left >= 256) {
         int high = machine_new_vector(machine, left / 2);
@@ -241,7 +251,7 @@ static void build_result(struct machine *machine, int number)
     for (int left = bits; left > (wide ? 64 : 32); left /= 2) {
         int half = left > 128 ? left / 2 : 128;
         sum = machine_combine(machine, row->operation, row->dtype, half, sum,
-                              upper_half(machine, sum, left, wide));
+                              machine_upper_half(machine, sum, left, wide));
     }
     int start = machine_new_vector(machine, 128);
     struct x86_instruction move = {.form = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD,
@@ -268,7 +278,8 @@ void machine_pin(struct machine *machine, int free_vectors)
             const struct machine_kept *kept = &machine->kept.items[k];
             struct machine_register *entry =
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
-            if ((kept->kind == KEPT_PARTIAL) != (round == 0) || machine->loop->calls)
+            bool first = kept->kind == KEPT_PARTIAL || kept->kind == KEPT_PLACE;
+            if (first != (round == 0) || machine->loop->calls)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)
                 entry->pinned = next_mask--;
@@ -292,6 +303,7 @@ struct sections {
     bool has_long; /* a main loop for many iterations */
     machine_section far_main[MACHINE_PARTIALS];
     bool has_far; /* a main loop for more than caches hold */
+    struct machine_choices choices;
 };
 
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
@@ -321,6 +333,10 @@ static void build_pieces(struct machine *machine, struct sections *sections)
 static int most_pressure(struct machine *machine, const struct sections *sections)
 {
     int most = machine_pressure(machine, &sections->result);
+    for (int k = 0; k < machine->loop->choices.count; k++) {
+        int pressure = machine_pressure(machine, &sections->choices.results[k]);
+        most = pressure > most ? pressure : most;
+    }
     for (int k = 0; k < machine->steps; k++) {
         int pressure = machine_pressure(machine, &sections->main[k]);
         most = pressure > most ? pressure : most;
@@ -359,7 +375,9 @@ static void build_sections(struct machine *machine, struct sections *sections)
         machine_tail(machine, &sections->tail);
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
-        build_result(machine, k);
+        if (machine->loop->accumulators.items[k].role == VECTOR_REDUCED)
+            build_result(machine, k);
+    machine_build_choices(machine, &sections->choices);
     machine_interleave(machine, sections->main, machine->steps);
     machine_interleave(machine, sections->long_main, machine->steps);
     int most = most_pressure(machine, sections),
@@ -537,6 +555,7 @@ bool machine_build_loop(struct machine *machine)
         machine_end_rows(machine, head);
     place_stop(machine);
     machine_allocate(machine, &sections->result);
+    machine_place_choices(machine, &sections->choices);
     return !machine->refused;
 }
 

@@ -52,6 +52,7 @@ enum kept_kind {
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
     KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
+    KEPT_PLACE,      /* of choices: the number of the round's first iteration, plus that of the lane */
     KEPT_TAIL        /* which lanes of the last vector there are */
 };
 
@@ -125,6 +126,7 @@ struct machine {
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */
+    bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
     bool refused;
 };
 
@@ -196,6 +198,8 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
                         const int *operands, int mask);
 int machine_combine(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
                     int b);
+/* The value into an accumulator, where the mask (0: there is none) allows. */
+void machine_put(struct machine *machine, enum vector_type type, int accumulator, int value, int mask);
 
 /* ---- vector_x86_math.c ---- */
 
@@ -257,6 +261,23 @@ int machine_load_pair(struct machine *machine, const struct vector_value *value,
 /* A store into one of two elements; false: not both are stored, and it is to be done by itself. */
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
+/* ---- vector_x86_choice.c ---- */
+
+/* Of each choice, the result, which leaves the number of the iteration in rax, and what is computed from it;
+ * behind these, what hangs on no choice. */
+struct machine_choices {
+    machine_section *results, *late;
+};
+
+/* The number of each lane's iteration in the round; moves it on; its start. */
+int machine_place(struct machine *machine);
+void machine_next_round(struct machine *machine);
+void machine_setup_place(struct machine *machine, const struct machine_kept *kept);
+/* What a place is that nothing was chosen for, in vector `step` of a round. */
+uint64_t machine_no_place(const struct machine *machine, int step);
+void machine_build_choices(struct machine *machine, struct machine_choices *choices);
+void machine_place_choices(struct machine *machine, struct machine_choices *choices);
+
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
@@ -278,6 +299,8 @@ void machine_emit(struct machine *machine, struct x86_instruction instruction);
 void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number);
 void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);
+/* The upper half of what is left of a vector, to be combined with the lower one. */
+int machine_upper_half(struct machine *machine, int a, int left, bool wide);
 /* Which lanes there are: those below the count. */
 void machine_tail(struct machine *machine, machine_section *section);
 /* Registers for what is kept: so many for vectors, partial results first. */
@@ -299,6 +322,8 @@ int machine_stop(struct machine *machine);
 
 /* A constant in all lanes of a register. */
 void machine_spread_constant(struct machine *machine, int target, enum vector_type type, uint64_t bits);
+/* 0, 1, 2, ... */
+void machine_spread_lanes(struct machine *machine, int target, enum vector_type type);
 /* The values of what is kept, but for partial results of nests. */
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept);
 /* The setup of streams: addresses into registers; steps known at run time become bytes from vector to vector.

@@ -38,6 +38,12 @@ static void append(struct machine *machine, const struct machine *part)
     machine->frame = part->frame > machine->frame ? part->frame : machine->frame;
 }
 
+/* Below it the part is left out. */
+static int least_count(const struct vector_loop *loop)
+{
+    return loop->is_large ? VECTOR_LARGE : loop->is_even ? vector_group(loop->wide) : 1;
+}
+
 static bool place_part(struct band_code *code, const struct vector_part *row)
 {
     struct machine *machine = code->machine, *part = arena_new(machine->arena, struct machine);
@@ -48,8 +54,13 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
         return false;
     if (row->guard >= 0) {
         slot(machine, X86_MOV, row->guard);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, row->loop->is_even ? vector_group(row->loop->wide) : 1);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(row->loop));
         machine_emit_jump(machine, X86_JL, next);
+    }
+    if (row->loop->is_small) {
+        slot(machine, X86_MOV, row->guard);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, VECTOR_LARGE);
+        machine_emit_jump(machine, X86_JGE, next);
     }
     append(machine, part);
     machine_emit_label(machine, next);

@@ -145,7 +145,12 @@ int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type 
 
 int machine_constant(struct machine *machine, enum vector_type type, uint64_t bits)
 {
-    return machine_keep(machine, KEPT_CONSTANT, type, 0, bits);
+    if (!machine->is_late)
+        return machine_keep(machine, KEPT_CONSTANT, type, 0, bits);
+    int result = type == VECTOR_MASK ? machine_new_mask(machine)
+                                     : machine_new_vector(machine, machine_bits(machine, type));
+    machine_spread_constant(machine, result, type, bits);
+    return result;
 }
 
 int machine_float(struct machine *machine, enum vector_type type, double number)

@@ -4,9 +4,9 @@
  * Consumes the sections of one round of the main loop, a vector's each; merges neighbours. Some hundred
  * instructions can wait for others in a processor: where each waits for the one before, as in a polynomial,
  * these are a few vectors' at most, and fill half of the time (exp, erf and gelu of bench/suite take 0.80 to
- * 0.71 of what they took one after the other). Assumes that vectors of a round do not depend on each other but
- * through what is kept, of which each has its own; leaves alone what uses general registers, calls, labels,
- * and lanes that are gone through one by one.
+ * 0.71 of what they took one after the other). Assumes that vectors of a round do not depend on each other
+ * but through what is kept, of which each has its own; leaves alone what uses general registers, calls,
+ * labels, and lanes that are gone through one by one.
  */
 #include "vector_x86.h"
 

@@ -455,7 +455,12 @@ static int choose_size(struct nest_code *code, int most_rows)
     struct tile trial = {.rows = 1, .columns = COLUMNS};
     build_body(code, &trial);
     int kept = kept_vectors(machine), pressure = machine_pressure(machine, &trial.body);
-    int each = code->loop->accumulators.count, vectors = (registers - kept - pressure) / each;
+    int each = code->loop->accumulators.count, alone = 0;
+    for (int k = 0; k < code->loop->accumulators.count; k++)
+        alone += !code->loop->accumulators.items[k].symbol; /* one for all rows and columns */
+    each -= alone;
+    kept += alone;
+    int vectors = (registers - kept - pressure) / each;
     code->columns[0] = COLUMNS;
     code->rows = has_rows ? vectors / COLUMNS : 1;
     if (code->rows > most_rows)

@@ -154,6 +154,25 @@ int machine_combine(struct machine *machine, enum operation operation, akg_dtype
     }
 }
 
+void machine_put(struct machine *machine, enum vector_type type, int accumulator, int value, int mask)
+{
+    int bits = machine_bits(machine, type);
+    bool wide = vector_type_is_wide(type);
+    if (machine_is_avx512(machine) || !mask)
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VMOVAPD : X86_VMOVAPS,
+                                                      .bits = bits,
+                                                      .reg = accumulator,
+                                                      .rm = value,
+                                                      .mask = mask});
+    else
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBLENDVPD : X86_VBLENDVPS,
+                                                      .bits = bits,
+                                                      .reg = accumulator,
+                                                      .vvvv = accumulator,
+                                                      .rm = value,
+                                                      .fourth = machine_mask_for(machine, type, mask)});
+}
+
 /* Into the accumulator, where the mask (0: there is none) allows. */
 void machine_accumulate(struct machine *machine, const struct vector_value *value, int accumulator,
                         const int *operands, int mask)
@@ -176,19 +195,7 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
     int sum = is_fused
                   ? machine_fused(machine, fused, bits, operands[0], operands[1], accumulator)
                   : machine_combine(machine, value->operation, value->dtype, bits, accumulator, operands[0]);
-    if (direct)
-        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VMOVAPD : X86_VMOVAPS,
-                                                      .bits = bits,
-                                                      .reg = accumulator,
-                                                      .rm = sum,
-                                                      .mask = mask});
-    else
-        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBLENDVPD : X86_VBLENDVPS,
-                                                      .bits = bits,
-                                                      .reg = accumulator,
-                                                      .vvvv = accumulator,
-                                                      .rm = sum,
-                                                      .fourth = machine_mask_for(machine, type, mask)});
+    machine_put(machine, type, accumulator, sum, mask);
 }
 
 /* ---- signs, magnitudes -------------------------------------------------------------------- */

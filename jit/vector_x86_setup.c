@@ -83,7 +83,6 @@ static void setup_scalar(struct machine *machine, const struct machine_kept *kep
     spread_memory(machine, kept->virtual_register, kept->type, slot, 0);
 }
 
-/* 0, 1, 2, ... */
 static void load_table(struct machine *machine, int target, enum vector_type type, const void *table)
 {
     set_general(machine, (uint64_t)(uintptr_t)table);
@@ -94,7 +93,7 @@ static void load_table(struct machine *machine, int target, enum vector_type typ
                                                   .memory = {X86_RAX, X86_NONE, 1, 0}});
 }
 
-static void load_lanes(struct machine *machine, int target, enum vector_type type)
+void machine_spread_lanes(struct machine *machine, int target, enum vector_type type)
 {
     static const int64_t wide[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     static const int32_t narrow[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -129,7 +128,7 @@ static void setup_steps(struct machine *machine, const struct machine_kept *kept
 {
     int bits = machine_bits(machine, VECTOR_I64), target = kept->virtual_register;
     if (kept->bits == 1) {
-        load_lanes(machine, target, VECTOR_I64);
+        machine_spread_lanes(machine, target, VECTOR_I64);
         return;
     }
     if (!machine_is_avx512(machine) && kept->bits > INT32_MAX) {
@@ -137,7 +136,7 @@ static void setup_steps(struct machine *machine, const struct machine_kept *kept
         return;
     }
     int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    load_lanes(machine, lanes, VECTOR_I64);
+    machine_spread_lanes(machine, lanes, VECTOR_I64);
     set_general(machine, kept->bits);
     spread(machine, step, VECTOR_I64);
     machine_into(machine, machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULUDQ, bits, target, lanes, step,
@@ -150,7 +149,7 @@ static void setup_indices(struct machine *machine, const struct machine_kept *ke
     const struct vector_stream *stream = &machine->loop->streams.items[kept->number];
     int bits = machine_bits(machine, VECTOR_I32), size = dtype_table[stream->dtype].size;
     int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    load_lanes(machine, lanes, VECTOR_I32);
+    machine_spread_lanes(machine, lanes, VECTOR_I32);
     if (stream->step_kind == VECTOR_CONSTANT_STEP) {
         set_general(machine, (uint64_t)(uint32_t)stream->step);
         spread(machine, step, VECTOR_I32);
@@ -191,9 +190,20 @@ uint64_t machine_identity(enum operation operation, akg_dtype dtype)
     }
 }
 
+/* What leaves the others as they are: of choices, what was there before all iterations. */
+static void setup_partial(struct machine *machine, const struct machine_kept *kept)
+{
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[kept->number];
+    if (row->role == VECTOR_CHOSEN && row->symbol)
+        spread_memory(machine, kept->virtual_register, kept->type, machine_slot(machine, row->slot), 0);
+    else
+        machine_spread_constant(machine, kept->virtual_register, kept->type,
+                                row->role == VECTOR_CHOSEN ? machine_no_place(machine, (int)kept->bits)
+                                                           : machine_identity(row->operation, row->dtype));
+}
+
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept)
 {
-    const struct vector_accumulator *accumulator;
     switch (kept->kind) {
     case KEPT_CONSTANT:
         machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
@@ -205,7 +215,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         setup_steps(machine, kept);
         break;
     case KEPT_LANES:
-        load_lanes(machine, kept->virtual_register, kept->type);
+        machine_spread_lanes(machine, kept->virtual_register, kept->type);
         break;
     case KEPT_INDICES:
         setup_indices(machine, kept);
@@ -214,9 +224,10 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         load_pairs(machine, kept->virtual_register, kept->type, kept->number);
         break;
     case KEPT_PARTIAL:
-        accumulator = &machine->loop->accumulators.items[kept->number];
-        machine_spread_constant(machine, kept->virtual_register, kept->type,
-                                machine_identity(accumulator->operation, accumulator->dtype));
+        setup_partial(machine, kept);
+        break;
+    case KEPT_PLACE:
+        machine_setup_place(machine, kept);
         break;
     case KEPT_TAIL:
     case KEPT_RECIPROCAL:

@@ -128,6 +128,29 @@ static void message_note_symbols(struct diagnostic_entry *entry, struct ir_expr 
     text_free(&text);
 }
 
+/* x[-4] stands for x[x.shape[0] - 4]: the 4, of such an index that is negative for this call; else 0. */
+static int64_t message_before_end(const struct ir_precondition *precondition, int64_t index)
+{
+    const struct ir_expr *expr = precondition->index;
+
+    if (index < 0 && expr->kind == IR_OPERATION && expr->operation == OP_SUB &&
+        expr->operands[1]->kind == IR_INTEGER && ir_expr_equal(expr->operands[0], precondition->extent))
+        return expr->operands[1]->integer;
+    return 0;
+}
+
+static void message_note_index(struct diagnostic_entry *entry, const struct ir_precondition *precondition,
+                               int64_t index, int64_t extent)
+{
+    int64_t before_end = message_before_end(precondition, index);
+    char place[48] = "";
+
+    if (before_end)
+        snprintf(place, sizeof place, ", %lld before the end,", (long long)before_end);
+    diagnostic_note(entry, "note: index %lld%s would be reached on axis %d, which has %lld elements",
+                    (long long)index, place, precondition->axis, (long long)extent);
+}
+
 void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
                               const struct ir_precondition *precondition, const int64_t *dims,
                               const union jit_scalar *scalars)
@@ -145,8 +168,7 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
                            precondition->buffer ? precondition->buffer->name : "a tensor");
     if (message_evaluate(precondition->index, dims, scalars, &index) &&
         message_evaluate(precondition->extent, dims, scalars, &extent))
-        diagnostic_note(entry, "note: index %lld would be reached on axis %d, which has %lld elements",
-                        (long long)index, precondition->axis, (long long)extent);
+        message_note_index(entry, precondition, index, extent);
     message_note_symbols(entry, precondition->condition, dims, scalars);
     diagnostic_note(entry, "help: nothing was computed; hand in tensors whose shapes agree");
 }
@@ -170,11 +192,17 @@ static void message_note_loops(struct diagnostic_entry *entry, const struct jit_
 void call_refuse_results(akg_diagnostics *diagnostics, const struct akg_kernel *kernel, int count)
 {
     char returned[24], expected[24];
+    struct diagnostic_entry *entry;
 
     snprintf(returned, sizeof returned, "%d tensor%s", count, count == 1 ? "" : "s");
     snprintf(expected, sizeof expected, "%zu", akg_kernel_output_count(kernel));
-    diagnostic_add(diagnostics, MSG_CALL_RESULTS, kernel->function->span, kernel->function->name, returned,
-                   expected);
+    entry = diagnostic_add(diagnostics, MSG_CALL_RESULTS, kernel->function->span, kernel->function->name,
+                           returned, expected);
+    diagnostic_note(entry,
+                    "note: a caller has room for what a return statement lists, or the defaults of the "
+                    "attributes give");
+    diagnostic_note(entry,
+                    "help: list each tensor in a return statement, and None for one that is not there");
 }
 
 void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,
@@ -191,7 +219,10 @@ void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *i
     site = &instance->sites.rows.items[trap->site - 1];
     switch (site->kind) {
     case JIT_SITE_INDEX:
-        snprintf(index, sizeof index, "%lld", (long long)trap->index);
+        if (site->wide >> trap->axis & 1)
+            snprintf(index, sizeof index, "%llu", (unsigned long long)trap->index);
+        else
+            snprintf(index, sizeof index, "%lld", (long long)trap->index);
         snprintf(axis, sizeof axis, "%lld", (long long)trap->axis);
         snprintf(extent, sizeof extent, "%lld", (long long)trap->extent);
         entry =

@@ -110,6 +110,9 @@ void gpu_running_words(struct gpu_running *run)
         case CUDA_WORD_SCALAR:
             *to = (uint64_t)frame->scalars[word->index].i;
             break;
+        case CUDA_WORD_ROUND: /* before each of its launches */
+            *to = 0;
+            break;
         case CUDA_WORD_TRAP:
             *to = (uint64_t)(uintptr_t)run->temporaries[program->temporaries.count];
             break;
@@ -133,22 +136,54 @@ unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_lau
     return (unsigned)(blocks < most ? blocks : most);
 }
 
-static akg_status launch_all(struct gpu_running *run, const struct gpu_code *code, const char *name)
+static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code, int first, int end)
 {
     struct gpu_device *device = run->device;
     void *parameters[] = {run->words};
-    char what[96];
     CUresult result = CUDA_SUCCESS;
 
-    if (!gpu_enter(device, run->failure))
-        return run->failure->status;
-    for (int k = 0; k < run->program->launches.count && result == CUDA_SUCCESS; k++) {
+    for (int k = first; k < end && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &run->program->launches.items[k];
         unsigned blocks = gpu_running_blocks(run, launch);
         if (blocks)
             result =
                 device->driver->cuLaunchKernel(code->functions[k], blocks, 1, 1, (unsigned)launch->threads, 1,
                                                1, (unsigned)launch->shared, device->stream, parameters, NULL);
+    }
+    return result;
+}
+
+/* Again and again. */
+static CUresult launch_round(struct gpu_running *run, const struct gpu_code *code, int first, int end)
+{
+    const struct cuda_round *round = &run->program->rounds.items[run->program->launches.items[first].round];
+    int64_t value = evaluate(run, round->low), high = evaluate(run, round->high);
+    CUresult result = CUDA_SUCCESS;
+
+    while ((round->step > 0 ? value < high : value > high) && result == CUDA_SUCCESS) {
+        run->words[round->word] = (uint64_t)value;
+        result = launch_some(run, code, first, end);
+        if (__builtin_add_overflow(value, round->step, &value))
+            break;
+    }
+    return result;
+}
+
+static akg_status launch_all(struct gpu_running *run, const struct gpu_code *code, const char *name)
+{
+    struct gpu_device *device = run->device;
+    const struct cuda_program *program = run->program;
+    char what[96];
+    CUresult result = CUDA_SUCCESS;
+
+    if (!gpu_enter(device, run->failure))
+        return run->failure->status;
+    for (int k = 0, end; k < program->launches.count && result == CUDA_SUCCESS; k = end) {
+        int round = program->launches.items[k].round;
+        for (end = k + 1;
+             round >= 0 && end < program->launches.count && program->launches.items[end].round == round;)
+            end++;
+        result = round < 0 ? launch_some(run, code, k, end) : launch_round(run, code, k, end);
     }
     akg_status status = AKG_OK;
     if (result != CUDA_SUCCESS) {

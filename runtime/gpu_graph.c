@@ -199,7 +199,7 @@ static akg_status set_fill(struct gpu_graph *graph, struct graph_part *part, str
 
 bool gpu_graph_takes(const struct jit_instance *instance)
 {
-    return instance->program && !instance->program->traps;
+    return instance->program && !instance->program->traps && instance->program->rounds.count == 0;
 }
 
 bool gpu_graph_takes_fill(uint64_t pattern, int size)

@@ -73,8 +73,9 @@ void graph_cache_free(struct graph_cache *cache);
 /*
  * Runs what is needed for the results that are wanted (`wanted`, one for each item of the plan;
  * NULL: all), with the same arguments as it was planned for. `outputs`, one for each item, receives new
- * references; it stays NULL for what is not wanted or None. `tape` may be NULL; with one each call is
- * recorded as akg_call does.
+ * references; it stays NULL for what is not wanted or None. An entry that is not NULL is a tensor of the
+ * caller that the result is computed into, which the plan must have room for. `tape` may be NULL; with one
+ * each call is recorded as akg_call does.
  */
 akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments,
                      size_t count, const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics);

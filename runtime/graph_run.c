@@ -6,6 +6,7 @@
 
 #include "autograd.h"
 #include "kernel_gradient.h"
+#include "overlap.h"
 #include "recording.h"
 
 struct graph_running {
@@ -13,10 +14,88 @@ struct graph_running {
     akg_tape *tape;
     struct graph_need need;
     akg_tensor **tensors; /* per number: arguments, borrowed; then a reference, while it is alive */
+    akg_tensor **given;   /* per number: the caller's tensor for it; or NULL */
     struct arena arena;   /* arguments of calls */
+    struct call_messages messages;
     akg_diagnostics *failed;
     const struct graph_call *failed_call;
 };
+
+/* ---- tensors that the caller gives for results --------------------------------------------------- */
+
+static bool running_refuse(struct graph_running *running, size_t item, const char *why)
+{
+    const struct graph_plan *plan = running->plan;
+
+    diagnostic_add(call_list(&running->messages), MSG_CALL_OUTPUT, plan->kernel->function->span,
+                   akg_kernel_output_name(plan->kernel, (size_t)plan->outputs[item]), why);
+    return false;
+}
+
+/* The number under which a tensor first appears: what is written in place has others later. */
+static int running_origin(const struct graph_plan *plan, int number)
+{
+    int origin = 0;
+
+    while (plan->described.items[origin] != plan->described.items[number])
+        origin++;
+    return origin;
+}
+
+static bool running_check_form(struct graph_running *running, size_t item, const akg_tensor *described,
+                               const akg_tensor *given)
+{
+    if (given->dtype != described->dtype)
+        return running_refuse(running, item, "has another dtype");
+    if (given->rank != described->rank ||
+        !tensor_same_shape(given->rank, tensor_shape(given), tensor_shape(described)))
+        return running_refuse(running, item, "has another shape");
+    if (!given->contiguous)
+        return running_refuse(running, item, "is not contiguous");
+    if (given->device != described->device)
+        return running_refuse(running, item, "is on another device than the arguments");
+    return true;
+}
+
+static bool running_check_apart(struct graph_running *running, size_t item, int origin,
+                                const akg_tensor *given)
+{
+    const struct graph_plan *plan = running->plan;
+
+    for (int i = 0; i < plan->argument_count; i++)
+        if (overlap_between(given, running->tensors[i]))
+            return running_refuse(running, item, "shares memory with an argument");
+    for (int i = plan->argument_count; i < plan->described.count; i++)
+        if (i != origin && running->given[i] && overlap_between(given, running->given[i]))
+            return running_refuse(running, item, "shares memory with that for another output");
+    return true;
+}
+
+/* Checked before anything runs, for a call in the middle would come too late. */
+static bool running_take_given(struct graph_running *running, const bool *wanted, akg_tensor *const *outputs)
+{
+    const struct graph_plan *plan = running->plan;
+
+    running->given = arena_array(&running->arena, akg_tensor *, plan->described.count + 1);
+    for (size_t i = 0; i < plan->item_count; i++) {
+        akg_tensor *given = plan->items[i] >= 0 && (!wanted || wanted[i]) ? outputs[i] : NULL;
+        int origin = given ? running_origin(plan, plan->items[i]) : 0;
+        if (!given)
+            continue;
+        if (origin < plan->argument_count) {
+            if (given != running->tensors[origin])
+                return running_refuse(running, i, "is not the input that is returned");
+            continue;
+        }
+        if (running->given[origin] && running->given[origin] != given)
+            return running_refuse(running, i, "is not the one given before");
+        if (!running_check_form(running, i, plan->described.items[origin], given) ||
+            !running_check_apart(running, i, origin, given))
+            return false;
+        running->given[origin] = given;
+    }
+    return true;
+}
 
 /* ---- running ------------------------------------------------------------------------------------- */
 
@@ -30,11 +109,15 @@ static akg_status running_call(struct graph_running *running, const struct graph
 
     for (int i = 0; i < parameters; i++)
         graph_argument(&running->arena, &call->operands[i], running->tensors, &arguments[i]);
+    for (int i = 0; i < call->result_count; i++)
+        outputs[i] = running->given[call->first_result + i];
     status = kernel_gradient_call(call->kernel, running->plan->registry, running->tape, arguments,
                                   (size_t)parameters, outputs, &running->failed);
     running->failed_call = call;
-    for (int i = 0; i < call->result_count; i++)
-        running->tensors[call->first_result + i] = outputs[i];
+    for (int i = 0; i < call->result_count; i++) {
+        bool given = outputs[i] && outputs[i] == running->given[call->first_result + i];
+        running->tensors[call->first_result + i] = given ? akg_tensor_retain(outputs[i]) : outputs[i];
+    }
     return status;
 }
 
@@ -91,8 +174,11 @@ static akg_status running_calls(struct graph_running *running, const bool *wante
         running_drop(running, i);
     }
     for (size_t i = 0; i < plan->item_count; i++)
-        if (plan->items[i] >= 0 && (!wanted || wanted[i]))
+        if (plan->items[i] >= 0 && (!wanted || wanted[i])) {
+            akg_tensor *given = outputs[i];
             outputs[i] = running_hand_out(running, outputs, i);
+            akg_tensor_release(given); /* the caller's reference is the one that was handed out */
+        }
     return AKG_OK;
 }
 
@@ -130,7 +216,8 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
     running->arena.escape = &escape;
     running->tensors = arena_array(&running->arena, akg_tensor *, running->plan->described.count + 1);
     if (running_take(running, arguments, count))
-        status = running_calls(running, wanted, outputs);
+        status = running_take_given(running, wanted, outputs) ? running_calls(running, wanted, outputs)
+                                                              : AKG_ERROR_CALL;
     running->arena.escape = NULL;
     return status;
 }
@@ -138,8 +225,8 @@ static akg_status running_guarded(struct graph_running *running, const akg_argum
 akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_argument *arguments,
                      size_t count, const bool *wanted, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
-    struct graph_running running = {.plan = plan, .tape = tape};
-    struct call_messages messages = {&plan->kernel->module->source, NULL};
+    struct graph_running running = {
+        .plan = plan, .tape = tape, .messages = {&plan->kernel->module->source, NULL}};
     max_align_t lent[32];
     akg_status status;
 
@@ -155,9 +242,9 @@ akg_status graph_run(const struct graph_plan *plan, akg_tape *tape, const akg_ar
         akg_diagnostics_free(running.failed);
         return AKG_OK;
     }
-    if (running.failed && call_list(&messages))
-        diagnostics_adopt(messages.list, running.failed, running.failed_call->span,
+    if (running.failed && call_list(&running.messages))
+        diagnostics_adopt(running.messages.list, running.failed, running.failed_call->span,
                           running.failed_call->kernel->function->name);
     akg_diagnostics_free(running.failed);
-    return operator_finish(messages.list, status, diagnostics);
+    return operator_finish(running.messages.list, status, diagnostics);
 }

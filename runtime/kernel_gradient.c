@@ -347,6 +347,9 @@ static akg_status gradient_run_composed(const struct gradient_call *call, struct
         return gradient_refuse_results(call, plan);
     if (plan->item_count > FORM_MOST_TENSORS)
         items = memory_zeroed(plan->item_count, sizeof *items);
+    for (size_t i = 0; items && i < plan->item_count; i++)
+        if (plan->items[i] >= 0)
+            items[i] = call->outputs[plan->outputs[i]];
     if (items)
         status = gradient_run_plan(plan, call->tape, call->arguments, call->count, NULL, NULL, items,
                                    call->diagnostics);

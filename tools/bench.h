@@ -16,12 +16,13 @@ enum bench_optimised { BENCH_NOT_ASKED, BENCH_OPTIMISED, BENCH_NOT_BETTER };
 
 /* One way to run the kernel. */
 struct bench_row {
-    const char *tier;     /* "instant", "optimised", "cc" */
+    const char *tier;     /* "instant", "optimised", "cc"; "device" */
     const char *compiler; /* of "cc" */
     struct spread seconds;
     int samples;
     double compile_seconds;
-    double bandwidth_share, compute_share; /* of the machine's; 0: it moves or computes nothing */
+    double bandwidth_share, compute_share; /* of the machine's; 0: it moves or computes nothing, or the
+                                              machine's is not known */
 };
 
 struct bench_stage {
@@ -58,6 +59,23 @@ void bench_format_amount(char *text, size_t size, double amount, const char *uni
 
 /* `akgrun bench --compare A B` (bench_compare.c): prints what is faster and slower beyond doubt. */
 bool bench_compare(const char *before, const char *after, struct problem *problem);
+
+/* What a kernel on a device is measured against (bench_device.c): a copy of half of the bytes that it moves,
+ * for a copy moves each twice. Starts zeroed. */
+struct bench_copy {
+    akg_device device;
+    akg_tensor *source;
+    double bytes;
+};
+bool bench_device_begin(struct bench_copy *copy, akg_device device, const akg_cost *cost,
+                        struct problem *problem);
+/* As the `run` of a contestant; `context` is the copy. */
+bool bench_device_copy(void *context, long repeats, struct problem *problem);
+bool bench_device_wait(akg_device device, struct problem *problem);
+/* The device with the bandwidth of copies that took so long; what it can compute is not known. */
+bool bench_device_know(const struct bench_copy *copy, const struct spread *seconds, struct machine *machine,
+                       struct problem *problem);
+void bench_device_end(struct bench_copy *copy);
 
 /* One tensor of the plain C, in the order of akg_plain_run. */
 struct bench_tensor {

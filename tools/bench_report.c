@@ -16,7 +16,7 @@ void bench_find_shares(struct bench *bench)
     for (int k = 0; k < bench->row_count; k++) {
         struct bench_row *row = &bench->rows[k];
         row->bandwidth_share = memory / row->seconds.median;
-        row->compute_share = (double)bench->cost.flops / peak / row->seconds.median;
+        row->compute_share = peak > 0 ? (double)bench->cost.flops / peak / row->seconds.median : 0;
     }
 }
 
@@ -66,8 +66,11 @@ static void print_row(const struct bench *bench, const struct bench_row *row)
     bench_format_amount(bytes, sizeof bytes,
                         (double)(bench->cost.bytes_read + bench->cost.bytes_written) / seconds, "B/s");
     bench_format_amount(flops, sizeof flops, (double)bench->cost.flops / seconds, "flop/s");
-    printf("  %-14s %11s  (%s to %s)  %10s %4.0f%%  %12s %4.0f%%\n", name, median, low, high, bytes,
-           100 * row->bandwidth_share, flops, 100 * row->compute_share);
+    printf("  %-14s %11s  (%s to %s)  %10s %4.0f%%  %12s", name, median, low, high, bytes,
+           100 * row->bandwidth_share, flops);
+    if (bench->machine.peak32 > 0)
+        printf(" %4.0f%%", 100 * row->compute_share);
+    putchar('\n');
 }
 
 static void print_ratios(const struct bench *bench)
@@ -91,6 +94,10 @@ void bench_print_table(const struct bench *bench)
     for (int k = 0; k < bench->row_count; k++)
         print_row(bench, &bench->rows[k]);
     print_ratios(bench);
+    if (bench->machine.peak32 <= 0) {
+        bench_format_amount(text, sizeof text, bench->machine.triad, "B/s");
+        printf("  100%% is a copy of as many bytes on %s: %s\n", bench->machine.cpu, text);
+    }
     printf("  compile:");
     for (int k = 0; k < bench->stage_count; k++) {
         bench_format_seconds(text, sizeof text, bench->stages[k].seconds);

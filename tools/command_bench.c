@@ -3,6 +3,8 @@
  * of it compiled by the system's C compiler, in turn; or compares two reports. With --tier optimised the code
  * of that tier is a contestant too.
  *
+ * With --device the kernel runs there, against a copy.
+ *
  * Each contestant has outputs of its own, and copies of its own of what is written in place; other inputs
  * they share.
  */
@@ -48,6 +50,7 @@ struct benchmark {
     char *machine_file; /* or NULL */
     struct side sides[BENCH_MOST_ROWS];
     struct contestant *contestants;
+    struct bench_copy copy; /* of a device */
     struct bench bench;
 };
 
@@ -146,10 +149,41 @@ static void side_end(const struct benchmark *benchmark, struct side *side)
     memset(side, 0, sizeof *side);
 }
 
+static bool is_on_device(const struct benchmark *benchmark)
+{
+    return benchmark->options->device.kind != AKG_DEVICE_CPU;
+}
+
+/* The same with new copies; where there is no memory for one, the old one goes on. */
+static void side_renew(struct side *side)
+{
+    const struct benchmark *benchmark = side->benchmark;
+    struct problem ignored = {.status = AKG_OK};
+    for (size_t i = 0; i < benchmark->arguments.count; i++) {
+        akg_tensor *before = side->copies[i], *made = NULL;
+        if (!benchmark->in_place[i] ||
+            akg_tensor_copy(benchmark->arguments.items[i].as.tensor, &made) != AKG_OK)
+            continue;
+        for (size_t k = 0; k < benchmark->output_count; k++)
+            if (side->outputs[k] == before) {
+                akg_tensor_release(before);
+                side->outputs[k] = akg_tensor_retain(made);
+            }
+        side->copies[i] = side->arguments[i].as.tensor = made;
+        akg_tensor_release(before);
+    }
+    bench_device_wait(benchmark->options->device, &ignored); /* what is wrong with it, the next run tells */
+    problem_free(&ignored);
+}
+
 /* Puts back what running has changed. */
 static void side_reset(void *context)
 {
     struct side *side = context;
+    if (is_on_device(side->benchmark)) {
+        side_renew(side);
+        return;
+    }
     for (size_t i = 0; i < side->benchmark->arguments.count; i++) {
         const akg_tensor *from = side->benchmark->arguments.items[i].as.tensor;
         if (side->benchmark->in_place[i])
@@ -180,7 +214,7 @@ static bool run_kernel(void *context, long repeats, struct problem *problem)
     if (status != AKG_OK)
         return problem_library(problem, status, diagnostics);
     akg_diagnostics_free(diagnostics);
-    return true;
+    return !is_on_device(benchmark) || bench_device_wait(benchmark->options->device, problem);
 }
 
 static void add_stage(struct benchmark *benchmark, const char *name, double seconds)
@@ -400,9 +434,13 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
     struct bench *bench = &benchmark->bench;
     double seconds = benchmark->options->seconds > 0 ? benchmark->options->seconds : default_seconds;
     bool resets = false;
-    benchmark->contestants = calloc((size_t)bench->row_count, sizeof *benchmark->contestants);
+    int count = bench->row_count + is_on_device(benchmark);
+    benchmark->contestants = calloc((size_t)count, sizeof *benchmark->contestants);
     if (!benchmark->contestants)
         return problem_memory(problem);
+    if (is_on_device(benchmark))
+        benchmark->contestants[bench->row_count] =
+            (struct contestant){.run = bench_device_copy, .context = &benchmark->copy};
     for (size_t i = 0; i < benchmark->arguments.count; i++)
         resets |= benchmark->in_place[i];
     for (int k = 0; k < bench->row_count; k++) {
@@ -410,7 +448,10 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
         benchmark->contestants[k].reset = resets ? side_reset : NULL;
         benchmark->contestants[k].context = &benchmark->sides[k];
     }
-    if (!measure_all(benchmark->contestants, bench->row_count, seconds, problem))
+    if (!measure_all(benchmark->contestants, count, seconds, problem) ||
+        (is_on_device(benchmark) &&
+         !bench_device_know(&benchmark->copy, &benchmark->contestants[bench->row_count].spread,
+                            &bench->machine, problem)))
         return false;
     for (int k = 0; k < bench->row_count; k++) {
         bench->rows[k].seconds = benchmark->contestants[k].spread;
@@ -492,10 +533,11 @@ static bool compile(struct benchmark *benchmark, struct problem *problem)
         return false;
     benchmark->bench.file = benchmark->program.source.name;
     benchmark->bench.kernel = akg_kernel_name(benchmark->kernel);
-    benchmark->bench.rows[0].tier = "instant";
+    benchmark->bench.rows[0].tier = is_on_device(benchmark) ? "device" : "instant";
     benchmark->bench.row_count = 1;
     return arguments_bind(benchmark->kernel, benchmark->program.values, benchmark->program.value_count,
                           benchmark->options->seed, &benchmark->arguments, problem) &&
+           arguments_move(&benchmark->arguments, benchmark->options->device, problem) &&
            take_arguments(benchmark, problem);
 }
 
@@ -516,7 +558,9 @@ static bool run(struct benchmark *benchmark, struct problem *problem)
     return count_cost(benchmark, problem) &&
            (options->tier != JIT_TIER_OPTIMISED || add_optimised(benchmark, problem)) &&
            add_twins(benchmark, problem) &&
-           machine_know(benchmark->machine_file, threads, &benchmark->bench.machine, problem) &&
+           (is_on_device(benchmark)
+                ? bench_device_begin(&benchmark->copy, options->device, &benchmark->bench.cost, problem)
+                : machine_know(benchmark->machine_file, threads, &benchmark->bench.machine, problem)) &&
            measure(benchmark, problem) && deliver(benchmark, problem);
 }
 
@@ -529,7 +573,13 @@ bool command_bench(const struct options *options, struct problem *problem)
         problem_set(problem, AKG_ERROR_USAGE, "--compare takes two reports");
         return problem_help(problem, "write akgrun bench --compare BEFORE.json AFTER.json");
     }
+    if (options->device.kind != AKG_DEVICE_CPU &&
+        (options->vs || options->report || options->emit || options->tier == JIT_TIER_OPTIMISED)) {
+        problem_set(problem, AKG_ERROR_USAGE, "--device goes with none of --vs, --report, --emit and --tier");
+        return problem_help(problem, "on a device a kernel is measured against a copy there");
+    }
     bool good = run(&benchmark, problem);
+    bench_device_end(&benchmark.copy);
     for (int k = 0; k < BENCH_MOST_ROWS; k++)
         side_end(&benchmark, &benchmark.sides[k]);
     for (size_t k = 0; k < benchmark.contiguous_count; k++)

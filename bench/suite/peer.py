@@ -1,7 +1,7 @@
 """Other systems on the kernels of the suite, for ./run: reads rows "TWINS file kernel NAME=VALUE..." from standard input,
 and answers each with lines "system median low high" (nanoseconds) and a line "done". The first answer is to nothing: which
 systems are there. The systems are the files peer_*.py, each with NAME and prepare(kernel, values, path): a function to be
-timed, or None where the system has no such kernel; and NAIVE where it runs the loops as they are written, which rows without
+timed, or None where the system has no such kernel; with finish(), where calls return before they are done; and NAIVE where it runs the loops as they are written, which rows without
 twins are too large for. One that is not installed, or fails, is skipped by name."""
 
 import importlib
@@ -45,14 +45,16 @@ def rank_of(count):
     return max(rank, 1)
 
 
-def measure(function):
+def measure(function, finish):
     """Median and interval of one run, in nanoseconds: as akgrun bench does it."""
     function()
+    finish()
     repeats, seconds = 1, 0.0
     while True:
         start = time.perf_counter()
         for _ in range(repeats):
             function()
+        finish()
         seconds = time.perf_counter() - start
         if seconds >= 200e-6 or repeats >= 1 << 20:
             break
@@ -62,6 +64,7 @@ def measure(function):
         start = time.perf_counter()
         for _ in range(repeats):
             function()
+        finish()
         samples.append((time.perf_counter() - start) / repeats * 1e9)
     samples.sort()
     rank = rank_of(len(samples))
@@ -91,7 +94,7 @@ def main():
             try:
                 function = system.prepare(kernel, values_of(words), path)
                 if function:
-                    print(system.NAME, *("%.6g" % number for number in measure(function)))
+                    print(system.NAME, *("%.6g" % number for number in measure(function, getattr(system, "finish", int))))
             except Exception as error:
                 print(f"skipped {system.NAME} {kernel}: {type(error).__name__}: {error}".splitlines()[0])
         print("done", flush=True)

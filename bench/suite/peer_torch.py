@@ -1,4 +1,6 @@
-"""PyTorch, call by call, for peer.py."""
+"""PyTorch, call by call, for peer.py: on the CPU, or on the device that DEVICE names."""
+
+import os
 
 import torch
 
@@ -6,6 +8,9 @@ from peer_arrays import COMMON, WITH_ERF
 
 NAME, VERSION = "torch", torch.__version__
 torch.set_num_threads(1)
+DEVICE = torch.device(os.environ.get("DEVICE", "cpu"))
+if DEVICE.type != "cpu":
+    torch.zeros(1, device=DEVICE)  # where there is none, the system is skipped now
 FUNCTIONS = {
     **COMMON,
     **WITH_ERF,
@@ -22,9 +27,18 @@ FUNCTIONS = {
 }
 
 
+def finish():
+    if DEVICE.type != "cpu":
+        torch.cuda.synchronize(DEVICE)
+
+
+def tensors_of(values):
+    return {name: torch.from_numpy(value).to(DEVICE) for name, value in values.items()}
+
+
 def call_of(kernel, values):
     function = FUNCTIONS.get(kernel)
-    tensors = {name: torch.from_numpy(value) for name, value in values.items()}
+    tensors = tensors_of(values)
     return function and (lambda: function(torch, **tensors))
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from peer_torch import FUNCTIONS
+from peer_torch import FUNCTIONS, finish, tensors_of  # noqa: F401
 
 NAME, VERSION = "torch_compiled", torch.__version__
 
@@ -12,5 +12,5 @@ def prepare(kernel, values, path):
     if not function:
         return None
     compiled = torch.compile(lambda tensors: function(torch, **tensors), dynamic=False)
-    tensors = {name: torch.from_numpy(value) for name, value in values.items()}
+    tensors = tensors_of(values)
     return lambda: compiled(tensors)

@@ -75,6 +75,14 @@ stdout_is 'y float64[2] = [0.5, 1]'
 expect 0 "measured" run kernels.akg bump 'x=[1,2]' --device cuda --time
 stdout_has 'x float32[2] = [2, 3]'
 stdout_has 'time: compile '
+expect 0 "beside a copy" bench square.akg 'x=randn(1000)' --device cuda:1 --seconds 0.01
+stdout_has '  device  '
+stdout_has '  100% is a copy of as many bytes on cuda:1 Stub 1: '
+expect 0 "the same, in place, as JSON" bench kernels.akg bump 'x=[1,2]' --device cuda --seconds 0.01 --json -
+json "a benchmark on a device"
+stdout_has '"tier": "device", '
+expect 2 "a benchmark of both" bench square.akg 'x=[1]' --device cuda --vs cc
+stderr_has '--device goes with none of --vs, --report, --emit and --tier'
 expect 3 "an index out of bounds" run kernels.akg gather 'x=[1,2,3]' 'index=[0,7,9]' --device cuda
 stderr_has "[AKG0614]"
 stderr_has "in the iteration i = 1"

@@ -16,6 +16,18 @@ def total(x):
     for i in range(x.shape[0]):
         s[0] += x[i]
     return s
+
+
+def largest(x):
+    at = output_tensor((1,), int64)
+    best = x[0]
+    place = 0
+    for i in range(x.shape[0]):
+        if x[i] > best:
+            best = x[i]
+            place = i
+    at[0] = place
+    return at
 PROGRAM
 
 expect 0 'assembler' emit vector.akg axpy --stage asm
@@ -25,6 +37,15 @@ case $(cat stdout) in
 *)
     stdout_has 'akg_vector_0: # line 3'
     stdout_has '# line 4'
+    ;;
+esac
+
+# Lanes choose, each for itself.
+expect 0 'where the largest is' emit vector.akg largest 'x=randn(1000)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'lanes of 32 bits'
     ;;
 esac
 

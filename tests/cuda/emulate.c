@@ -100,6 +100,8 @@ static void fill_words(const struct emulation *emulation, const struct jit_frame
         case CUDA_WORD_SCALAR:
             memcpy(&side->words[k], &frame->scalars[word->index], sizeof side->words[k]);
             break;
+        case CUDA_WORD_ROUND:
+            break;
         case CUDA_WORD_TRAP:
             side->words[k] = (uint64_t)(uintptr_t)side->trap;
             break;
@@ -108,11 +110,11 @@ static void fill_words(const struct emulation *emulation, const struct jit_frame
 }
 
 /* A grid of as many blocks as the work asks for, but few: more than one show what there is to see. */
-static bool launch_all(struct emulation *emulation, const struct jit_frame *frame, struct device_side *side,
-                       char *reason)
+static bool launch_some(struct emulation *emulation, const struct jit_frame *frame, struct device_side *side,
+                        int first, int end, char *reason)
 {
     enum { MOST = 3 };
-    for (int k = 0; k < emulation->program.launches.count; k++) {
+    for (int k = first; k < end; k++) {
         const struct cuda_launch *row = &emulation->program.launches.items[k];
         void *parameters[] = {side->words};
         int64_t work, blocks = row->most_blocks;
@@ -131,6 +133,31 @@ static bool launch_all(struct emulation *emulation, const struct jit_frame *fram
             return false;
     }
     return true;
+}
+
+static bool launch_all(struct emulation *emulation, const struct jit_frame *frame, struct device_side *side,
+                       char *reason)
+{
+    const struct cuda_program *program = &emulation->program;
+    bool good = true;
+    for (int k = 0, end; k < program->launches.count && good; k = end) {
+        int number = program->launches.items[k].round;
+        end = k + 1;
+        while (number >= 0 && end < program->launches.count && program->launches.items[end].round == number)
+            end++;
+        if (number < 0) {
+            good = launch_some(emulation, frame, side, k, end, reason);
+            continue;
+        }
+        const struct cuda_round *round = &program->rounds.items[number];
+        int64_t value, high;
+        good = evaluate(round->low, frame, 0, &value) && evaluate(round->high, frame, 0, &high);
+        for (; good && (round->step > 0 ? value < high : value > high); value += round->step) {
+            side->words[round->word] = (uint64_t)value;
+            good = launch_some(emulation, frame, side, k, end, reason);
+        }
+    }
+    return good;
 }
 
 static bool give_back(struct emulation *emulation, const struct emulate_buffer *buffers,

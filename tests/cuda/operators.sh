@@ -11,7 +11,8 @@ AKG_CUDA_LIBRARY=$BUILD/tests/libcuda_stub.so AKG_NVRTC_LIBRARY=$BUILD/tests/lib
 AKG_STUB_CUDA='devices=1 memory=1073741824'
 export AKG_CUDA_LIBRARY AKG_NVRTC_LIBRARY AKG_STUB_CUDA
 . "$BUILD/settings"
-operators='' programs="tests/kernels/outputs.akg examples/square.akg examples/logistic.akg tests/kernels/lu.akg"
+operators='' programs="tests/kernels/outputs.akg examples/square.akg examples/logistic.akg tests/kernels/lu.akg
+    tests/kernels/scans.akg tests/kernels/rounds.akg"
 case $CFLAGS in
 *-fsanitize=*) operators='sum matmul softmax' programs='examples/square.akg' ;;
 esac

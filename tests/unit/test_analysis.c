@@ -43,7 +43,7 @@ static const struct row rows[] = {
      "for i = 0 to N step 2 {\ny[i?] = x[i?]\n}\nfor k = 1 to N step 2 {\ny[k?] = x[k?]\n}\n",
      "y[i] = x[i]|y[k] = x[k]|y: float32[N] clear", "require"},
     {"strided past the end", X1 Y1, "for i = 0 to N step 2 {\ny[i?] = x[(i + 1)?]\n}\n",
-     "require bounds ((2 * ((N + 1) // 2)) <= N) when (0 < N)|x[(i + 1)!]", "?"},
+     "require bounds ((2 * ((N + 1) // 2)) <= N) access|x[(i + 1)!]", "?"},
     {"negative step", X1 Y1, "for i = (N - 1) to -1 step -1 {\ny[i?] = x[((N - 1) - i)?]\n}\n",
      "y[i] = x[((N - 1) - i)]", "require|clear|?"},
     {"negative step of two", X1 Y1, "for i = (N - 1) to -1 step -2 {\ny[i?] = x[i?]\n}\n",

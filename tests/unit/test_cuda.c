@@ -347,9 +347,25 @@ static const struct {
      "m[i] = (c + d)\n}\n"},
     {"float32", false, "akg_scan_add_float32(c_own_", /* of one row, by a block */
      "var c: float32 = 0.5:float32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\ns[] = c\n"},
-    {"int32", false, "c = (int)((unsigned int)c * 3 + x[i * N + j])", /* but not what is scaled on the way */
+    {"int32", false, "akg_scan_scaled_uint64(c_own_", /* what is scaled on the way */
      "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
      "c = ((c * 3:int32) + x[i, j])\nw[i, j] = c\n}\n}\n"},
+    {"float32", true, "akg_scan_scaled_float64(c_own_", /* under conditions, and anew */
+     "for i = 0 to M step 1 {\nvar c: float32 = 1.0:float32\nvar d: float32 = 0.0:float32\n"
+     "for j = 0 to N step 1 {\nlet v: float32 = (x[i, j] * 0.5:float32)\nif (v > z[j]) {\n"
+     "c = (v - (c * z[j]))\nif (v > 0.5:float32) {\nc = (c + v)\n}\n} else {\nw[i, j] = c\n}\n"
+     "d = select((z[j] < 0.0:float32), 0.0:float32, (d + 1.0:float32))\nw[i, j] = (w[i, j] + (c * d))\n}\n"
+     "m[i] = (c + d)\n}\n"},
+    {"int32", false, "akg_scan_max_int64(y_1_own_", /* through elements, backwards */
+     "for j = (N - 2) to -1 step -1 {\ny[j] = max(y[(j + 1)], z[j])\n}\n"},
+    {"int32", false, "akg_scan_scaled_uint64(w_1_own_",
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nif (j == 0) {\nw[i, j] = x[i, j]\n} else {\n"
+     "w[i, j] = (w[i, (j - 1)] + x[i, j])\n}\n}\n}\n"},
+    {"int32", false, "= frame->rounds[0];", /* a kernel for each time step, which hands scalars to the next */
+     "var c: int32 = 1:int32\nfor i = (M - 1) to -1 step -1 {\nlet d: int32 = (s[] + c)\n"
+     "for j = 0 to N step 1 {\ny[j] = ((y[j] + x[i, j]) + d)\n}\nvar e: int32 = 0:int32\n"
+     "for j1 = 0 to N step 1 {\ne = (e + y[j1])\n}\nc = (c + e)\nm[i] = e\ns[] = (s[] + e)\n}\ns[] = (s[] - "
+     "c)\n"},
     {"float32", false, "akg_launch_5, 256)", /* rows by blocks, or by threads where they are short */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nm[i] = c\n}\n"},
@@ -368,7 +384,7 @@ static const struct {
 static void test_mappings(struct counts *counts)
 {
     for (size_t k = 0; k < sizeof mappings / sizeof *mappings; k++) {
-        struct cuda_options options = {.deterministic = mappings[k].deterministic};
+        struct cuda_options options = {.deterministic = mappings[k].deterministic, .large = 1};
         const char *dtype = mappings[k].dtype;
         struct text text;
         text_init(&text);
@@ -387,7 +403,7 @@ static void test_mappings(struct counts *counts)
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
-    struct cuda_options options = {.deterministic = seed % 8 < 4};
+    struct cuda_options options = {.deterministic = seed % 8 < 4, .large = seed % 2 ? 1 : 0};
     struct text text;
 
     text_init(&text);

@@ -74,6 +74,10 @@ static const char program[] = "def product(a, b):\n"
                               "    s, d = both(x)\n"
                               "    return s * d\n"
                               "\n"
+                              "def doubled(x):\n"
+                              "    d = scaled(x)\n"
+                              "    return d, d * d\n"
+                              "\n"
                               "def grow(x):\n"
                               "    for i in range(x.shape[0]):\n"
                               "        x[i] = 2 * x[i]\n"
@@ -285,6 +289,46 @@ static void test_errors(struct bench *bench)
     akg_tensor_release(matrix);
 }
 
+/* Why tensors that are given for the outputs of `doubled` are refused; nothing was computed then. */
+static void refuses_given(struct bench *bench, akg_tensor *x, akg_tensor *first, akg_tensor *second,
+                          const char *why)
+{
+    const akg_argument argument = api_tensor(NULL, x);
+    akg_tensor *outputs[2] = {first, second};
+    akg_diagnostics *diagnostics = NULL;
+
+    CHECK_INT(call(bench, "doubled", &argument, 1, outputs, &diagnostics), AKG_ERROR_CALL);
+    CHECK_STRING(api_error(diagnostics), "call-output");
+    CHECK(api_says(diagnostics, why));
+    CHECK(outputs[0] == first && outputs[1] == second &&
+          (!first || api_element(first, 0) == 7 || first == x));
+    akg_diagnostics_free(diagnostics);
+}
+
+/* Tensors of the caller for the results of a graph function: the first is made by a call in the middle. */
+static void test_given(struct bench *bench)
+{
+    akg_tensor *x = leaf(3, 1, 1), *first = api_vector(AKG_FLOAT64, 3, 7, 0);
+    akg_tensor *second = api_vector(AKG_FLOAT64, 3, 7, 0), *other = api_vector(AKG_FLOAT32, 3, 7, 0);
+    akg_tensor *longer = api_vector(AKG_FLOAT64, 4, 7, 0), *outputs[2] = {first, second};
+    const akg_argument argument = api_tensor(NULL, x);
+
+    refuses_given(bench, x, first, longer, "has another shape");
+    refuses_given(bench, x, first, other, "has another dtype");
+    refuses_given(bench, x, first, first, "shares memory with that for another output");
+    refuses_given(bench, x, x, NULL, "shares memory with an argument");
+    CHECK_INT(call(bench, "doubled", &argument, 1, outputs, NULL), AKG_OK);
+    CHECK(outputs[0] == first && outputs[1] == second && akg_tensor_requires_grad(second));
+    CHECK(api_element(first, 2) == 6 && api_element(second, 2) == 36);
+    CHECK_INT(akg_backward(bench->tape, outputs + 1, NULL, 1, false, NULL), AKG_OK);
+    CHECK(api_element(akg_tensor_grad(x), 2) == 8 * 3);
+    akg_tensor_release(x);
+    akg_tensor_release(first);
+    akg_tensor_release(second);
+    akg_tensor_release(other);
+    akg_tensor_release(longer);
+}
+
 /* Steps of training with running statistics, which are written in place and have no part in the gradient. */
 static void test_running(struct bench *bench)
 {
@@ -439,6 +483,7 @@ int main(void)
 
     if (CHECK(bench_begin(&bench))) {
         test_gradients(&bench);
+        test_given(&bench);
         test_pruning(&bench);
         test_higher_orders(&bench);
         test_second_order(&bench);

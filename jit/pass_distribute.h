@@ -1,0 +1,66 @@
+/*
+ * pass_distribute.h: what the files of pass_distribute share.
+ */
+#ifndef JIT_PASS_DISTRIBUTE_H
+#define JIT_PASS_DISTRIBUTE_H
+
+#include "pass.h"
+
+enum { DISTRIBUTE_OWN = 8 };
+
+/* A loop over rows. */
+struct rows {
+    struct pass *pass;
+    struct ir_stmt *loop;
+    struct {
+        struct ir_buffer *items[DISTRIBUTE_OWN];
+        int count;
+    } own;                   /* temporaries that each row has for itself */
+    struct ir_expr *many;    /* whether the rows are worth parting, which a call decides; NULL: they are */
+    struct ir_expr *kept;    /* rows for which something is kept from piece to piece */
+    struct ir_symbol *first; /* of these; NULL: all are kept, from row 0 on */
+    struct ir_stmt *blocks;  /* the loop over blocks of rows; NULL: there is none */
+    struct ir_stmt *outside; /* what stands in the place of the loop then: LETs, and that loop */
+};
+
+/* ---- pass_distribute_product.c: what a row is multiplied by ---------------------------------------- */
+
+/* Bounds over extents and attributes: known when memory is made. */
+bool distribute_bounds_are_of_call(const struct ir_stmt *loop);
+
+/* Whether the statement, in the body of the loop over rows, is a loop that multiplies the row by what all
+ * rows share. */
+bool distribute_is_product(const struct rows *rows, struct ir_stmt *stmt);
+/* Whether something else is done in that loop. */
+bool distribute_has_rest(const struct rows *rows, struct ir_stmt *columns);
+/* Makes each product a loop that does nothing else, around sums in scalars. */
+bool distribute_part_products(struct rows *rows);
+/* The body in a loop with the header of another one, and a variable of its own. */
+struct ir_stmt *distribute_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body);
+
+struct distribute_mention {
+    const struct ir_symbol *symbol;
+    bool used, assigned;
+};
+/* In the statements from the first on, up to the end of their block. */
+struct distribute_mention distribute_mentions(struct ir_stmt *first, const struct ir_symbol *symbol);
+bool distribute_has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol);
+
+/* ---- pass_distribute_own.c: temporaries of a row, and blocks of rows -------------------------------- */
+
+/* Notes the temporaries that the body allocates, and those that it might as well. False: some are allocated
+ * deeper inside. */
+bool distribute_find_own(struct rows *rows);
+/* Allocates all of them in the body; those that an iteration may read before it has written them stay
+ * outside, and are no longer noted. */
+void distribute_allocate_own(struct rows *rows);
+/* Gives each of them a row for each iteration of a block, and the loop the bounds of a block. */
+void distribute_begin_block(struct rows *rows);
+/* What stands in the place of the loop: `inside` runs for each block. */
+struct ir_stmt *distribute_end_block(struct rows *rows, struct ir_stmt *inside);
+
+/* The number of the loop's row among those that are kept. */
+struct ir_expr *distribute_kept_row(const struct rows *rows);
+struct ir_stmt *distribute_allocate(const struct rows *rows, struct ir_buffer *buffer);
+
+#endif
