@@ -60,7 +60,8 @@ enum {
     PAIRS_OVERLAP = -1, /* every other one, where the second vector begins at the first's last element */
     PAIRS_EVEN,
     PAIRS_ODD,
-    PAIRS_IN_TURN /* the first of each, the second of each, and so on; number + 1: the rest of them */
+    PAIRS_IN_TURN, /* the first of each, the second of each, and so on; number + 1: the rest of them */
+    PAIRS_REVERSED = PAIRS_IN_TURN + 2 /* those of the first, backwards */
 };
 
 struct machine_kept {

@@ -268,6 +268,36 @@ static int load_pairs(struct machine *machine, const struct vector_value *value,
     return result;
 }
 
+/* ---- backwards ------------------------------------------------------------------------------ */
+
+/* The elements of all lanes lie one before the other. The last group is left to gathers: its mask would have
+ * to be turned too. */
+static bool is_backwards(const struct machine *machine, const struct vector_value *value, int mask)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    return machine_is_avx512(machine) && !mask && stream->step_kind == VECTOR_CONSTANT_STEP &&
+           stream->step == -1 && dtype_table[stream->dtype].size >= 4 &&
+           machine->lanes == vector_group(machine->loop->wide);
+}
+
+/* From the last lane's element on. */
+static struct x86_memory backwards_memory(struct machine *machine, const struct vector_value *value)
+{
+    struct x86_memory memory = step_memory(machine, value);
+    memory.displacement -= (machine->lanes - 1) * dtype_table[value->dtype].size;
+    return memory;
+}
+
+static int reversed(struct machine *machine, const struct vector_value *value, int operand)
+{
+    enum vector_type type = lanes_of(value);
+    bool wide = vector_type_is_wide(type);
+    int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_REVERSED, 0);
+    int bits = machine_bits(machine, type), result = machine_copy(machine, bits, operand);
+    machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, operand, 0);
+    return result;
+}
+
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
 {
     enum vector_type type = lanes_of(value);
@@ -277,6 +307,9 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return machine_load_from(machine, value, step_memory(machine, value), mask);
     if (is_pairs(machine, stream_of(machine, value)))
         return load_pairs(machine, value, mask);
+    if (is_backwards(machine, value, mask))
+        return reversed(machine, value,
+                        machine_load_from(machine, value, backwards_memory(machine, value), 0));
     int small = machine_load_pair(machine, value, mask);
     if (small)
         return small;
@@ -342,6 +375,9 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
         machine_store_to(machine, value, unit_memory(machine, value), operand, mask);
     else if (machine->lanes == 1)
         machine_store_to(machine, value, step_memory(machine, value), operand, mask);
+    else if (is_backwards(machine, value, mask))
+        machine_store_to(machine, value, backwards_memory(machine, value), reversed(machine, value, operand),
+                         0);
     else if (!machine_store_pair(machine, value, operand, mask))
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
 }

@@ -104,21 +104,18 @@ void machine_spread_lanes(struct machine *machine, int target, enum vector_type 
 /* By number, from PAIRS_OVERLAP on. */
 static void load_pairs(struct machine *machine, int target, enum vector_type type, int number)
 {
-    static const int64_t wide[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
-                                       {0, 2, 4, 6, 8, 10, 12, 14},
-                                       {1, 3, 5, 7, 9, 11, 13, 15},
-                                       {0, 8, 1, 9, 2, 10, 3, 11},
-                                       {4, 12, 5, 13, 6, 14, 7, 15}};
-    static const int32_t eight[5][8] = {{0, 2, 4, 6, 9, 11, 13, 15},
-                                        {0, 2, 4, 6, 8, 10, 12, 14},
-                                        {1, 3, 5, 7, 9, 11, 13, 15},
-                                        {0, 8, 1, 9, 2, 10, 3, 11},
-                                        {4, 12, 5, 13, 6, 14, 7, 15}};
-    static const int32_t sixteen[5][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
+    static const int64_t wide[6][8] = {{0, 2, 4, 6, 9, 11, 13, 15},  {0, 2, 4, 6, 8, 10, 12, 14},
+                                       {1, 3, 5, 7, 9, 11, 13, 15},  {0, 8, 1, 9, 2, 10, 3, 11},
+                                       {4, 12, 5, 13, 6, 14, 7, 15}, {7, 6, 5, 4, 3, 2, 1, 0}};
+    static const int32_t eight[6][8] = {{0, 2, 4, 6, 9, 11, 13, 15},  {0, 2, 4, 6, 8, 10, 12, 14},
+                                        {1, 3, 5, 7, 9, 11, 13, 15},  {0, 8, 1, 9, 2, 10, 3, 11},
+                                        {4, 12, 5, 13, 6, 14, 7, 15}, {7, 6, 5, 4, 3, 2, 1, 0}};
+    static const int32_t sixteen[6][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
                                            {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
                                            {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31},
                                            {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
-                                           {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}};
+                                           {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31},
+                                           {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}};
     int row = number - PAIRS_OVERLAP;
     const void *table = machine->lanes == 16 ? (const void *)sixteen[row] : eight[row];
     load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[row] : table);
