@@ -99,18 +99,6 @@ static int mask_of(struct machine *machine, const int *registers, int mask, bool
     return tail ? machine_and(machine, registers[mask], tail) : registers[mask];
 }
 
-static int index_value(struct machine *machine, const struct vector_value *value)
-{
-    int bits = machine_bits(machine, VECTOR_I64), first = machine_new_vector(machine, bits);
-    machine_add(machine, (struct x86_instruction){.form = X86_VPBROADCASTQ,
-                                                  .bits = bits,
-                                                  .reg = first,
-                                                  .has_memory = true,
-                                                  .memory = machine_slot(machine, value->slot)});
-    return machine_rvm(machine, X86_VPADDQ, bits, first,
-                       machine_keep(machine, KEPT_STEPS, VECTOR_I64, 0, value->bits));
-}
-
 static int build_value(struct machine *machine, const struct vector_value *value, const int *registers,
                        int step, bool is_last)
 {
@@ -124,7 +112,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
     case VECTOR_SCALAR:
         return machine_keep(machine, KEPT_SCALAR, value->type, value->slot, 0);
     case VECTOR_INDEX:
-        return index_value(machine, value);
+        return machine_index(machine, value);
     case VECTOR_LOAD:
         return machine_load(machine, value, mask_of(machine, registers, value->mask, is_last));
     case VECTOR_GATHER:

@@ -252,6 +252,8 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
 int machine_base(struct machine *machine, int stream);
 /* Masks of the two vectors that hold both of each two elements of the lanes in `mask`. */
 void machine_pair_masks(struct machine *machine, int mask, int masks[2]);
+/* The loop variable of each lane. */
+int machine_index(struct machine *machine, const struct vector_value *value);
 /* Moves the streams on that do not go by the index: after each vector. */
 void machine_advance(struct machine *machine);
 

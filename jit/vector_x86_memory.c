@@ -382,6 +382,50 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
 }
 
+/* ---- the loop variable ------------------------------------------------------------------------ */
+
+/* Whether the first value of the loop variable is found from how far the loop is, and no slot is to follow it
+ * from vector to vector. */
+static bool counts_index(const struct machine *machine, const struct vector_value *value)
+{
+    return machine->index != X86_NONE && (value->bits == 1 || value->bits == UINT64_MAX);
+}
+
+/* Its first value for this vector, in all lanes. */
+static int first_index(struct machine *machine, const struct vector_value *value)
+{
+    int bits = machine_bits(machine, VECTOR_I64), first = machine_new_vector(machine, bits);
+    struct x86_memory slot = machine_slot(machine, value->slot);
+    struct x86_instruction load = {.form = X86_MOV, .reg = SCRATCH, .has_memory = true, .memory = slot};
+    if (!counts_index(machine, value)) {
+        machine_add(
+            machine,
+            (struct x86_instruction){
+                .form = X86_VPBROADCASTQ, .bits = bits, .reg = first, .has_memory = true, .memory = slot});
+        return first;
+    }
+    bool down = value->bits != 1;
+    machine_add(machine, load);
+    machine_add(machine, (struct x86_instruction){
+                             .form = down ? X86_SUB : X86_ADD, .reg = SCRATCH, .rm = machine->index});
+    if (machine->ahead)
+        machine_add(machine, (struct x86_instruction){.form = X86_ADD_BY,
+                                                      .rm = SCRATCH,
+                                                      .immediate = down ? -machine->ahead : machine->ahead});
+    int one = machine_new_vector(machine, 128);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VMOVQ_TO, .bits = 128, .reg = one, .rm = SCRATCH});
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VPBROADCASTQ, .bits = bits, .reg = first, .rm = one});
+    return first;
+}
+
+int machine_index(struct machine *machine, const struct vector_value *value)
+{
+    return machine_rvm(machine, X86_VPADDQ, machine_bits(machine, VECTOR_I64), first_index(machine, value),
+                       machine_keep(machine, KEPT_STEPS, VECTOR_I64, 0, value->bits));
+}
+
 /* ---- moving on ------------------------------------------------------------------------------- */
 
 static void general(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
@@ -414,7 +458,7 @@ void machine_advance(struct machine *machine)
         if (loop->streams.items[k].step_kind != VECTOR_UNIT)
             advance_stream(machine, k);
     for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].kind == VECTOR_INDEX) {
+        if (loop->values.items[k].kind == VECTOR_INDEX && !counts_index(machine, &loop->values.items[k])) {
             int slot = loop->values.items[k].slot;
             general(machine, X86_MOV, SCRATCH, machine_slot(machine, slot));
             add_constant(machine, SCRATCH, loop->stmt->step * machine->lanes);
