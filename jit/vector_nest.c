@@ -376,14 +376,16 @@ static bool stream_moves(const struct vector_nest *nest, const struct vector_str
            stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
 }
 
-/* Elements that are stored differ; where there are rows, something that is loaded serves several iterations.
+/* Elements that are stored differ, and lie side by side; where there are rows, something that is loaded
+ * serves several iterations.
  */
 static bool is_worthwhile(const struct vector_nest *nest, const struct vector_loop *loop)
 {
     bool reuse = nest->first == VECTOR_COLUMNS;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
-        if (value->kind == VECTOR_STORE && !stream_moves(nest, &loop->streams.items[value->stream]))
+        const struct vector_stream *stream = value->stream < 0 ? NULL : &loop->streams.items[value->stream];
+        if (value->kind == VECTOR_STORE && (!stream_moves(nest, stream) || stream->step != 1))
             return false;
         reuse |= value->kind == VECTOR_LOAD && value->section == 1 &&
                  !stream_moves(nest, &loop->streams.items[value->stream]);

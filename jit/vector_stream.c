@@ -269,7 +269,7 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
     return true;
 }
 
-/* Along the columns an element lies behind the other, or it is the same one. */
+/* Along the columns an element lies behind the other, or behind the next one, or it is the same one. */
 static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
                          struct vector_stream *stream)
 {
@@ -278,10 +278,12 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
     for (int level = builder->nest->first; level < builder->nest->depth; level++)
         if (!vector_stride(builder, access, level, &stream->strides[level]))
             return false;
-    if (columns->kind != VECTOR_STAYS && (columns->kind != VECTOR_STRIDE || columns->bytes != size))
+    bool every_other = size >= 4 && columns->bytes == 2 * size;
+    if (columns->kind != VECTOR_STAYS &&
+        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other)))
         return false;
     stream->step_kind = VECTOR_UNIT;
-    stream->step = columns->kind == VECTOR_STRIDE;
+    stream->step = columns->kind == VECTOR_STRIDE ? columns->bytes / size : 0;
     stream->assumed = !access->buffer->contiguous;
     return true;
 }

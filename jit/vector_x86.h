@@ -241,9 +241,13 @@ void machine_interleave(struct machine *machine, machine_section *sections, int 
 /* `mask` 0: all lanes. */
 int machine_load(struct machine *machine, const struct vector_value *value, int mask);
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask);
-/* The same for elements one behind the other in memory; one element in all lanes. */
+/* The same for elements one behind the other in memory. */
 int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int mask);
+/* Likewise of every other element there. */
+int machine_load_every_other(struct machine *machine, const struct vector_value *value,
+                             struct x86_memory memory, int mask);
+/* One element in all lanes. */
 int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                      int mask);
 void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,

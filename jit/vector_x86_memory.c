@@ -256,16 +256,35 @@ static struct machine_pairs pairs_of(struct machine *machine, const struct vecto
     return pairs;
 }
 
-static int load_pairs(struct machine *machine, const struct vector_value *value, int mask)
+/* The elements of two vectors that the table `number` picks. */
+static int picked(struct machine *machine, const struct vector_value *value, int first, int second,
+                  int number)
 {
     enum vector_type type = lanes_of(value);
     bool wide = vector_type_is_wide(type);
-    struct machine_pairs pairs = pairs_of(machine, value, mask);
-    int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32,
-                               pairs.whole ? PAIRS_EVEN + value->offset - pairs.offset : PAIRS_OVERLAP, 0);
-    int bits = machine_bits(machine, type), result = machine_copy(machine, bits, pairs.first);
-    machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, pairs.second, 0);
+    int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, number, 0);
+    int bits = machine_bits(machine, type), result = machine_copy(machine, bits, first);
+    machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, second, 0);
     return result;
+}
+
+static int load_pairs(struct machine *machine, const struct vector_value *value, int mask)
+{
+    struct machine_pairs pairs = pairs_of(machine, value, mask);
+    return picked(machine, value, pairs.first, pairs.second,
+                  pairs.whole ? PAIRS_EVEN + value->offset - pairs.offset : PAIRS_OVERLAP);
+}
+
+int machine_load_every_other(struct machine *machine, const struct vector_value *value,
+                             struct x86_memory memory, int mask)
+{
+    if (!machine_is_avx512(machine))
+        return machine_refuse(machine);
+    struct machine_pairs masks = mask ? masks_of(machine, mask, false) : (struct machine_pairs){0};
+    int first = machine_load_from(machine, value, memory, masks.first);
+    memory.displacement += (machine->lanes - 1) * dtype_table[value->dtype].size;
+    int second = machine_load_from(machine, value, memory, masks.second);
+    return picked(machine, value, first, second, PAIRS_OVERLAP);
 }
 
 /* ---- backwards ------------------------------------------------------------------------------ */
@@ -290,12 +309,7 @@ static struct x86_memory backwards_memory(struct machine *machine, const struct 
 
 static int reversed(struct machine *machine, const struct vector_value *value, int operand)
 {
-    enum vector_type type = lanes_of(value);
-    bool wide = vector_type_is_wide(type);
-    int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_REVERSED, 0);
-    int bits = machine_bits(machine, type), result = machine_copy(machine, bits, operand);
-    machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, operand, 0);
-    return result;
+    return picked(machine, value, operand, operand, PAIRS_REVERSED);
 }
 
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)

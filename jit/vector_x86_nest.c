@@ -169,8 +169,7 @@ static struct x86_memory address(const struct nest_code *code, const struct vect
     const struct place *place = &code->places[value->stream];
     int size = dtype_table[value->dtype].size;
     struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
-    if (stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS)
-        memory.displacement += column * code->machine->lanes * size;
+    memory.displacement += column * code->machine->lanes * (int)stream->step * size;
     if (rows->kind == VECTOR_STRIDE)
         memory.displacement += (int)rows->bytes * row;
     if (place->stride < 0 || rows->kind != VECTOR_RUN_TIME_STRIDE)
@@ -209,6 +208,8 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
     mask = mask_of(code, tile, value, mask);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
         return machine_load_one(code->machine, value, memory, mask);
+    if (stream->step == 2)
+        return machine_load_every_other(code->machine, value, memory, mask);
     return machine_load_from(code->machine, value, memory, mask);
 }
 
