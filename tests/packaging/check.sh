@@ -4,18 +4,19 @@
 set -u
 . "$BUILD/settings"
 check_passed=0 check_failed=0
+check_log=$PWD/check.log # wherever the script goes to
 
 # check NAME COMMAND...: the command succeeds
 check()
 {
     check_name=$1
     shift
-    if "$@" >check.log 2>&1; then
+    if "$@" >"$check_log" 2>&1; then
         check_passed=$((check_passed + 1))
     else
         check_failed=$((check_failed + 1))
         echo "failed: $check_name"
-        sed 's/^/    /' check.log
+        sed 's/^/    /' "$check_log"
     fi
 }
 
