@@ -2,12 +2,13 @@
  * pass_tabulate.c: what a nest computes of its loop variables alone, whether a window leaves the image say,
  * goes into tables: `if 0 <= j + r < W` inside loops over f, c, j and r becomes `if table[j, r] != 0`.
  *
- * A nest (vector_nest.c) knows its loop variables as places of elements, not as values. Consumes nests whose
- * two outer loops are parallel, and in their bodies the largest expressions over loop variables, dims and
- * attributes that load nothing and are no index; conditions that are joined by `and` or `or` are taken apart
- * where they hang on different variables. A table has an axis for each variable, is filled at the beginning
- * of the kernel, and leaves out at least one of the loops around the expression, whose iterations share it.
- * All of it is done on a copy, which takes the place of the nest only where it becomes vectors by that.
+ * A nest (vector_nest.c) knows its loop variables as places of elements, not as values (but for that of an
+ * only depth). Consumes nests whose two outer loops are parallel, and in their bodies the largest expressions
+ * over loop variables, dims and attributes that load nothing and are no index; conditions that are joined by
+ * `and` or `or` are taken apart where they hang on different variables. A table has an axis for each
+ * variable, is filled at the beginning of the kernel, and leaves out at least one of the loops around the
+ * expression, whose iterations share it. All of it is done on a copy, which takes the place of the nest only
+ * where it becomes vectors by that.
  */
 #include "pass.h"
 #include "vector.h"

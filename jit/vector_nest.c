@@ -10,8 +10,8 @@
  * three sections, and says of each value whether it differs from row to row and from column to column: what
  * does not is computed once for a rectangle of iterations, whose accumulators stay in registers while the
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
- * other along the columns, or are the same for all of them. A while goes on for all as long as its condition
- * holds for some; those for which it does not keep what they have.
+ * other along the columns (what is loaded perhaps every other one), or are the same for all of them. A while
+ * goes on for all as long as its condition holds for some; those for which it does not keep what they have.
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */
