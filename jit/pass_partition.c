@@ -1,0 +1,453 @@
+/*
+ * pass_partition.c: a loop in which conditions hang on its variable becomes several, one after the other, in
+ * each of which they are known: `for j in 0, M: y[j] = x[j - 1] if j > 0 else x[M - 1]` is a loop from 0 to 1
+ * and one from there on.
+ *
+ * Consumes loops of step 1 that neither stop nor are left, outer ones first. A condition is a comparison of
+ * the loop's variable with what is the same in all iterations, in an if, a choice, or as what min, max and %
+ * of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut
+ * the loop. What order they are in need not be known: no part ends before it begins, and no condition is
+ * taken for known but where that follows; else it stays in that part. A part whose body is an if that asks
+ * nothing of the loop goes inside of it.
+ */
+#include "pass_partition.h"
+
+enum {
+    LARGEST = 48, /* statements of a loop that is repeated */
+    WORTH = 8,    /* weight of an iteration from which on places pay that differ from row to row */
+    DEEPEST = 200
+};
+
+/* ---- what is known goes ----------------------------------------------------------------------------- */
+
+/* The expression without the question, which has that answer. */
+static struct ir_expr *answered(const struct cutter *cutter, struct ir_expr *expr,
+                                const struct question *question, int answer)
+{
+    struct ir_kernel *kernel = cutter->partition->pass->kernel;
+    bool holds = (answer != 0) != question->is_not;
+
+    switch (expr->operation) {
+    case OP_MIN:
+    case OP_MAX:
+        return expr->operands[holds ? 0 : 1];
+    case OP_MOD:
+        if (answer == 0)
+            return expr->operands[0];
+        return ir_operation(kernel, answer < 0 ? OP_ADD : OP_SUB, expr->operands[0], expr->operands[1], NULL);
+    default:
+        return ir_integer(kernel, AKG_BOOL, holds);
+    }
+}
+
+static struct ir_expr *put_answers(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    struct cutter *cutter = context;
+    struct ir_expr *operands[3] = {NULL, NULL, NULL}, *simpler = NULL;
+    struct question question;
+    int answer;
+
+    if (expr->kind == IR_LOAD)
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            expr->access.indices[k] = put_answers(pass, expr->access.indices[k], context);
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    for (int k = 0; k < expr->count; k++)
+        operands[k] = expr->operands[k] = put_answers(pass, expr->operands[k], context);
+    if (partition_ask(cutter, expr, &question) && partition_is_answered(cutter, &question, &answer))
+        simpler = answered(cutter, expr, &question, answer);
+    if (!simpler)
+        simpler = ir_fold(pass->kernel, expr->operation, operands);
+    if (simpler)
+        simpler->span = expr->span;
+    return simpler ? simpler : expr;
+}
+
+/* Puts answers into a block, and the sides that are left in the place of its ifs. */
+static void settle_block(struct cutter *cutter, struct ir_stmt **place)
+{
+    while (*place) {
+        struct ir_stmt *stmt = *place, *next = stmt->next;
+        pass_rewrite(cutter->partition->pass, stmt, put_answers, cutter);
+        if (stmt->kind == IR_IF && stmt->value->kind == IR_INTEGER) {
+            *place = stmt->value->integer ? stmt->body : stmt->otherwise;
+            struct ir_stmt **end = place;
+            while (*end)
+                end = &(*end)->next;
+            *end = next;
+            continue;
+        }
+        settle_block(cutter, &stmt->body);
+        settle_block(cutter, &stmt->otherwise);
+        place = &stmt->next;
+    }
+}
+
+/* ---- where to cut ----------------------------------------------------------------------------------- */
+
+static char inside; /* its address is the note of what the loop declares or assigns */
+
+static bool note_symbol(struct ir_stmt *stmt, void *note)
+{
+    if (stmt->symbol)
+        stmt->symbol->note = note;
+    return true;
+}
+
+static bool is_same_always(const struct pass_affine *sum)
+{
+    for (int k = 0; k < sum->count; k++)
+        if (sum->terms[k].symbol->note == &inside)
+            return false;
+    return true;
+}
+
+static void add_place(struct cutter *cutter, const struct place *place)
+{
+    const struct partition *partition = cutter->partition;
+    bool known = partition_is_at_most(partition, place, &cutter->low) ||
+                 partition_is_at_most(partition, &cutter->high, place);
+
+    cutter->decides |= known;
+    for (int k = 0; k < cutter->found_count && !known; k++)
+        known = partition_are_equal(&cutter->found[k], place);
+    if (!known && cutter->found_count < PARTITION_FOUND)
+        cutter->found[cutter->found_count++] = *place;
+}
+
+static bool find_places(struct ir_expr *expr, void *context)
+{
+    struct cutter *cutter = context;
+    struct question question;
+    struct place place;
+
+    if (expr->kind != IR_OPERATION || !partition_ask(cutter, expr, &question))
+        return true;
+    for (int k = 0; partition_place_of(&question, k, &place); k++)
+        if (is_same_always(&place.at) &&
+            (!place.differs || (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
+            add_place(cutter, &place);
+    return true;
+}
+
+/* False: the end of the loop may change while it runs. */
+static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
+{
+    int dim;
+    int64_t before = partition_note_least(cutter->partition, loop, &dim);
+    bool ends;
+
+    loop->symbol->note = &inside;
+    ir_block_walk(loop->body, note_symbol, &inside);
+    ends = is_same_always(&cutter->high.at);
+    if (ends)
+        ir_block_expressions(loop->body, find_places, cutter);
+    ir_block_walk(loop->body, note_symbol, NULL);
+    loop->symbol->note = NULL;
+    partition_forget_least(cutter->partition, dim, before);
+    return ends;
+}
+
+/* Whether one place is likely to be before another: dims are larger than loop variables, these than
+ * constants. */
+static bool comes_before(const struct cutter *cutter, const struct place *a, const struct place *b)
+{
+    struct pass_affine difference = b->at;
+    int64_t weight = 0;
+
+    if (partition_is_at_most(cutter->partition, a, b))
+        return true;
+    if (partition_is_at_most(cutter->partition, b, a) || !pass_affine_add(&difference, -1, &a->at))
+        return false;
+    for (int k = 0; k < difference.count; k++)
+        weight += (difference.terms[k].coefficient > 0 ? 1 : -1) *
+                  (difference.terms[k].symbol->kind == IR_SYMBOL_DIM ? 2 : 1);
+    return weight > 0;
+}
+
+static void sort_places(struct cutter *cutter)
+{
+    for (int k = 1; k < cutter->found_count; k++) {
+        struct place moved = cutter->found[k];
+        int at = k;
+        for (; at > 0 && !comes_before(cutter, &cutter->found[at - 1], &moved); at--)
+            cutter->found[at] = cutter->found[at - 1];
+        cutter->found[at] = moved;
+    }
+}
+
+/* Between short parts there is no cut. False: more are left than are made. */
+static bool choose_cuts(struct cutter *cutter)
+{
+    const struct place *before = &cutter->low;
+
+    for (int k = 0; k < cutter->found_count; k++) {
+        const struct place *here = &cutter->found[k];
+        const struct place *next = k + 1 < cutter->found_count ? here + 1 : &cutter->high;
+        if (partition_is_short(before, here) && partition_is_short(here, next))
+            continue;
+        if (cutter->count == PARTITION_CUTS)
+            return false;
+        cutter->cuts[cutter->count++] = *here;
+        before = here;
+    }
+    return true;
+}
+
+/* ---- whether it pays -------------------------------------------------------------------------------- */
+
+static bool weigh_expr(struct ir_expr *expr, void *weight)
+{
+    int *sum = weight;
+
+    if (expr->kind == IR_LOAD)
+        *sum += 1;
+    else if (expr->kind == IR_OPERATION && (expr->operation == OP_MOD || expr->dtype != AKG_INT64) &&
+             operation_table[expr->operation].c32[0])
+        *sum += WORTH;
+    else if (expr->kind == IR_OPERATION && expr->dtype != AKG_INT64 && expr->dtype != AKG_BOOL)
+        *sum += 1;
+    return true;
+}
+
+/* Rows of their own lengths pay where an iteration is more than a few instructions. */
+static bool pays(const struct cutter *cutter, struct ir_stmt *loop)
+{
+    int weight = 0;
+
+    ir_block_expressions(loop->body, weigh_expr, &weight);
+    for (int k = 0; k < cutter->count; k++)
+        if (cutter->cuts[k].differs && weight < WORTH)
+            return false;
+    return true;
+}
+
+/* What a loop has in it, as far as that counts here. */
+struct content {
+    int statements;
+    bool has_loop, is_plain;
+};
+
+static bool see_content(struct ir_stmt *stmt, void *context)
+{
+    struct content *content = context;
+
+    content->has_loop |= stmt->kind == IR_FOR;
+    content->is_plain = stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
+                        stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN || stmt->kind == IR_FOR;
+    return ++content->statements <= LARGEST && content->is_plain;
+}
+
+static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
+{
+    struct content content = {.statements = 0};
+    struct pass_affine low, high, distance;
+
+    if (loop->step != 1 || !pass_affine_of(loop->low, &low) || !pass_affine_of(loop->high, &high) ||
+        !partition_is_near(cutter->partition, &low) || !ir_block_walk(loop->body, see_content, &content) ||
+        pass_block_may_stop(loop->body))
+        return false;
+    cutter->low = (struct place){.at = low};
+    cutter->high = (struct place){.at = high, .is_far = !partition_is_near(cutter->partition, &high)};
+    distance = high;
+    if (pass_affine_add(&distance, -1, &low) && distance.count == 0 &&
+        distance.constant <= 2 * PARTITION_SHORT)
+        return false;
+    cutter->has_loop = content.has_loop;
+    if (!find_all_places(cutter, loop))
+        return false;
+    sort_places(cutter);
+    return choose_cuts(cutter) && (cutter->count > 0 || cutter->decides) && pays(cutter, loop);
+}
+
+/* ---- cutting ---------------------------------------------------------------------------------------- */
+
+static struct ir_expr *expr_of(struct pass *pass, const struct pass_affine *sum)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *expr = ir_integer(kernel, AKG_INT64, 0);
+
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int k = 0; k < sum->count; k++) {
+            int64_t factor = sum->terms[k].coefficient;
+            if ((factor > 0) != (sign > 0))
+                continue;
+            struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
+            term = ir_operation(kernel, OP_MUL, ir_integer(kernel, AKG_INT64, sign * factor), term, NULL);
+            expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
+        }
+    if (sum->constant < 0 && sum->constant != INT64_MIN)
+        return ir_operation(kernel, OP_SUB, expr, ir_integer(kernel, AKG_INT64, -sum->constant), NULL);
+    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, sum->constant), NULL);
+}
+
+/* What the place is, but no more than `high`. */
+static struct ir_expr *position(const struct cutter *cutter, const struct place *place,
+                                const struct ir_expr *high)
+{
+    struct pass *pass = cutter->partition->pass;
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *one = ir_integer(kernel, AKG_INT64, 1), *at, *most;
+
+    if (place->is_after) {
+        struct pass_affine before = place->at;
+        before.constant = (int64_t)((uint64_t)before.constant - 1);
+        most = ir_operation(kernel, OP_SUB, pass_copy(pass, high), one, NULL);
+        at = ir_operation(kernel, OP_MIN, expr_of(pass, &before), most, NULL);
+        return ir_operation(kernel, OP_ADD, at, ir_integer(kernel, AKG_INT64, 1), NULL);
+    }
+    at = expr_of(pass, &place->at);
+    if (partition_is_at_most(cutter->partition, place, &cutter->high))
+        return at;
+    return ir_operation(kernel, OP_MIN, at, pass_copy(pass, high), NULL);
+}
+
+/* Where part k ends: no sooner than the one before it does. */
+static struct ir_expr *end_of(const struct cutter *cutter, int k, const struct ir_stmt *loop,
+                              const struct ir_expr *before)
+{
+    struct pass *pass = cutter->partition->pass;
+    const struct place *cut = &cutter->cuts[k];
+    struct ir_expr *at = position(cutter, cut, loop->high);
+    bool in_order = partition_is_at_most(cutter->partition, &cutter->low, cut);
+
+    for (int other = 0; other < k; other++)
+        in_order = in_order && partition_is_at_most(cutter->partition, &cutter->cuts[other], cut);
+    return in_order ? at : ir_operation(pass->kernel, OP_MAX, at, pass_copy(pass, before), NULL);
+}
+
+/* A condition that is the same in all iterations, before them. */
+static bool is_steady(struct ir_expr *expr, void *loop)
+{
+    return expr->kind != IR_SYMBOL || (expr->symbol != loop && expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+static bool has_choice(const struct ir_stmt *loop)
+{
+    struct ir_stmt *choice = loop->body;
+
+    return choice && !choice->next && choice->kind == IR_IF && pass_is_pure(choice->value) &&
+           ir_expr_walk(choice->value, is_steady, loop->symbol);
+}
+
+/* Puts what is known into a part, while `whole` has the bounds of the loop that it is of; then the part has
+ * its own. */
+static void settle_part(struct cutter *cutter, struct ir_stmt *part, const struct ir_stmt *whole,
+                        struct ir_expr *low, struct ir_expr *high)
+{
+    int dim;
+    int64_t before = partition_note_least(cutter->partition, whole, &dim);
+
+    cutter->variable = part->symbol;
+    settle_block(cutter, &part->body);
+    partition_forget_least(cutter->partition, dim, before);
+    part->low = low;
+    part->high = high;
+    if (has_choice(part))
+        pass_hoist_choice(cutter->partition->pass, part);
+}
+
+/* Where a part ends, and the next one begins: a scalar of its own before the loops. */
+static struct ir_expr *name_end(struct pass *pass, struct ir_stmt ***place, struct ir_expr *end)
+{
+    if (end->kind == IR_INTEGER || end->kind == IR_SYMBOL)
+        return end;
+    struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, "cut", end, end->span);
+    **place = let;
+    *place = &let->next;
+    return ir_symbol_use(pass->kernel, let->symbol);
+}
+
+static void cut_loop(struct cutter *cutter, struct ir_stmt **place)
+{
+    struct pass *pass = cutter->partition->pass;
+    struct ir_stmt *loop = *place, *next = loop->next, *first = NULL, **last = &first;
+    struct ir_expr *from = loop->low, *end;
+
+    loop->next = NULL;
+    for (cutter->part = 0; cutter->part < cutter->count; cutter->part++) {
+        struct ir_stmt *part = pass_copy_block(pass, loop);
+        end = name_end(pass, &place, end_of(cutter, cutter->part, loop, from));
+        settle_part(cutter, part, loop, from, end);
+        from = pass_copy(pass, end);
+        *last = part;
+        last = &part->next;
+    }
+    settle_part(cutter, loop, loop, from, loop->high);
+    *last = loop;
+    loop->next = next;
+    *place = first;
+}
+
+/* ---- the walk --------------------------------------------------------------------------------------- */
+
+static void partition_block(struct partition *partition, struct ir_stmt **place, int depth);
+
+static void partition_body(struct partition *partition, struct ir_stmt *loop, int depth)
+{
+    struct pass_affine low;
+    int dim;
+    int64_t before;
+
+    if (partition->count == PARTITION_LOOPS)
+        return;
+    before = partition_note_least(partition, loop, &dim);
+    partition->loops[partition->count] = loop;
+    partition->near_zero[partition->count] =
+        loop->step > 0 && pass_affine_of(loop->low, &low) && partition_is_near(partition, &low);
+    partition->count++;
+    partition_block(partition, &loop->body, depth);
+    partition->count--;
+    partition_forget_least(partition, dim, before);
+}
+
+/* The loops inside a part, which stands on both sides of a choice perhaps. */
+static void partition_part(struct partition *partition, struct ir_stmt *stmt, int depth)
+{
+    for (struct ir_stmt *side = stmt->kind == IR_IF ? stmt->otherwise : NULL; side; side = side->next)
+        partition_part(partition, side, depth + 1);
+    for (struct ir_stmt *side = stmt->kind == IR_IF ? stmt->body : NULL; side; side = side->next)
+        partition_part(partition, side, depth + 1);
+    if (stmt->kind == IR_FOR)
+        partition_body(partition, stmt, depth + 1);
+}
+
+/* Gives the place behind. */
+static struct ir_stmt **partition_loop(struct partition *partition, struct ir_stmt **place, int depth)
+{
+    struct ir_stmt *loop = *place, *next = loop->next;
+    struct cutter cutter = {.partition = partition, .variable = loop->symbol};
+
+    if (has_parts(&cutter, loop)) {
+        cut_loop(&cutter, place);
+        partition->changed = true;
+    }
+    for (; *place != next; place = &(*place)->next)
+        partition_part(partition, *place, depth);
+    return place;
+}
+
+static void partition_block(struct partition *partition, struct ir_stmt **place, int depth)
+{
+    while (*place && depth < DEEPEST) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_FOR) {
+            place = partition_loop(partition, place, depth);
+            continue;
+        }
+        partition_block(partition, &stmt->body, depth + 1);
+        partition_block(partition, &stmt->otherwise, depth + 1);
+        place = &stmt->next;
+    }
+}
+
+bool pass_partition(struct pass *pass)
+{
+    struct partition partition = {.pass = pass};
+
+    partition.least = arena_array(pass->arena, int64_t, pass->kernel->dims.count);
+    partition_block(&partition, &pass->kernel->body, 0);
+    if (partition.changed)
+        pass_simplify(pass);
+    return partition.changed;
+}

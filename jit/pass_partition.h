@@ -1,0 +1,82 @@
+/*
+ * pass_partition.h: what the files of pass_partition share.
+ */
+#ifndef JIT_PASS_PARTITION_H
+#define JIT_PASS_PARTITION_H
+
+#include "pass.h"
+
+enum {
+    PARTITION_CUTS = 4,   /* of one loop at most */
+    PARTITION_FOUND = 12, /* places looked at */
+    PARTITION_LOOPS = 16, /* around what is looked at */
+    PARTITION_SHORT = 8   /* iterations: two such parts side by side are one */
+};
+
+struct partition {
+    struct pass *pass;
+    const struct ir_stmt *loops[PARTITION_LOOPS]; /* around what is looked at, outermost first */
+    bool near_zero[PARTITION_LOOPS];              /* the variable begins near 0 and goes up */
+    int count;
+    int64_t *least; /* of each dim, by its number: what it is at least while these loops have iterations */
+    bool changed;
+};
+
+/* Conditions change between the iteration before it and this one. */
+struct place {
+    struct pass_affine at;
+    bool is_far;   /* it may be anything; it is what the program computes, without what could overflow */
+    bool is_after; /* is_far: it is one more than what the program computes */
+    bool differs;  /* from row to row */
+};
+
+enum question_kind {
+    QUESTION_SIDE,     /* the answer is 0 before `from`, and 1 from there on */
+    QUESTION_EQUAL,    /* 1 at `from`, else 0 */
+    QUESTION_REMAINDER /* how often the divisor is to be taken off: -1, 0 or 1 */
+};
+
+/* What a comparison with the loop's variable, or a remainder of it, asks. */
+struct question {
+    enum question_kind kind;
+    bool is_not; /* a condition: it holds where the answer is 0 */
+    struct place from;
+    struct pass_affine divisor; /* REMAINDER */
+    int64_t sign;               /* REMAINDER: -1: it goes down with the variable */
+};
+
+/* A loop, while it is cut. */
+struct cutter {
+    struct partition *partition;
+    const struct ir_symbol *variable;
+    struct place low, high, found[PARTITION_FOUND], cuts[PARTITION_CUTS];
+    int found_count, count;
+    int part;      /* that is looked at: from cut part - 1 to cut part */
+    bool decides;  /* a condition that needs no cut */
+    bool has_loop; /* in it */
+};
+
+/* ---- pass_partition_place.c: places, and what is known of them ------------------------------------- */
+
+/* Whether sums of it and its like are the same in the integers as in the machine. */
+bool partition_is_near(const struct partition *partition, const struct pass_affine *sum);
+
+/* That a loop has an iteration tells what its dim is at least; gives what was known before, and the dim, for
+ * partition_forget_least at the end of the loop. */
+int64_t partition_note_least(struct partition *partition, const struct ir_stmt *loop, int *dim);
+void partition_forget_least(struct partition *partition, int dim, int64_t before);
+
+bool partition_are_equal(const struct place *a, const struct place *b);
+/* a <= b, as far as that is known. */
+bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b);
+/* Whether it is known, and small, how many iterations are from a to b. */
+bool partition_is_short(const struct place *a, const struct place *b);
+
+/* Whether the expression asks something of the loop's variable. */
+bool partition_ask(const struct cutter *cutter, const struct ir_expr *expr, struct question *question);
+/* Where the answer changes: place k of the question; false: it has no more. */
+bool partition_place_of(const struct question *question, int k, struct place *place);
+/* The answer in the part that is looked at; false: it changes there, or nobody knows. */
+bool partition_is_answered(const struct cutter *cutter, const struct question *question, int *answer);
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * pass_partition_place.c: where the answers to conditions on a loop's variable change, and what is known of
+ * them between two such places.
+ *
+ * Consumes comparisons, min, max and remainders of sums (pass_affine) of the loop's variable, once and of
+ * factor 1 or -1, and what is the same in all its iterations. Sums of dims and of variables of loops that
+ * begin near 0 are far from the ends of int64, and are compared as integers; what holds attributes or values
+ * out of memory may be anything, and is only known to be equal to itself. Nothing is changed here.
+ */
+#include "pass_partition.h"
+
+/* Of terms of sums that are far from the ends of int64. */
+static const int64_t largest_factor = 1 << 20, largest_constant = (int64_t)1 << 40;
+
+/* ---- comparing places --------------------------------------------------------------------------- */
+
+static int loop_of(const struct partition *partition, const struct ir_symbol *symbol)
+{
+    for (int k = partition->count - 1; k >= 0; k--)
+        if (partition->loops[k]->symbol == symbol)
+            return k;
+    return -1;
+}
+
+bool partition_is_near(const struct partition *partition, const struct pass_affine *sum)
+{
+    if (sum->constant > largest_constant || sum->constant < -largest_constant)
+        return false;
+    for (int k = 0; k < sum->count; k++) {
+        const struct ir_symbol *symbol = sum->terms[k].symbol;
+        int64_t factor = sum->terms[k].coefficient;
+        int loop = symbol->kind == IR_SYMBOL_LOOP ? loop_of(partition, symbol) : -1;
+        if (factor > largest_factor || factor < -largest_factor ||
+            (symbol->kind != IR_SYMBOL_DIM && (loop < 0 || !partition->near_zero[loop])))
+            return false;
+    }
+    return true;
+}
+
+/* Replaces a loop's variable by the end of its range at which the sum is least. */
+static bool put_least(const struct ir_stmt *loop, int64_t factor, struct pass_affine *sum)
+{
+    struct pass_affine self = {.count = 1, .terms = {{loop->symbol, 1}}}, end;
+    const struct ir_expr *bound = factor > 0 ? loop->low : loop->high;
+
+    if (!pass_affine_of(bound, &end))
+        return false;
+    if (factor < 0)
+        end.constant--;
+    return pass_affine_add(sum, -factor, &self) && pass_affine_add(sum, factor, &end);
+}
+
+/* What the dims in the sum are at least goes into its constant. */
+static bool put_least_dim(const struct partition *partition, struct pass_affine *sum)
+{
+    for (int k = 0; k < sum->count; k++)
+        if (sum->terms[k].symbol->kind == IR_SYMBOL_DIM && sum->terms[k].coefficient > 0)
+            sum->constant += sum->terms[k].coefficient * partition->least[sum->terms[k].symbol->index];
+        else
+            return false;
+    return true;
+}
+
+/* Whether the sum of near terms is never negative. */
+static bool is_natural(const struct partition *partition, struct pass_affine sum)
+{
+    for (int turn = 0; turn <= PARTITION_LOOPS && partition_is_near(partition, &sum); turn++) {
+        int k = 0;
+        while (k < sum.count && sum.terms[k].symbol->kind != IR_SYMBOL_LOOP)
+            k++;
+        if (k == sum.count)
+            return put_least_dim(partition, &sum) && sum.constant >= 0;
+        int loop = loop_of(partition, sum.terms[k].symbol);
+        if (loop < 0 || !put_least(partition->loops[loop], sum.terms[k].coefficient, &sum))
+            return false;
+    }
+    return false;
+}
+
+/* A loop of low to low + dim + constant has an iteration where the dim is at least 1 - constant; gives what
+ * it was before, for the end of the loop. */
+int64_t partition_note_least(struct partition *partition, const struct ir_stmt *loop, int *dim)
+{
+    struct pass_affine low, range;
+    int64_t before, least;
+
+    *dim = -1;
+    if (loop->step <= 0 || !pass_affine_of(loop->low, &low) || !pass_affine_of(loop->high, &range) ||
+        !pass_affine_add(&range, -1, &low) || range.count != 1 || range.terms[0].coefficient != 1 ||
+        range.terms[0].symbol->kind != IR_SYMBOL_DIM || !partition_is_near(partition, &range))
+        return 0;
+    *dim = range.terms[0].symbol->index;
+    before = partition->least[*dim];
+    least = 1 - range.constant;
+    if (least > before && least < largest_factor)
+        partition->least[*dim] = least;
+    return before;
+}
+
+void partition_forget_least(struct partition *partition, int dim, int64_t before)
+{
+    if (dim >= 0)
+        partition->least[dim] = before;
+}
+
+bool partition_are_equal(const struct place *a, const struct place *b)
+{
+    struct pass_affine difference = a->at;
+
+    return a->is_far == b->is_far && a->is_after == b->is_after && pass_affine_add(&difference, -1, &b->at) &&
+           difference.count == 0 && difference.constant == 0;
+}
+
+/* Wherever they are, b is one more than a. */
+static bool is_next(const struct place *a, const struct place *b)
+{
+    struct pass_affine difference = b->at;
+
+    return a->is_far && b->is_after && !a->is_after && pass_affine_add(&difference, -1, &a->at) &&
+           difference.count == 0 && difference.constant == 1;
+}
+
+bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b)
+{
+    struct pass_affine difference = b->at;
+
+    if (partition_are_equal(a, b) || is_next(a, b))
+        return true;
+    return !a->is_far && !b->is_far && pass_affine_add(&difference, -1, &a->at) &&
+           is_natural(partition, difference);
+}
+
+bool partition_is_short(const struct place *a, const struct place *b)
+{
+    struct pass_affine difference = b->at;
+
+    return !a->is_far && !b->is_far && pass_affine_add(&difference, -1, &a->at) && difference.count == 0 &&
+           difference.constant < PARTITION_SHORT;
+}
+
+/* ---- what a comparison asks ---------------------------------------------------------------------- */
+
+static bool is_varying(const struct pass_affine *sum)
+{
+    for (int k = 0; k < sum->count; k++)
+        if (sum->terms[k].symbol->kind != IR_SYMBOL_DIM && sum->terms[k].symbol->kind != IR_SYMBOL_ATTRIBUTE)
+            return true;
+    return false;
+}
+
+/* The variable by itself. */
+static bool is_bare(const struct pass_affine *sum, const struct ir_symbol *variable)
+{
+    return sum->count == 1 && sum->constant == 0 && sum->terms[0].symbol == variable &&
+           sum->terms[0].coefficient == 1;
+}
+
+/* Where `left - right`, of which the variable is a term, goes through zero. */
+static bool zero_of(const struct cutter *cutter, const struct pass_affine *left,
+                    const struct pass_affine *right, int64_t *sign, struct place *zero)
+{
+    struct pass_affine sum = *left, none = {.count = 0};
+
+    if (!pass_affine_add(&sum, -1, right))
+        return false;
+    *sign = pass_affine_coefficient(&sum, cutter->variable);
+    struct pass_affine self = {.count = 1, .terms = {{cutter->variable, 1}}};
+    if ((*sign != 1 && *sign != -1) || !pass_affine_add(&sum, -*sign, &self) ||
+        !pass_affine_add(&none, -*sign, &sum))
+        return false;
+    *zero = (struct place){
+        .at = none, .is_far = !partition_is_near(cutter->partition, &none), .differs = is_varying(&none)};
+    return true;
+}
+
+static struct place after(const struct place *place)
+{
+    struct place next = *place;
+
+    next.at.constant = (int64_t)((uint64_t)next.at.constant + 1);
+    next.is_after = next.is_far;
+    return next;
+}
+
+/* left < right: it holds before or after one place. */
+static bool ask_less(const struct cutter *cutter, const struct pass_affine *left,
+                     const struct pass_affine *right, bool is_not, struct question *question)
+{
+    int64_t sign;
+    struct place zero;
+
+    if (!zero_of(cutter, left, right, &sign, &zero) ||
+        (zero.is_far && !is_bare(left, cutter->variable) && !is_bare(right, cutter->variable)))
+        return false;
+    *question = (struct question){
+        .kind = QUESTION_SIDE, .from = sign > 0 ? zero : after(&zero), .is_not = is_not != (sign > 0)};
+    return true;
+}
+
+static bool ask_equal(const struct cutter *cutter, const struct pass_affine *left,
+                      const struct pass_affine *right, bool is_not, struct question *question)
+{
+    int64_t sign;
+
+    *question = (struct question){.kind = QUESTION_EQUAL, .is_not = is_not};
+    return zero_of(cutter, left, right, &sign, &question->from) && !question->from.is_far;
+}
+
+/* a % b. Where `a` is v - s, and s is so far from 0 that multiples of b beside it would overflow, all of the
+ * range lies on one side of them. */
+static bool ask_remainder(const struct cutter *cutter, const struct pass_affine *a,
+                          const struct pass_affine *b, struct question *question)
+{
+    struct pass_affine none = {.count = 0};
+
+    *question = (struct question){.kind = QUESTION_REMAINDER, .divisor = *b};
+    if (pass_affine_coefficient(b, cutter->variable) != 0)
+        return false;
+    return zero_of(cutter, a, &none, &question->sign, &question->from) &&
+           (question->sign > 0 || (!question->from.is_far && partition_is_near(cutter->partition, b)));
+}
+
+bool partition_ask(const struct cutter *cutter, const struct ir_expr *expr, struct question *question)
+{
+    struct pass_affine a, b;
+    bool is_left;
+
+    if (expr->count != 2 || expr->operands[0]->dtype != AKG_INT64 || !pass_affine_of(expr->operands[0], &a) ||
+        !pass_affine_of(expr->operands[1], &b))
+        return false;
+    is_left = pass_affine_coefficient(&a, cutter->variable) != 0;
+    switch (expr->operation) {
+    case OP_LT:
+        return ask_less(cutter, &a, &b, false, question);
+    case OP_GT:
+        return ask_less(cutter, &b, &a, false, question);
+    case OP_GE:
+        return ask_less(cutter, &a, &b, true, question);
+    case OP_LE:
+        return ask_less(cutter, &b, &a, true, question);
+    case OP_EQ:
+    case OP_NE:
+        return ask_equal(cutter, &a, &b, expr->operation == OP_NE, question);
+    case OP_MIN: /* of equal ones, the one that moves with the loop */
+        return is_left ? ask_less(cutter, &b, &a, true, question) : ask_less(cutter, &a, &b, false, question);
+    case OP_MAX:
+        return is_left ? ask_less(cutter, &a, &b, true, question) : ask_less(cutter, &b, &a, false, question);
+    case OP_MOD:
+        return ask_remainder(cutter, &a, &b, question);
+    default:
+        return false;
+    }
+}
+
+bool partition_place_of(const struct question *question, int k, struct place *place)
+{
+    *place = question->from;
+    switch (question->kind) {
+    case QUESTION_SIDE:
+        return k == 0;
+    case QUESTION_EQUAL:
+        if (k == 1)
+            *place = after(place);
+        return k < 2;
+    default:
+        /* At multiples -1 to 2 of the divisor. */
+        if (k > 3 || !pass_affine_add(&place->at, question->sign * (k - 1), &question->divisor))
+            return false;
+        if (question->sign < 0)
+            *place = after(place);
+        place->differs |= is_varying(&question->divisor);
+        return true;
+    }
+}
+
+/* ---- what is known in a part ------------------------------------------------------------------------ */
+
+static bool is_from(const struct cutter *cutter, const struct place *place)
+{
+    bool known = partition_is_at_most(cutter->partition, place, &cutter->low);
+
+    for (int k = 0; k < cutter->part && !known; k++)
+        known = partition_is_at_most(cutter->partition, place, &cutter->cuts[k]);
+    return known;
+}
+
+static bool is_before(const struct cutter *cutter, const struct place *place)
+{
+    return partition_is_at_most(cutter->partition, &cutter->high, place) ||
+           (cutter->part < cutter->count &&
+            partition_is_at_most(cutter->partition, &cutter->cuts[cutter->part], place));
+}
+
+/* The remainder of an expression that is below the divisor by the multiple k and not negative then. */
+static bool is_multiple(const struct cutter *cutter, const struct question *question, int k)
+{
+    struct place first, last;
+
+    return partition_place_of(question, question->sign > 0 ? k + 1 : k + 2, &first) &&
+           partition_place_of(question, question->sign > 0 ? k + 2 : k + 1, &last) &&
+           is_from(cutter, &first) && is_before(cutter, &last);
+}
+
+bool partition_is_answered(const struct cutter *cutter, const struct question *question, int *answer)
+{
+    struct place end;
+
+    switch (question->kind) {
+    case QUESTION_SIDE:
+        *answer = is_from(cutter, &question->from);
+        return *answer || is_before(cutter, &question->from);
+    case QUESTION_EQUAL:
+        end = after(&question->from);
+        *answer = 0;
+        if (is_before(cutter, &question->from) || is_from(cutter, &end))
+            return true;
+        *answer = 1;
+        return is_from(cutter, &question->from) && is_before(cutter, &end);
+    default:
+        for (*answer = -1; *answer <= 1; ++*answer)
+            if (is_multiple(cutter, question, *answer))
+                return true;
+        return false;
+    }
+}
