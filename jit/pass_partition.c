@@ -140,8 +140,10 @@ static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
     loop->symbol->note = &inside;
     ir_block_walk(loop->body, note_symbol, &inside);
     ends = is_same_always(&cutter->high.at);
+    cutter->looks_ahead = true;
     if (ends)
         ir_block_expressions(loop->body, find_places, cutter);
+    cutter->looks_ahead = false;
     ir_block_walk(loop->body, note_symbol, NULL);
     loop->symbol->note = NULL;
     partition_forget_least(cutter->partition, dim, before);
@@ -447,7 +449,9 @@ bool pass_partition(struct pass *pass)
 
     partition.least = arena_array(pass->arena, int64_t, pass->kernel->dims.count);
     partition_block(&partition, &pass->kernel->body, 0);
-    if (partition.changed)
+    if (partition.changed) {
         pass_simplify(pass);
+        pass_hoist(pass); /* the places, out of loops around */
+    }
     return partition.changed;
 }

@@ -22,16 +22,34 @@ static int loop_of(const struct partition *partition, const struct ir_symbol *sy
     return -1;
 }
 
+/* The dividend of a quotient by a positive constant, which is what the scalar stands for. */
+static bool is_quotient(const struct ir_symbol *symbol, struct pass_affine *dividend)
+{
+    const struct ir_expr *value = symbol->kind == IR_SYMBOL_LET ? symbol->value : NULL;
+
+    return value && value->kind == IR_OPERATION && value->operation == OP_FLOORDIV &&
+           value->operands[1]->kind == IR_INTEGER && value->operands[1]->integer > 0 &&
+           pass_affine_of(value->operands[0], dividend);
+}
+
+static bool is_near_symbol(const struct partition *partition, const struct ir_symbol *symbol)
+{
+    int loop = symbol->kind == IR_SYMBOL_LOOP ? loop_of(partition, symbol) : -1;
+
+    return symbol->kind == IR_SYMBOL_DIM || (loop >= 0 && partition->near_zero[loop]);
+}
+
 bool partition_is_near(const struct partition *partition, const struct pass_affine *sum)
 {
     if (sum->constant > largest_constant || sum->constant < -largest_constant)
         return false;
     for (int k = 0; k < sum->count; k++) {
-        const struct ir_symbol *symbol = sum->terms[k].symbol;
-        int64_t factor = sum->terms[k].coefficient;
-        int loop = symbol->kind == IR_SYMBOL_LOOP ? loop_of(partition, symbol) : -1;
-        if (factor > largest_factor || factor < -largest_factor ||
-            (symbol->kind != IR_SYMBOL_DIM && (loop < 0 || !partition->near_zero[loop])))
+        struct pass_affine dividend;
+        bool is_near = is_near_symbol(partition, sum->terms[k].symbol) ||
+                       (is_quotient(sum->terms[k].symbol, &dividend) && dividend.count == 1 &&
+                        is_near_symbol(partition, dividend.terms[0].symbol));
+        if (!is_near || sum->terms[k].coefficient > largest_factor ||
+            sum->terms[k].coefficient < -largest_factor)
             return false;
     }
     return true;
@@ -61,17 +79,30 @@ static bool put_least_dim(const struct partition *partition, struct pass_affine 
     return true;
 }
 
+/* A quotient of what is never negative is between that and 0. */
+static bool put_least_quotient(const struct ir_symbol *symbol, int64_t factor, struct pass_affine *sum)
+{
+    struct pass_affine self = {.count = 1, .terms = {{symbol, 1}}}, dividend;
+
+    return is_quotient(symbol, &dividend) && dividend.count == 1 && dividend.constant >= 0 &&
+           dividend.terms[0].coefficient > 0 && dividend.terms[0].symbol->kind == IR_SYMBOL_DIM &&
+           pass_affine_add(sum, -factor, &self) && (factor > 0 || pass_affine_add(sum, factor, &dividend));
+}
+
 /* Whether the sum of near terms is never negative. */
 static bool is_natural(const struct partition *partition, struct pass_affine sum)
 {
     for (int turn = 0; turn <= PARTITION_LOOPS && partition_is_near(partition, &sum); turn++) {
         int k = 0;
-        while (k < sum.count && sum.terms[k].symbol->kind != IR_SYMBOL_LOOP)
+        while (k < sum.count && sum.terms[k].symbol->kind == IR_SYMBOL_DIM)
             k++;
         if (k == sum.count)
             return put_least_dim(partition, &sum) && sum.constant >= 0;
-        int loop = loop_of(partition, sum.terms[k].symbol);
-        if (loop < 0 || !put_least(partition->loops[loop], sum.terms[k].coefficient, &sum))
+        const struct ir_symbol *symbol = sum.terms[k].symbol;
+        int64_t factor = sum.terms[k].coefficient;
+        int loop = loop_of(partition, symbol);
+        if (loop >= 0 ? !put_least(partition->loops[loop], factor, &sum)
+                      : !put_least_quotient(symbol, factor, &sum))
             return false;
     }
     return false;
@@ -140,11 +171,23 @@ bool partition_is_short(const struct place *a, const struct place *b)
 
 /* ---- what a comparison asks ---------------------------------------------------------------------- */
 
+static bool is_of_call(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind == IR_INTEGER || expr->kind == IR_OPERATION ||
+           (expr->kind == IR_SYMBOL &&
+            (expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE));
+}
+
 static bool is_varying(const struct pass_affine *sum)
 {
-    for (int k = 0; k < sum->count; k++)
-        if (sum->terms[k].symbol->kind != IR_SYMBOL_DIM && sum->terms[k].symbol->kind != IR_SYMBOL_ATTRIBUTE)
+    for (int k = 0; k < sum->count; k++) {
+        const struct ir_symbol *symbol = sum->terms[k].symbol;
+        if (symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_ATTRIBUTE &&
+            !(symbol->kind == IR_SYMBOL_LET && symbol->value &&
+              ir_expr_walk(symbol->value, is_of_call, NULL)))
             return true;
+    }
     return false;
 }
 
@@ -220,13 +263,27 @@ static bool ask_remainder(const struct cutter *cutter, const struct pass_affine 
            (question->sign > 0 || (!question->from.is_far && partition_is_near(cutter->partition, b)));
 }
 
+/* The sum that an operand is; of two that it is one of, the one that moves with the loop. */
+static bool operand_of(const struct cutter *cutter, const struct ir_expr *expr, struct pass_affine *sum)
+{
+    bool is_one_of_two =
+        expr->kind == IR_OPERATION && (expr->operation == OP_MIN || expr->operation == OP_MAX);
+
+    if (!cutter->looks_ahead || !is_one_of_two)
+        return pass_affine_of(expr, sum);
+    for (int k = 0; k < 2; k++)
+        if (operand_of(cutter, expr->operands[k], sum) && pass_affine_coefficient(sum, cutter->variable) != 0)
+            return true;
+    return false;
+}
+
 bool partition_ask(const struct cutter *cutter, const struct ir_expr *expr, struct question *question)
 {
     struct pass_affine a, b;
     bool is_left;
 
-    if (expr->count != 2 || expr->operands[0]->dtype != AKG_INT64 || !pass_affine_of(expr->operands[0], &a) ||
-        !pass_affine_of(expr->operands[1], &b))
+    if (expr->count != 2 || expr->operands[0]->dtype != AKG_INT64 ||
+        !operand_of(cutter, expr->operands[0], &a) || !operand_of(cutter, expr->operands[1], &b))
         return false;
     is_left = pass_affine_coefficient(&a, cutter->variable) != 0;
     switch (expr->operation) {
