@@ -458,20 +458,21 @@ static const char *slot_tests(struct vector_emission *emission)
 static void emit_call_of(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
     const char *tests = slot_tests(emission);
+    bool takes_back = !nest || vector_is_rows(nest); /* nests store what they accumulate themselves */
     if (tests) {
         emit_line(emitter, "if (%s) {", tests);
         emitter->indent++;
     }
     emit_line(emitter, "akg_vector_%d(%s);", number, emission->slots);
-    for (int k = 0; !emission->loop->nest && k < emission->loop->accumulators.count; k++) {
+    for (int k = 0; takes_back && k < emission->loop->accumulators.count; k++) {
         const struct vector_accumulator *row = &emission->loop->accumulators.items[k];
         if (row->symbol || row->access)
             emit_result(emission, row);
     }
-    if (emission->loop->stops && emission->loop->nest)
-        emit_line(emitter, "%s = %s - %s;", done, emission->high,
-                  format_slot(emission, emission->loop->nest->state, "i"));
+    if (emission->loop->stops && nest)
+        emit_line(emitter, "%s = %s - %s;", done, emission->high, format_slot(emission, nest->state, "i"));
     else if (emission->loop->stops)
         emit_line(emitter, "%s += %s * %lld;", done, format_slot(emission, 0, "i"),
                   (long long)emission->stmt->step);

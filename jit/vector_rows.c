@@ -1,6 +1,7 @@
 /*
  * vector_rows.c: a loop around a vector loop, as part of it: for images of short rows the call of each row
- * costs more than the row.
+ * costs more than the row. So does putting partial results together: what columns accumulate goes on from row
+ * to row.
  *
  *     for rows { lets; for columns { ... } }
  *
@@ -100,6 +101,15 @@ static bool add_streams(struct vector_builder *rows)
     return vector_goes_on(rows, rows->stmt->body);
 }
 
+/* What columns accumulate, rows do: nothing else is between them that could ask for it. */
+static bool only_accumulates(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->accumulators.count; k++)
+        if (loop->accumulators.items[k].role != VECTOR_REDUCED || !loop->accumulators.items[k].symbol)
+            return false;
+    return true;
+}
+
 struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,
                                       const struct dependence_loop *verdict,
                                       const struct dependences *dependences,
@@ -108,7 +118,7 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
     struct vector_builder rows = {
         .arena = arena, .stmt = nest->loops[VECTOR_ROWS], .options = options, .mask = -1, .nest = nest};
     rows.loop = vector_build(arena, nest->loops[VECTOR_COLUMNS], verdict, dependences, options);
-    if (!rows.loop || rows.loop->accumulators.count || rows.loop->stops || !vector_bounds_stay(&rows) ||
+    if (!rows.loop || !only_accumulates(rows.loop) || rows.loop->stops || !vector_bounds_stay(&rows) ||
         !values_stay(&rows, rows.loop) || !add_streams(&rows))
         return NULL;
     rows.loop->stmt = rows.stmt;
