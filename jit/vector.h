@@ -195,6 +195,7 @@ struct vector_nest {
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
     int index;        /* in rows: the slot that keeps the first value of the columns' variable */
+    bool is_flat;     /* in rows: where they lie one behind the other they may be one */
 };
 
 /* A slot that grows by what the slot `delta` holds from one iteration of a band to the next. */
@@ -279,7 +280,7 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
 /* Whether the loop has nothing but an innermost one in it, and LETs. */
 bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest);
 /* The columns, of which there is a verdict, with their rows; NULL where these need more of C. */
-struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,
+struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest, bool in_any_order,
                                       const struct dependence_loop *verdict,
                                       const struct dependences *dependences,
                                       const struct vector_options *options);

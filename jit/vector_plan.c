@@ -125,8 +125,8 @@ static bool plan_rows(struct planning *planning, const struct ir_stmt *stmt)
     const struct dependences *dependences = columns->independent ? NULL : dependences_of(planning, stmt);
     const struct dependence_loop *verdict =
         columns->independent ? &independent : dependence_loop_is_parallel(dependences, columns);
-    struct vector_loop *loop =
-        vector_rows_build(&planning->plan->arena, nest, verdict, dependences, planning->options);
+    struct vector_loop *loop = vector_rows_build(&planning->plan->arena, nest, is_parallel(planning, stmt),
+                                                 verdict, dependences, planning->options);
     return add_loop(planning, loop) && is_for_all_strides(loop);
 }
 

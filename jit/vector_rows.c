@@ -110,7 +110,23 @@ static bool only_accumulates(const struct vector_loop *loop)
     return true;
 }
 
-struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest,
+/* Whether columns of several rows may be columns of one: each element is where the one before it ends, and
+ * nothing hangs on the number of the column. `in_any_order`: no row asks for what another one stored. */
+static bool is_flat(const struct vector_loop *loop, bool in_any_order)
+{
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || (stream->is_stored && !in_any_order) ||
+            stream->strides[VECTOR_ROWS].kind == VECTOR_STAYS)
+            return false;
+    }
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
+            return false;
+    return !loop->picks.count;
+}
+
+struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest, bool in_any_order,
                                       const struct dependence_loop *verdict,
                                       const struct dependences *dependences,
                                       const struct vector_options *options)
@@ -129,5 +145,6 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
         if (rows.loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
             rows.loop->arguments.items[k].level = VECTOR_COLUMNS;
     nest->index = add_argument(&rows, VECTOR_ARGUMENT_STATE, -1);
+    nest->is_flat = is_flat(rows.loop, in_any_order);
     return rows.loop;
 }

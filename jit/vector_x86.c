@@ -525,6 +525,8 @@ bool machine_build_loop(struct machine *machine)
     build_sections(machine, sections);
     if (machine->refused)
         return false;
+    if (rows && loop->nest->is_flat)
+        machine_flatten_rows(machine);
     machine_allocate(machine, &sections->setup);
     int head = rows ? machine_begin_rows(machine) : -1;
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,

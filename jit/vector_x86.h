@@ -357,6 +357,8 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
 
 /* ---- vector_x86_rows.c ---- */
 
+/* Before the setup: makes one of rows that lie one behind the other. */
+void machine_flatten_rows(struct machine *machine);
 /* What stands before the code of each row, and behind it. */
 int machine_begin_rows(struct machine *machine);
 void machine_end_rows(struct machine *machine, int head);

@@ -3,7 +3,7 @@
  *
  * Slots of its own hold where each stream's row begins; from there the addresses are taken anew for each row.
  * Rows that are picked add their index to that, which is computed in rax, rcx, rdx and r10: what these hold
- * else is set behind.
+ * else is set behind. Rows that turn out to lie one behind the other are one.
  */
 #include "vector_x86.h"
 
@@ -101,6 +101,30 @@ static void pick_rows(struct machine *machine)
         else
             move(machine, X86_MOV_STORE, X86_RAX, loop->streams.items[pick->stream].slot);
     }
+}
+
+void machine_flatten_rows(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    int apart = machine->labels++;
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stride *stride = &loop->streams.items[k].strides[VECTOR_ROWS];
+        move(machine, X86_MOV, X86_RAX, loop->count);
+        machine_emit_by(machine, X86_SHL_BY, X86_RAX,
+                        __builtin_ctz((unsigned)dtype_table[loop->streams.items[k].dtype].size));
+        if (stride->kind == VECTOR_STRIDE)
+            machine_emit_by(machine, X86_CMP_BY, X86_RAX, stride->bytes);
+        else
+            move(machine, X86_CMP, X86_RAX, stride->slot);
+        machine_emit_jump(machine, X86_JNE, apart);
+    }
+    move(machine, X86_MOV, X86_RAX, loop->count);
+    move(machine, X86_IMUL, X86_RAX, loop->nest->state);
+    move(machine, X86_MOV_STORE, X86_RAX, loop->count);
+    machine_emit(machine,
+                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = 1});
+    move(machine, X86_MOV_STORE, X86_RAX, loop->nest->state);
+    machine_emit_label(machine, apart);
 }
 
 int machine_begin_rows(struct machine *machine)
