@@ -117,4 +117,10 @@ expect 2 'a folder' check --fix closed
 stderr_has 'it is no regular file'
 expect 2 'for check only' run --fix square.akg 'x=[1]'
 stderr_has "does not take --fix"
+# lines end in several ways, also in a string
+printf 'x = """a\r\nb\rc\nd""" !e\r\n' >lines.akg
+expect 1 'a mistake behind a string of several lines' check --fix lines.akg
+stderr_has "lines.akg:4:6: fixed: replaced '!' by 'not ' [AKG0121]"
+assert 'the right place is repaired' [ "$(printf 'x = """a\r\nb\rc\nd""" not e\r\n' | cmp - lines.akg)" = "" ]
+
 finish
