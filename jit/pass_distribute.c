@@ -58,13 +58,24 @@ static bool is_independent(const struct rows *rows)
     return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
 }
 
-/* Whether there are products in the loop, and its iterations can be parted. */
-static bool find_rows(struct rows *rows)
+static bool may_be_parted(struct rows *rows)
 {
-    if (!is_over_rows(rows->loop) || !distribute_find_own(rows) || !is_candidate(rows))
+    if (!distribute_find_own(rows) || !is_candidate(rows))
         return false;
     distribute_allocate_own(rows);
     return is_candidate(rows) && is_independent(rows);
+}
+
+/* Whether there are products in the loop, and its iterations can be parted. */
+static bool find_rows(struct rows *rows)
+{
+    if (!is_over_rows(rows->loop))
+        return false;
+    distribute_make_places(rows);
+    if (may_be_parted(rows))
+        return true;
+    distribute_take_places(rows);
+    return false;
 }
 
 /* Variables that begin with a constant are declared right before what has to do with them. One that passes

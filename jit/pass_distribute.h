@@ -15,7 +15,11 @@ struct rows {
     struct {
         struct ir_buffer *items[DISTRIBUTE_OWN];
         int count;
-    } own;                   /* temporaries that each row has for itself */
+    } own; /* temporaries that each row has for itself */
+    struct {
+        struct ir_buffer *items[DISTRIBUTE_OWN];
+        int count;
+    } places;                /* of these, those that were made for sums */
     struct ir_expr *many;    /* whether the rows are worth parting, which a call decides; NULL: they are */
     struct ir_expr *kept;    /* rows for which something is kept from piece to piece */
     struct ir_symbol *first; /* of these; NULL: all are kept, from row 0 on */
@@ -33,6 +37,10 @@ bool distribute_bounds_are_of_call(const struct ir_stmt *loop);
 bool distribute_is_product(const struct rows *rows, struct ir_stmt *stmt);
 /* Whether something else is done in that loop. */
 bool distribute_has_rest(const struct rows *rows, struct ir_stmt *columns);
+/* Makes temporaries of a row for sums that are used and not stored, as whose elements a product's loop can
+ * hand them on; and takes them back. */
+void distribute_make_places(struct rows *rows);
+void distribute_take_places(struct rows *rows);
 /* Makes each product a loop that does nothing else, around sums in scalars. */
 bool distribute_part_products(struct rows *rows);
 /* The body in a loop with the header of another one, and a variable of its own. */

@@ -267,7 +267,8 @@ static bool has_no_other(struct ir_stmt *stmt, void *columns)
 struct cut {
     struct ir_stmt *tail;        /* from where on; NULL: it stays in one piece */
     struct ir_symbol *sum;       /* what the tail uses of the head; NULL: nothing */
-    const struct ir_stmt *store; /* where the tail stores it, or what it makes of it */
+    const struct ir_stmt *store; /* where the tail stores it, or what it makes of it; */
+    bool is_stored;              /* or where the head does */
 };
 
 struct numbers {
@@ -345,24 +346,64 @@ static bool loads_before(struct ir_stmt *first, const struct ir_stmt *store)
     return same.loads > 0;
 }
 
-/* The store of the tail in whose place the sum can be kept. */
-static const struct ir_stmt *place_of_sum(const struct ir_stmt *columns, const struct cut *cut)
+/* The store of the tail in whose place the sum can be kept; or that of the head. */
+static void find_place_of_sum(struct ir_stmt *columns, struct cut *cut)
 {
-    for (const struct ir_stmt *stmt = cut->tail; stmt; stmt = stmt->next)
+    const struct ir_stmt *store = store_of(columns, cut->sum);
+    if (store && !stands_before(cut->tail, store)) {
+        cut->store = store;
+        cut->is_stored = true;
+        return;
+    }
+    for (const struct ir_stmt *stmt = cut->tail; stmt && !cut->store; stmt = stmt->next)
         if (stmt->kind == IR_STORE && stmt->access.buffer->dtype == cut->sum->dtype &&
             !dtype_is_half(cut->sum->dtype) && !loads_before(columns->body, stmt))
-            return stmt;
-    return NULL;
+            cut->store = stmt;
+}
+
+struct outer {
+    const struct ir_stmt *columns, *end; /* of what is looked at */
+    bool found;
+};
+
+static bool has_no_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE;
+}
+
+static bool note_outer(struct ir_stmt *stmt, void *context)
+{
+    struct outer *outer = context;
+    outer->found |= is_besides(outer->columns, stmt);
+    return !outer->found;
+}
+
+/* Whether the statement, or one inside it, assigns what the loop goes on with. */
+static bool assigns_outer(const struct ir_stmt *columns, struct ir_stmt *stmt)
+{
+    struct outer outer = {.columns = columns};
+    struct ir_stmt *next = stmt->next;
+    stmt->next = NULL;
+    ir_block_walk(stmt, note_outer, &outer);
+    stmt->next = next;
+    return outer.found;
+}
+
+static bool note_use_before(struct ir_stmt *stmt, void *context)
+{
+    struct outer *outer = context;
+    for (struct ir_stmt *head = outer->columns->body; head != outer->end && !outer->found; head = head->next)
+        outer->found = is_besides(outer->columns, stmt) && distribute_has_to_do(head, stmt->symbol);
+    return !outer->found;
 }
 
 /* Whether what the tail accumulates is used before it. */
 static bool head_uses(struct ir_stmt *columns, const struct cut *cut)
 {
-    for (struct ir_stmt *later = cut->tail; later; later = later->next)
-        for (struct ir_stmt *stmt = columns->body; stmt != cut->tail; stmt = stmt->next)
-            if (is_besides(columns, later) && distribute_has_to_do(stmt, later->symbol))
-                return true;
-    return false;
+    struct outer outer = {columns, cut->tail, false};
+    ir_block_walk(cut->tail, note_use_before, &outer);
+    return outer.found;
 }
 
 /* False: the body would have to be cut, and cannot be. */
@@ -372,7 +413,8 @@ static bool find_cut(const struct rows *rows, struct ir_stmt *columns, const str
     bool needed = false;
     *cut = (struct cut){.tail = NULL};
     for (struct ir_stmt *stmt = depths->next; stmt; stmt = stmt->next) {
-        bool here = has_numbers(rows, columns, stmt);
+        bool here =
+            has_numbers(rows, columns, stmt) || (!is_besides(columns, stmt) && assigns_outer(columns, stmt));
         needed |= here;
         if (!cut->tail && (here || is_besides(columns, stmt)))
             cut->tail = stmt;
@@ -391,7 +433,7 @@ static bool find_cut(const struct rows *rows, struct ir_stmt *columns, const str
             cut->sum = stmt->symbol;
     }
     if (cut->sum)
-        cut->store = place_of_sum(columns, cut);
+        find_place_of_sum(columns, cut);
     return (!cut->sum || cut->store) && !head_uses(columns, cut) &&
            ir_block_walk(columns->body, keeps_to_elements, columns);
 }
@@ -416,11 +458,12 @@ static void cut_body(struct rows *rows, struct ir_stmt *columns, struct cut *cut
         end = &(*end)->next;
     *end = NULL;
     if (cut->sum) {
-        struct ir_stmt *store = ir_stmt_new(pass->kernel, IR_STORE, cut->store->span);
-        store->access = pass_load(pass, &cut->store->access, store->span)->access;
-        store->value = ir_symbol_use(pass->kernel, cut->sum);
-        *end = store;
-        struct ir_expr *load = pass_load(pass, &cut->store->access, store->span);
+        if (!cut->is_stored) {
+            *end = ir_stmt_new(pass->kernel, IR_STORE, cut->store->span);
+            (*end)->access = pass_load(pass, &cut->store->access, cut->store->span)->access;
+            (*end)->value = ir_symbol_use(pass->kernel, cut->sum);
+        }
+        struct ir_expr *load = pass_load(pass, &cut->store->access, cut->store->span);
         struct ir_stmt *kept = pass_declare(pass, IR_SYMBOL_VARIABLE, cut->sum->name, load, cut->store->span);
         struct substitution substitution = {cut->sum, kept->symbol};
         pass_rename(tail, cut->sum, kept->symbol);
@@ -441,7 +484,7 @@ static bool is_sum_of_scalars(const struct rows *rows, struct ir_stmt *columns, 
         !find_cut(rows, columns, depths, cut))
         return false;
     bool behind = false;
-    for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
+    for (struct ir_stmt *stmt = columns->body; stmt != cut->tail; stmt = stmt->next) {
         struct later later = {columns, stmt};
         behind |= stmt == depths;
         if (!is_besides(columns, stmt)) {
@@ -536,6 +579,83 @@ bool distribute_has_rest(const struct rows *rows, struct ir_stmt *columns)
         if (is_besides(columns, stmt))
             return true;
     return cut.tail != NULL;
+}
+
+/* ---- places for sums that have none ------------------------------------------------------------------ */
+
+/* The scalar that the loop sums up for what it accumulates besides, and stores nowhere; NULL: there is none.
+ */
+static struct ir_symbol *sum_without_place(const struct ir_stmt *columns)
+{
+    struct ir_stmt *depths = only_loop(columns->body);
+    struct ir_symbol *sum = NULL;
+    bool asked = false;
+    if (columns->kind != IR_FOR || !is_plain((struct ir_stmt *)columns, NULL) || !depths ||
+        columns->low->kind != IR_INTEGER || columns->low->integer != 0 ||
+        !ir_block_walk(columns->body, has_no_store, NULL))
+        return NULL;
+    for (struct ir_stmt *stmt = depths->next; stmt; stmt = stmt->next)
+        asked |= assigns_outer(columns, stmt);
+    for (struct ir_stmt *stmt = columns->body; asked && stmt != depths; stmt = stmt->next) {
+        if (stmt->kind != IR_VARIABLE || !distribute_mentions(depths->next, stmt->symbol).used)
+            continue;
+        if (sum || dtype_is_half(stmt->symbol->dtype))
+            return NULL;
+        sum = stmt->symbol;
+    }
+    return sum;
+}
+
+static struct ir_buffer *make_place(const struct rows *rows, struct ir_stmt *columns, struct ir_symbol *sum)
+{
+    struct pass *pass = rows->pass;
+    struct ir_buffer *buffer = ir_buffer_new(pass->kernel, sum->name, IR_TEMPORARY, sum->dtype, 1);
+    struct ir_expr *extent = pass_copy(pass, columns->high),
+                   *index = ir_symbol_use(pass->kernel, columns->symbol);
+    struct ir_stmt *depths = only_loop(columns->body),
+                   *store = ir_stmt_new(pass->kernel, IR_STORE, columns->span);
+    buffer->span = columns->span;
+    buffer->shape[0] =
+        extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM
+            ? extent
+            : ir_operation(pass->kernel, OP_MAX, ir_integer(pass->kernel, AKG_INT64, 0), extent, NULL);
+    store->access = ir_load(pass->kernel, buffer, &index)->access;
+    store->access.checks[0] = IR_CHECK_PROVED;
+    store->value = ir_symbol_use(pass->kernel, sum);
+    store->next = depths->next;
+    depths->next = store;
+    return buffer;
+}
+
+void distribute_make_places(struct rows *rows)
+{
+    for (struct ir_stmt *stmt = rows->loop->body; stmt; stmt = stmt->next) {
+        struct ir_symbol *sum = sum_without_place(stmt);
+        if (!sum || rows->places.count == DISTRIBUTE_OWN)
+            continue;
+        struct ir_buffer *buffer = make_place(rows, stmt, sum);
+        struct ir_stmt *allocate = distribute_allocate(rows, buffer);
+        allocate->next = rows->loop->body;
+        rows->loop->body = allocate;
+        rows->places.items[rows->places.count++] = buffer;
+    }
+}
+
+static bool remove_place(struct ir_stmt *stmt, void *buffer)
+{
+    if ((stmt->kind == IR_STORE || stmt->kind == IR_ALLOCATE) && stmt->access.buffer == buffer)
+        pass_remove(stmt);
+    return true;
+}
+
+void distribute_take_places(struct rows *rows)
+{
+    for (int k = 0; k < rows->places.count; k++) {
+        ir_block_walk(rows->loop->body, remove_place, rows->places.items[k]);
+        rows->places.items[k]->unused = true;
+    }
+    if (rows->places.count)
+        pass_sweep(&rows->loop->body);
 }
 
 /* ---- the change ----------------------------------------------------------------------------------- */
