@@ -13,7 +13,10 @@
 #include "pass_partition.h"
 
 enum {
-    LARGEST = 48, /* statements of a loop that is repeated */
+    LARGEST = 48, /* statements of a loop that is repeated, */
+    MOST = 300,   /* and that all copies have */
+    FEW = 16,     /* iterations: no such loop is cut */
+    BOUNDS = 4,   /* of an end of a loop */
     WORTH = 8,    /* weight of an iteration from which on places pay that differ from row to row */
     DEEPEST = 200
 };
@@ -161,6 +164,8 @@ static bool comes_before(const struct cutter *cutter, const struct place *a, con
         return true;
     if (partition_is_at_most(cutter->partition, b, a) || !pass_affine_add(&difference, -1, &a->at))
         return false;
+    if (difference.count == 0)
+        return difference.constant > 0;
     for (int k = 0; k < difference.count; k++)
         weight += (difference.terms[k].coefficient > 0 ? 1 : -1) *
                   (difference.terms[k].symbol->kind == IR_SYMBOL_DIM ? 2 : 1);
@@ -240,26 +245,60 @@ static bool see_content(struct ir_stmt *stmt, void *context)
     return ++content->statements <= LARGEST && content->is_plain;
 }
 
+struct bounds {
+    struct pass_affine items[BOUNDS];
+    int count;
+};
+
+/* What an end is not above (`operation` min) or below (max): sums. */
+static void find_bounds(const struct ir_expr *end, enum operation operation, struct bounds *bounds, int depth)
+{
+    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
+        end = end->symbol->value;
+    if (end->kind == IR_OPERATION && end->operation == operation && depth < BOUNDS) {
+        find_bounds(end->operands[0], operation, bounds, depth + 1);
+        find_bounds(end->operands[1], operation, bounds, depth + 1);
+    } else if (bounds->count < BOUNDS && pass_affine_of(end, &bounds->items[bounds->count])) {
+        bounds->count++;
+    }
+}
+
+/* Parts of other loops among them. */
+static bool has_few_iterations(const struct ir_stmt *loop)
+{
+    struct bounds least = {.count = 0}, most = {.count = 0};
+
+    find_bounds(loop->low, OP_MAX, &least, 0);
+    find_bounds(loop->high, OP_MIN, &most, 0);
+    for (int k = 0; k < most.count * least.count; k++) {
+        struct pass_affine distance = most.items[k / least.count];
+        if (pass_affine_add(&distance, -1, &least.items[k % least.count]) && distance.count == 0 &&
+            distance.constant <= FEW)
+            return true;
+    }
+    return false;
+}
+
 static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
 {
     struct content content = {.statements = 0};
-    struct pass_affine low, high, distance;
+    struct pass_affine low, high;
 
-    if (loop->step != 1 || !pass_affine_of(loop->low, &low) || !pass_affine_of(loop->high, &high) ||
-        !partition_is_near(cutter->partition, &low) || !ir_block_walk(loop->body, see_content, &content) ||
-        pass_block_may_stop(loop->body))
+    if (loop->step != 1 || has_few_iterations(loop) || !pass_affine_of(loop->low, &low) ||
+        !pass_affine_of(loop->high, &high) || !partition_is_near(cutter->partition, &low) ||
+        !ir_block_walk(loop->body, see_content, &content) || pass_block_may_stop(loop->body))
         return false;
     cutter->low = (struct place){.at = low};
     cutter->high = (struct place){.at = high, .is_far = !partition_is_near(cutter->partition, &high)};
-    distance = high;
-    if (pass_affine_add(&distance, -1, &low) && distance.count == 0 &&
-        distance.constant <= 2 * PARTITION_SHORT)
-        return false;
     cutter->has_loop = content.has_loop;
     if (!find_all_places(cutter, loop))
         return false;
     sort_places(cutter);
-    return choose_cuts(cutter) && (cutter->count > 0 || cutter->decides) && pays(cutter, loop);
+    if (!choose_cuts(cutter) || !(cutter->count > 0 || cutter->decides) || !pays(cutter, loop) ||
+        cutter->count * content.statements > cutter->partition->left)
+        return false;
+    cutter->partition->left -= cutter->count * content.statements;
+    return true;
 }
 
 /* ---- cutting ---------------------------------------------------------------------------------------- */
@@ -445,7 +484,7 @@ static void partition_block(struct partition *partition, struct ir_stmt **place,
 
 bool pass_partition(struct pass *pass)
 {
-    struct partition partition = {.pass = pass};
+    struct partition partition = {.pass = pass, .left = MOST};
 
     partition.least = arena_array(pass->arena, int64_t, pass->kernel->dims.count);
     partition_block(&partition, &pass->kernel->body, 0);

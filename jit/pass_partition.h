@@ -19,6 +19,7 @@ struct partition {
     bool near_zero[PARTITION_LOOPS];              /* the variable begins near 0 and goes up */
     int count;
     int64_t *least; /* of each dim, by its number: what it is at least while these loops have iterations */
+    int left;       /* statements that copies may still have */
     bool changed;
 };
 
