@@ -38,7 +38,7 @@ enum { SECONDS = 10 * (SLOWER > 10 ? 10 : SLOWER) };
  * threads, to which texts are all alike, a smaller one. */
 static int portion(int count, int least)
 {
-    int part = count / (SLOWER > 10 ? 20 : SLOWER > 1 ? 4 : 1);
+    int part = count / (SLOWER > 10 ? 20 : SLOWER > 1 ? 10 : 1);
 
     return part > least ? part : least;
 }
