@@ -288,7 +288,8 @@ static akg_status check_differentiate(struct check *check)
 {
     size_t roots = 0, leaves = 0;
     akg_tensor **tensors = memory_zeroed(2 * (check->output_count + check->input_count) + 1, sizeof *tensors);
-    akg_tensor **gradients = tensors + check->output_count, **by = gradients + check->output_count;
+    akg_tensor **gradients = tensors ? tensors + check->output_count : NULL;
+    akg_tensor **by = tensors ? gradients + check->output_count : NULL;
     akg_status status = tensors ? AKG_OK : AKG_ERROR_MEMORY;
 
     for (size_t i = 0; tensors && i < check->output_count; i++)

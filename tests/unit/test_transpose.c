@@ -72,8 +72,9 @@ static bool is_turned(const struct turn *turn, bool part)
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++) {
             bool inside = !part || (j + 1 < columns && i >= 2);
-            const char *should = from + (size_t)(part ? (i - 1) * columns + j + 1 : i * columns + j) * size;
-            if (memcmp(into + (size_t)(j * rows + i) * size, inside ? should : untouched, size) != 0)
+            int64_t place = part ? (i - 1) * columns + j + 1 : i * columns + j;
+            const char *should = inside ? from + (size_t)place * size : untouched;
+            if (memcmp(into + (size_t)(j * rows + i) * size, should, size) != 0)
                 return false;
         }
     return true;
