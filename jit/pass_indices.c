@@ -43,13 +43,6 @@ struct writer {
 
 /* ---- what is the same all through the call ---------------------------------------------------------- */
 
-static bool is_of_call(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
-           expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
-}
-
 static bool is_sum(const struct ir_expr *expr)
 {
     return expr->kind == IR_OPERATION && (expr->operation == OP_ADD || expr->operation == OP_SUB ||
@@ -82,7 +75,7 @@ static struct ir_expr *give_names(struct writer *writer, struct ir_expr *expr)
 
     if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
         return expr;
-    if (!is_sum(expr) && pass_is_pure(expr) && ir_expr_walk(expr, is_of_call, NULL)) {
+    if (!is_sum(expr) && pass_is_of_call(expr)) {
         use = name_of(writer, expr);
         writer->changed |= use != NULL;
         return use ? use : expr;

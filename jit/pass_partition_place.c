@@ -171,21 +171,12 @@ bool partition_is_short(const struct place *a, const struct place *b)
 
 /* ---- what a comparison asks ---------------------------------------------------------------------- */
 
-static bool is_of_call(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind == IR_INTEGER || expr->kind == IR_OPERATION ||
-           (expr->kind == IR_SYMBOL &&
-            (expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE));
-}
-
 static bool is_varying(const struct pass_affine *sum)
 {
     for (int k = 0; k < sum->count; k++) {
         const struct ir_symbol *symbol = sum->terms[k].symbol;
         if (symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_ATTRIBUTE &&
-            !(symbol->kind == IR_SYMBOL_LET && symbol->value &&
-              ir_expr_walk(symbol->value, is_of_call, NULL)))
+            !(symbol->kind == IR_SYMBOL_LET && symbol->value && pass_is_of_call(symbol->value)))
             return true;
     }
     return false;

@@ -84,6 +84,18 @@ bool pass_is_pure(struct ir_expr *expr)
     return ir_expr_walk(expr, is_pure, NULL);
 }
 
+static bool is_of_call(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
+           expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
+}
+
+bool pass_is_of_call(struct ir_expr *expr)
+{
+    return pass_is_pure(expr) && ir_expr_walk(expr, is_of_call, NULL);
+}
+
 static bool is_other(struct ir_expr *expr, void *symbol)
 {
     return expr->kind != IR_SYMBOL || expr->symbol != symbol;

@@ -45,19 +45,6 @@ static int axis_of(const struct axes *axes, const struct ir_symbol *symbol)
     return -1;
 }
 
-static bool is_of_call(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
-           expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
-}
-
-/* A bound that a shape can be made of. */
-static bool is_fixed(struct ir_expr *bound)
-{
-    return pass_is_pure(bound) && ir_expr_walk(bound, is_of_call, NULL);
-}
-
 static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *symbol, struct axes *axes)
 {
     int level = 0;
@@ -69,7 +56,7 @@ static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *
     if (level == tabulator->count || axes->count == AXES)
         return false;
     const struct ir_stmt *loop = tabulator->loops[level];
-    if (loop->step != 1 || !is_fixed(loop->low) || !is_fixed(loop->high))
+    if (loop->step != 1 || !pass_is_of_call(loop->low) || !pass_is_of_call(loop->high))
         return false;
     axes->is_of_nest |= level >= tabulator->nest;
     axes->loops[axes->count++] = loop;

@@ -34,11 +34,10 @@
  */
 enum { SECONDS = 10 * (SLOWER > 10 ? 10 : SLOWER) };
 
-/* How many of something small: no fewer than shows what it should. The sanitizers get a part, that of
- * threads, to which texts are all alike, a smaller one. */
+/* How many of something small: no fewer than shows what it should. The sanitizers get a part. */
 static int portion(int count, int least)
 {
-    int part = count / (SLOWER > 10 ? 20 : SLOWER > 1 ? 10 : 1);
+    int part = count / (SLOWER > 1 ? 20 : 1);
 
     return part > least ? part : least;
 }
