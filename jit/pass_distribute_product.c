@@ -6,7 +6,8 @@
  *
  * In the first form, what is accumulated besides goes into a loop of its own, which has its values from what
  * was stored; and so does what is made of the numbers of rows and columns (a mask), which nests of vectors
- * know in indices alone. The second one, in any order of its loops, becomes the first.
+ * know in indices alone. A sum that is compared and stored nowhere gets a temporary of the row's own first,
+ * out of which that loop has it. The second form, in any order of its loops, becomes the first.
  */
 #include "pass_distribute.h"
 
