@@ -121,7 +121,7 @@ void dependence_add_row(struct dependence_pair *pair, const struct linear *form,
             pair->now.whole = false;
             return;
         }
-        row.c[column] = form->terms[k].coefficient;
+        integer_row_set(&row, column, form->terms[k].coefficient);
     }
     if (pair->system.count == INTEGER_ROWS) {
         pair->now.whole = false;

@@ -16,6 +16,10 @@ enum { POOL = 1500, POOL_SLOTS = 2048, STEPS = 20000, SPLINTERS = 64 };
 
 typedef __int128 wide;
 
+/* For each variable k of `rest`, the next one of which goes: a row's used. */
+#define EACH_VARIABLE(k, rest)                                                                               \
+    for (int k; rest && (k = __builtin_ctzll(rest), true); rest &= rest - 1)
+
 struct part {
     struct integer_row *rows;
     int count;
@@ -25,6 +29,9 @@ void integer_solver_init(struct integer_solver *solver, struct arena *arena)
 {
     *solver = (struct integer_solver){.pool = arena_take(arena, POOL * sizeof *solver->pool),
                                       .keys = arena_take(arena, POOL * sizeof *solver->keys)};
+    solver->weights[0] = 0x9e3779b97f4a7c15u;
+    for (int k = 1; k < INTEGER_VARIABLES; k++)
+        solver->weights[k] = solver->weights[k - 1] * solver->weights[0];
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -76,16 +83,25 @@ static void part_drop(struct integer_solver *solver, struct part *part, int row)
     }
 }
 
-/* out = p * a + q * b, without the common factor where that is free; false when it grows too large. */
+/* out = p * a + q * b, where out may be a; false when it grows too large. */
 static bool row_combine(const struct integer_solver *solver, struct integer_row *out,
                         const struct integer_row *a, int64_t p, const struct integer_row *b, int64_t q)
 {
-    for (int k = -1; k < solver->variables; k++) {
-        wide value =
-            k < 0 ? (wide)a->constant * p + (wide)b->constant * q : (wide)a->c[k] * p + (wide)b->c[k] * q;
+    wide value = (wide)a->constant * p + (wide)b->constant * q;
+    uint64_t rest = a->used | b->used;
+
+    if (out != a) {
+        memset(out->c, 0, sizeof *out->c * (size_t)solver->variables);
+        out->used = 0;
+    }
+    out->constant = (int64_t)value;
+    if (value > LARGEST || value < -LARGEST)
+        return false;
+    EACH_VARIABLE(k, rest) {
+        value = (wide)a->c[k] * p + (wide)b->c[k] * q;
         if (value > LARGEST || value < -LARGEST)
             return false;
-        *(k < 0 ? &out->constant : &out->c[k]) = (int64_t)value;
+        integer_row_set(out, k, (int64_t)value);
     }
     out->settled = false;
     return true;
@@ -108,9 +124,10 @@ static int64_t floor_divide(int64_t a, int64_t b)
 
 static wide row_value(const struct integer_solver *solver, const struct integer_row *row, int except)
 {
+    uint64_t rest = row->used;
     wide sum = row->constant;
 
-    for (int k = 0; k < solver->variables; k++)
+    EACH_VARIABLE(k, rest)
         if (k != except)
             sum += (wide)row->c[k] * solver->values[k];
     return sum;
@@ -129,13 +146,13 @@ static bool set_value(struct integer_solver *solver, int variable, wide value)
 enum fate { ROW_STAYS, ROW_HOLDS, ROW_NEVER };
 
 /* Divides by the common factor; over the integers the constant of an inequality rounds down. */
-static enum fate row_tighten(const struct integer_solver *solver, struct integer_row *row)
+static enum fate row_tighten(struct integer_row *row)
 {
+    uint64_t rest = row->used;
     int64_t common = 0;
 
-    for (int k = 0; k < solver->variables && common != 1; k++)
-        if (row->c[k])
-            common = gcd(row->c[k], common);
+    for (; rest && common != 1; rest &= rest - 1)
+        common = gcd(row->c[__builtin_ctzll(rest)], common);
     if (!common) {
         bool holds = row->equality ? row->constant == 0 : row->constant >= 0;
         return holds ? ROW_HOLDS : ROW_NEVER;
@@ -144,7 +161,8 @@ static enum fate row_tighten(const struct integer_solver *solver, struct integer
         return ROW_STAYS;
     if (row->equality && row->constant % common)
         return ROW_NEVER;
-    for (int k = 0; k < solver->variables; k++)
+    rest = row->used;
+    EACH_VARIABLE(k, rest)
         row->c[k] /= common;
     row->constant = floor_divide(row->constant, common);
     return ROW_STAYS;
@@ -153,24 +171,22 @@ static enum fate row_tighten(const struct integer_solver *solver, struct integer
 /* The same for equal and for opposite coefficients, and hardly ever for others. */
 static uint64_t row_key(const struct integer_solver *solver, const struct integer_row *row)
 {
-    uint64_t key = 0, weight = 1;
+    uint64_t key = 0, rest = row->used;
 
-    for (int k = 0; k < solver->variables; k++) {
-        weight *= 0x9e3779b97f4a7c15u;
-        key += weight * (uint64_t)row->c[k];
-    }
+    EACH_VARIABLE(k, rest)
+        key += solver->weights[k] * (uint64_t)row->c[k];
     return key < -key ? key : -key;
 }
 
 /* 1: equal coefficients, -1: opposite ones, 0: neither */
-static int row_relation(const struct integer_solver *solver, const struct integer_row *a,
-                        const struct integer_row *b)
+static int row_relation(const struct integer_row *a, const struct integer_row *b)
 {
+    uint64_t rest = a->used;
     int relation = 0;
 
-    for (int k = 0; k < solver->variables; k++) {
-        if (a->c[k] == 0 && b->c[k] == 0)
-            continue;
+    if (a->used != b->used)
+        return 0;
+    EACH_VARIABLE(k, rest) {
         int here = a->c[k] == b->c[k] ? 1 : a->c[k] == -b->c[k] ? -1 : 0;
         if (!here || (relation && here != relation))
             return 0;
@@ -234,7 +250,7 @@ static bool part_merge(struct integer_solver *solver, struct part *part)
             int a = table.slots[slot] - 1;
             if (keys[a] != keys[b] || (part->rows[a].settled && part->rows[b].settled))
                 continue;
-            int relation = row_relation(solver, &part->rows[a], &part->rows[b]);
+            int relation = row_relation(&part->rows[a], &part->rows[b]);
             fate = relation ? row_merge(&part->rows[a], &part->rows[b], relation) : ROW_STAYS;
             if (fate == ROW_HOLDS)
                 part->rows[a].merged = true; /* what it was compared with before is looked at the next time */
@@ -256,7 +272,7 @@ static bool part_tidy(struct integer_solver *solver, struct part *part)
 
     for (int k = 0; k < part->count; k++) {
         struct integer_row *row = &part->rows[k];
-        enum fate fate = row->settled ? ROW_STAYS : row_tighten(solver, row);
+        enum fate fate = row->settled ? ROW_STAYS : row_tighten(row);
         if (fate == ROW_NEVER)
             return false;
         if (fate == ROW_HOLDS)
@@ -278,15 +294,18 @@ static bool part_tidy(struct integer_solver *solver, struct part *part)
 
 static enum integer_answer solve_part(struct integer_solver *solver, struct part part);
 
-static int smallest_coefficient(const struct integer_solver *solver, const struct integer_row *row)
+static int smallest_coefficient(const struct integer_row *row)
 {
+    uint64_t rest = row->used;
+    int64_t least = INT64_MAX;
     int best = -1;
 
-    for (int k = 0; k < solver->variables; k++) {
+    EACH_VARIABLE(k, rest) {
         int64_t here = row->c[k] < 0 ? -row->c[k] : row->c[k];
-        int64_t least = best < 0 ? INT64_MAX : row->c[best] < 0 ? -row->c[best] : row->c[best];
-        if (here && here < least)
+        if (here < least) {
+            least = here;
             best = k;
+        }
     }
     return best;
 }
@@ -326,7 +345,7 @@ static enum integer_answer reduce(struct integer_solver *solver, struct part par
             wide changed = row->c[j] - (wide)quotients[j] * row->c[variable];
             if (changed > LARGEST || changed < -LARGEST)
                 return INTEGER_UNKNOWN;
-            row->c[j] = (int64_t)changed;
+            integer_row_set(row, j, (int64_t)changed);
         }
     }
     if (--solver->steps <= 0)
@@ -353,8 +372,9 @@ static void count_rows(const struct integer_solver *solver, const struct part *p
                        struct occurrence *occurrences)
 {
     memset(occurrences, 0, sizeof *occurrences * (size_t)solver->variables);
-    for (int k = 0; k < part->count; k++)
-        for (int variable = 0; variable < solver->variables; variable++) {
+    for (int k = 0; k < part->count; k++) {
+        uint64_t rest = part->rows[k].used;
+        EACH_VARIABLE(variable, rest) {
             int64_t c = part->rows[k].c[variable];
             struct occurrence *o = &occurrences[variable];
             o->lower += c > 0;
@@ -362,6 +382,7 @@ static void count_rows(const struct integer_solver *solver, const struct part *p
             o->wide_lower += c > 1;
             o->wide_upper += c < -1;
         }
+    }
 }
 
 /* The largest coefficient of the variable among the rows that bound it from above. */
@@ -566,7 +587,7 @@ static enum integer_answer project(struct integer_solver *solver, struct part pa
 
 /* ---- solving ------------------------------------------------------------- */
 
-static int find_equality(const struct integer_solver *solver, const struct part *part, int *variable)
+static int find_equality(const struct part *part, int *variable)
 {
     int best = -1;
     int64_t least = INT64_MAX;
@@ -574,7 +595,7 @@ static int find_equality(const struct integer_solver *solver, const struct part 
     for (int k = 0; k < part->count && least > 1; k++) {
         if (!part->rows[k].equality)
             continue;
-        int here = smallest_coefficient(solver, &part->rows[k]);
+        int here = smallest_coefficient(&part->rows[k]);
         int64_t c = part->rows[k].c[here] < 0 ? -part->rows[k].c[here] : part->rows[k].c[here];
         if (c < least) {
             least = c;
@@ -593,7 +614,7 @@ static enum integer_answer solve_part(struct integer_solver *solver, struct part
 
     if (!part_tidy(solver, &part))
         return INTEGER_NONE;
-    int equality = find_equality(solver, &part, &variable);
+    int equality = find_equality(&part, &variable);
     if (equality >= 0) {
         int64_t c = part.rows[equality].c[variable];
         return c == 1 || c == -1 ? substitute(solver, part, equality, variable)
@@ -606,11 +627,12 @@ static enum integer_answer solve_part(struct integer_solver *solver, struct part
     return INTEGER_SOME;
 }
 
-static bool is_large(const struct integer_row *row, int variables)
+static bool is_large(const struct integer_row *row)
 {
     bool large = row->constant > MODERATE || row->constant < -MODERATE;
+    uint64_t rest = row->used;
 
-    for (int k = 0; k < variables; k++)
+    EACH_VARIABLE(k, rest)
         large |= row->c[k] > MODERATE || row->c[k] < -MODERATE;
     return large;
 }
@@ -620,7 +642,7 @@ static bool large_rows_hold(const struct integer_solver *solver, const struct in
 {
     for (int k = 0; k < system->count; k++) {
         const struct integer_row *row = &system->rows[k];
-        if (!is_large(row, system->variables))
+        if (!is_large(row))
             continue;
         wide sum = row_value(solver, row, -1);
         if (row->equality ? sum != 0 : sum < 0)
@@ -633,8 +655,9 @@ bool integer_is_solution(const struct integer_system *system, const int64_t *val
 {
     for (int k = system->count - 1; k >= 0; k--) { /* the last ones are new */
         const struct integer_row *row = &system->rows[k];
+        uint64_t rest = row->used;
         wide sum = row->constant;
-        for (int j = 0; j < system->variables; j++)
+        EACH_VARIABLE(j, rest)
             sum += (wide)row->c[j] * values[j];
         if (row->equality ? sum != 0 : sum < 0)
             return false;
@@ -673,7 +696,7 @@ enum integer_answer integer_solve(struct integer_solver *solver, const struct in
         return INTEGER_SOME;
     part = part_begin(solver);
     for (int k = 0; k < system->count; k++) {
-        if (is_large(&system->rows[k], system->variables))
+        if (is_large(&system->rows[k]))
             continue;
         if (!row_push(solver, &part, &system->rows[k]))
             return INTEGER_UNKNOWN;

@@ -19,11 +19,12 @@ enum { INTEGER_VARIABLES = 40, INTEGER_ROWS = 192, INTEGER_RECENT = 8 };
 
 enum integer_answer { INTEGER_NONE, INTEGER_SOME, INTEGER_UNKNOWN };
 
-/* constant + sum of c[k] * variable k, which is 0 (equality) or at least 0. */
+/* constant + sum of c[k] * variable k, which is 0 (equality) or at least 0. Most are 0. */
 struct integer_row {
     bool equality;
     bool settled, merged; /* the solver's: tidied and compared with the others; changed by that */
     uint64_t key;         /* the solver's: of the coefficients */
+    uint64_t used;        /* bit k: c[k] is not 0 (integer_row_set) */
     int64_t constant;
     int64_t c[INTEGER_VARIABLES];
 };
@@ -35,6 +36,7 @@ struct integer_system {
 };
 
 struct integer_solver {
+    uint64_t weights[INTEGER_VARIABLES]; /* of the coefficients, in keys */
     struct integer_row *pool;
     uint64_t *keys; /* one per row of the pool */
     int used;
@@ -45,6 +47,14 @@ struct integer_solver {
     int64_t recent[INTEGER_RECENT][INTEGER_VARIABLES]; /* solutions before it: tried first */
     int next;                                          /* of these: the oldest */
 };
+
+static inline void integer_row_set(struct integer_row *row, int variable, int64_t coefficient)
+{
+    uint64_t bit = UINT64_C(1) << variable;
+
+    row->c[variable] = coefficient;
+    row->used = coefficient ? row->used | bit : row->used & ~bit;
+}
 
 void integer_solver_init(struct integer_solver *solver, struct arena *arena);
 

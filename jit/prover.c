@@ -47,6 +47,15 @@ void prover_change_rule(struct prover *prover, int rule, const struct linear *fo
 
 static bool prove(struct prover *prover, const struct linear *goal, int level);
 
+/* For the sake of the system's goal. */
+static bool prove_besides(struct system *system, const struct linear *goal)
+{
+    bool proved = prove(system->prover, goal, system->level + 1);
+
+    system->assumed |= proved && system->prover->assumed;
+    return proved;
+}
+
 /* ---- setting a system up ------------------------------------------------- */
 
 static void note_atom(struct system *system, int atom)
@@ -91,7 +100,7 @@ static int column_of(struct system *system, int monomial)
 /* False when it says nothing new. Rows that differ in the constant only become the tightest of them. */
 static bool keep_row(struct system *system, struct row *row)
 {
-    row->key = prover_row_key(row, system->columns);
+    prover_row_finish(row, system->columns);
     for (int k = 0; k < system->row_count; k++) {
         struct row *old = &system->rows[k];
         if (system->keys[k] != row->key || memcmp(old->c, row->c, sizeof row->c) != 0)
@@ -144,13 +153,9 @@ static int divisor_sign(struct system *system, const struct linear *divisor)
         return 1;
     if (system->level + 1 >= LEVELS)
         return 0;
-    int sign = 0;
-    if (prove(system->prover, divisor, system->level + 1))
-        sign = 1;
-    else if (linear_scale(&form, divisor, -1) && prove(system->prover, &form, system->level + 1))
-        sign = -1;
-    system->assumed |= sign && system->prover->assumed;
-    return sign;
+    if (prove_besides(system, divisor))
+        return 1;
+    return linear_scale(&form, divisor, -1) && prove_besides(system, &form) ? -1 : 0;
 }
 
 /* dividend = quotient * divisor + remainder, and where the remainder lies */
@@ -302,7 +307,7 @@ static void add_facts(struct system *system, bool widely)
 static bool guards_hold(struct system *system, const struct prover_rule *rule)
 {
     for (int k = 0; k < rule->guard_count; k++)
-        if (!prove(system->prover, &rule->guards[k], system->level + 1))
+        if (!prove_besides(system, &rule->guards[k]))
             return false;
     return true;
 }
@@ -352,7 +357,7 @@ static bool monomial_is_natural(struct system *system, int monomial)
         if (linear_atom_at(space, factors.atoms[a])->low >= 0)
             continue;
         linear_of_atom(space, factors.atoms[a], &form);
-        if (system->level + 1 >= LEVELS || !prove(system->prover, &form, system->level + 1))
+        if (system->level + 1 >= LEVELS || !prove_besides(system, &form))
             return false;
     }
     return true;
@@ -488,7 +493,7 @@ static bool solve(struct system *system, const struct linear *negated)
     return refute_cases(system, 0, 0);
 }
 
-static bool prove(struct prover *prover, const struct linear *goal, int level)
+static bool prove_anew(struct prover *prover, const struct linear *goal, int level)
 {
     struct system system;
     struct linear negated;
@@ -507,28 +512,34 @@ static bool prove(struct prover *prover, const struct linear *goal, int level)
     return proved;
 }
 
-static struct prover_answer *answer_slot(struct prover *prover, const struct linear *form)
+static struct prover_answer *answer_slot(struct prover *prover, const struct linear *form, int level)
 {
-    uint64_t hash = (uint64_t)form->constant;
+    uint64_t hash = (uint64_t)form->constant + (uint64_t)level;
 
     for (int k = 0; k < form->count; k++)
         hash = (hash * 31 + (uint64_t)form->terms[k].monomial) * 31 + (uint64_t)form->terms[k].coefficient;
     return &prover->answers[(hash ^ hash >> 7) % PROVER_ANSWERS];
 }
 
-bool prover_prove(struct prover *prover, const struct linear *form)
+static bool prove(struct prover *prover, const struct linear *goal, int level)
 {
-    struct prover_answer *answer = answer_slot(prover, form);
+    struct prover_answer *answer = answer_slot(prover, goal, level);
 
     if (answer->generation == prover->generation && answer->facts == prover->facts.count &&
-        answer->first_fact == prover->first_fact && linear_equal(&answer->form, form)) {
+        answer->first_fact == prover->first_fact && answer->level == level &&
+        linear_equal(&answer->form, goal)) {
         prover->assumed = answer->assumed;
         return answer->proved;
     }
-    bool proved = prove(prover, form, 0);
+    bool proved = prove_anew(prover, goal, level);
     *answer = (struct prover_answer){
-        prover->generation, prover->facts.count, prover->first_fact, proved, prover->assumed, *form};
+        prover->generation, prover->facts.count, prover->first_fact, level, proved, prover->assumed, *goal};
     return proved;
+}
+
+bool prover_prove(struct prover *prover, const struct linear *form)
+{
+    return prove(prover, form, 0);
 }
 
 bool prover_less(struct prover *prover, const struct linear *a, int64_t offset, const struct linear *b)

@@ -28,6 +28,7 @@ struct prover_rule {
 struct prover_answer {
     unsigned generation; /* 0: none */
     int facts, first_fact;
+    int level; /* 1: for the sake of another goal */
     bool proved, assumed;
     struct linear form;
 };

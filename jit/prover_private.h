@@ -18,12 +18,8 @@ struct row {
     uint64_t key; /* prover_row_key of the coefficients, once it is in a system */
     bool goal;    /* the negated goal, or a multiple of it */
     bool assumed;
+    uint32_t used; /* bit k: c[k] is not 0 */
     int64_t c[COLUMNS];
-};
-
-/* Rows in which the coefficient of a column is positive, and negative; and in which it is beyond 1 and -1. */
-struct signs {
-    int positive[COLUMNS], negative[COLUMNS], above[COLUMNS], below[COLUMNS];
 };
 
 struct system {
@@ -34,15 +30,12 @@ struct system {
     int row_count;
     struct row rows[ROWS];
     uint64_t keys[ROWS]; /* of the rows, side by side */
-    struct signs signs;  /* of the rows, while they are refuted */
-    int steps;
-    bool gave_up;
-    bool assumed; /* something that was needed to set it up used a precondition */
+    bool assumed;        /* something that was needed to set it up used a precondition */
 };
 
-/* Rows are compared with all others, and are long: those whose keys differ differ. The key of a sum is the
- * sum of the keys. */
-uint64_t prover_row_key(const struct row *row, int columns);
+/* Sets the key and `used` from the coefficients. Rows are compared with all others, and are long: those whose
+ * keys differ differ. The key of a sum is the sum of the keys. */
+void prover_row_finish(struct row *row, int columns);
 /* Whether no integers satisfy all rows; false where that is not found out. `rounds`: dividing and rounding
  * may decide, also between rows that are no goal, which chains do not combine. */
 bool prover_refute(struct system *system, bool rounds);

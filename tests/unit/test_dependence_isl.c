@@ -57,7 +57,7 @@ static void add_row(struct integer_system *system, bool equality, int size)
     row->equality = equality;
     row->constant = pick(-25, 25);
     for (int k = 0; k < system->variables; k++)
-        row->c[k] = chance(60) ? pick(-size, size) : 0;
+        integer_row_set(row, k, chance(60) ? pick(-size, size) : 0);
 }
 
 static void make_system(struct integer_system *system)
@@ -73,7 +73,7 @@ static void make_system(struct integer_system *system)
         for (int side = -1; side < 2 && chance(80); side += 2) {
             struct integer_row *row = &system->rows[system->count++];
             memset(row, 0, sizeof *row);
-            row->c[k] = side;
+            integer_row_set(row, k, side);
             row->constant = pick(0, 12);
         }
     }
