@@ -17,8 +17,7 @@ enum { POOL = 1500, POOL_SLOTS = 2048, STEPS = 20000, SPLINTERS = 64 };
 typedef __int128 wide;
 
 /* For each variable k of `rest`, the next one of which goes: a row's used. */
-#define EACH_VARIABLE(k, rest)                                                                               \
-    for (int k; rest && (k = __builtin_ctzll(rest), true); rest &= rest - 1)
+#define EACH_VARIABLE(k, rest) for (int k; rest && (k = __builtin_ctzll(rest), true); rest &= rest - 1)
 
 struct part {
     struct integer_row *rows;

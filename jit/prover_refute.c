@@ -23,8 +23,7 @@ struct signs {
 };
 
 /* For each column k that `row` has, the next one of `rest`, which begins as row->used. */
-#define EACH_COLUMN(k, rest)                                                                                 \
-    for (int k; rest && (k = __builtin_ctz(rest), true); rest &= rest - 1)
+#define EACH_COLUMN(k, rest) for (int k; rest && (k = __builtin_ctz(rest), true); rest &= rest - 1)
 
 /* ---- rows -------------------------------------------------------------------- */
 
@@ -84,7 +83,8 @@ static bool add_multiples(struct row *out, const struct row *a, int64_t p, const
             return false;
         out->used |= (uint32_t)(out->c[k] != 0) << k;
     }
-    return !__builtin_mul_overflow(a->constant, p, &left) && !__builtin_mul_overflow(b->constant, q, &right) &&
+    return !__builtin_mul_overflow(a->constant, p, &left) &&
+           !__builtin_mul_overflow(b->constant, q, &right) &&
            !__builtin_add_overflow(left, right, &out->constant);
 }
 
