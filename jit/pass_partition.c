@@ -62,7 +62,8 @@ static struct ir_expr *put_answers(struct pass *pass, struct ir_expr *expr, void
     if (!simpler)
         simpler = ir_fold(pass->kernel, expr->operation, operands);
     if (simpler)
-        simpler->span = expr->span;
+        if (!simpler->span.line) /* an operand has its own, for what it tests */
+            simpler->span = expr->span;
     return simpler ? simpler : expr;
 }
 

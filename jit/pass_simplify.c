@@ -167,7 +167,8 @@ static struct ir_expr *simplify_operation(struct pass *pass, struct simplifier *
         simpler = ir_fold(pass->kernel, expr->operation, operands);
     if (simpler) {
         simplifier->changed = true;
-        simpler->span = expr->span;
+        if (!simpler->span.line) /* an operand has its own, for what it tests */
+            simpler->span = expr->span;
         return simpler;
     }
     if (expr->checked && operands[1]->kind == IR_INTEGER &&

@@ -147,7 +147,8 @@ static struct ir_expr *fold(struct pass *pass, struct ir_expr *expr, void *conte
         operands[k] = expr->operands[k] = fold(pass, expr->operands[k], context);
     simpler = ir_fold(pass->kernel, expr->operation, operands);
     if (simpler)
-        simpler->span = expr->span;
+        if (!simpler->span.line) /* an operand has its own, for what it tests */
+            simpler->span = expr->span;
     return simpler ? simpler : expr;
 }
 

@@ -12,7 +12,12 @@
 #include "../../jit/interpreter.h"
 #include "../../jit/scalar.h"
 
-enum { STEPS = 300000, REORDERED_STEPS = 60000, LOOPS = 24 };
+enum {
+    STEPS = 300000,
+    QUESTION_STEPS = 10000000, /* a witness of a loop may come after much that has nothing to do with it */
+    REORDERED_STEPS = 60000,
+    LOOPS = 24
+};
 
 /* One run of the kernel. */
 struct run {
@@ -583,7 +588,7 @@ static void ask(struct run *run, const struct question *question)
         run->witness = &question->access->unwritten;
         run->seeing = question->access->access;
     }
-    ended = execute(run, STEPS, NULL, 0, &watch);
+    ended = execute(run, QUESTION_STEPS, NULL, 0, &watch);
     if (question->access && !run->seen)
         wrong(run, "witness", run->seeing->buffer, run->witness->index, "is not read before it is written");
     if (question->loop && !run->seen && (ended || watch.exhausted))
