@@ -64,6 +64,18 @@ void context_bind(struct context *context, struct ir_symbol *symbol, const struc
     *binding = *value;
 }
 
+/* Of a loop or a LET around all that is analysed, which has one value there. */
+static void outer_form(struct context *context, struct ir_symbol *symbol, struct linear *out)
+{
+    int64_t low, high;
+
+    dtype_range(symbol->dtype, &low, &high);
+    int number = linear_new_opaque(&context->space, low, high);
+    linear_atom_at(&context->space, number)->parameter = true;
+    linear_of_atom(&context->space, number, out);
+}
+
+/* What is declared inside has its form from there, if it is an integer. */
 static void symbol_form(struct context *context, struct ir_symbol *symbol, struct linear *out)
 {
     if (!symbol->note) {
@@ -72,6 +84,9 @@ static void symbol_form(struct context *context, struct ir_symbol *symbol, struc
             linear_of_atom(&context->space,
                            linear_new_symbol(&context->space, is_dim ? LINEAR_DIM : LINEAR_ATTRIBUTE, symbol),
                            out);
+        else if ((symbol->kind == IR_SYMBOL_LOOP || symbol->kind == IR_SYMBOL_LET) &&
+                 dtype_is_integer(symbol->dtype))
+            outer_form(context, symbol, out);
         else
             context_opaque(context, symbol->dtype, out);
         context_bind(context, symbol, out);

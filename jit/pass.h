@@ -71,6 +71,9 @@ enum pass_relation { PASS_UNKNOWN, PASS_SAME, PASS_DISTINCT };
  * kernel may write is not the same as any other, not even as itself. */
 enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b);
 
+/* Whether the variable moves the last index by one, and no other. */
+bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable);
+
 /* The dependences among what one loop holds, as if it were the whole kernel: scalars from outside are taken
  * for constants. They live as long as the pass. NULL: this has been asked often enough for one kernel. */
 const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
@@ -104,6 +107,8 @@ void pass_replace_loads(struct pass *pass, struct ir_stmt *stmt, struct pass_rep
 
 /* Two loops of a nest with nothing between them change places. */
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);
+/* The body in a loop with the header of another one, and a variable of its own. */
+struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body);
 /* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
  * what they declare. Temporaries are those of the original: only one of the two may stay. */
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);

@@ -42,20 +42,6 @@ static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
 
 /* ---- the choice ----------------------------------------------------------------------------------- */
 
-/* The variable moves the last index by one, and no other. */
-static bool is_unit(const struct ir_access *access, const struct ir_symbol *variable)
-{
-    int last = access->buffer->rank - 1;
-
-    for (int axis = 0; axis <= last; axis++) {
-        struct pass_affine affine;
-        if (!pass_affine_of(access->indices[axis], &affine) ||
-            pass_affine_coefficient(&affine, variable) != (axis == last))
-            return false;
-    }
-    return last >= 0;
-}
-
 struct uses {
     const struct ir_symbol *columns, *rows;
     int stores, units,
@@ -76,7 +62,7 @@ static bool count_store(struct ir_stmt *stmt, void *context)
     struct uses *uses = context;
 
     uses->stores += stmt->kind == IR_STORE;
-    uses->units += stmt->kind == IR_STORE && is_unit(&stmt->access, uses->columns);
+    uses->units += stmt->kind == IR_STORE && pass_is_unit(&stmt->access, uses->columns);
     return true;
 }
 

@@ -237,7 +237,7 @@ static struct ir_stmt *part(struct rows *rows, struct pieces *pieces)
     for (int k = 0; k + 1 < pieces->count; k++)
         end = keep_scalars(rows, pieces, k, end);
     for (int k = 0; k < pieces->count; k++, end = &(*end)->next)
-        *end = distribute_new_loop(rows->pass, rows->loop, pieces->items[k]);
+        *end = pass_new_loop(rows->pass, rows->loop, pieces->items[k]);
     return first;
 }
 

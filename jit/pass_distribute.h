@@ -43,8 +43,6 @@ void distribute_make_places(struct rows *rows);
 void distribute_take_places(struct rows *rows);
 /* Makes each product a loop that does nothing else, around sums in scalars. */
 bool distribute_part_products(struct rows *rows);
-/* The body in a loop with the header of another one, and a variable of its own. */
-struct ir_stmt *distribute_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body);
 
 struct distribute_mention {
     const struct ir_symbol *symbol;

@@ -472,7 +472,7 @@ static void cut_body(struct rows *rows, struct ir_stmt *columns, struct cut *cut
         kept->next = tail;
         tail = kept;
     }
-    struct ir_stmt *behind = distribute_new_loop(pass, columns, tail);
+    struct ir_stmt *behind = pass_new_loop(pass, columns, tail);
     behind->next = columns->next;
     columns->next = behind;
 }
@@ -682,20 +682,6 @@ static bool add_reload(struct ir_expr *expr, void *context)
     return true;
 }
 
-struct ir_stmt *distribute_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body)
-{
-    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
-    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, like->symbol->dtype);
-    loop->symbol->span = like->symbol->span;
-    loop->symbol->label = like->symbol->label;
-    loop->low = pass_copy(pass, like->low);
-    loop->high = pass_copy(pass, like->high);
-    loop->step = like->step;
-    loop->body = body;
-    pass_rename(body, like->symbol, loop->symbol);
-    return loop;
-}
-
 /* What the product's loop accumulates besides goes into a loop of its own behind it. */
 static bool part_product(struct rows *rows, struct ir_stmt *columns)
 {
@@ -715,7 +701,7 @@ static bool part_product(struct rows *rows, struct ir_stmt *columns)
     }
     if (!body)
         return false;
-    struct ir_stmt *behind = distribute_new_loop(rows->pass, columns, body);
+    struct ir_stmt *behind = pass_new_loop(rows->pass, columns, body);
     behind->next = columns->next;
     columns->next = behind;
     return true;

@@ -215,6 +215,19 @@ static bool is_settled(struct ir_expr *expr, void *context)
     return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
 }
 
+bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    int last = access->buffer->rank - 1;
+
+    for (int axis = 0; axis <= last; axis++) {
+        struct pass_affine affine;
+        if (!pass_affine_of(access->indices[axis], &affine) ||
+            pass_affine_coefficient(&affine, variable) != (axis == last))
+            return false;
+    }
+    return last >= 0;
+}
+
 enum pass_relation pass_compare(const struct ir_access *a, const struct ir_access *b)
 {
     enum pass_relation relation = PASS_SAME;
@@ -393,6 +406,20 @@ static void copy_access(struct pass *pass, struct ir_access *to, const struct ir
         to->indices[k] = pass_copy(pass, from->indices[k]);
         to->checks[k] = from->checks[k];
     }
+}
+
+struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body)
+{
+    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
+    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, like->symbol->dtype);
+    loop->symbol->span = like->symbol->span;
+    loop->symbol->label = like->symbol->label;
+    loop->low = pass_copy(pass, like->low);
+    loop->high = pass_copy(pass, like->high);
+    loop->step = like->step;
+    loop->body = body;
+    pass_rename(body, like->symbol, loop->symbol);
+    return loop;
 }
 
 static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)

@@ -189,8 +189,8 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
             return false;
     const struct ir_expr *left = without_constant(first->indices[last], &a);
     const struct ir_expr *right = without_constant(access->indices[last], &b);
-    if (!left || !right || !ir_expr_equal(left, right) ||
-        (a != b && stream->step_kind == VECTOR_RUN_TIME_STEP))
+    if (!left != !right || (left && !ir_expr_equal(left, right)) ||
+        (a != b && stream->step_kind == VECTOR_RUN_TIME_STEP && !access->buffer->contiguous))
         return false;
     *offset = (int)(b - a);
     return *offset >= -FARTHEST && *offset <= FARTHEST;

@@ -285,6 +285,12 @@ uint64_t machine_no_place(const struct machine *machine, int step);
 void machine_build_choices(struct machine *machine, struct machine_choices *choices);
 void machine_place_choices(struct machine *machine, struct machine_choices *choices);
 
+/* ---- vector_x86_apart.c ---- */
+
+/* Whether the lanes of a stream with a step can be loaded one by one: as many as make 128 bits or more. */
+bool machine_can_load_apart(const struct machine *machine, const struct vector_value *value);
+int machine_load_apart(struct machine *machine, const struct vector_value *value);
+
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);

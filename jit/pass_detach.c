@@ -1,0 +1,223 @@
+/*
+ * pass_detach.c: stores that jump from row to row leave a loop that accumulates, for a loop of their own
+ * behind it, which has what they store from where it is stored along the row.
+ *
+ *     for b { s = the sum of x[i, a] * x[i, b]; c[a, b] = s; c[b, a] = s }
+ *
+ * becomes
+ *
+ *     for b { s = the sum of x[i, a] * x[i, b]; c[a, b] = s }
+ *     for b { c[b, a] = c[a, b] }
+ *
+ * In the first loop the sums of neighbouring iterations lie side by side, whatever the bounds are (a
+ * triangle, too). Consumes loops whose iterations are independent, in which nothing may stop. Nothing is
+ * computed in another order.
+ */
+#include "pass.h"
+
+enum { DEEPEST = 100, STATEMENTS = 40 };
+
+/* A loop that accumulates, and what comes of its stores. */
+struct columns {
+    struct pass *pass;
+    struct ir_stmt *loop, *depths;
+    int along, across; /* loads in the depths that lie along the columns, and others that move with them */
+};
+
+/* ---- the shape ----------------------------------------------------------------------------------- */
+
+static bool note_load(struct ir_expr *expr, void *context)
+{
+    struct columns *columns = context;
+
+    if (expr->kind == IR_LOAD && pass_access_mentions(&expr->access, columns->loop->symbol))
+        *(pass_is_unit(&expr->access, columns->loop->symbol) ? &columns->along : &columns->across) += 1;
+    return true;
+}
+
+static bool has_no_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE;
+}
+
+/* One loop among statements that only compute and store, which loads along the columns. */
+static bool find_depths(struct columns *columns)
+{
+    int count = 0;
+
+    for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && !columns->depths)
+            columns->depths = stmt;
+        else if (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE && stmt->kind != IR_ASSIGN &&
+                 stmt->kind != IR_STORE)
+            return false;
+        if (++count > STATEMENTS || (stmt->kind == IR_STORE && !columns->depths))
+            return false;
+    }
+    if (!columns->depths || !ir_block_walk(columns->depths->body, has_no_store, NULL))
+        return false;
+    ir_block_expressions(columns->depths->body, note_load, columns);
+    return columns->along && !columns->across;
+}
+
+static bool jumps(const struct columns *columns, const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_STORE && pass_access_mentions(&stmt->access, columns->loop->symbol) &&
+           !pass_is_unit(&stmt->access, columns->loop->symbol);
+}
+
+/* ---- what is stored ------------------------------------------------------------------------------ */
+
+static bool is_of_body(const struct columns *columns, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol)
+            return true;
+    return false;
+}
+
+/* Where the scalar, as it is when the body ends, is stored along the row in an element that nothing else in
+ * an iteration stores to but what jumps; NULL: nowhere. */
+static const struct ir_stmt *place_of(const struct columns *columns, const struct ir_symbol *symbol)
+{
+    const struct ir_stmt *found = NULL;
+
+    for (const struct ir_stmt *stmt = columns->depths->next; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol)
+            found = NULL;
+        if (stmt->kind != IR_STORE || jumps(columns, stmt))
+            continue;
+        if (found && found->access.buffer == stmt->access.buffer)
+            return NULL;
+        if (stmt->value->kind == IR_SYMBOL && stmt->value->symbol == symbol &&
+            pass_is_unit(&stmt->access, columns->loop->symbol) &&
+            stmt->access.buffer->dtype == symbol->dtype && !dtype_is_half(symbol->dtype))
+            found = stmt;
+    }
+    return found;
+}
+
+static bool is_of_outside(struct ir_expr *expr, void *context)
+{
+    const struct columns *columns = context;
+
+    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || !is_of_body(columns, expr->symbol));
+}
+
+struct mention {
+    const struct ir_buffer *buffer;
+    bool found;
+};
+
+static bool note_mention(struct ir_expr *expr, void *context)
+{
+    struct mention *mention = context;
+
+    mention->found |= expr->kind == IR_LOAD && expr->access.buffer == mention->buffer;
+    return true;
+}
+
+/* Whether the store may be made behind all others: they store the same, or elsewhere, and nothing loads it.
+ */
+static bool may_be_last(const struct columns *columns, const struct ir_stmt *store)
+{
+    struct mention mention = {.buffer = store->access.buffer};
+
+    ir_block_expressions(columns->loop->body, note_mention, &mention);
+    for (const struct ir_stmt *stmt = store->next; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_STORE && stmt->access.buffer == store->access.buffer &&
+            (stmt->value->kind != IR_SYMBOL || stmt->value->symbol != store->value->symbol))
+            return false;
+        if (stmt->kind == IR_ASSIGN && stmt->symbol == store->value->symbol)
+            return false;
+    }
+    return !mention.found;
+}
+
+static bool may_detach(const struct columns *columns, const struct ir_stmt *store)
+{
+    for (int axis = 0; axis < store->access.buffer->rank; axis++)
+        if (!ir_expr_walk(store->access.indices[axis], is_of_outside, (void *)columns))
+            return false;
+    return store->value->kind == IR_SYMBOL && place_of(columns, store->value->symbol) &&
+           may_be_last(columns, store);
+}
+
+/* ---- the change ---------------------------------------------------------------------------------- */
+
+static bool is_independent(const struct columns *columns)
+{
+    const struct dependences *dependences = pass_dependences(columns->pass, columns->loop);
+    const struct dependence_loop *loop =
+        dependences ? dependence_loop_is_parallel(dependences, columns->loop) : NULL;
+
+    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
+}
+
+static bool is_candidate(struct columns *columns)
+{
+    const struct ir_stmt *loop = columns->loop;
+    int found = 0;
+
+    if (loop->kind != IR_FOR || loop->hint || loop->step != 1 || !find_depths(columns) ||
+        !pass_is_pure(loop->low) || !pass_is_pure(loop->high))
+        return false;
+    for (const struct ir_stmt *stmt = columns->depths->next; stmt; stmt = stmt->next) {
+        if (!jumps(columns, stmt))
+            continue;
+        if (!may_detach(columns, stmt))
+            return false;
+        found++;
+    }
+    return found && !pass_jumps(loop->body) && !pass_block_may_stop(loop->body) && is_independent(columns);
+}
+
+/* A loop over the stores, each behind a LET of what it stores. */
+static struct ir_stmt *detach(struct columns *columns)
+{
+    struct pass *pass = columns->pass;
+    struct ir_stmt *lets = NULL, **let = &lets, *stores = NULL, **store = &stores;
+
+    for (struct ir_stmt **place = &columns->depths->next; *place;) {
+        struct ir_stmt *stmt = *place;
+        if (!jumps(columns, stmt)) {
+            place = &stmt->next;
+            continue;
+        }
+        const struct ir_stmt *kept = place_of(columns, stmt->value->symbol);
+        *let = pass_declare(pass, IR_SYMBOL_LET, stmt->value->symbol->name,
+                            pass_load(pass, &kept->access, stmt->span), stmt->span);
+        stmt->value = ir_symbol_use(pass->kernel, (*let)->symbol);
+        let = &(*let)->next;
+        *place = stmt->next;
+        stmt->next = NULL;
+        *store = stmt;
+        store = &stmt->next;
+    }
+    *let = stores;
+    return pass_new_loop(pass, columns->loop, lets);
+}
+
+static bool visit_block(struct pass *pass, struct ir_stmt *block, int depth)
+{
+    bool changed = false;
+
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        struct columns columns = {.pass = pass, .loop = stmt};
+        changed |= visit_block(pass, stmt->body, depth + 1) | visit_block(pass, stmt->otherwise, depth + 1);
+        if (!is_candidate(&columns))
+            continue;
+        struct ir_stmt *behind = detach(&columns);
+        behind->next = stmt->next;
+        stmt->next = behind;
+        stmt = behind;
+        changed = true;
+    }
+    return changed;
+}
+
+bool pass_detach(struct pass *pass)
+{
+    return visit_block(pass, pass->kernel->body, 0);
+}
