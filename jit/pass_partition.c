@@ -119,6 +119,16 @@ static void add_place(struct cutter *cutter, const struct place *place)
         cutter->found[cutter->found_count++] = *place;
 }
 
+/* Whether only the first or the last iteration has another answer than the others. */
+static bool is_of_one_end(const struct cutter *cutter, const struct question *question)
+{
+    struct place first, last;
+
+    return question->kind == QUESTION_EQUAL && partition_place_of(question, 0, &first) &&
+           partition_place_of(question, 1, &last) &&
+           (partition_are_equal(&first, &cutter->low) || partition_are_equal(&last, &cutter->high));
+}
+
 static bool find_places(struct ir_expr *expr, void *context)
 {
     struct cutter *cutter = context;
@@ -129,7 +139,8 @@ static bool find_places(struct ir_expr *expr, void *context)
         return true;
     for (int k = 0; partition_place_of(&question, k, &place); k++)
         if (is_same_always(&place.at) &&
-            (!place.differs || (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
+            (!place.differs || is_of_one_end(cutter, &question) ||
+             (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
             add_place(cutter, &place);
     return true;
 }
@@ -225,7 +236,7 @@ static bool pays(const struct cutter *cutter, struct ir_stmt *loop)
 
     ir_block_expressions(loop->body, weigh_expr, &weight);
     for (int k = 0; k < cutter->count; k++)
-        if (cutter->cuts[k].differs && weight < WORTH)
+        if (cutter->cuts[k].differs && weight < WORTH && !cutter->has_loop)
             return false;
     return true;
 }

@@ -12,6 +12,7 @@
  * It gives up where some place may stop the kernel, where bounds or addresses are not linear in the loop
  * variable, and on what vector_serial.c gives up on.
  */
+#include "pass.h"
 #include "vector_build.h"
 
 #include <string.h>
@@ -427,6 +428,33 @@ static void add_loop(struct band_builder *builder, struct vector_loop *loop)
     list_push(builder->arena, &builder->band->parts, part);
 }
 
+/* Whether the access never comes to the element that is stored: along some axis it ends before it. (Both are
+ * the same in all iterations of the band.) */
+static bool ends_before(const struct band_builder *builder, const struct ir_stmt *loop,
+                        const struct ir_access *access, const struct ir_access *stored)
+{
+    const struct ir_symbol *symbol = builder->outer.stmt->symbol;
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (access->indices[axis]->kind == IR_SYMBOL && access->indices[axis]->symbol == loop->symbol &&
+            loop->step == 1 && ir_expr_equal(stored->indices[axis], loop->high) && pass_is_pure(loop->high) &&
+            !pass_mentions(loop->high, symbol))
+            return true;
+    return false;
+}
+
+/* Whether the block stores into elements that the access may come to. */
+static bool stores_there(const struct band_builder *builder, const struct ir_stmt *loop,
+                         const struct ir_access *access, const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if ((stmt->kind == IR_STORE && stmt->access.buffer == access->buffer &&
+             !ends_before(builder, loop, access, &stmt->access)) ||
+            stores_there(builder, loop, access, stmt->body) ||
+            stores_there(builder, loop, access, stmt->otherwise))
+            return true;
+    return false;
+}
+
 /* Whether the loop accumulates elements that the band stores elsewhere, as a triangular system does: where
  * the last of them was stored just before, a vector that holds it cannot be loaded until it has reached
  * memory, but it alone can. */
@@ -439,7 +467,7 @@ static bool awaits_element(const struct band_builder *builder, const struct vect
         const struct vector_stream *stream = &loop->streams.items[k];
         if (stream->step_kind != VECTOR_UNIT || stream->is_stored)
             return false;
-        awaits |= vector_stores_into(&builder->outer, stream->access->buffer);
+        awaits |= stores_there(builder, loop->stmt, stream->access, builder->outer.stmt->body);
     }
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].kind == VECTOR_INDEX)
