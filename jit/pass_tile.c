@@ -117,6 +117,28 @@ static struct ir_expr *row_pitch(const struct nest *nest)
     return apply(nest, OP_MUL, lines, number(nest, LINE));
 }
 
+/* Whether the extent is at least the part of what is few for operands that lie well. */
+static struct ir_expr *is_part(const struct nest *nest, struct ir_expr *extent, int64_t part)
+{
+    return apply(nest, OP_GE, extent, number(nest, (nest->pass->tiles->few + part - 1) / part));
+}
+
+/* Whether there are enough rows and columns. Where columns do not lie side by side, the other way to compute
+ * sums is a vector along each, which takes as long again to be added up: that pays later. */
+static struct ir_expr *are_enough(const struct nest *nest, bool transposes)
+{
+    struct ir_expr *rows = row_extent(nest), *columns = extent(nest, nest->columns);
+
+    if (!transposes)
+        return apply(nest, OP_AND, is_part(nest, rows, 1), is_part(nest, columns, 1));
+    struct ir_expr *many = apply(nest, OP_AND, is_part(nest, rows, 12), is_part(nest, columns, 4));
+    struct ir_expr *some =
+        apply(nest, OP_AND, is_part(nest, copy(nest, rows), 6), is_part(nest, copy(nest, columns), 24));
+    struct ir_expr *most = apply(nest, OP_MUL, copy(nest, columns), number(nest, nest->pass->tiles->few / 2));
+    some = apply(nest, OP_AND, some, apply(nest, OP_LE, extent(nest, nest->depths), most));
+    return apply(nest, OP_OR, many, some);
+}
+
 /* Whether copies pay. */
 static struct ir_expr *condition(const struct nest *nest)
 {
@@ -130,9 +152,7 @@ static struct ir_expr *condition(const struct nest *nest)
         jumps |= nest->terms[k].is_transposed; /* each k has a line of its own */
     }
     int64_t large = tiles->large / size;
-    struct ir_expr *few = number(nest, transposes ? (tiles->few + 3) / 4 : tiles->few);
-    struct ir_expr *enough = apply(nest, OP_AND, apply(nest, OP_GE, row_extent(nest), few),
-                                   apply(nest, OP_GE, extent(nest, nest->columns), copy(nest, few)));
+    struct ir_expr *enough = are_enough(nest, transposes);
     if (transposes)
         return apply(nest, OP_AND, enough, apply(nest, OP_GT, extent(nest, nest->depths), number(nest, 0)));
     struct ir_expr *widest = apply(nest, OP_MAX, row_extent(nest), extent(nest, nest->columns));
