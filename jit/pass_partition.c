@@ -138,9 +138,8 @@ static bool find_places(struct ir_expr *expr, void *context)
     if (expr->kind != IR_OPERATION || !partition_ask(cutter, expr, &question))
         return true;
     for (int k = 0; partition_place_of(&question, k, &place); k++)
-        if (is_same_always(&place.at) &&
-            (!place.differs || is_of_one_end(cutter, &question) ||
-             (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
+        if (is_same_always(&place.at) && (!place.differs || is_of_one_end(cutter, &question) ||
+                                          (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
             add_place(cutter, &place);
     return true;
 }

@@ -107,6 +107,18 @@ int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, in
 
 /* Ends the loop before a lane whose number, taken without a sign, is not below the limit. */
 void vector_test(struct vector_builder *builder, int number, int limit);
+/* Of an access whose elements lie where the lanes say: per axis, whether the index is the same for all lanes
+ * and not to be tested; else its value. To be asked before anything of the access becomes a value: a test
+ * among those changes what C may do before the loop. */
+void vector_lane_indices(struct vector_builder *builder, const struct ir_access *access, bool *in_address,
+                         int *indices);
+/* The access with 0 for the indices that hang on the lanes. */
+const struct ir_access *vector_origin(struct vector_builder *builder, const struct ir_access *access,
+                                      const bool *in_address);
+/* How many elements a lane's lies behind that of the stream, which is the origin's, with the tests of indices
+ * that are needed; -1: all indices are the same for all lanes. */
+int vector_distance(struct vector_builder *builder, const struct ir_access *access, int stream,
+                    const int *indices);
 /* The element, wherever it is; `epoch`: stores to the buffer so far. */
 int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch);
 

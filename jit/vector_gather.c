@@ -25,10 +25,8 @@ static bool is_in_address(const struct vector_builder *builder, const struct ir_
 
 /* ---- the stream ------------------------------------------------------------------------------------ */
 
-/* `in_address`: per axis, as it was decided before anything of the load became a value; a test among those
- * changes what C may do before the loop. */
-static const struct ir_access *origin_of(struct vector_builder *builder, const struct ir_access *access,
-                                         const bool *in_address)
+const struct ir_access *vector_origin(struct vector_builder *builder, const struct ir_access *access,
+                                      const bool *in_address)
 {
     struct ir_access *origin = arena_new(builder->arena, struct ir_access);
     int rank = access->buffer->rank;
@@ -57,7 +55,7 @@ static bool same_access(const struct ir_access *a, const struct ir_access *b)
 static int stream_of(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
 {
     struct vector_loop *loop = builder->loop;
-    struct vector_stream stream = {.access = origin_of(builder, access, in_address),
+    struct vector_stream stream = {.access = vector_origin(builder, access, in_address),
                                    .dtype = access->buffer->dtype,
                                    .is_loaded = true,
                                    .is_gathered = true};
@@ -196,26 +194,38 @@ static int gather_narrow(struct vector_builder *builder, struct vector_value val
 
 /* ---- all -------------------------------------------------------------------------------------------- */
 
-int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch)
+void vector_lane_indices(struct vector_builder *builder, const struct ir_access *access, bool *in_address,
+                         int *indices)
 {
-    struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
-    int rank = access->buffer->rank, distance = -1;
-    bool narrow = dtype_table[value.dtype].size < 4;
-    if (builder->nest || builder->is_serial || !rank || (narrow && !dtype_is_integer(value.dtype)))
-        return vector_refuse(builder);
-    int indices[AKG_MAX_RANK];
-    bool in_address[AKG_MAX_RANK];
-    for (int axis = 0; axis < rank && !builder->refused; axis++) {
+    for (int axis = 0; axis < access->buffer->rank && !builder->refused; axis++) {
         in_address[axis] = is_in_address(builder, access, axis);
         indices[axis] = in_address[axis] ? -1 : vector_short_index(builder, access->indices[axis]);
     }
-    value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
+}
+
+int vector_distance(struct vector_builder *builder, const struct ir_access *access, int stream,
+                    const int *indices)
+{
+    int rank = access->buffer->rank, distance = -1;
     for (int axis = 0; axis < rank && !builder->refused; axis++)
         if (indices[axis] >= 0 && is_tested(builder, access, axis))
-            test_index(builder, value.stream, axis, indices[axis]);
+            test_index(builder, stream, axis, indices[axis]);
     for (int axis = 0; axis < rank && !builder->refused; axis++)
         if (indices[axis] >= 0)
-            distance = sum_of(builder, distance, distance_of(builder, value.stream, axis, indices[axis]));
+            distance = sum_of(builder, distance, distance_of(builder, stream, axis, indices[axis]));
+    return distance;
+}
+
+int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch)
+{
+    struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
+    int rank = access->buffer->rank, indices[AKG_MAX_RANK];
+    bool in_address[AKG_MAX_RANK], narrow = dtype_table[value.dtype].size < 4;
+    if (builder->nest || builder->is_serial || !rank || (narrow && !dtype_is_integer(value.dtype)))
+        return vector_refuse(builder);
+    vector_lane_indices(builder, access, in_address, indices);
+    value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
+    int distance = vector_distance(builder, access, value.stream, indices);
     if (builder->refused || distance < 0)
         return vector_refuse(builder);
     value.operands[0] = distance;

@@ -1,7 +1,7 @@
 /*
  * vector_scatter.c: elements that are found by what is computed, and changed: `count[bin(x[i])] += 1`.
  *
- * Consumes a store that accumulates into an element whose last index is no linear function of the loop
+ * Consumes a store that accumulates into an element of which some index is no linear function of the loop
  * variable; produces VECTOR_SCATTER: the indices and what is accumulated are computed for all lanes at once,
  * and then the elements changed lane by lane, in the order of the program, so that lanes may meet in one
  * element.
@@ -47,31 +47,19 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
     if (stmt->kind != IR_STORE || builder->nest || builder->is_serial || !access->buffer->rank ||
         !access->buffer->contiguous || dtype_table[access->buffer->dtype].size < 4)
         return false;
-    return !vector_is_linear(builder, access->indices[access->buffer->rank - 1]) &&
-           has_one_row(builder, access) && operand_of(stmt) && vector_mentions(builder, stmt) == 1;
+    bool linear = true;
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        linear &= vector_is_linear(builder, access->indices[axis]);
+    return !linear && operand_of(stmt) && vector_mentions(builder, stmt) == 1;
 }
 
-/* The row's first element, which is not reached itself: the lanes test where they go. */
-static const struct ir_access *row_of(struct vector_builder *builder, const struct ir_access *access)
-{
-    struct ir_access *row = arena_new(builder->arena, struct ir_access);
-    int last = access->buffer->rank - 1;
-    *row = *access;
-    row->indices = arena_array(builder->arena, struct ir_expr *, last + 1);
-    for (int axis = 0; axis < last; axis++)
-        row->indices[axis] = access->indices[axis];
-    row->checks = arena_array(builder->arena, enum ir_check, last + 1);
-    for (int axis = 0; axis <= last; axis++)
-        row->checks[axis] = IR_CHECK_PROVED; /* as has_one_row found */
-    row->indices[last] = arena_new(builder->arena, struct ir_expr);
-    *row->indices[last] = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
-    return row;
-}
-
-static int add_row(struct vector_builder *builder, const struct ir_access *access)
+/* `in_address`: axes whose index is the same for all lanes. The row's first element, which is not reached
+ * itself: the lanes test where they go. */
+static int add_row(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
 {
     struct vector_loop *loop = builder->loop;
-    struct vector_stream stream = {.access = row_of(builder, access), .dtype = access->buffer->dtype};
+    struct vector_stream stream = {.access = vector_origin(builder, access, in_address),
+                                   .dtype = access->buffer->dtype};
     int number = loop->streams.count;
     if (number >= VECTOR_STREAMS)
         return vector_refuse(builder);
@@ -91,14 +79,29 @@ int vector_short_index(struct vector_builder *builder, const struct ir_expr *ind
     return vector_expression(builder, index);
 }
 
+/* The index of the last axis, tested by the scatter itself. */
+static void add_test(struct vector_builder *builder, const struct ir_access *access,
+                     struct vector_value *value)
+{
+    bool wide = vector_type_is_wide(builder->loop->values.items[value->operands[1]].type);
+    enum vector_argument_kind kind = wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32;
+    value->slot =
+        vector_argument_new(builder, (struct vector_argument){kind, value->stream, -1, NULL,
+                                                              access->buffer->rank - 1, NULL, NULL});
+    builder->loop->stops = true;
+}
+
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_access *access = &stmt->access;
     akg_dtype dtype = access->buffer->dtype;
-    int last = access->buffer->rank - 1;
+    int last = access->buffer->rank - 1, indices[AKG_MAX_RANK];
+    bool in_address[AKG_MAX_RANK], one_row = has_one_row(builder, access);
     struct vector_value value = vector_blank(VECTOR_SCATTER, dtype);
     value.operation = stmt->value->operation;
-    value.operands[1] = vector_short_index(builder, access->indices[last]);
+    vector_lane_indices(builder, access, in_address, indices);
+    for (int axis = 0; axis <= last; axis++) /* before what is tested in the operand */
+        builder->loop->stops |= !is_known(builder, access, axis);
     value.operands[0] = vector_expression(builder, operand_of(stmt));
     if (builder->refused)
         return;
@@ -107,14 +110,12 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
         value.operands[0] = vector_operation(builder, OP_NEG, dtype, dtype, value.operands[0], -1, -1);
     }
     value.mask = builder->mask;
-    value.stream = add_row(builder, access);
-    if (!is_known(builder, access, last)) {
-        bool wide = vector_type_is_wide(builder->loop->values.items[value.operands[1]].type);
-        enum vector_argument_kind kind = wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32;
-        value.slot = vector_argument_new(
-            builder, (struct vector_argument){kind, value.stream, -1, NULL, last, NULL, NULL});
-        builder->loop->stops = true;
-    }
+    value.stream = add_row(builder, access, in_address);
+    value.operands[1] = one_row ? indices[last] : vector_distance(builder, access, value.stream, indices);
+    if (builder->refused)
+        return;
+    if (one_row && !is_known(builder, access, last))
+        add_test(builder, access, &value);
     vector_add(builder, value);
     builder->stores++;
 }

@@ -182,7 +182,7 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
     const struct ir_access *first = stream->access;
     int last = access->buffer->rank - 1;
     int64_t a, b;
-    if (first->buffer != access->buffer || tests_differ(builder, first, access))
+    if (stream->is_gathered || first->buffer != access->buffer || tests_differ(builder, first, access))
         return false;
     for (int axis = 0; axis < last; axis++)
         if (!ir_expr_equal(first->indices[axis], access->indices[axis]))

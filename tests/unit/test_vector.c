@@ -386,6 +386,21 @@ static void scattered_index(struct generator *g)
     put(g, ")?");
 }
 
+static bool has_plane(int dtype)
+{
+    return dtype_table[dtype].size >= 4;
+}
+
+/* One of 4, or, seldom, perhaps not. */
+static void scattered_column(struct generator *g)
+{
+    bool outside = g->tested && draw(g, 10) == 0;
+    if (draw(g, 2))
+        text_format(&g->text, ", (i%d %% %d)%s]", g->loop, outside ? 5 : 4, outside ? "?" : "");
+    else
+        text_format(&g->text, ", int64((in_uint8[i%d] & 3:uint8))%s]", g->loop, draw(g, 2) ? "?" : "");
+}
+
 /* out[index] = out[index] op expression, perhaps under a condition. */
 static void scatter(struct generator *g)
 {
@@ -402,9 +417,13 @@ static void scatter(struct generator *g)
         put(g, " {\n");
     }
     start = g->text.length;
-    text_format(&g->text, "out_%s[", name);
+    bool plane = draw(g, 3) == 0;
+    text_format(&g->text, "%s_%s[", plane ? "plane" : "out", name);
     scattered_index(g);
-    put(g, "]");
+    if (plane)
+        scattered_column(g);
+    else
+        put(g, "]");
     end = g->text.length;
     text_format(&g->text, extreme ? " = max(%.*s, " : " = (%.*s %s ", (int)(end - start),
                 g->text.data + start, word);
@@ -558,6 +577,8 @@ static void kernel_text(struct generator *g)
         text_format(&g->text,
                     " input in_%s: %s[176]\n input table_%s: %s[80, 3]\n output out_%s: %s[160] clear\n",
                     name, name, name, name, name, name);
+        if (has_plane(dtype))
+            text_format(&g->text, " output plane_%s: %s[80, 4] clear\n", name, name);
     }
     text_format(&g->text, " parameters n, shape");
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
@@ -566,6 +587,9 @@ static void kernel_text(struct generator *g)
     put(g, "\n results ");
     for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
         text_format(&g->text, "%sout_%s", dtype ? ", " : "", akg_dtype_name((akg_dtype)dtype));
+    for (int dtype = 0; dtype < AKG_DTYPE_COUNT; dtype++)
+        if (has_plane(dtype))
+            text_format(&g->text, ", plane_%s", akg_dtype_name((akg_dtype)dtype));
     put(g, "\n body {\n");
     for (int k = 0; k < LOOPS; k++)
         if (draw(g, 6) == 0)
