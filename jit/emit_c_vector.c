@@ -435,6 +435,43 @@ static const char *test_count(struct vector_emission *emission, const char *test
     return tests;
 }
 
+/* Whether the index of this iteration is inside. */
+static void emit_reach(struct vector_emission *emission, const struct vector_reach *reach, const char *inside)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_expr *index = reach->access->indices[reach->axis];
+    emit_lets(emission, index);
+    emit_line(emitter, "%s = %s && (unsigned long long)%s < (unsigned long long)%s;", inside, inside,
+              emit_operand(emitter, emit_index(emitter, index), EMIT_UNARY),
+              emit_operand(emitter, emit_extent(emitter, reach->access->buffer, reach->axis), EMIT_UNARY));
+}
+
+/* A variable that says whether the indices are inside in the first and in the last iteration; NULL: there are
+ * none. */
+static const char *emit_reaches(struct vector_emission *emission)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_loop *loop = emission->loop;
+    if (!loop->reaches.count)
+        return NULL;
+    struct vector_emission last = *emission;
+    const char *inside = arena_format(&emitter->arena, "%s_inside_", emission->variable),
+               *count = format_slot(emission, loop->count, "i");
+    last.lets.items = NULL;
+    last.lets.count = last.lets.capacity = 0;
+    emit_line(emitter, "int %s = %s > 0;", inside, count); /* as large as it is, too */
+    for (int k = 0; k < loop->reaches.count; k++)
+        emit_reach(emission, &loop->reaches.items[k], inside);
+    emit_line(emitter, "if (%s) {", inside);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + (%s - 1);", emission->variable, emission->first, count);
+    for (int k = 0; k < loop->reaches.count; k++)
+        emit_reach(&last, &loop->reaches.items[k], inside);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    return inside;
+}
+
 /* What the slots must hold for the call; NULL: anything. */
 static const char *slot_tests(struct vector_emission *emission)
 {
@@ -459,7 +496,9 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
 {
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
-    const char *tests = slot_tests(emission);
+    const char *inside = emit_reaches(emission), *tests = slot_tests(emission);
+    if (inside)
+        tests = add_test(emission, tests, inside);
     bool takes_back = !nest || vector_is_rows(nest); /* nests store what they accumulate themselves */
     if (tests) {
         emit_line(emitter, "if (%s) {", tests);
@@ -599,7 +638,8 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
     const char *strides = stride_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
-    bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops;
+    bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops &&
+                  !emission.loop->reaches.count;
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (emission.loop->stops)

@@ -219,6 +219,13 @@ struct vector_band {
     LIST(struct vector_moving) moving;
 };
 
+/* An index that goes on by one from iteration to iteration and is to be tested: the code runs only where C
+ * finds the first and the last inside. */
+struct vector_reach {
+    const struct ir_access *access;
+    int axis;
+};
+
 struct vector_loop {
     const struct ir_stmt *stmt;
     LIST(struct vector_value) values;
@@ -227,6 +234,7 @@ struct vector_loop {
     LIST(struct vector_argument) arguments; /* one per slot */
     LIST(struct vector_choice) choices;
     LIST(struct vector_late) late;
+    LIST(struct vector_reach) reaches;
     bool wide;                      /* some lane has 64 bits */
     bool calls;                     /* a function of values is called */
     LIST(struct vector_pick) picks; /* in rows */

@@ -297,11 +297,64 @@ static void add_stride_arguments(struct vector_builder *builder, int number, str
                                                                       NULL, level, NULL, NULL});
 }
 
+/* ---- indices that are tested at both ends -------------------------------------------------------- */
+
+/* Whether the index is inside in all iterations where it is in the first and in the last one, which C can
+ * find out. */
+static bool may_reach(const struct vector_builder *builder, const struct ir_expr *index)
+{
+    struct vector_slope slope;
+    if (builder->nest || builder->is_once || builder->stmt->step != 1 || !vector_is_harmless((void *)index))
+        return false;
+    slope = vector_slope_of(builder, index);
+    return slope.linear && slope.constant && (slope.value == 1 || slope.value == -1);
+}
+
+static bool is_reach(const struct vector_builder *builder, const struct ir_access *access, int axis)
+{
+    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices &&
+           may_reach(builder, access->indices[axis]);
+}
+
+static void add_reach(struct vector_builder *builder, const struct ir_access *access, int axis)
+{
+    struct vector_loop *loop = builder->loop;
+    for (int k = 0; k < loop->reaches.count; k++) {
+        const struct vector_reach *reach = &loop->reaches.items[k];
+        if (reach->axis == axis && reach->access->buffer == access->buffer &&
+            ir_expr_equal(reach->access->indices[axis], access->indices[axis]))
+            return;
+    }
+    list_push(builder->arena, &loop->reaches, ((struct vector_reach){access, axis}));
+}
+
+/* The access without the tests of these indices, which are noted. */
+static const struct ir_access *without_reaches(struct vector_builder *builder, const struct ir_access *access)
+{
+    struct ir_access *result = NULL;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        if (!is_reach(builder, access, axis))
+            continue;
+        if (!result) {
+            result = arena_new(builder->arena, struct ir_access);
+            *result = *access;
+            result->checks = arena_array(builder->arena, enum ir_check, access->buffer->rank);
+            memcpy(result->checks, access->checks, sizeof *access->checks * (size_t)access->buffer->rank);
+        }
+        result->checks[axis] = IR_CHECK_PROVED;
+        add_reach(builder, access, axis);
+    }
+    return result ? result : access;
+}
+
+/* ---- streams ------------------------------------------------------------------------------------- */
+
 /* What is tested in each iteration stays C. */
 static bool is_tested(const struct vector_builder *builder, const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++) {
-        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices)
+        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices ||
+            is_reach(builder, access, axis))
             continue;
         if (!vector_may_test_first(builder) || !vector_is_invariant(builder, access->indices[axis]))
             return true;
@@ -313,10 +366,12 @@ static bool is_tested(const struct vector_builder *builder, const struct ir_acce
 static int stream_of(struct vector_builder *builder, const struct ir_access *access, int *offset)
 {
     struct vector_loop *loop = builder->loop;
-    struct vector_stream stream = {.access = access, .dtype = access->buffer->dtype};
+    struct vector_stream stream = {.dtype = access->buffer->dtype};
     *offset = 0;
-    if (access->buffer->rank == 0 || is_tested(builder, access) ||
-        !(builder->nest ? find_strides(builder, access, &stream) : find_step(builder, access, &stream)))
+    if (access->buffer->rank == 0 || is_tested(builder, access))
+        return vector_refuse(builder);
+    stream.access = access = without_reaches(builder, access);
+    if (!(builder->nest ? find_strides(builder, access, &stream) : find_step(builder, access, &stream)))
         return vector_refuse(builder);
     for (int k = 0; k < loop->streams.count; k++)
         if (goes_along(builder, &loop->streams.items[k], access, offset))

@@ -138,8 +138,11 @@ static void load(struct generator *g, akg_dtype dtype)
     else if (kind == 1)
         text_format(&g->text, "in_%s[((i%d * 2) %c %u)]", name, g->loop, draw(g, 2) ? '+' : '-',
                     1 + draw(g, 4));
+    else if (kind == 2 && g->tested && draw(g, 2))
+        text_format(&g->text, draw(g, 2) ? "in_%s[(i%d + %u)?]" : "in_%s[(i%d - %u)?]", name, g->loop,
+                    draw(g, 16) ? draw(g, 4) : 5 + 20 * draw(g, 6));
     else if (kind == 2)
-        text_format(&g->text, "in_%s[((N + 9) - i%d)]", name, g->loop);
+        text_format(&g->text, "in_%s[((N + 9) - i%d)%s]", name, g->loop, g->tested && draw(g, 2) ? "?" : "");
     else if (kind == 3)
         text_format(&g->text, "st_%s[i%d]", name, g->loop);
     else if (kind == 4)
