@@ -81,6 +81,13 @@ struct machine_pairs {
     int first, second;
 };
 
+/* Elements of one vector of iterations, by their distance from the lowest (vector_x86_points.c). */
+struct machine_points {
+    const machine_section *section;
+    int stream, epoch;
+    int vectors[4]; /* 0: it is not loaded */
+};
+
 /* What is stored when the other of two elements is (vector_x86_pairs.c). */
 struct machine_waiting {
     const machine_section *section;
@@ -121,6 +128,7 @@ struct machine {
     int labels, line;
     LIST(struct machine_pairs) pairs;
     LIST(struct machine_waiting) waiting;
+    LIST(struct machine_points) points;
     int stop;  /* the label where the code ends early; -1: it does not */
     int end;   /* in rows: the label behind the last one */
     int ahead; /* elements from the index to the vector that the section is of */
@@ -290,6 +298,12 @@ void machine_place_choices(struct machine *machine, struct machine_choices *choi
 /* Whether the lanes of a stream with a step can be loaded one by one: as many as make 128 bits or more. */
 bool machine_can_load_apart(const struct machine *machine, const struct vector_value *value);
 int machine_load_apart(struct machine *machine, const struct vector_value *value);
+
+/* ---- vector_x86_points.c ---- */
+
+/* Whether several elements of each iteration lie side by side, and can be loaded together. */
+bool machine_can_load_points(const struct machine *machine, const struct vector_value *value);
+int machine_load_points(struct machine *machine, const struct vector_value *value);
 
 /* ---- vector_x86_gather.c ---- */
 

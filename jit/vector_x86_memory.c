@@ -327,6 +327,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
     int small = machine_load_pair(machine, value, mask);
     if (small)
         return small;
+    if (!mask && machine_can_load_points(machine, value))
+        return machine_load_points(machine, value);
     if (!mask && machine_can_load_apart(machine, value))
         return machine_load_apart(machine, value);
     int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));

@@ -1,0 +1,231 @@
+/*
+ * vector_x86_points.c: up to four elements side by side for each iteration, `p[i, 0] * p[i, 1] + p[i, 2]`,
+ * that are loaded together.
+ *
+ * Consumes a stream with a step of which each iteration loads several elements of 4 or 8 bytes, two to four
+ * from the first to the last of them, all lanes and without conditions; for AVX-512. Each iteration's
+ * elements come by one load into a part of a vector (a broadcast under a mask, which reads nothing that the
+ * mask leaves out); the vectors are then turned, so that each holds one element of all iterations. The values
+ * of one vector of iterations share that.
+ */
+#include "vector_x86.h"
+
+enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24 /* bytes */ };
+
+/* Elements that are loaded somewhere in the loop, a bit each from the lowest on. */
+static unsigned offsets_of(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    unsigned offsets = 0;
+
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if (other->kind == VECTOR_LOAD && other->stream == value->stream && other->epoch == value->epoch)
+            offsets |= 1u << (other->offset - stream->low);
+    }
+    return offsets;
+}
+
+static int size_of(const struct machine *machine, const struct vector_value *value)
+{
+    return dtype_table[machine->loop->streams.items[value->stream].dtype].size;
+}
+
+bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    int span = stream->high - stream->low + 1, size = size_of(machine, value);
+    bool near = stream->step_kind != VECTOR_CONSTANT_STEP ||
+                (stream->step < FARTHEST / 64 && stream->step > -FARTHEST / 64);
+
+    return machine_is_avx512(machine) && size >= 4 && size * machine->lanes >= (size == 8 ? 64 : 32) &&
+           span >= 2 && span <= MOST && !stream->is_masked && near &&
+           __builtin_popcount(offsets_of(machine, value)) > 1;
+}
+
+/* ---- loads ----------------------------------------------------------------------------------- */
+
+struct points {
+    struct machine *machine;
+    const struct vector_value *value;
+    const struct vector_stream *stream;
+    int size, bits, span;
+    bool halves;    /* an iteration's elements take half a vector, not a quarter of 512 bits */
+    int masks[4];   /* of the parts */
+    int vectors[4]; /* before they are turned */
+    int frame;      /* where the bytes from iteration to iteration are */
+};
+
+static void add(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
+{
+    machine_add(machine,
+                (struct x86_instruction){.form = form, .reg = reg, .has_memory = true, .memory = memory});
+}
+
+static int part_count(const struct points *points)
+{
+    return points->halves ? 2 : points->bits / 128;
+}
+
+static void make_masks(struct points *points)
+{
+    struct machine *machine = points->machine;
+    int lanes = (points->halves ? 32 : 16) / points->size;
+
+    for (int part = 0; part < part_count(points); part++) {
+        points->masks[part] = machine_new_mask(machine);
+        machine_add(machine,
+                    (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
+                                             .reg = AT,
+                                             .immediate = ((1 << points->span) - 1) << (part * lanes)});
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_KMOVW_TO, .bits = 128, .reg = points->masks[part], .rm = AT});
+    }
+}
+
+/* Masks come and go by way of STEP, so it goes into the frame. */
+static void keep_step(struct points *points)
+{
+    struct machine *machine = points->machine;
+
+    points->frame = machine_frame(machine, 8);
+    add(machine, X86_MOV, STEP, machine_slot(machine, points->stream->slot + 1)); /* of all lanes together */
+    machine_add(machine, (struct x86_instruction){.form = X86_SAR_BY,
+                                                  .rm = STEP,
+                                                  .immediate = __builtin_ctz((unsigned)machine->lanes)});
+    add(machine, X86_MOV_STORE, STEP, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
+}
+
+/* The vector and the part of it that an iteration's elements go into, so that they are in order when turned.
+ */
+static int vector_of(const struct points *points, int row, int *part)
+{
+    if (points->halves) {
+        *part = row / 2 % 2;
+        return row % 2 + 2 * (row / 4);
+    }
+    int count = points->size == 8 ? 2 : 4;
+    *part = row / count;
+    return row % count;
+}
+
+static void load_row(struct points *points, int row, struct x86_memory memory)
+{
+    struct machine *machine = points->machine;
+    enum x86_form form = points->size == 4 ? X86_VBROADCASTF32X4
+                         : points->halves  ? X86_VBROADCASTF64X4
+                                           : X86_VBROADCASTF64X2;
+    int part, vector = vector_of(points, row, &part);
+
+    if (part == 0)
+        points->vectors[vector] = machine_new_vector(machine, points->bits);
+    machine_add(machine, (struct x86_instruction){.form = form,
+                                                  .bits = points->bits,
+                                                  .reg = points->vectors[vector],
+                                                  .mask = points->masks[part],
+                                                  .zeroing = part == 0,
+                                                  .has_memory = true,
+                                                  .memory = memory});
+}
+
+/* The broadcast repeats the elements in each part: the lowest is the part's first. */
+static void load_rows(struct points *points)
+{
+    struct machine *machine = points->machine;
+    bool constant = points->stream->step_kind == VECTOR_CONSTANT_STEP;
+    struct x86_memory memory = {0, X86_NONE, 1, points->stream->low * points->size};
+
+    if (!constant)
+        keep_step(points);
+    make_masks(points);
+    memory.base = machine_base(machine, points->value->stream);
+    for (int row = 0; row < machine->lanes; row++) {
+        load_row(points, row, memory);
+        if (constant) {
+            memory.displacement += (int)points->stream->step * points->size;
+            continue;
+        }
+        if (row == 0 && memory.base != AT)
+            machine_add(machine, (struct x86_instruction){.form = X86_MOV, .reg = AT, .rm = memory.base});
+        add(machine, X86_ADD, AT, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
+        memory.base = AT;
+    }
+}
+
+/* ---- turning --------------------------------------------------------------------------------- */
+
+static int mix(const struct points *points, enum x86_form form, int a, int b)
+{
+    return machine_rvm(points->machine, form, points->bits, a, b);
+}
+
+static void turn_narrow(const struct points *points, unsigned offsets, int *results)
+{
+    const int *v = points->vectors;
+
+    for (int pair = 0; pair < 2; pair++) {
+        enum x86_form unpack = pair ? X86_VUNPCKHPS : X86_VUNPCKLPS;
+        if (!(offsets >> 2 * pair & 3))
+            continue;
+        int first = mix(points, unpack, v[0], v[1]), second = mix(points, unpack, v[2], v[3]);
+        for (int k = 0; k < 2; k++)
+            if (offsets >> (2 * pair + k) & 1)
+                results[2 * pair + k] = mix(points, k ? X86_VUNPCKHPD : X86_VUNPCKLPD, first, second);
+    }
+}
+
+static void turn_wide(const struct points *points, unsigned offsets, int *results)
+{
+    enum { EVEN = 0x88, ODD = 0xdd };
+    const int *v = points->vectors;
+
+    for (int k = 0; k < 2; k++) {
+        enum x86_form unpack = k ? X86_VUNPCKHPD : X86_VUNPCKLPD;
+        if (!(offsets >> k & 5))
+            continue;
+        int first = mix(points, unpack, v[0], v[1]);
+        if (!points->halves) {
+            results[k] = first;
+            continue;
+        }
+        int second = mix(points, unpack, v[2], v[3]);
+        for (int pair = 0; pair < 2; pair++)
+            if (offsets >> (2 * pair + k) & 1)
+                results[2 * pair + k] = machine_rvmi(points->machine, X86_VSHUFF64X2, points->bits, first,
+                                                     second, pair ? ODD : EVEN);
+    }
+}
+
+static const struct machine_points *find_points(const struct machine *machine,
+                                                const struct vector_value *value)
+{
+    for (int k = 0; k < machine->points.count; k++) {
+        const struct machine_points *points = &machine->points.items[k];
+        if (points->section == machine->section && points->stream == value->stream &&
+            points->epoch == value->epoch)
+            return points;
+    }
+    return NULL;
+}
+
+int machine_load_points(struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    const struct machine_points *known = find_points(machine, value);
+    struct machine_points made = {machine->section, value->stream, value->epoch, {0}};
+    struct points points = {.machine = machine,
+                            .value = value,
+                            .stream = stream,
+                            .size = size_of(machine, value),
+                            .span = stream->high - stream->low + 1};
+
+    if (known)
+        return known->vectors[value->offset - stream->low];
+    points.bits = points.size * machine->lanes * 8;
+    points.halves = points.size == 8 && points.span > 2;
+    load_rows(&points);
+    (points.size == 8 ? turn_wide : turn_narrow)(&points, offsets_of(machine, value), made.vectors);
+    list_push(machine->arena, &machine->points, made);
+    return made.vectors[value->offset - stream->low];
+}
