@@ -304,6 +304,8 @@ int machine_load_apart(struct machine *machine, const struct vector_value *value
 /* Whether several elements of each iteration lie side by side, and can be loaded together. */
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value);
 int machine_load_points(struct machine *machine, const struct vector_value *value);
+/* Of a store without a mask: it is made when the last of its neighbours is. False: it is none of these. */
+bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand);
 
 /* ---- vector_x86_gather.c ---- */
 

@@ -396,7 +396,8 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     else if (is_backwards(machine, value, mask))
         machine_store_to(machine, value, backwards_memory(machine, value), reversed(machine, value, operand),
                          0);
-    else if (!machine_store_pair(machine, value, operand, mask))
+    else if (!machine_store_pair(machine, value, operand, mask) &&
+             (mask || !machine_store_points(machine, value, operand)))
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
 }
 

@@ -32,7 +32,8 @@ static int size_of(const struct machine *machine, const struct vector_value *val
     return dtype_table[machine->loop->streams.items[value->stream].dtype].size;
 }
 
-bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
+/* Whether an iteration's elements are few, and those of all lanes near enough. */
+static bool are_points(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int span = stream->high - stream->low + 1, size = size_of(machine, value);
@@ -40,8 +41,12 @@ bool machine_can_load_points(const struct machine *machine, const struct vector_
                 (stream->step < FARTHEST / 64 && stream->step > -FARTHEST / 64);
 
     return machine_is_avx512(machine) && size >= 4 && size * machine->lanes >= (size == 8 ? 64 : 32) &&
-           span >= 2 && span <= MOST && !stream->is_masked && near &&
-           __builtin_popcount(offsets_of(machine, value)) > 1;
+           span >= 2 && span <= MOST && !stream->is_masked && near;
+}
+
+bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
+{
+    return are_points(machine, value) && __builtin_popcount(offsets_of(machine, value)) > 1;
 }
 
 /* ---- loads ----------------------------------------------------------------------------------- */
@@ -89,12 +94,35 @@ static void keep_step(struct points *points)
 {
     struct machine *machine = points->machine;
 
+    if (points->stream->step_kind == VECTOR_CONSTANT_STEP)
+        return;
     points->frame = machine_frame(machine, 8);
     add(machine, X86_MOV, STEP, machine_slot(machine, points->stream->slot + 1)); /* of all lanes together */
     machine_add(machine, (struct x86_instruction){.form = X86_SAR_BY,
                                                   .rm = STEP,
                                                   .immediate = __builtin_ctz((unsigned)machine->lanes)});
     add(machine, X86_MOV_STORE, STEP, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
+}
+
+/* From one iteration's lowest element to the next one's. */
+static void next_row(const struct points *points, struct x86_memory *memory)
+{
+    struct machine *machine = points->machine;
+
+    if (points->stream->step_kind == VECTOR_CONSTANT_STEP) {
+        memory->displacement += (int)points->stream->step * points->size;
+        return;
+    }
+    if (memory->base != AT)
+        machine_add(machine, (struct x86_instruction){.form = X86_MOV, .reg = AT, .rm = memory->base});
+    add(machine, X86_ADD, AT, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
+    memory->base = AT;
+}
+
+static struct x86_memory first_row(const struct points *points)
+{
+    return (struct x86_memory){machine_base(points->machine, points->value->stream), X86_NONE, 1,
+                               points->stream->low * points->size};
 }
 
 /* The vector and the part of it that an iteration's elements go into, so that they are in order when turned.
@@ -132,24 +160,12 @@ static void load_row(struct points *points, int row, struct x86_memory memory)
 /* The broadcast repeats the elements in each part: the lowest is the part's first. */
 static void load_rows(struct points *points)
 {
-    struct machine *machine = points->machine;
-    bool constant = points->stream->step_kind == VECTOR_CONSTANT_STEP;
-    struct x86_memory memory = {0, X86_NONE, 1, points->stream->low * points->size};
-
-    if (!constant)
-        keep_step(points);
+    keep_step(points);
     make_masks(points);
-    memory.base = machine_base(machine, points->value->stream);
-    for (int row = 0; row < machine->lanes; row++) {
+    struct x86_memory memory = first_row(points);
+    for (int row = 0; row < points->machine->lanes; row++) {
         load_row(points, row, memory);
-        if (constant) {
-            memory.displacement += (int)points->stream->step * points->size;
-            continue;
-        }
-        if (row == 0 && memory.base != AT)
-            machine_add(machine, (struct x86_instruction){.form = X86_MOV, .reg = AT, .rm = memory.base});
-        add(machine, X86_ADD, AT, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
-        memory.base = AT;
+        next_row(points, &memory);
     }
 }
 
@@ -228,4 +244,121 @@ int machine_load_points(struct machine *machine, const struct vector_value *valu
     (points.size == 8 ? turn_wide : turn_narrow)(&points, offsets_of(machine, value), made.vectors);
     list_push(machine->arena, &machine->points, made);
     return made.vectors[value->offset - stream->low];
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+/* Whether each of the elements is stored just once, all else as it is asked of them. */
+static bool are_all_stored(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    unsigned offsets = 0, all = (1u << (stream->high - stream->low + 1)) - 1;
+
+    for (int k = 0; k < loop->streams.count; k++)
+        if (k != value->stream && loop->streams.items[k].access->buffer == stream->access->buffer)
+            return false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if (other->kind != VECTOR_STORE || other->stream != value->stream)
+            continue;
+        if (offsets >> (other->offset - stream->low) & 1)
+            return false;
+        offsets |= 1u << (other->offset - stream->low);
+    }
+    return !stream->is_loaded && offsets == all;
+}
+
+/* What waits to be stored, by the distance from the lowest element; gives how many. */
+static int find_waiting(const struct machine *machine, const struct vector_value *value, int *operands)
+{
+    int low = machine->loop->streams.items[value->stream].low, count = 0;
+
+    for (int k = 0; k < machine->waiting.count; k++) {
+        const struct machine_waiting *row = &machine->waiting.items[k];
+        if (row->section != machine->section || row->value->stream != value->stream)
+            continue;
+        operands[row->value->offset - low] = row->operand;
+        count++;
+    }
+    return count;
+}
+
+/* Vectors whose parts are an iteration's elements each; of wide ones two by two. */
+static void turn_back(struct points *points, const int *operands)
+{
+    int *v = points->vectors, a = operands[0], b = operands[1],
+        c = points->span > 2 ? operands[2] : operands[0], d = points->span > 3 ? operands[3] : c;
+
+    if (points->size == 8) {
+        v[0] = mix(points, X86_VUNPCKLPD, a, b);
+        v[1] = mix(points, X86_VUNPCKHPD, a, b);
+        v[2] = points->span > 2 ? mix(points, X86_VUNPCKLPD, c, d) : 0;
+        v[3] = points->span > 2 ? mix(points, X86_VUNPCKHPD, c, d) : 0;
+        return;
+    }
+    int low[2] = {mix(points, X86_VUNPCKLPS, a, b), mix(points, X86_VUNPCKLPS, c, d)};
+    int high[2] = {mix(points, X86_VUNPCKHPS, a, b), mix(points, X86_VUNPCKHPS, c, d)};
+    v[0] = mix(points, X86_VUNPCKLPD, low[0], low[1]);
+    v[1] = mix(points, X86_VUNPCKHPD, low[0], low[1]);
+    v[2] = mix(points, X86_VUNPCKLPD, high[0], high[1]);
+    v[3] = mix(points, X86_VUNPCKHPD, high[0], high[1]);
+}
+
+static void store_part(const struct points *points, int vector, int part, int mask, struct x86_memory memory)
+{
+    machine_add(points->machine, (struct x86_instruction){.form = points->size == 8 ? X86_VEXTRACTF64X2_STORE
+                                                                                    : X86_VEXTRACTF32X4_STORE,
+                                                          .bits = points->bits,
+                                                          .reg = points->vectors[vector],
+                                                          .mask = mask,
+                                                          .has_memory = true,
+                                                          .memory = memory,
+                                                          .immediate = part});
+}
+
+static void store_rows(struct points *points)
+{
+    int count = points->size == 8 ? 2 : 4, elements = 16 / points->size, mask = 0;
+    int odd = points->span % elements; /* of the last part: elements, or 0 for all */
+
+    keep_step(points);
+    if (odd) {
+        points->span = odd;
+        make_masks(points);
+        mask = points->masks[0];
+    }
+    struct x86_memory memory = first_row(points);
+    for (int row = 0; row < points->machine->lanes; row++) {
+        store_part(points, row % count, row / count, points->halves ? 0 : mask, memory);
+        if (points->halves) {
+            struct x86_memory behind = memory;
+            behind.displacement += 16;
+            store_part(points, 2 + row % count, row / count, mask, behind);
+        }
+        next_row(points, &memory);
+    }
+}
+
+bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    int operands[MOST] = {0};
+    struct points points = {.machine = machine,
+                            .value = value,
+                            .stream = stream,
+                            .size = size_of(machine, value),
+                            .span = stream->high - stream->low + 1};
+
+    if (!are_points(machine, value) || !are_all_stored(machine, value))
+        return false;
+    struct machine_waiting row = {machine->section, value, operand};
+    list_push(machine->arena, &machine->waiting, row);
+    if (find_waiting(machine, value, operands) < points.span)
+        return true;
+    points.bits = points.size * machine->lanes * 8;
+    points.halves = points.size == 8 && points.span > 2;
+    turn_back(&points, operands);
+    store_rows(&points);
+    return true;
 }
