@@ -126,6 +126,21 @@ static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostic
     return kernel->function->is_graph;
 }
 
+/* Errors that have to do with ranks speak against the rank; others, as an index that is outside whatever the
+ * ranks are, hardly. */
+static size_t module_count_errors(const akg_diagnostics *trial)
+{
+    enum { OF_RANKS = 100 };
+    size_t errors = 0;
+
+    for (size_t i = 0; i < akg_diagnostics_count(trial); i++) {
+        const akg_diagnostic *shown = akg_diagnostics_at(trial, i);
+        if (shown->severity == AKG_SEVERITY_ERROR)
+            errors += module_is_of_ranks(shown) ? OF_RANKS : 1;
+    }
+    return errors;
+}
+
 /* How badly a rank fits: its errors, and one more where they are such that there is no kernel. */
 static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, bool *free)
 {
@@ -149,7 +164,7 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
     module_specialise(kernel, arguments, &result, trial);
     if (result.kernel)
         module_specialise_without(kernel, arguments, trial);
-    errors = akg_diagnostics_error_count(trial);
+    errors = module_count_errors(trial);
     errors += errors && !result.kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
     arena->escape = escape;
