@@ -173,15 +173,16 @@ static bool tests_differ(const struct vector_builder *builder, const struct ir_a
     return tested && !same && !builder->options->trust_indices;
 }
 
-/* Whether the last index of the access is that of the stream's but for a constant, and the others the same.
- */
+/* Whether the last index of the access is that of the stream's but for a constant, and the others the same:
+ * then it lies that many elements away, where elements along the last axis are neighbours. (Of a UNIT they
+ * are, or C finds out that they are not.) */
 static bool goes_along(const struct vector_builder *builder, const struct vector_stream *stream,
                        const struct ir_access *access, int *offset)
 {
     enum { FARTHEST = 32 };
     const struct ir_access *first = stream->access;
     int last = access->buffer->rank - 1;
-    int64_t a, b;
+    int64_t a, b, distance;
     if (stream->is_gathered || first->buffer != access->buffer || tests_differ(builder, first, access))
         return false;
     for (int axis = 0; axis < last; axis++)
@@ -190,10 +191,12 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
     const struct ir_expr *left = without_constant(first->indices[last], &a);
     const struct ir_expr *right = without_constant(access->indices[last], &b);
     if (!left != !right || (left && !ir_expr_equal(left, right)) ||
-        (a != b && stream->step_kind == VECTOR_RUN_TIME_STEP && !access->buffer->contiguous))
+        (a != b && stream->step_kind != VECTOR_UNIT && !access->buffer->contiguous))
         return false;
-    *offset = (int)(b - a);
-    return *offset >= -FARTHEST && *offset <= FARTHEST;
+    if (__builtin_sub_overflow(b, a, &distance) || distance < -FARTHEST || distance > FARTHEST)
+        return false;
+    *offset = (int)distance;
+    return true;
 }
 
 /* The step of a new stream; false where the access is none. */

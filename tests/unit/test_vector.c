@@ -143,6 +143,8 @@ static void load(struct generator *g, akg_dtype dtype)
                     draw(g, 16) ? draw(g, 4) : 5 + 20 * draw(g, 6));
     else if (kind == 2)
         text_format(&g->text, "in_%s[((N + 9) - i%d)%s]", name, g->loop, g->tested && draw(g, 2) ? "?" : "");
+    else if (kind == 3 && draw(g, 2))
+        text_format(&g->text, "st_%s[(i%d + %u)]", name, g->loop, 1 + draw(g, 2));
     else if (kind == 3)
         text_format(&g->text, "st_%s[i%d]", name, g->loop);
     else if (kind == 4)
