@@ -205,7 +205,8 @@ static bool visit_block(struct pass *pass, struct ir_stmt *block, int depth)
 
     for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
         struct columns columns = {.pass = pass, .loop = stmt};
-        changed |= visit_block(pass, stmt->body, depth + 1) | visit_block(pass, stmt->otherwise, depth + 1);
+        changed |= visit_block(pass, stmt->body, depth + 1);
+        changed |= visit_block(pass, stmt->otherwise, depth + 1);
         if (!is_candidate(&columns))
             continue;
         struct ir_stmt *behind = detach(&columns);
