@@ -249,7 +249,8 @@ static akg_dtype elaborate_parameter_type(struct elaborator *e, const struct ast
     return type;
 }
 
-/* The tensors of a @broadcast function have one shape when it starts: that of the first. */
+/* The tensors of a @broadcast function have one shape when it starts: that of the first. What an annotation
+ * of the first computes is not known at once. */
 static bool elaborate_shares_shape(struct elaborator *e, struct ir_buffer *buffer)
 {
     if (!e->function->is_broadcast)
@@ -259,7 +260,8 @@ static bool elaborate_shares_shape(struct elaborator *e, struct ir_buffer *buffe
     if (e->broadcast_first == buffer || e->broadcast_first->rank != buffer->rank)
         return false;
     for (int k = 0; k < buffer->rank; k++)
-        buffer->shape[k] = expr_copy(e, e->broadcast_first->shape[k]);
+        if (!buffer->shape[k] && e->broadcast_first->shape[k])
+            buffer->shape[k] = expr_copy(e, e->broadcast_first->shape[k]);
     return true;
 }
 
@@ -326,6 +328,8 @@ static void elaborate_computed_dims(struct elaborator *e)
         const struct value *value = &e->frame->slots[parameter->binding->slot].value;
         if (shape && e->calls)
             elaborate_check_known(e, i, value);
+        else if (!e->calls && value->kind == VALUE_TENSOR && elaborate_shares_shape(e, value->buffer))
+            continue;
         else if (shape)
             elaborate_computed_shape(e, i, shape, value);
     }
