@@ -251,6 +251,14 @@ static bool is_chain(const struct ir_stmt *stmt, const struct ir_expr *expr, enu
     return false;
 }
 
+static bool is_tested_target(const struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
+        if (stmt->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices)
+            return true;
+    return false;
+}
+
 /* False when the statement accumulates nothing, or something that may not be. */
 static bool build_accumulation(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
@@ -268,6 +276,7 @@ static bool build_accumulation(struct vector_builder *builder, const struct ir_s
         return false;
     if (vector_mentions(builder, stmt) != 1)
         return false;
+    builder->after_test = is_tested_target(builder, stmt);
     if (fused) {
         int a = vector_expression(builder, value->operands[0]);
         int b = vector_expression(builder, value->operands[1]);
@@ -275,6 +284,7 @@ static bool build_accumulation(struct vector_builder *builder, const struct ir_s
     } else {
         accumulate(builder, stmt, operation, rest_of_chain(builder, stmt, value, operation));
     }
+    builder->after_test = false;
     return true;
 }
 

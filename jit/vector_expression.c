@@ -53,7 +53,8 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
 bool vector_may_test_first(const struct vector_builder *builder)
 {
     const struct vector_loop *loop = builder->loop;
-    return builder->mask < 0 && builder->stores == 0 && !(loop && (loop->stops || loop->reaches.count));
+    return builder->mask < 0 && builder->stores == 0 && !builder->after_test &&
+           !(loop && (loop->stops || loop->reaches.count));
 }
 
 /* An element that does not move with the loop is none that a parallel loop stores: another iteration would
