@@ -48,7 +48,7 @@ enum linear_atom_kind {
 
 struct linear_atom {
     enum linear_atom_kind kind;
-    bool parameter; /* of dims, attributes, constants and scalars around all: the same all through */
+    bool parameter; /* made of dims, attributes, constants and what stands around all that is analysed */
     struct ir_symbol *symbol; /* DIM, ATTRIBUTE; LOOP, OPAQUE: a scalar that has this value, or NULL */
     struct ir_buffer *buffer; /* LOAD */
     struct linear *children;

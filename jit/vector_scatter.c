@@ -88,7 +88,6 @@ static void add_test(struct vector_builder *builder, const struct ir_access *acc
     value->slot =
         vector_argument_new(builder, (struct vector_argument){kind, value->stream, -1, NULL,
                                                               access->buffer->rank - 1, NULL, NULL});
-    builder->loop->stops = true;
 }
 
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)

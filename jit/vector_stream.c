@@ -307,7 +307,8 @@ static void add_stride_arguments(struct vector_builder *builder, int number, str
 static bool may_reach(const struct vector_builder *builder, const struct ir_expr *index)
 {
     struct vector_slope slope;
-    if (builder->nest || builder->is_once || builder->stmt->step != 1 || !vector_is_harmless((void *)index))
+    if (builder->nest || builder->is_once || builder->stmt->step != 1 ||
+        !vector_is_harmless((struct ir_expr *)index))
         return false;
     slope = vector_slope_of(builder, index);
     return slope.linear && slope.constant && (slope.value == 1 || slope.value == -1);
