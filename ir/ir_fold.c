@@ -60,6 +60,13 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+/* Has the sign of the divisor. No product of it with the quotient: that may lie below what 64 bits hold. */
+static int64_t floor_remainder(int64_t a, int64_t b)
+{
+    int64_t remainder = a % b;
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
 static bool divide_constants(enum operation operation, int64_t a, int64_t b, int64_t *result)
 {
     if (b == 0 || (a == INT64_MIN && (b == -1 || operation == OP_CEIL_DIV)))
@@ -67,7 +74,7 @@ static bool divide_constants(enum operation operation, int64_t a, int64_t b, int
     if (operation == OP_FLOORDIV)
         *result = floor_divide(a, b);
     else if (operation == OP_MOD)
-        *result = a - floor_divide(a, b) * b;
+        *result = floor_remainder(a, b);
     else if (floor_divide(-a, b) != INT64_MIN)
         *result = -floor_divide(-a, b);
     else
