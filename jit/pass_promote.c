@@ -2,20 +2,29 @@
  * pass_promote.c: an element that a loop loads and stores again and again is kept in a scalar: loaded before
  * the loop, stored behind it. So `for k: y[i] += x[i, k]` accumulates in a register.
  *
- * All accesses of the loop to the tensor must be to this one element, the same in every iteration. The load
+ * It must be the same element in every iteration, and whatever else the loop accesses of the tensor must lie
+ * apart from it, by the ranges of the loops: in `for k in range(i + 1, n): b[i] += b[k]` it does. The load
  * before is of an element that is surely there: one that the block has just stored, one whose index the loops
  * around keep inside, or else, under a test that there is an iteration at all, one that each iteration
  * accesses first thing. Outermost loops are tried first.
  */
 #include "pass.h"
 
-enum { STORED = 16, AROUND = 32 };
+enum {
+    STORED = 16,
+    AROUND = 32,
+    ELEMENTS = 8,    /* of one tensor, of one loop; more are left alone */
+    ACCESSES = 128,  /* of one loop to one tensor, when they are not all to one element */
+    FACTOR = 1 << 12 /* of a variable in an index: then no sum that a loop can reach leaves 64 bits */
+};
 
 /* The accesses of one loop to one buffer. */
 struct use {
     struct ir_buffer *buffer;
-    struct ir_access *first;
-    bool stored, excluded;
+    LIST(const struct ir_access *) accesses;
+    const struct ir_access *elements[ELEMENTS]; /* that are stored */
+    int count;
+    bool excluded;
 };
 
 struct promoter {
@@ -24,9 +33,11 @@ struct promoter {
     int depth;
     struct use **uses; /* by index of the buffer, of the loop at hand */
     LIST(struct use *) used;
-    LIST(struct ir_symbol *) changing; /* declared or assigned in the loop at hand: their notes are set */
-    struct ir_symbol *scalar;          /* takes the place of accesses to `buffer` */
-    const struct ir_buffer *buffer;
+    /* Declared or assigned in the loop at hand: their notes are set, those of variables of loops to the FOR.
+     */
+    LIST(struct ir_symbol *) changing;
+    struct ir_symbol *scalar; /* takes the place of accesses to the element */
+    const struct ir_access *element;
     bool changed;
 };
 
@@ -50,15 +61,22 @@ static struct use *note_use(struct promoter *promoter, struct ir_buffer *buffer)
     return *place;
 }
 
+static void note_element(struct use *use, const struct ir_access *access)
+{
+    for (int k = 0; k < use->count; k++)
+        if (pass_compare(use->elements[k], access) == PASS_SAME)
+            return;
+    if (use->count < ELEMENTS)
+        use->elements[use->count++] = access;
+}
+
 static void note_access(struct promoter *promoter, struct ir_access *access, bool store)
 {
     struct use *use = note_use(promoter, access->buffer);
 
-    if (!use->first)
-        use->first = access;
-    else if (!use->excluded && pass_compare(use->first, access) != PASS_SAME)
-        use->excluded = true;
-    use->stored |= store;
+    list_push(promoter->pass->arena, &use->accesses, access);
+    if (store)
+        note_element(use, access);
 }
 
 static bool note_load(struct ir_expr *expr, void *context)
@@ -78,7 +96,7 @@ static bool note_stmt(struct ir_stmt *stmt, void *context)
     if (stmt->kind == IR_ALLOCATE) /* what lives in the loop only is not there before it */
         note_use(promoter, stmt->access.buffer)->excluded = true;
     if (stmt->symbol && !stmt->symbol->note) {
-        stmt->symbol->note = promoter;
+        stmt->symbol->note = stmt;
         list_push(promoter->pass->arena, &promoter->changing, stmt->symbol);
     }
     return true;
@@ -88,6 +106,86 @@ static bool is_invariant(struct ir_expr *expr, void *context)
 {
     (void)context;
     return expr->kind != IR_SYMBOL || !expr->symbol->note;
+}
+
+/* ---- whether it is the only one --------------------------------------------------------------------- */
+
+/* The FOR at hand or around whose variable the symbol is, or NULL. */
+static const struct ir_stmt *loop_of(const struct promoter *promoter, const struct ir_symbol *symbol)
+{
+    const struct ir_stmt *stmt = symbol->note;
+
+    if (stmt)
+        return stmt->kind == IR_FOR ? stmt : NULL;
+    for (int k = 0; k < promoter->depth && k < AROUND; k++)
+        if (promoter->around[k]->symbol == symbol)
+            return promoter->around[k];
+    return NULL;
+}
+
+/* Adds `factor` times what the variable is at least, where the factor is positive, and at most, where not. */
+static bool add_least(struct pass_affine *sum, int64_t factor, const struct ir_stmt *loop)
+{
+    bool first = (factor > 0) == (loop->step > 0);
+    struct pass_affine end;
+
+    if (factor > FACTOR || factor < -FACTOR || loop->step > FACTOR || loop->step < -FACTOR ||
+        !pass_affine_of(first ? loop->low : loop->high, &end))
+        return false;
+    for (int k = 0; k < end.count; k++)
+        if (end.terms[k].symbol->kind == IR_SYMBOL_VARIABLE || end.terms[k].symbol->kind == IR_SYMBOL_LET)
+            return false; /* it may be another one since the loop began */
+    if (!first)
+        end.constant -= loop->step > 0 ? 1 : -1;
+    return pass_affine_add(sum, factor, &end);
+}
+
+/* Whether the sum is above zero wherever the loops at hand and around take it. */
+static bool is_positive(const struct promoter *promoter, struct pass_affine sum)
+{
+    for (int round = 0; round < AROUND; round++) {
+        const struct ir_stmt *loop = NULL;
+        int at = 0;
+        while (at < sum.count && !(loop = loop_of(promoter, sum.terms[at].symbol)))
+            at++;
+        if (!loop)
+            break;
+        int64_t factor = sum.terms[at].coefficient;
+        sum.terms[at] = sum.terms[--sum.count];
+        if (!add_least(&sum, factor, loop))
+            return false;
+    }
+    return sum.count == 0 && sum.constant > 0 && sum.constant < INT32_MAX;
+}
+
+/* Whether the access never goes to the element, which stays the same through the loop. */
+static bool is_apart(const struct promoter *promoter, const struct ir_access *element,
+                     const struct ir_access *access)
+{
+    for (int axis = 0; axis < element->buffer->rank; axis++) {
+        struct pass_affine here, there, ahead, behind = {.count = 0};
+        if (!pass_affine_of(element->indices[axis], &here) || !pass_affine_of(access->indices[axis], &there))
+            continue;
+        ahead = there;
+        if (pass_affine_add(&ahead, -1, &here) && pass_affine_add(&behind, -1, &ahead) &&
+            (is_positive(promoter, ahead) || is_positive(promoter, behind)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all accesses of the loop go to the element, or never. */
+static bool is_alone(const struct promoter *promoter, const struct use *use, const struct ir_access *element)
+{
+    int others = 0;
+
+    for (int k = 0; k < use->accesses.count; k++) {
+        const struct ir_access *access = use->accesses.items[k];
+        if (pass_compare(element, access) != PASS_SAME &&
+            (others++ == ACCESSES || !is_apart(promoter, element, access)))
+            return false;
+    }
+    return true;
 }
 
 /* ---- whether the element is there ---------------------------------------------------------------------- */
@@ -123,31 +221,36 @@ static bool is_inside(const struct promoter *promoter, const struct ir_access *a
     return true;
 }
 
-/* Whether evaluating the expression loads from the buffer in any case. */
-static bool surely_loads(const struct ir_expr *expr, const struct ir_buffer *buffer)
+static bool is_of(const struct ir_access *access, const struct ir_access *element)
+{
+    return access->buffer == element->buffer && pass_compare(element, access) == PASS_SAME;
+}
+
+/* Whether evaluating the expression loads the element in any case. */
+static bool surely_loads(const struct ir_expr *expr, const struct ir_access *element)
 {
     bool lazy;
 
     if (expr->kind == IR_LOAD)
-        return expr->access.buffer == buffer;
+        return is_of(&expr->access, element);
     if (expr->kind != IR_OPERATION)
         return false;
     lazy = expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT;
     for (int k = 0; k < (lazy ? 1 : expr->count); k++)
-        if (surely_loads(expr->operands[k], buffer))
+        if (surely_loads(expr->operands[k], element))
             return true;
     return false;
 }
 
-/* Whether each iteration accesses the buffer before anything can stop or leave it. */
-static bool surely_accesses(struct ir_stmt *body, const struct ir_buffer *buffer)
+/* Whether each iteration accesses the element before anything can stop or leave it. */
+static bool surely_accesses(struct ir_stmt *body, const struct ir_access *element)
 {
     for (struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         bool is_simple = !stmt->body && !stmt->otherwise;
         if (pass_stmt_may_stop(stmt) || stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
             return false;
-        if (is_simple && ((stmt->kind == IR_STORE && stmt->access.buffer == buffer) ||
-                          (stmt->value && surely_loads(stmt->value, buffer))))
+        if (is_simple && ((stmt->kind == IR_STORE && is_of(&stmt->access, element)) ||
+                          (stmt->value && surely_loads(stmt->value, element))))
             return true;
         if (stmt->kind == IR_IF && (pass_jumps(stmt->body) || pass_jumps(stmt->otherwise)))
             return false;
@@ -162,16 +265,15 @@ static struct ir_symbol *scalar_of(const struct ir_access *access, void *context
 {
     const struct promoter *promoter = context;
 
-    (void)access;
-    return promoter->scalar;
+    return is_of(access, promoter->element) ? promoter->scalar : NULL;
 }
 
 static bool replace_accesses(struct ir_stmt *stmt, void *context)
 {
     struct promoter *promoter = context;
-    struct pass_replacement replacement = {promoter->buffer, scalar_of, promoter};
+    struct pass_replacement replacement = {promoter->element->buffer, scalar_of, promoter};
 
-    if (stmt->kind == IR_STORE && stmt->access.buffer == promoter->buffer) {
+    if (stmt->kind == IR_STORE && is_of(&stmt->access, promoter->element)) {
         stmt->kind = IR_ASSIGN;
         stmt->symbol = promoter->scalar;
         stmt->access = (struct ir_access){0};
@@ -190,18 +292,19 @@ static struct ir_stmt *make_guard(struct pass *pass, const struct ir_stmt *loop)
 }
 
 /* var x = buffer[...]; the loop; buffer[...] = x. In the place of the loop, which stays the same node. */
-static void promote(struct promoter *promoter, const struct use *use, struct ir_stmt **place, bool guarded)
+static void promote(struct promoter *promoter, const struct ir_access *element, struct ir_stmt **place,
+                    bool guarded)
 {
     struct pass *pass = promoter->pass;
     struct ir_stmt *loop = *place, *next = loop->next, *var, *store, *guard;
-    struct ir_expr *load = pass_load(pass, use->first, loop->span);
+    struct ir_expr *load = pass_load(pass, element, loop->span);
 
-    var = pass_declare(pass, IR_SYMBOL_VARIABLE, use->buffer->name, load, loop->span);
+    var = pass_declare(pass, IR_SYMBOL_VARIABLE, element->buffer->name, load, loop->span);
     store = ir_stmt_new(pass->kernel, IR_STORE, loop->span);
-    store->access = pass_load(pass, use->first, loop->span)->access;
+    store->access = pass_load(pass, element, loop->span)->access;
     store->value = ir_symbol_use(pass->kernel, var->symbol);
     promoter->scalar = var->symbol;
-    promoter->buffer = use->buffer;
+    promoter->element = &load->access; /* the one at hand may be that of a store, which goes */
     loop->next = NULL;
     ir_block_walk(loop, replace_accesses, promoter);
     var->next = loop;
@@ -223,23 +326,39 @@ static bool may_guard(struct ir_stmt *loop)
     return loop->kind == IR_FOR && pass_is_pure(loop->low) && pass_is_pure(loop->high);
 }
 
-static void try_use(struct promoter *promoter, const struct use *use, struct ir_stmt **place,
-                    const struct block_stores *stores)
+static bool stays_the_same(const struct ir_access *element)
 {
-    struct ir_stmt *loop = *place;
-    /* a half that comes from outside need not be what it becomes when it is stored again: it may be a NaN */
-    bool changes = dtype_is_half(use->buffer->dtype);
+    for (int axis = 0; axis < element->buffer->rank; axis++)
+        if (!pass_is_pure(element->indices[axis]) ||
+            !ir_expr_walk(element->indices[axis], is_invariant, NULL))
+            return false;
+    return true;
+}
 
-    if (use->excluded || !use->stored)
+/* The accesses to the element, which become a scalar, are none of the tensor any more. */
+static void forget_accesses(struct use *use, const struct ir_access *element)
+{
+    int kept = 0;
+
+    for (int k = 0; k < use->accesses.count; k++)
+        if (pass_compare(element, use->accesses.items[k]) != PASS_SAME)
+            use->accesses.items[kept++] = use->accesses.items[k];
+    use->accesses.count = kept;
+}
+
+static void try_element(struct promoter *promoter, struct use *use, const struct ir_access *element,
+                        struct ir_stmt **place, const struct block_stores *stores)
+{
+    /* a half that comes from outside need not be what it becomes when it is stored again: it may be a NaN */
+    bool changes = dtype_is_half(use->buffer->dtype), stands;
+
+    if (!stays_the_same(element) || !is_alone(promoter, use, element))
         return;
-    for (int k = 0; k < use->buffer->rank; k++)
-        if (!pass_is_pure(use->first->indices[k]) ||
-            !ir_expr_walk(use->first->indices[k], is_invariant, NULL))
-            return;
-    if (was_stored(stores, use->first) || (!changes && is_inside(promoter, use->first)))
-        promote(promoter, use, place, false);
-    else if (may_guard(loop) && surely_accesses(loop->body, use->buffer))
-        promote(promoter, use, place, true);
+    stands = was_stored(stores, element) || (!changes && is_inside(promoter, element));
+    if (!stands && !(may_guard(*place) && surely_accesses((*place)->body, element)))
+        return;
+    forget_accesses(use, element);
+    promote(promoter, element, place, !stands);
 }
 
 /* ---- the walk
@@ -273,8 +392,11 @@ static struct ir_stmt *promote_loop(struct promoter *promoter, struct ir_stmt **
     loop->next = NULL;
     ir_block_walk(loop, note_stmt, promoter);
     loop->next = next;
-    for (int k = 0; k < promoter->used.count; k++)
-        try_use(promoter, promoter->used.items[k], find_loop(place, loop), stores);
+    for (int k = 0; k < promoter->used.count; k++) {
+        struct use *use = promoter->used.items[k];
+        for (int n = 0; n < use->count && !use->excluded; n++)
+            try_element(promoter, use, use->elements[n], find_loop(place, loop), stores);
+    }
     forget_uses(promoter);
     if (promoter->depth < AROUND)
         promoter->around[promoter->depth] = loop;
