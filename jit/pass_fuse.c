@@ -5,7 +5,9 @@
  *
  * Legality is pass_fuse_legal.c's. It pays where both access a tensor in common; it does not where one of the
  * two uses elements again in each iteration, as a product of matrices does, and the other would come in the
- * way of blocking it: then the nests must become one nest all the way, or stay apart.
+ * way of blocking it: then the nests must become one nest all the way, or stay apart. Nor does it where one
+ * works on rows and the other on columns: vectors of the one are those of its inner loop, of the other, of
+ * the loops that would become one.
  */
 #include "pass_fuse.h"
 
@@ -191,6 +193,11 @@ static bool try_joined(struct fuser *fuser, struct pair *pair, bool ask, bool ke
     return good;
 }
 
+static bool crosses(const struct fuse_facts *a, const struct fuse_facts *b)
+{
+    return a->has_rows && !a->has_columns && b->has_columns && !b->has_rows;
+}
+
 static bool try_pair(struct fuser *fuser, struct pair *pair, bool keep)
 {
     enum fuse_verdict verdict;
@@ -201,7 +208,8 @@ static bool try_pair(struct fuser *fuser, struct pair *pair, bool keep)
         pair->facts[0] = fuse_facts_of(fuser->pass, pair->first);
     pair->facts[1] = fuse_facts_of(fuser->pass, pair->second);
     verdict = fuse_is_legal(pair->first, pair->facts[0], pair->second, pair->facts[1]);
-    if (verdict == FUSE_NO || !place_between(fuser, pair))
+    if (verdict == FUSE_NO || crosses(pair->facts[0], pair->facts[1]) ||
+        crosses(pair->facts[1], pair->facts[0]) || !place_between(fuser, pair))
         return false;
     return try_joined(fuser, pair, verdict == FUSE_ASK, keep);
 }

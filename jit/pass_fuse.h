@@ -23,6 +23,9 @@ struct fuse_facts {
     bool may_stop;
     bool jumps;  /* FOR: leaves, or skips parts of an iteration */
     bool reuses; /* FOR: loops inside use the same elements, of two of their variables, in each iteration */
+    /* FOR: where elements of an iteration lie that loops inside access: side by side; each beside that of the
+     * next iteration. */
+    bool has_rows, has_columns;
 };
 
 struct fuse_facts *fuse_facts_of(struct pass *pass, struct ir_stmt *stmt);

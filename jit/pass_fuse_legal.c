@@ -104,6 +104,36 @@ static bool uses_again(const struct fuse_facts *facts, const struct ir_stmt *loo
     return false;
 }
 
+/* ---- how a nest goes through memory ----------------------------------------------------------------------
+ */
+
+static bool is_unit_of_inner(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    struct pass_affine last;
+
+    if (!pass_affine_of(access->indices[access->buffer->rank - 1], &last))
+        return false;
+    for (int k = 0; k < last.count; k++)
+        if (last.terms[k].symbol != variable && last.terms[k].symbol->kind == IR_SYMBOL_LOOP &&
+            last.terms[k].symbol->note == &inside && pass_is_unit(access, last.terms[k].symbol))
+            return true;
+    return false;
+}
+
+static void note_directions(struct fuse_facts *facts, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < facts->accesses.count; k++) {
+        const struct ir_access *access = facts->accesses.items[k].access;
+        struct mentions mentions = {.variable = loop->symbol};
+        for (int axis = 0; access->indices && axis < access->buffer->rank; axis++)
+            ir_expr_walk(access->indices[axis], note_mention, &mentions);
+        if (!mentions.of_variable || !mentions.count)
+            continue;
+        facts->has_rows |= is_unit_of_inner(access, loop->symbol);
+        facts->has_columns |= pass_is_unit(access, loop->symbol);
+    }
+}
+
 struct fuse_facts *fuse_facts_of(struct pass *pass, struct ir_stmt *stmt)
 {
     struct fuse_facts *facts = arena_new(pass->arena, struct fuse_facts);
@@ -117,6 +147,7 @@ struct fuse_facts *fuse_facts_of(struct pass *pass, struct ir_stmt *stmt)
     if (stmt->kind == IR_FOR) {
         facts->jumps = pass_jumps(stmt->body);
         facts->reuses = uses_again(facts, stmt);
+        note_directions(facts, stmt);
     }
     for (int k = 0; k < collector.seen.count; k++)
         collector.seen.items[k]->note = NULL;
@@ -131,6 +162,8 @@ void fuse_facts_add(struct pass *pass, struct fuse_facts *facts, const struct fu
         list_push(pass->arena, &facts->scalars, more->scalars.items[k]);
     facts->may_stop |= more->may_stop;
     facts->reuses |= more->reuses;
+    facts->has_rows |= more->has_rows;
+    facts->has_columns |= more->has_columns;
 }
 
 /* ---- independence
