@@ -83,6 +83,12 @@ bool vector_bounds_stay(const struct vector_builder *builder);
 /* The loop variable of a serial loop. */
 int vector_serial_index(struct vector_builder *builder);
 
+/* ---- vector_recurrence.c ---- */
+
+/* Brings what each iteration of a serial loop hands on closer to what the next one does. Not for strict code.
+ */
+void vector_shorten(struct vector_builder *builder);
+
 /* `x` in `x = x + y`: the element or the variable that the statement changes. */
 bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */

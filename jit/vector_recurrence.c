@@ -1,0 +1,274 @@
+/*
+ * vector_recurrence.c: what a serial loop hands on is used as late as it can be.
+ *
+ *     s = (s + a + b) / 9   becomes   s = fma(s, 1 / 9, (a + b) / 9)
+ *
+ * Iterations of a serial loop overlap but for the chain of operations from what one hands on to what the next
+ * one does: how long that takes is how long the loop takes. Where such a chain is made of sums and of
+ * products and quotients by numbers, what is handed on has a place of its own in it, all the rest is computed
+ * without it, and one operation puts both together.
+ *
+ * Consumes the values of one iteration of a serial loop, VECTOR_SETs included; changes them. The sums are
+ * those of the program in another order, so it is not for strict code, and it keeps out of where the order is
+ * the purpose: of what mentions the scalar twice (compensated sums: `(t - s) - y` with `t = s + y`) or has
+ * two numbers among its terms (rounding by adding a large one and taking it off again). Numbers that scale
+ * are taken into sums only where they make nothing larger, so that nothing overflows that did not.
+ */
+#include "vector_build.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { STEPS = 24, NONE = -1 };
+
+/* The operations from what is handed on to what is handed on next, in their order. */
+struct chain {
+    int total, steps[STEPS], count;
+    int side[STEPS]; /* the operand that the step before is */
+};
+
+/* What has been handed on is worth factor * scale * it + rest. */
+struct affine {
+    double factor;
+    int scale, rest; /* values; NONE: 1, 0 */
+};
+
+static bool is_linear(const struct vector_value *value, akg_dtype dtype)
+{
+    return value->kind == VECTOR_OPERATION && value->dtype == dtype && value->from == dtype &&
+           (value->operation == OP_ADD || value->operation == OP_SUB || value->operation == OP_MUL ||
+            value->operation == OP_TRUEDIV || value->operation == OP_NEG);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------------- */
+
+/* Which values hang on value number `from`. */
+static bool *find_hanging(const struct vector_builder *builder, int from)
+{
+    const struct vector_loop *loop = builder->loop;
+    bool *hangs = arena_array(builder->arena, bool, loop->values.count);
+    hangs[from] = true;
+    for (int k = from + 1; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        hangs[k] = value->mask >= 0 && hangs[value->mask];
+        for (int operand = 0; operand < 3; operand++)
+            hangs[k] |= value->operands[operand] >= 0 && hangs[value->operands[operand]];
+    }
+    return hangs;
+}
+
+static int count_uses(const struct vector_loop *loop, int number)
+{
+    int uses = 0;
+    for (int k = number + 1; k < loop->values.count; k++) {
+        uses += loop->values.items[k].mask == number;
+        for (int operand = 0; operand < 3; operand++)
+            uses += loop->values.items[k].operands[operand] == number;
+    }
+    return uses;
+}
+
+static void turn_round(struct chain *chain)
+{
+    for (int k = 0, last = chain->count - 1; k < last; k++, last--) {
+        int step = chain->steps[k], side = chain->side[k];
+        chain->steps[k] = chain->steps[last];
+        chain->side[k] = chain->side[last];
+        chain->steps[last] = step;
+        chain->side[last] = side;
+    }
+}
+
+/* From value number `end` back to the total: each operation hangs on it by one operand, and nothing but the
+ * next one uses what comes out. */
+static bool find_chain(const struct vector_builder *builder, struct chain *chain, int end)
+{
+    const struct vector_loop *loop = builder->loop;
+    const bool *hangs = find_hanging(builder, chain->total);
+    akg_dtype dtype = loop->values.items[chain->total].dtype;
+    for (int at = end; at != chain->total; chain->count++) {
+        const struct vector_value *value = &loop->values.items[at];
+        if (chain->count == STEPS || !hangs[at] || !is_linear(value, dtype) ||
+            (at != end && count_uses(loop, at) != 1))
+            return false;
+        bool both = value->operands[1] >= 0 && hangs[value->operands[0]] && hangs[value->operands[1]];
+        int side = hangs[value->operands[0]] ? 0 : 1;
+        if (both || (side == 1 && value->operation == OP_TRUEDIV))
+            return false;
+        chain->steps[chain->count] = at;
+        chain->side[chain->count] = side;
+        at = value->operands[side];
+    }
+    turn_round(chain);
+    return true;
+}
+
+static const struct vector_value *other_of(const struct vector_loop *loop, const struct chain *chain,
+                                           int step)
+{
+    const struct vector_value *value = &loop->values.items[chain->steps[step]];
+    return value->operation == OP_NEG ? NULL : &loop->values.items[value->operands[1 - chain->side[step]]];
+}
+
+static double number_of(const struct vector_value *value)
+{
+    union dtype_value number = {.i = (int64_t)value->bits};
+    return dtype_to_double(value->dtype, number);
+}
+
+/* What a step scales by; 0: no number. */
+static double scale_of(const struct vector_value *value, const struct vector_value *other)
+{
+    double number = other->kind == VECTOR_CONSTANT ? number_of(other) : 0;
+    return number != 0 && value->operation == OP_TRUEDIV ? 1 / number : number;
+}
+
+/* Whether the chain is longer than the one operation that it would become, and may become it. */
+static bool may_shorten(const struct vector_loop *loop, const struct chain *chain)
+{
+    bool sums = false;
+    int numbers = 0;
+    double factor = 1;
+    for (int k = 0; k < chain->count; k++) {
+        const struct vector_value *value = &loop->values.items[chain->steps[k]];
+        const struct vector_value *other = other_of(loop, chain, k);
+        if (value->operation == OP_ADD || value->operation == OP_SUB) {
+            numbers += other->kind == VECTOR_CONSTANT || other->kind == VECTOR_SCALAR;
+            sums = true;
+        } else if (value->operation != OP_NEG) {
+            double scale = scale_of(value, other);
+            bool shrinks = scale != 0 && fabs(scale) <= 1;
+            if ((sums && !shrinks) || (value->operation == OP_TRUEDIV && !shrinks))
+                return false;
+            factor *= scale != 0 ? scale : 1;
+        }
+    }
+    bool is_one = chain->count == 1 ||
+                  (chain->count == 2 && sums && loop->values.items[chain->steps[0]].operation == OP_MUL);
+    return !is_one && numbers < 2 && fabs(factor) >= FLT_MIN && fabs(factor) <= FLT_MAX;
+}
+
+/* ---- the change -------------------------------------------------------------------------------------- */
+
+static int apply(struct vector_builder *builder, const struct vector_value *like, enum operation operation,
+                 int a, int b)
+{
+    return vector_operation(builder, operation, like->dtype, like->dtype, a, b, -1);
+}
+
+static int number(struct vector_builder *builder, const struct vector_value *like, double value)
+{
+    return vector_constant(builder, like->dtype, dtype_from_double(like->dtype, value));
+}
+
+static void add_term(struct vector_builder *builder, const struct vector_value *value, int side, int other,
+                     struct affine *affine)
+{
+    bool negates = value->operation == OP_SUB && side == 1, takes = value->operation == OP_SUB && side == 0;
+    if (negates)
+        affine->factor = -affine->factor;
+    if (affine->rest == NONE)
+        affine->rest = takes ? apply(builder, value, OP_NEG, other, -1) : other;
+    else if (side == 0)
+        affine->rest = apply(builder, value, value->operation, affine->rest, other);
+    else
+        affine->rest = apply(builder, value, value->operation, other, affine->rest);
+}
+
+/* One step of the chain; `other`: its operand that does not hang on what is handed on. */
+static void take_step(struct vector_builder *builder, const struct vector_value *value, int side, int other,
+                      struct affine *affine)
+{
+    if (value->operation == OP_ADD || value->operation == OP_SUB) {
+        add_term(builder, value, side, other, affine);
+        return;
+    }
+    double scale = value->operation == OP_NEG ? -1 : scale_of(value, &builder->loop->values.items[other]);
+    if (scale != 0)
+        affine->factor *= scale;
+    else
+        affine->scale = affine->scale == NONE ? other : apply(builder, value, OP_MUL, affine->scale, other);
+    if (affine->rest != NONE)
+        affine->rest =
+            apply(builder, value, value->operation, affine->rest, value->operation == OP_NEG ? -1 : other);
+}
+
+/* factor * scale * total + rest */
+static int put_together(struct vector_builder *builder, const struct vector_value *like,
+                        const struct affine *affine, int total)
+{
+    int factor = affine->scale;
+    if (factor == NONE && affine->rest != NONE && fabs(affine->factor) == 1)
+        return apply(builder, like, affine->factor == 1 ? OP_ADD : OP_SUB, affine->rest, total);
+    if (factor == NONE)
+        factor = number(builder, like, affine->factor);
+    else if (affine->factor != 1)
+        factor = apply(builder, like, OP_MUL, factor, number(builder, like, affine->factor));
+    if (affine->rest == NONE)
+        return apply(builder, like, OP_MUL, total, factor);
+    struct vector_value fused = vector_blank(VECTOR_FUSED, like->dtype);
+    fused.operation = OP_ADD;
+    fused.operands[0] = total;
+    fused.operands[1] = factor;
+    fused.operands[2] = affine->rest;
+    return vector_add(builder, fused);
+}
+
+static int shorten(struct vector_builder *builder, const struct vector_value *old, const struct chain *chain,
+                   const int *moved)
+{
+    struct affine affine = {1, NONE, NONE};
+    for (int k = 0; k < chain->count; k++) {
+        const struct vector_value *value = &old[chain->steps[k]];
+        int other = value->operation == OP_NEG ? NONE : moved[value->operands[1 - chain->side[k]]];
+        take_step(builder, value, chain->side[k], other, &affine);
+    }
+    return put_together(builder, &old[chain->steps[chain->count - 1]], &affine, moved[chain->total]);
+}
+
+/* All values once more, with others for the last step of the chain. */
+static void rebuild(struct vector_builder *builder, const struct chain *chain)
+{
+    struct vector_loop *loop = builder->loop;
+    int count = loop->values.count, *moved = arena_array(builder->arena, int, count);
+    const struct vector_value *old = loop->values.items;
+    memset(&loop->values, 0, sizeof loop->values);
+    for (int k = 0; k < count && !builder->refused; k++) {
+        struct vector_value value = old[k];
+        builder->line = value.line;
+        if (k == chain->steps[chain->count - 1]) {
+            moved[k] = shorten(builder, old, chain, moved);
+            continue;
+        }
+        for (int operand = 0; operand < 3; operand++)
+            if (value.operands[operand] >= 0)
+                value.operands[operand] = moved[value.operands[operand]];
+        if (value.mask >= 0)
+            value.mask = moved[value.mask];
+        moved[k] = vector_add(builder, value);
+    }
+}
+
+static int find(const struct vector_loop *loop, enum vector_kind kind, int slot)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == kind && loop->values.items[k].slot == slot)
+            return k;
+    return NONE;
+}
+
+void vector_shorten(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    for (int slot = 0; slot < loop->accumulators.count && !builder->refused; slot++) {
+        akg_dtype dtype = loop->accumulators.items[slot].dtype;
+        struct chain chain = {.total = find(loop, VECTOR_TOTAL, slot)};
+        int set = find(loop, VECTOR_SET, slot);
+        if ((dtype != AKG_FLOAT32 && dtype != AKG_FLOAT64) || chain.total == NONE || set == NONE)
+            continue;
+        if (find_chain(builder, &chain, loop->values.items[set].operands[0]) && chain.count &&
+            may_shorten(loop, &chain))
+            rebuild(builder, &chain);
+    }
+}
