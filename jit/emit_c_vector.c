@@ -119,8 +119,13 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
         return;
     }
     if (emission->loop->nest) {
-        emit_line(emitter, "%s = %s - %s;", format_slot(emission, slot, "i"), emission->highs[level],
-                  emission->firsts[level]);
+        step = emission->loop->nest->loops[level]->step;
+        const char *distance =
+            arena_format(&emitter->arena, "%s - %s", emission->highs[level], emission->firsts[level]);
+        if (step < 0)
+            distance =
+                arena_format(&emitter->arena, "%s - (%s)", emission->firsts[level], emission->highs[level]);
+        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
         if (emission->loop->nest->merged && level == VECTOR_COLUMNS)
             emit_line(emitter, "%s *= %s - %s;", format_slot(emission, slot, "i"), emission->high,
                       emission->first);
@@ -185,9 +190,9 @@ static void emit_stride(struct vector_emission *emission, int slot, const struct
     struct vector_emission inner = *emission;
     emit_line(emitter, "{");
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + 1;",
-              emitter->symbols[emission->loop->nest->loops[argument->level]->symbol->slot].name,
-              emission->firsts[argument->level]);
+    const struct ir_stmt *loop = emission->loop->nest->loops[argument->level];
+    emit_line(emitter, "const long long %s = %s + %lld;", emitter->symbols[loop->symbol->slot].name,
+              emission->firsts[argument->level], (long long)loop->step);
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
     const char *text = element(&inner, stream->access);
@@ -575,8 +580,8 @@ static const char *inner_bounds(struct vector_emission *emission)
         emit_line(emitter, "const long long %s = %s;", first, low.text);
         emission->firsts[level] = first;
         emission->highs[level] = emit_operand(emitter, high, EMIT_SHIFT);
-        tests = arena_format(&emitter->arena, "%s%s%s < %s", tests ? tests : "", tests ? " && " : "", first,
-                             emission->highs[level]);
+        tests = arena_format(&emitter->arena, "%s%s%s %s %s", tests ? tests : "", tests ? " && " : "", first,
+                             nest->loops[level]->step > 0 ? "<" : ">", emission->highs[level]);
     }
     return tests;
 }

@@ -151,7 +151,8 @@ static struct ir_expr *condition(const struct nest *nest)
         transposes |= nest->terms[k].needs_copy;
         jumps |= nest->terms[k].is_transposed; /* each k has a line of its own */
     }
-    int64_t large = tiles->large / size;
+    /* some, or the loop over blocks would have no iteration for a sum of no terms */
+    int64_t large = tiles->large < size ? 1 : tiles->large / size;
     struct ir_expr *enough = are_enough(nest, transposes);
     if (transposes)
         return apply(nest, OP_AND, enough, apply(nest, OP_GT, extent(nest, nest->depths), number(nest, 0)));

@@ -12,6 +12,7 @@
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
  * other along the columns (what is loaded perhaps every other one), or are the same for all of them. A while
  * goes on for all as long as its condition holds for some; those for which it does not keep what they have.
+ * Where there are no rows the loops inside may store, too.
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */
@@ -36,7 +37,8 @@ static const struct ir_stmt *loop_of(const struct ir_stmt *first, bool among_let
 
 static bool add_level(struct vector_nest *nest, const struct ir_stmt *loop)
 {
-    if (!loop || loop->step != 1 || nest->depth == VECTOR_LEVELS)
+    if (!loop || nest->depth == VECTOR_LEVELS || vector_step_is_large(loop) ||
+        (loop->step != 1 && nest->depth < VECTOR_DEPTHS))
         return false;
     nest->loops[nest->depth++] = loop;
     return true;
@@ -160,23 +162,24 @@ bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbo
 static void add_depth(struct vector_builder *builder)
 {
     struct vector_accumulator row = {.dtype = AKG_INT64, .type = VECTOR_I64, .slot = -1};
-    union dtype_value one = {.i = 1};
-    int low = vector_expression(builder, builder->nest->loops[VECTOR_DEPTHS]->low);
+    const struct ir_stmt *loop = builder->nest->loops[VECTOR_DEPTHS];
+    union dtype_value step = {.i = loop->step};
+    int low = vector_expression(builder, loop->low);
     list_push(builder->arena, &builder->loop->accumulators, row);
     set(builder, builder->loop->accumulators.count - 1,
-        vector_operation(builder, OP_SUB, AKG_INT64, AKG_INT64, low, vector_constant(builder, AKG_INT64, one),
-                         -1));
+        vector_operation(builder, OP_SUB, AKG_INT64, AKG_INT64, low,
+                         vector_constant(builder, AKG_INT64, step), -1));
 }
 
 static void count_depth(struct vector_builder *builder)
 {
     int accumulator = builder->loop->accumulators.count - 1;
     struct vector_value total = vector_blank(VECTOR_TOTAL, AKG_INT64);
-    union dtype_value one = {.i = 1};
+    union dtype_value step = {.i = builder->nest->loops[VECTOR_DEPTHS]->step};
     total.slot = accumulator;
     int before = vector_add(builder, total);
     builder->number = vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, before,
-                                       vector_constant(builder, AKG_INT64, one), -1);
+                                       vector_constant(builder, AKG_INT64, step), -1);
     set(builder, accumulator, builder->number);
 }
 
@@ -393,6 +396,22 @@ static bool is_worthwhile(const struct vector_nest *nest, const struct vector_lo
     return reuse;
 }
 
+/* In the innermost loop, what is the same for all columns is computed ahead of what is stored for each. */
+static bool loads_may_lag(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *load = &loop->values.items[k];
+        for (int n = 0; load->kind == VECTOR_LOAD && load->section == 1 && !load->by_row && n < k; n++) {
+            const struct vector_value *store = &loop->values.items[n];
+            if (store->kind == VECTOR_STORE && store->section == 1 &&
+                loop->streams.items[store->stream].access->buffer ==
+                    loop->streams.items[load->stream].access->buffer)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* What changes an accumulator must not be another one, which may have been changed before. */
 static bool accumulators_mix(const struct vector_loop *loop)
 {
@@ -432,7 +451,7 @@ static void build_sections(struct vector_builder *builder, bool with_depth)
             if (!counts_depths(&builder->loop->accumulators.items[k]))
                 finish_accumulator(builder, k);
     }
-    if (builder->refused || builder->stores)
+    if (builder->refused || (builder->stores && (nest->first != VECTOR_COLUMNS || nest->is_while)))
         vector_refuse(builder);
     else
         begin_section(builder);
@@ -489,7 +508,8 @@ static struct vector_loop *build_nest(struct arena *arena, struct vector_nest *n
         vector_fuse(&builder);
     vector_sweep(&builder);
     find_directions(nest, builder.loop);
-    if (builder.loop->calls || accumulators_mix(builder.loop) || !is_worthwhile(nest, builder.loop))
+    if (builder.loop->calls || accumulators_mix(builder.loop) || loads_may_lag(builder.loop) ||
+        !is_worthwhile(nest, builder.loop))
         return NULL;
     finish(&builder);
     return builder.loop;

@@ -261,6 +261,7 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
             continue;
         moves = true;
         run_time |= !slope.constant || !pitch || __builtin_mul_overflow(slope.value, pitch, &part) ||
+                    __builtin_mul_overflow(part, builder->nest->loops[level]->step, &part) ||
                     __builtin_add_overflow(elements, part, &elements);
     }
     if (llabs(elements) > INT32_MAX / 64)

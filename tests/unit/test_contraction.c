@@ -3,11 +3,12 @@
  * the interpreter, to the bit (strict).
  *
  * Each kernel has one nest: rows and columns around one to three loops that accumulate by some operation,
- * over tensors in any layout, with something before them and something behind (some rows hold more, so that
- * only the columns are a nest; some of these hold a while), or loops in any order that accumulate in the
- * tensor itself; extents go from 0 to some tiles. Each kernel runs for every target of this processor, as it
- * is and after the passes with blocks of random sizes, and these are interpreted too. Most nests must have
- * become code for nests, and many must have been cut into blocks, or the test would prove nothing.
+ * over tensors in any layout, forwards, backwards or in steps, with something before them and something
+ * behind (some rows hold more, so that only the columns are a nest; some of these hold a while; others store
+ * in their innermost loop), or loops in any order that accumulate in the tensor itself; extents go from 0 to
+ * some tiles. Each kernel runs for every target of this processor, as it is and after the passes with blocks
+ * of random sizes, and these are interpreted too. Most nests must have become code for nests, and many must
+ * have been cut into blocks, or the test would prove nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 150).
  */
@@ -155,6 +156,24 @@ static void while_loop(struct generator *g)
         text_string(&g->text, "d[i, j] = last @1:1\n");
 }
 
+/* What each iteration of the innermost loop leaves. */
+static void trace(struct generator *g)
+{
+    switch (draw(g, 4)) {
+    case 0:
+        text_string(&g->text, "if (acc > y[j]) {\nf[k, j] = acc @1:1\n}\n");
+        break;
+    case 1:
+        text_format(&g->text, "f[k, j] = (f[k, j] - %s) @1:1\n", ONE_OF(g, "acc", "z[i, j]", "f[k, 3]"));
+        break;
+    case 2:
+        text_string(&g->text, "f[k, j] = (acc * y[j]) @1:1\nacc = (acc + f[k, j])\n");
+        break;
+    default:
+        text_string(&g->text, "f[k, j] = acc @1:1\n");
+    }
+}
+
 static void nest(struct generator *g)
 {
     const char *name = akg_dtype_name(g->dtype), *low = draw(g, 4) ? "0" : "1";
@@ -170,14 +189,19 @@ static void nest(struct generator *g)
     text_format(&g->text, "var acc: %s = ", name);
     text_string(&g->text, ONE_OF(g, "y[j]", "z[i, j]", "(x[i] + y[j])", "s[2]", "c[i, j]", "xi"));
     text_string(&g->text, "\n");
-    static const char *const variables[] = {"k", "l", "p"}, *const extents[] = {"K", "3", "2"};
+    static const char *const variables[] = {"k", "l", "p"};
+    const char *const ranges[] = {
+        draw(g, 5) ? "0 to K step 1" : ONE_OF(g, "(K - 1) to -1 step -1", "1 to K step 2"),
+        ONE_OF(g, "0 to 3 step 1", "2 to -1 step -2"), ONE_OF(g, "0 to 2 step 1", "1 to -1 step -1")};
     bool is_while = draw(g, 5) == 0;
     if (is_while)
         while_loop(g);
     for (int k = 0; k < g->depths && !is_while; k++)
-        text_format(&g->text, "for %s = 0 to %s step 1 {\n", variables[k], extents[k]);
+        text_format(&g->text, "for %s = %s {\n", variables[k], ranges[k]);
     if (!is_while)
         accumulation(g);
+    if (!is_while && draw(g, 8) == 0)
+        trace(g);
     for (int k = 0; k < g->depths && !is_while; k++)
         text_string(&g->text, "}\n");
     if (draw(g, 3) == 0)
@@ -198,11 +222,12 @@ static void kernel_text(struct generator *g)
         " input a: %s[50, 50]\n input at: %s[50, 50]\n input b: %s[50, 80]\n input as: %s[50, 50] strided\n"
         " input bs: %s[50, 80] strided\n input x: %s[50]\n input y: %s[80]\n input s: %s[50]\n"
         " input z: %s[50, 80]\n input a4: %s[50, 50, 3, 2]\n input b4: %s[50, 3, 2, 80]\n"
-        " input w: %s[60, 90]\n inout c: %s[50, 80]\n output d: %s[50, 80] clear\n"
+        " input w: %s[60, 90]\n inout c: %s[50, 80]\n inout f: %s[50, 80]\n output d: %s[50, 80] clear\n"
         " output e: %s[50] clear\n",
-        name, name, name, name, name, name, name, name, name, name, name, name, name, name, name);
-    text_string(&g->text,
-                " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c\n results c, d, e\n body {\n");
+        name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name);
+    text_string(
+        &g->text,
+        " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c, f\n results c, d, e, f\n body {\n");
     if (draw(g, 6))
         nest(g);
     else
@@ -375,7 +400,7 @@ int main(int argc, char **argv)
                x86_target_name((enum x86_target)target), counts.nests, 2 * count, counts.columns,
                counts.whiles, counts.blocks, count);
         CHECK(counts.nests * 3 > 2 * count && counts.columns * 10 > count && counts.whiles * 50 > count &&
-              counts.blocks * 4 > count);
+              counts.blocks * 6 > count);
     }
     return check_done();
 }
