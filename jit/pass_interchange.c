@@ -1,11 +1,16 @@
 /*
  * pass_interchange.c: in a nest of loops with nothing between them, the loop whose variable steps through
  * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such
- * as cos whose argument would change with that loop, and does not with another one, speak against it.
+ * as cos whose argument would change with that loop, and does not with another one, speak against it; and so
+ * does it if the loop is known to be short, unless it can be written out in vectors of the loop around.
  *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
- * where the program gives no hints.
+ * where the program gives no hints. A loop that is passed over may have to run backwards for that: in
+ *
+ *     for j { for v { y[j + v] += x[j] * w[v] } }
+ *
+ * an element takes what the lesser j give it first, and these have the greater v.
  */
 #include "pass.h"
 #include "vector.h"
@@ -22,6 +27,7 @@ struct nest {
     struct ir_stmt *loops[NEST]; /* outermost first */
     int depth;
     int cost[NEST]; /* of all accesses and calls of the body, were that loop the innermost */
+    int apart;      /* of all accesses, were none of elements side by side */
 };
 
 /* The loop and those that are the whole body of one another. */
@@ -60,6 +66,7 @@ static void add_cost(struct nest *nest, const struct ir_access *access, int apar
 {
     for (int k = 0; k < nest->depth; k++)
         nest->cost[k] += cost_of(access, nest->loops[k]->symbol, apart);
+    nest->apart += apart;
 }
 
 /* What does not change with the innermost loop is computed before it. */
@@ -84,6 +91,41 @@ static bool add_stmt(struct ir_stmt *stmt, void *nest)
     if (stmt->kind == IR_STORE)
         add_cost(nest, &stmt->access, SCATTERED);
     return ir_stmt_expressions(stmt, add_expression, nest);
+}
+
+static bool is_short(const struct ir_stmt *loop)
+{
+    return loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER && loop->step == 1 &&
+           loop->high->integer - loop->low->integer < VECTOR_SHORTEST;
+}
+
+/* The innermost loop that is not known to be short; -1: there is none. */
+static int longer_loop(const struct nest *nest)
+{
+    int k = nest->depth - 1;
+
+    while (k >= 0 && is_short(nest->loops[k]))
+        k--;
+    return k;
+}
+
+/* Short loops are written out in the iterations of the loop around, which become vectors; where these hang on
+ * each other, each access is one of its own. */
+static void add_short_loops(struct pass *pass, struct nest *nest)
+{
+    int longer = longer_loop(nest), cost = nest->apart;
+    const struct dependences *dependences;
+
+    if (longer < 0 || longer == nest->depth - 1)
+        return;
+    dependences = pass_dependences(pass, nest->loops[0]);
+    if (!dependences)
+        return;
+    if (dependence_loop_is_parallel(dependences, nest->loops[longer])->verdict == DEPENDENCE_PARALLEL)
+        cost = nest->cost[longer];
+    for (int k = 0; k < nest->depth; k++)
+        if (is_short(nest->loops[k]) && nest->cost[k] < cost)
+            nest->cost[k] = cost;
 }
 
 /* ---- legality -------------------------------------------------------------------------------------------
@@ -225,52 +267,100 @@ static enum verdict judge_shapes(struct nest *nest, int moved)
     return shapes.unclear ? UNCLEAR : LEGAL;
 }
 
-/* Whether a dependence still goes forward when loop `moved` is inside all others of the nest. */
-static bool stays_forward(const struct dependence *dependence, int depth, int moved)
+/* Which way a dependence goes along a loop that, among those whose bits are set, runs backwards. */
+static unsigned direction_of(const struct dependence *dependence, int loop, unsigned backwards)
 {
+    unsigned directions = dependence->directions[loop], turned = directions & DEPENDENCE_EQUAL;
+
+    if (!(backwards >> loop & 1))
+        return directions;
+    turned |= directions & DEPENDENCE_LESS ? DEPENDENCE_GREATER : 0;
+    return turned | (directions & DEPENDENCE_GREATER ? DEPENDENCE_LESS : 0);
+}
+
+/* Whether a dependence still goes forward when loop `moved` is inside all others of the nest; *against: the
+ * loop that it goes against, where not, -1: none. */
+static bool stays_forward(const struct dependence *dependence, int depth, int moved, unsigned backwards,
+                          int *against)
+{
+    *against = -1;
     for (int k = 0; k <= depth; k++) {
         int loop = k == depth ? moved : k;
         if (k == moved)
             continue;
-        if (loop >= dependence->depth || (dependence->directions[loop] & DEPENDENCE_GREATER))
+        if (loop >= dependence->depth)
             return false;
-        if (!(dependence->directions[loop] & DEPENDENCE_EQUAL))
+        unsigned directions = direction_of(dependence, loop, backwards);
+        if (directions & DEPENDENCE_GREATER) {
+            *against = loop;
+            return false;
+        }
+        if (!(directions & DEPENDENCE_EQUAL))
             return true;
     }
     return true;
 }
 
-static bool is_legal(struct pass *pass, struct nest *nest, int moved)
+static bool may_turn(const struct nest *nest, int loop, int moved, unsigned backwards)
+{
+    return loop > moved && !(backwards >> loop & 1) && nest->loops[loop]->step == 1;
+}
+
+/* *backwards: the loops that must run backwards then. */
+static bool is_legal(struct pass *pass, struct nest *nest, int moved, unsigned *backwards)
 {
     enum verdict verdict = judge_shapes(nest, moved);
     const struct dependences *dependences;
+    int against;
 
+    *backwards = 0;
     if (verdict != UNCLEAR)
         return verdict == LEGAL;
     dependences = pass_dependences(pass, nest->loops[0]);
     if (!dependences || dependence_loop_is_parallel(dependences, nest->loops[0])->incomplete)
         return false;
-    for (int k = 0; k < dependences->items.count; k++)
-        if (!stays_forward(&dependences->items.items[k], nest->depth, moved))
+    for (int k = 0; k < dependences->items.count; k++) {
+        if (stays_forward(&dependences->items.items[k], nest->depth, moved, *backwards, &against))
+            continue;
+        if (against < 0 || !may_turn(nest, against, moved, *backwards))
             return false;
+        *backwards |= 1u << against;
+        k = -1; /* all once more, for those that went forward by this loop */
+    }
     return true;
 }
 
 /* ---- the change -------------------------------------------------------------------------------------------
  */
 
+/* From the last iteration to the first. */
+static void turn_round(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_expr *one = ir_integer(pass->kernel, AKG_INT64, 1), *low = loop->low;
+
+    loop->low = ir_operation(pass->kernel, OP_SUB, loop->high, one, NULL);
+    loop->high = ir_operation(pass->kernel, OP_SUB, low, pass_copy(pass, one), NULL);
+    loop->step = -1;
+}
+
 static bool interchange_nest(struct pass *pass, struct nest *nest)
 {
+    unsigned backwards;
     int best = nest->depth - 1;
 
+    nest->apart = 0;
     for (int k = 0; k < nest->depth; k++)
         nest->cost[k] = 0;
     ir_block_walk(nest->loops[nest->depth - 1]->body, add_stmt, nest);
+    add_short_loops(pass, nest);
     for (int k = nest->depth - 1; k >= 0; k--)
         if (nest->cost[k] < nest->cost[best])
             best = k;
-    if (best == nest->depth - 1 || !may_move(nest) || !is_legal(pass, nest, best))
+    if (best == nest->depth - 1 || !may_move(nest) || !is_legal(pass, nest, best, &backwards))
         return false;
+    for (int k = 0; k < nest->depth; k++)
+        if (backwards >> k & 1)
+            turn_round(pass, nest->loops[k]);
     for (int k = best; k < nest->depth - 1; k++)
         pass_exchange_loops(nest->loops[k], nest->loops[k + 1]);
     return true;

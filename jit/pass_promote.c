@@ -350,7 +350,8 @@ static void try_element(struct promoter *promoter, struct use *use, const struct
                         struct ir_stmt **place, const struct block_stores *stores)
 {
     /* a half that comes from outside need not be what it becomes when it is stored again: it may be a NaN */
-    bool changes = dtype_is_half(use->buffer->dtype), stands;
+    bool is_ours = use->buffer->role == IR_OUTPUT || use->buffer->role == IR_TEMPORARY;
+    bool changes = dtype_is_half(use->buffer->dtype) && !is_ours, stands;
 
     if (!stays_the_same(element) || !is_alone(promoter, use, element))
         return;

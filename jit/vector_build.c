@@ -59,6 +59,17 @@ int vector_add(struct vector_builder *builder, struct vector_value value)
     return loop->values.count - 1;
 }
 
+int vector_add_again(struct vector_builder *builder, struct vector_value value, const int *moved)
+{
+    builder->line = value.line;
+    for (int operand = 0; operand < 3; operand++)
+        if (value.operands[operand] >= 0)
+            value.operands[operand] = moved[value.operands[operand]];
+    if (value.mask >= 0)
+        value.mask = moved[value.mask];
+    return vector_add(builder, value);
+}
+
 struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype)
 {
     return (struct vector_value){.kind = kind,
@@ -552,6 +563,8 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
         vector_end_choices(&builder);
     if (builder.refused)
         return NULL;
+    if (builder.is_parallel)
+        vector_hoist_loads(&builder);
     if (!options->strict)
         vector_fuse(&builder);
     vector_sweep(&builder);

@@ -39,6 +39,8 @@ struct vector_builder {
 int vector_refuse(struct vector_builder *builder);
 /* A value, or the earlier one that is the same. */
 int vector_add(struct vector_builder *builder, struct vector_value value);
+/* One of an earlier list of values, whose operands now are where `moved` says. */
+int vector_add_again(struct vector_builder *builder, struct vector_value value, const int *moved);
 /* Whether it is there for more than its result. */
 bool vector_has_effect(enum vector_kind kind);
 struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype);
@@ -82,6 +84,11 @@ bool vector_bounds_stay(const struct vector_builder *builder);
 
 /* The loop variable of a serial loop. */
 int vector_serial_index(struct vector_builder *builder);
+
+/* ---- vector_hoist.c ---- */
+
+/* Of a loop whose iterations are independent: loads go ahead of stores to other elements. */
+void vector_hoist_loads(struct vector_builder *builder);
 
 /* ---- vector_recurrence.c ---- */
 

@@ -235,18 +235,9 @@ static void rebuild(struct vector_builder *builder, const struct chain *chain)
     const struct vector_value *old = loop->values.items;
     memset(&loop->values, 0, sizeof loop->values);
     for (int k = 0; k < count && !builder->refused; k++) {
-        struct vector_value value = old[k];
-        builder->line = value.line;
-        if (k == chain->steps[chain->count - 1]) {
-            moved[k] = shorten(builder, old, chain, moved);
-            continue;
-        }
-        for (int operand = 0; operand < 3; operand++)
-            if (value.operands[operand] >= 0)
-                value.operands[operand] = moved[value.operands[operand]];
-        if (value.mask >= 0)
-            value.mask = moved[value.mask];
-        moved[k] = vector_add(builder, value);
+        builder->line = old[k].line;
+        moved[k] = k == chain->steps[chain->count - 1] ? shorten(builder, old, chain, moved)
+                                                       : vector_add_again(builder, old[k], moved);
     }
 }
 

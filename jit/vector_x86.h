@@ -274,6 +274,9 @@ void machine_advance(struct machine *machine);
 /* One of two elements of 8 or 16 bits; 0: not both are loaded. */
 int machine_load_pair(struct machine *machine, const struct vector_value *value, int mask);
 /* A store into one of two elements; false: not both are stored, and it is to be done by itself. */
+/* Whether between the two stores of a stream something else is done with the tensor. */
+bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
+                          const struct vector_value *last);
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_choice.c ---- */

@@ -5,7 +5,7 @@
  * Consumes streams of step 2, of which both of each two elements are stored, or loaded, in each iteration; of
  * AVX-512. Lanes of 8 and 16 bits are 32 bits wide in registers: there, two elements are one lane of twice
  * the size. Larger ones are brought into turn. A store waits for the other one, which nothing between the two
- * can tell: the buffer is in no other stream.
+ * can tell: nothing there loads from the buffer, or stores to it elsewhere.
  */
 #include "vector_x86.h"
 
@@ -35,13 +35,16 @@ static struct x86_memory pair_memory(struct machine *machine, const struct vecto
 
 /* ---- stores --------------------------------------------------------------------------------- */
 
-static bool has_other_streams(const struct machine *machine, const struct vector_stream *stream)
+bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
+                          const struct vector_value *last)
 {
-    const struct vector_loop *loop = machine->loop;
-    for (int k = 0; k < loop->streams.count; k++)
-        if (&loop->streams.items[k] != stream &&
-            loop->streams.items[k].access->buffer == stream->access->buffer)
+    const struct vector_stream *stream = stream_of(machine, first);
+    for (const struct vector_value *value = first + 1; value < last; value++) {
+        bool accesses =
+            value->stream >= 0 && stream_of(machine, value)->access->buffer == stream->access->buffer;
+        if (accesses && (value->kind != VECTOR_STORE || value->stream != first->stream))
             return true;
+    }
     return false;
 }
 
@@ -52,7 +55,7 @@ static const struct vector_value *other_store(const struct machine *machine, con
     const struct vector_stream *stream = stream_of(machine, value);
     const struct vector_value *other = NULL;
     int wanted = value->offset + (half_of(stream, value) ? -1 : 1);
-    if (!is_in_pairs(machine, stream) || stream->is_loaded || has_other_streams(machine, stream))
+    if (!is_in_pairs(machine, stream))
         return NULL;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *candidate = &loop->values.items[k];
@@ -63,7 +66,11 @@ static const struct vector_value *other_store(const struct machine *machine, con
         if (candidate->offset == wanted)
             other = candidate;
     }
-    return other && other->mask == value->mask ? other : NULL;
+    if (!other || other->mask != value->mask)
+        return NULL;
+    return machine_is_disturbed(machine, other < value ? other : value, other < value ? value : other)
+               ? NULL
+               : other;
 }
 
 /* What waits in the section for the other store; 0: nothing does. */

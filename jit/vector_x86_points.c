@@ -253,11 +253,9 @@ static bool are_all_stored(const struct machine *machine, const struct vector_va
 {
     const struct vector_loop *loop = machine->loop;
     const struct vector_stream *stream = &loop->streams.items[value->stream];
+    const struct vector_value *first = NULL, *last = NULL;
     unsigned offsets = 0, all = (1u << (stream->high - stream->low + 1)) - 1;
 
-    for (int k = 0; k < loop->streams.count; k++)
-        if (k != value->stream && loop->streams.items[k].access->buffer == stream->access->buffer)
-            return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *other = &loop->values.items[k];
         if (other->kind != VECTOR_STORE || other->stream != value->stream)
@@ -265,8 +263,10 @@ static bool are_all_stored(const struct machine *machine, const struct vector_va
         if (offsets >> (other->offset - stream->low) & 1)
             return false;
         offsets |= 1u << (other->offset - stream->low);
+        first = first ? first : other;
+        last = other;
     }
-    return !stream->is_loaded && offsets == all;
+    return offsets == all && !machine_is_disturbed(machine, first, last);
 }
 
 /* What waits to be stored, by the distance from the lowest element; gives how many. */

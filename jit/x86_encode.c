@@ -109,6 +109,10 @@ int x86_memory_size(const struct x86_instruction *instruction)
     case X86_S:
     case X86_D:
         return 4;
+    case X86_B:
+        return 1;
+    case X86_P:
+        return 2;
     default:
         return 8;
     }

@@ -73,6 +73,8 @@ enum x86_class {
     X86_Y, /* 256 */
     X86_S, /* a scalar of 4 bytes */
     X86_T, /* of 8 */
+    X86_B, /* of 1 */
+    X86_P, /* of 2 */
     X86_K, /* a mask */
     X86_D, /* a general register of 32 bits */
     X86_G  /* of 64 */

@@ -508,13 +508,16 @@ static void loop(struct generator *g)
     store_carried(g);
 }
 
+/* Perhaps of what one of the two was before, or has become. */
 static void half_of_pair(struct generator *g, akg_dtype dtype, bool second)
 {
-    text_format(&g->text,
-                second ? "out_%s[((i%d * 2) + 1)] = " : "out_%s[(i%d * 2)] = ", akg_dtype_name(dtype),
-                g->loop);
+    const char *name = akg_dtype_name(dtype);
+    bool changes = dtype != AKG_BOOL && draw(g, 3) == 0;
+    text_format(&g->text, "out_%s[((i%d * 2) + %d)] = ", name, g->loop, second);
+    if (changes)
+        text_format(&g->text, "(out_%s[((i%d * 2) + %u)] + ", name, g->loop, draw(g, 2));
     expression(g, dtype, 2);
-    put(g, "\n");
+    put(g, changes ? ")\n" : "\n");
 }
 
 /* Elements that lie two by two for each iteration, loaded and stored. */

@@ -1,0 +1,78 @@
+/*
+ * vector_hoist.c: loads go ahead of stores to other elements.
+ *
+ *     y[2 * i] += a; y[2 * i + 1] += b
+ *
+ * Consumes the values of a loop whose iterations are independent; changes their order. Then loads of
+ * neighbours can be one, and so can their stores. Elements of one stream at different offsets are different
+ * ones, in an iteration, and in any two of a loop like that; what another stream stores may be any element.
+ */
+#include "vector_build.h"
+
+#include <string.h>
+
+static const struct ir_buffer *buffer_of(const struct vector_loop *loop, const struct vector_value *value)
+{
+    return value->stream < 0 ? NULL : loop->streams.items[value->stream].access->buffer;
+}
+
+static bool is_plain_load(const struct vector_value *value)
+{
+    return value->kind == VECTOR_LOAD && value->mask < 0;
+}
+
+/* Whether value number `load` may come before the store, and all stores up to its own place. */
+static bool may_hoist(const struct vector_loop *loop, const struct vector_value *values, int store, int load)
+{
+    const struct vector_value *wanted = &values[load];
+    if (!is_plain_load(wanted) || wanted->stream != values[store].stream)
+        return false;
+    for (int k = store; k < load; k++)
+        if (values[k].kind == VECTOR_STORE && buffer_of(loop, &values[k]) == buffer_of(loop, wanted) &&
+            (values[k].stream != wanted->stream || values[k].offset == wanted->offset))
+            return false;
+    return true;
+}
+
+static bool has_any(const struct vector_loop *loop)
+{
+    bool any = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind == VECTOR_TEST || value->kind == VECTOR_SCATTER)
+            return false;
+        for (int n = k + 1; value->kind == VECTOR_STORE && n < loop->values.count && !any; n++)
+            any = may_hoist(loop, loop->values.items, k, n);
+    }
+    return any;
+}
+
+static void add(struct vector_builder *builder, const struct vector_value *old, int number, int *moved)
+{
+    struct vector_loop *loop = builder->loop;
+    struct vector_value value = old[number];
+    if (moved[number] >= 0)
+        return;
+    value.epoch = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        value.epoch += loop->values.items[k].kind == VECTOR_STORE &&
+                       buffer_of(loop, &loop->values.items[k]) == buffer_of(loop, &value);
+    moved[number] = vector_add_again(builder, value, moved);
+}
+
+void vector_hoist_loads(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    int count = loop->values.count, *moved = arena_array(builder->arena, int, count);
+    const struct vector_value *old = loop->values.items;
+    if (!has_any(loop))
+        return;
+    memset(moved, -1, (size_t)count * sizeof *moved);
+    memset(&loop->values, 0, sizeof loop->values);
+    for (int k = 0; k < count; k++) {
+        for (int n = k + 1; old[k].kind == VECTOR_STORE && n < count; n++)
+            if (may_hoist(loop, old, k, n))
+                add(builder, old, n, moved);
+        add(builder, old, k, moved);
+    }
+}
