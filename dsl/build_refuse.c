@@ -272,7 +272,9 @@ void build_syntax_error(struct parser *p, struct span span, const char *found, c
     }
     if (build_keyword_error(p, at))
         return;
-    if (token->length > 0 && token->length <= 40 && token->kind != LINE_END)
+    if (token->length > 0 && token->length <= 40 && token->kind != LINE_END &&
+        !memchr(token->text, '\n', (size_t)token->length) &&
+        !memchr(token->text, '\r', (size_t)token->length))
         shown = arena_format(p->arena, "'%.*s'", token->length, token->text);
     entry = diagnostic_add(p->diagnostics, MSG_SYNTAX, span, shown);
     build_note_expected(p, entry, at, expected, count);
