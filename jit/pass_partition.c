@@ -8,7 +8,8 @@
  * of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut
  * the loop. What order they are in need not be known: no part ends before it begins, and no condition is
  * taken for known but where that follows; else it stays in that part. A part whose body is an if that asks
- * nothing of the loop goes inside of it.
+ * nothing of the loop goes inside of it. A condition on the variable of an innermost loop inside as well, as
+ * in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its values.
  */
 #include "pass_partition.h"
 
@@ -89,6 +90,14 @@ static void settle_block(struct cutter *cutter, struct ir_stmt **place)
 
 /* ---- where to cut ----------------------------------------------------------------------------------- */
 
+static bool has_loops(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || has_loops(stmt->body) || has_loops(stmt->otherwise))
+            return true;
+    return false;
+}
+
 static char inside; /* its address is the note of what the loop declares or assigns */
 
 static bool note_symbol(struct ir_stmt *stmt, void *note)
@@ -129,6 +138,36 @@ static bool is_of_one_end(const struct cutter *cutter, const struct question *qu
            (partition_are_equal(&first, &cutter->low) || partition_are_equal(&last, &cutter->high));
 }
 
+/* Whether the places are worth a cut although they differ from row to row. */
+static bool may_differ(const struct cutter *cutter, const struct ir_expr *expr,
+                       const struct question *question)
+{
+    if (question->kind != QUESTION_EQUAL)
+        return !cutter->has_loop;
+    return is_of_one_end(cutter, question) || (question->is_not && expr == cutter->only);
+}
+
+/* Where the answer changes for the first and for the last of the iterations of a loop inside, if these are
+ * likely to be few beside those of the loop. */
+static void add_ends(struct cutter *cutter, const struct question *question, const struct place *place)
+{
+    struct place first = *place, last = *place;
+    struct pass_affine range;
+
+    if (question->kind != QUESTION_SIDE || !partition_end_of(cutter->partition, false, &first) ||
+        !partition_end_of(cutter->partition, true, &last) || first.differs || last.differs ||
+        !is_same_always(&first.at) || !is_same_always(&last.at))
+        return;
+    range = last.at;
+    if (!pass_affine_add(&range, -1, &first.at))
+        return;
+    for (int k = 0; k < range.count; k++)
+        if (pass_affine_coefficient(&cutter->high.at, range.terms[k].symbol) != 0)
+            return;
+    add_place(cutter, &first);
+    add_place(cutter, &last);
+}
+
 static bool find_places(struct ir_expr *expr, void *context)
 {
     struct cutter *cutter = context;
@@ -138,25 +177,41 @@ static bool find_places(struct ir_expr *expr, void *context)
     if (expr->kind != IR_OPERATION || !partition_ask(cutter, expr, &question))
         return true;
     for (int k = 0; partition_place_of(&question, k, &place); k++)
-        if (is_same_always(&place.at) && (!place.differs || is_of_one_end(cutter, &question) ||
-                                          (question.kind != QUESTION_EQUAL && !cutter->has_loop)))
+        if (!is_same_always(&place.at))
+            add_ends(cutter, &question, &place);
+        else if (!place.differs || may_differ(cutter, expr, &question))
             add_place(cutter, &place);
     return true;
+}
+
+/* The variables of loops inside, which hold none themselves, have ranges; gives how many loops were known. */
+static int know_inner_loops(struct partition *partition, const struct ir_stmt *block)
+{
+    int before = partition->count;
+
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && partition->count < PARTITION_LOOPS && !has_loops(stmt->body))
+            partition_know(partition, stmt);
+    return before;
 }
 
 /* False: the end of the loop may change while it runs. */
 static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
 {
+    struct ir_stmt *body = loop->body;
     int dim;
     int64_t before = partition_note_least(cutter->partition, loop, &dim);
     bool ends;
 
+    cutter->only = body && body->kind == IR_IF && !body->otherwise && !body->next ? body->value : NULL;
     loop->symbol->note = &inside;
     ir_block_walk(loop->body, note_symbol, &inside);
     ends = is_same_always(&cutter->high.at);
     cutter->looks_ahead = true;
+    int loops = know_inner_loops(cutter->partition, loop->body);
     if (ends)
         ir_block_expressions(loop->body, find_places, cutter);
+    cutter->partition->count = loops;
     cutter->looks_ahead = false;
     ir_block_walk(loop->body, note_symbol, NULL);
     loop->symbol->note = NULL;
@@ -164,8 +219,16 @@ static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
     return ends;
 }
 
-/* Whether one place is likely to be before another: dims are larger than loop variables, these than
- * constants. */
+/* How large a symbol is likely to be: what the loop goes to is larger than other dims, these than variables
+ * of loops. */
+static int likely_size(const struct cutter *cutter, const struct ir_symbol *symbol)
+{
+    if (symbol->kind != IR_SYMBOL_DIM)
+        return 1;
+    return pass_affine_coefficient(&cutter->high.at, symbol) > 0 ? 3 : 2;
+}
+
+/* Whether one place is likely to be before another. */
 static bool comes_before(const struct cutter *cutter, const struct place *a, const struct place *b)
 {
     struct pass_affine difference = b->at;
@@ -178,8 +241,8 @@ static bool comes_before(const struct cutter *cutter, const struct place *a, con
     if (difference.count == 0)
         return difference.constant > 0;
     for (int k = 0; k < difference.count; k++)
-        weight += (difference.terms[k].coefficient > 0 ? 1 : -1) *
-                  (difference.terms[k].symbol->kind == IR_SYMBOL_DIM ? 2 : 1);
+        weight +=
+            (difference.terms[k].coefficient > 0 ? 1 : -1) * likely_size(cutter, difference.terms[k].symbol);
     return weight > 0;
 }
 
@@ -391,7 +454,9 @@ static void settle_part(struct cutter *cutter, struct ir_stmt *part, const struc
     int64_t before = partition_note_least(cutter->partition, whole, &dim);
 
     cutter->variable = part->symbol;
+    int loops = know_inner_loops(cutter->partition, part->body);
     settle_block(cutter, &part->body);
+    cutter->partition->count = loops;
     partition_forget_least(cutter->partition, dim, before);
     part->low = low;
     part->high = high;
@@ -437,17 +502,13 @@ static void partition_block(struct partition *partition, struct ir_stmt **place,
 
 static void partition_body(struct partition *partition, struct ir_stmt *loop, int depth)
 {
-    struct pass_affine low;
     int dim;
     int64_t before;
 
     if (partition->count == PARTITION_LOOPS)
         return;
     before = partition_note_least(partition, loop, &dim);
-    partition->loops[partition->count] = loop;
-    partition->near_zero[partition->count] =
-        loop->step > 0 && pass_affine_of(loop->low, &low) && partition_is_near(partition, &low);
-    partition->count++;
+    partition_know(partition, loop);
     partition_block(partition, &loop->body, depth);
     partition->count--;
     partition_forget_least(partition, dim, before);

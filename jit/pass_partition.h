@@ -48,6 +48,7 @@ struct question {
 
 /* A loop, while it is cut. */
 struct cutter {
+    const struct ir_expr *only; /* the condition of all that the loop does; NULL: there is none */
     struct partition *partition;
     const struct ir_symbol *variable;
     struct place low, high, found[PARTITION_FOUND], cuts[PARTITION_CUTS];
@@ -68,6 +69,9 @@ bool partition_is_near(const struct partition *partition, const struct pass_affi
 int64_t partition_note_least(struct partition *partition, const struct ir_stmt *loop, int *dim);
 void partition_forget_least(struct partition *partition, int dim, int64_t before);
 
+/* The loop is one of those around, or inside, whose ranges are looked at: for `count` of them. */
+void partition_know(struct partition *partition, const struct ir_stmt *loop);
+
 bool partition_are_equal(const struct place *a, const struct place *b);
 /* a <= b, as far as that is known. */
 bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b);
@@ -78,6 +82,8 @@ bool partition_is_short(const struct place *a, const struct place *b);
 bool partition_ask(const struct cutter *cutter, const struct ir_expr *expr, struct question *question);
 /* Where the answer changes: place k of the question; false: it has no more. */
 bool partition_place_of(const struct question *question, int k, struct place *place);
+/* The place for the values of inner loops at which it is first, or last. False: that is not known. */
+bool partition_end_of(const struct partition *partition, bool last, struct place *place);
 /* The answer in the part that is looked at; false: it changes there, or nobody knows. */
 bool partition_is_answered(const struct cutter *cutter, const struct question *question, int *answer);
 

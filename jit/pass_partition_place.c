@@ -68,6 +68,16 @@ static bool put_least(const struct ir_stmt *loop, int64_t factor, struct pass_af
     return pass_affine_add(sum, -factor, &self) && pass_affine_add(sum, factor, &end);
 }
 
+void partition_know(struct partition *partition, const struct ir_stmt *loop)
+{
+    struct pass_affine low;
+
+    partition->loops[partition->count] = loop;
+    partition->near_zero[partition->count] =
+        loop->step > 0 && pass_affine_of(loop->low, &low) && partition_is_near(partition, &low);
+    partition->count++;
+}
+
 /* What the dims in the sum are at least goes into its constant. */
 static bool put_least_dim(const struct partition *partition, struct pass_affine *sum)
 {
@@ -319,6 +329,29 @@ bool partition_place_of(const struct question *question, int k, struct place *pl
         place->differs |= is_varying(&question->divisor);
         return true;
     }
+}
+
+bool partition_end_of(const struct partition *partition, bool last, struct place *place)
+{
+    struct pass_affine sum = {.count = 0};
+
+    if (place->is_far || !pass_affine_add(&sum, last ? -1 : 1, &place->at))
+        return false;
+    for (int k = 0; k < sum.count;) {
+        int loop = sum.terms[k].symbol->note ? loop_of(partition, sum.terms[k].symbol) : -1;
+        if (loop < 0)
+            k++;
+        else if (!put_least(partition->loops[loop], sum.terms[k].coefficient, &sum))
+            return false;
+        else
+            k = 0;
+    }
+    place->at = (struct pass_affine){.count = 0};
+    if (!pass_affine_add(&place->at, last ? -1 : 1, &sum))
+        return false;
+    place->is_far = !partition_is_near(partition, &place->at);
+    place->differs = is_varying(&place->at);
+    return !place->is_far;
 }
 
 /* ---- what is known in a part ------------------------------------------------------------------------ */

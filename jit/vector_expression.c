@@ -72,6 +72,18 @@ static bool must_stay(const struct vector_builder *builder, const struct ir_expr
            (expr->operands[1]->kind != IR_INTEGER || expr->operands[1]->integer == 0);
 }
 
+/* Whether an earlier part of the iteration loads the element in any case: then it is loaded before the loop.
+ */
+static bool is_loaded(const struct vector_builder *builder, const struct ir_expr *load)
+{
+    const struct vector_loop *loop = builder->loop;
+    for (int k = 0; loop && k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
+            ir_expr_equal(loop->arguments.items[k].value, load))
+            return true;
+    return false;
+}
+
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr)
 {
     switch (expr->kind) {
@@ -81,7 +93,8 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
     case IR_SYMBOL:
         return symbol_is_invariant(builder, expr->symbol);
     case IR_LOAD:
-        if (builder->mask >= 0 || builder->is_guarded || may_be_stored(builder, expr->access.buffer))
+        if (may_be_stored(builder, expr->access.buffer) ||
+            ((builder->mask >= 0 || builder->is_guarded) && !is_loaded(builder, expr)))
             return false;
         for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
             bool tested = expr->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;

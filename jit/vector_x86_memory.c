@@ -324,6 +324,14 @@ static int reversed(struct machine *machine, const struct vector_value *value, i
     return picked(machine, value, operand, operand, PAIRS_REVERSED);
 }
 
+/* Under a condition the element of a stream that does not move is not there before the loop. */
+static bool is_one_element(const struct machine *machine, const struct vector_value *value, int mask)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 0 && value->type != VECTOR_MASK &&
+           (!mask || (machine_is_avx512(machine) && dtype_table[value->dtype].size >= 4));
+}
+
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
 {
     enum vector_type type = lanes_of(value);
@@ -331,6 +339,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return machine_load_from(machine, value, unit_memory(machine, value), mask);
     if (machine->lanes == 1)
         return machine_load_from(machine, value, step_memory(machine, value), mask);
+    if (is_one_element(machine, value, mask))
+        return machine_load_one(machine, value, step_memory(machine, value), mask);
     if (is_pairs(machine, stream_of(machine, value)))
         return load_pairs(machine, value, mask);
     if (is_backwards(machine, value, mask))
