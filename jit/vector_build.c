@@ -513,12 +513,32 @@ static bool reductions_stay(const struct vector_builder *builder, const struct d
     return true;
 }
 
+/* Whether all that iterations hang on each other by are loads of elements that later ones store, as in
+ * `v[i] = (v[i] + v[i + 1]) / 2`: a vector is loaded before any of it is stored. */
+static bool only_looks_ahead(const struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    const struct dependences *dependences = builder->dependences;
+    int loop = (int)(verdict - dependences->loops.items);
+    if (verdict->verdict != DEPENDENCE_SERIAL || verdict->scalar >= 0 || verdict->reduction >= 0)
+        return false;
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *item = &dependences->items.items[k];
+        const struct dependence_access *source = &dependences->accesses.items[item->source];
+        const struct dependence_access *sink = &dependences->accesses.items[item->sink];
+        if ((source->loop != loop && sink->loop != loop) || item->level != verdict->depth)
+            continue;
+        if (item->kind != DEPENDENCE_ANTI || (item->source > item->sink && source->stmt != sink->stmt))
+            return false;
+    }
+    return true;
+}
+
 static bool verdict_allows(const struct vector_builder *builder, const struct dependence_loop *verdict)
 {
     if (!verdict || verdict->leaves || verdict->incomplete)
         return false;
     if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES &&
-        !vector_may_choose(verdict))
+        !vector_may_choose(verdict) && !only_looks_ahead(builder, verdict))
         return false;
     return reductions_stay(builder, verdict);
 }

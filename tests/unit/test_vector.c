@@ -149,6 +149,8 @@ static void load(struct generator *g, akg_dtype dtype)
         text_format(&g->text, "st_%s[i%d]", name, g->loop);
     else if (kind == 4)
         text_format(&g->text, "table_%s[i%d, %u]", name, g->loop, draw(g, 3));
+    else if (kind == 5 && !g->row && draw(g, 4) == 0) /* of what later iterations store, in most loops */
+        text_format(&g->text, "out_%s[(i%d + %u)]", name, g->loop, 1 + draw(g, MARGIN));
     else if (kind < 8 && g->carried)
         text_format(&g->text, "out_%s[(i%d - %u)]", name, g->loop, draw(g, MARGIN));
     else if (kind < 9)
