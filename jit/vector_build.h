@@ -92,8 +92,7 @@ void vector_hoist_loads(struct vector_builder *builder);
 
 /* ---- vector_recurrence.c ---- */
 
-/* Brings what each iteration of a serial loop hands on closer to what the next one does. Not for strict code.
- */
+/* Brings what each iteration of a serial loop hands on closer to what the next one does. */
 void vector_shorten(struct vector_builder *builder);
 
 /* `x` in `x = x + y`: the element or the variable that the statement changes. */

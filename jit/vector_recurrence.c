@@ -6,10 +6,11 @@
  * Iterations of a serial loop overlap but for the chain of operations from what one hands on to what the next
  * one does: how long that takes is how long the loop takes. Where such a chain is made of sums and of
  * products and quotients by numbers, what is handed on has a place of its own in it, all the rest is computed
- * without it, and one operation puts both together.
+ * without it, and one operation puts both together. Of the least of several, or the greatest, what hangs on
+ * it comes last, too: min(min(s, a), b) is min(s, min(a, b)).
  *
  * Consumes the values of one iteration of a serial loop, VECTOR_SETs included; changes them. The sums are
- * those of the program in another order, so it is not for strict code, and it keeps out of where the order is
+ * those of the program in another order, so strict code has its own, and it keeps out of where the order is
  * the purpose: of what mentions the scalar twice (compensated sums: `(t - s) - y` with `t = s + y`) or has
  * two numbers among its terms (rounding by adding a large one and taking it off again). Numbers that scale
  * are taken into sums only where they make nothing larger, so that nothing overflows that did not.
@@ -227,8 +228,48 @@ static int shorten(struct vector_builder *builder, const struct vector_value *ol
     return put_together(builder, &old[chain->steps[chain->count - 1]], &affine, moved[chain->total]);
 }
 
-/* All values once more, with others for the last step of the chain. */
-static void rebuild(struct vector_builder *builder, const struct chain *chain)
+/* ---- the least and the greatest --------------------------------------------------------------------- */
+
+/* Values that the least, or the greatest, is one of, but for the one that hangs on what is handed on. */
+struct choice {
+    int head, last, others[STEPS], count;
+};
+
+static bool is_choice(const struct vector_value *value, const struct vector_value *like)
+{
+    return value->kind == VECTOR_OPERATION && (value->operation == OP_MIN || value->operation == OP_MAX) &&
+           value->operation == like->operation && value->dtype == like->dtype;
+}
+
+/* From value number `head` on, as long as the operand that hangs is a choice of its own, for this one alone.
+ */
+static bool find_choice(const struct vector_loop *loop, const bool *hangs, int head, struct choice *choice)
+{
+    const struct vector_value *value = &loop->values.items[head];
+    *choice = (struct choice){.head = head, .last = head};
+    while (is_choice(&loop->values.items[choice->last], value) && choice->count < STEPS &&
+           (choice->last == head || count_uses(loop, choice->last) == 1)) {
+        const int *operands = loop->values.items[choice->last].operands;
+        if (hangs[operands[0]] == hangs[operands[1]])
+            break;
+        choice->others[choice->count++] = operands[hangs[operands[0]]];
+        choice->last = operands[!hangs[operands[0]]];
+    }
+    return choice->count > 1;
+}
+
+static int choose(struct vector_builder *builder, const struct vector_value *like,
+                  const struct choice *choice, const int *moved)
+{
+    int rest = moved[choice->others[choice->count - 1]];
+    for (int k = choice->count - 2; k >= 0; k--)
+        rest = apply(builder, like, like->operation, rest, moved[choice->others[k]]);
+    return apply(builder, like, like->operation, rest, moved[choice->last]);
+}
+
+/* All values once more, with others for number `changed`: the end of the chain, or the head of the choice. */
+static void rebuild(struct vector_builder *builder, int changed, const struct chain *chain,
+                    const struct choice *choice)
 {
     struct vector_loop *loop = builder->loop;
     int count = loop->values.count, *moved = arena_array(builder->arena, int, count);
@@ -236,10 +277,30 @@ static void rebuild(struct vector_builder *builder, const struct chain *chain)
     memset(&loop->values, 0, sizeof loop->values);
     for (int k = 0; k < count && !builder->refused; k++) {
         builder->line = old[k].line;
-        moved[k] = k == chain->steps[chain->count - 1] ? shorten(builder, old, chain, moved)
-                                                       : vector_add_again(builder, old[k], moved);
+        if (k != changed)
+            moved[k] = vector_add_again(builder, old[k], moved);
+        else
+            moved[k] = chain ? shorten(builder, old, chain, moved) : choose(builder, &old[k], choice, moved);
     }
 }
+
+/* The outermost choice that can be turned; its parts stay behind, unused. */
+static bool turn_one(struct vector_builder *builder, int total)
+{
+    struct vector_loop *loop = builder->loop;
+    const bool *hangs = find_hanging(builder, total);
+    struct choice choice;
+    for (int k = loop->values.count - 1; k > total; k--)
+        if (hangs[k] && is_choice(&loop->values.items[k], &loop->values.items[k]) &&
+            count_uses(loop, k) > 0 && find_choice(loop, hangs, k, &choice)) {
+            rebuild(builder, k, NULL, &choice);
+            return true;
+        }
+    return false;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------
+ */
 
 static int find(const struct vector_loop *loop, enum vector_kind kind, int slot)
 {
@@ -249,17 +310,30 @@ static int find(const struct vector_loop *loop, enum vector_kind kind, int slot)
     return NONE;
 }
 
-void vector_shorten(struct vector_builder *builder)
+static void shorten_sums(struct vector_builder *builder, int slot)
 {
     struct vector_loop *loop = builder->loop;
+    akg_dtype dtype = loop->accumulators.items[slot].dtype;
+    struct chain chain = {.total = find(loop, VECTOR_TOTAL, slot)};
+    int set = find(loop, VECTOR_SET, slot);
+    if ((dtype != AKG_FLOAT32 && dtype != AKG_FLOAT64) || chain.total == NONE || set == NONE)
+        return;
+    if (find_chain(builder, &chain, loop->values.items[set].operands[0]) && chain.count &&
+        may_shorten(loop, &chain))
+        rebuild(builder, chain.steps[chain.count - 1], &chain, NULL);
+}
+
+void vector_shorten(struct vector_builder *builder)
+{
+    enum { TURNS = 8 };
+    struct vector_loop *loop = builder->loop;
     for (int slot = 0; slot < loop->accumulators.count && !builder->refused; slot++) {
-        akg_dtype dtype = loop->accumulators.items[slot].dtype;
-        struct chain chain = {.total = find(loop, VECTOR_TOTAL, slot)};
-        int set = find(loop, VECTOR_SET, slot);
-        if ((dtype != AKG_FLOAT32 && dtype != AKG_FLOAT64) || chain.total == NONE || set == NONE)
-            continue;
-        if (find_chain(builder, &chain, loop->values.items[set].operands[0]) && chain.count &&
-            may_shorten(loop, &chain))
-            rebuild(builder, &chain);
+        for (int turn = 0; turn < TURNS && !builder->refused; turn++) {
+            int total = find(loop, VECTOR_TOTAL, slot);
+            if (total == NONE || !turn_one(builder, total))
+                break;
+        }
+        if (!builder->options->strict && !builder->refused)
+            shorten_sums(builder, slot);
     }
 }

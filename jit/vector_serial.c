@@ -94,7 +94,7 @@ struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stm
     vector_statements(&builder, stmt->body);
     if (!builder.refused)
         hand_on(&builder);
-    if (!builder.refused && !options->strict)
+    if (!builder.refused)
         vector_shorten(&builder);
     if (builder.refused)
         return NULL;

@@ -18,7 +18,7 @@
 enum { STEPS = 8, ELEMENTS = 60 };
 
 struct step {
-    char operation; /* + - * / and ~: negation */
+    char operation; /* + - * / and ~: negation, m M: the least, the greatest */
     bool turned;    /* what is handed on is the second operand */
     int element;    /* which of the inputs; -1: the number */
     double number;
@@ -44,10 +44,10 @@ static struct chain draw_chain(void)
     struct chain chain = {.count = 1 + (int)draw(STEPS), .inputs = 0, .wide = draw(2)};
     for (int k = 0; k < chain.count; k++) {
         struct step *step = &chain.steps[k];
-        step->operation = "+++--**/~"[draw(9)];
+        step->operation = "+++--**/~mMM"[draw(12)];
         step->turned = step->operation != '/' && draw(3) == 0;
         step->element = draw(4) || step->operation == '/' ? -1 : chain.inputs++;
-        if (step->operation == '+' || step->operation == '-')
+        if (strchr("+-mM", step->operation))
             step->element = draw(6) ? chain.inputs++ : -1;
         step->number = numbers[draw(sizeof numbers / sizeof *numbers)];
     }
@@ -66,6 +66,8 @@ static void print_step(struct text *text, const struct step *step, const char *d
                  step->number == floor(step->number) ? ".0" : "", dtype);
     if (step->operation == '~')
         text_format(text, "      s = neg(s)\n");
+    else if (step->operation == 'm' || step->operation == 'M')
+        text_format(text, "      s = %s(%s, %s)\n", step->operation == 'm' ? "min" : "max", before, behind);
     else
         text_format(text, "      s = (%s %c %s)\n", before, step->operation, behind);
 }
@@ -108,6 +110,11 @@ static void take_step(struct value *value, const struct step *step, double other
         value->exact = step->operation == '*' ? value->exact * other : value->exact / other;
         value->magnitude *= size;
         value->error *= size;
+        break;
+    case 'm':
+    case 'M':
+        value->exact = step->operation == 'm' ? fmin(value->exact, other) : fmax(value->exact, other);
+        value->magnitude = fmax(value->magnitude, size);
         break;
     default:
         value->exact = -value->exact;
