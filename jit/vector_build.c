@@ -132,16 +132,21 @@ void vector_declare(struct vector_builder *builder, const struct ir_symbol *symb
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
+static bool is_same_element(const struct ir_access *a, const struct ir_access *b)
+{
+    if (a->buffer != b->buffer)
+        return false;
+    for (int k = 0; k < a->buffer->rank; k++)
+        if (!ir_expr_equal(a->indices[k], b->indices[k]))
+            return false;
+    return true;
+}
+
 bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr)
 {
     if (stmt->kind == IR_ASSIGN)
         return expr->kind == IR_SYMBOL && expr->symbol == stmt->symbol;
-    if (expr->kind != IR_LOAD || expr->access.buffer != stmt->access.buffer)
-        return false;
-    for (int k = 0; k < expr->access.buffer->rank; k++)
-        if (!ir_expr_equal(expr->access.indices[k], stmt->access.indices[k]))
-            return false;
-    return true;
+    return expr->kind == IR_LOAD && is_same_element(&expr->access, &stmt->access);
 }
 
 struct mentions {
@@ -213,6 +218,11 @@ static int accumulator_of(struct vector_builder *builder, const struct ir_stmt *
                                      .type = vector_type_of(dtype)};
     struct vector_argument argument = {
         VECTOR_ARGUMENT_ACCUMULATOR, -1, loop->accumulators.count, NULL, 0, NULL, NULL};
+    for (int k = 0; k < loop->accumulators.count; k++)
+        if (symbol ? loop->accumulators.items[k].symbol == stmt->symbol
+                   : loop->accumulators.items[k].access &&
+                         is_same_element(loop->accumulators.items[k].access, &stmt->access))
+            return k; /* in another branch */
     row.slot = vector_argument_new(builder, argument);
     loop->wide |= vector_type_is_wide(row.type);
     list_push(builder->arena, &loop->accumulators, row);
@@ -270,6 +280,43 @@ static bool is_tested_target(const struct vector_builder *builder, const struct 
     return false;
 }
 
+static enum operation operation_of(const struct ir_expr *value)
+{
+    return value->operation == OP_SUB || value->operation == OP_FMA ? OP_ADD : value->operation;
+}
+
+static bool is_fused(const struct ir_stmt *stmt, const struct ir_expr *value)
+{
+    return value->operation == OP_FMA && vector_is_target(stmt, value->operands[2]);
+}
+
+/* How many statements of the block, in branches perhaps, accumulate into what `stmt` does by the operation.
+ */
+static int count_accumulations(const struct ir_stmt *first, const struct ir_stmt *stmt,
+                               enum operation operation)
+{
+    int count = 0;
+    for (const struct ir_stmt *other = first; other; other = other->next) {
+        bool same = other->kind == stmt->kind &&
+                    (stmt->kind == IR_ASSIGN ? other->symbol == stmt->symbol
+                                             : is_same_element(&other->access, &stmt->access));
+        count += same && other->value->kind == IR_OPERATION && operation_of(other->value) == operation &&
+                 (is_fused(stmt, other->value) || is_chain(stmt, other->value, operation));
+        count += count_accumulations(other->body, stmt, operation) +
+                 count_accumulations(other->otherwise, stmt, operation);
+    }
+    return count;
+}
+
+/* Whether the loop does nothing else with what the statement accumulates into. Each statement that changes it
+ * mentions it, and counts twice for the others. */
+static bool only_accumulates(const struct vector_builder *builder, const struct ir_stmt *stmt,
+                             enum operation operation)
+{
+    int count = count_accumulations(builder->stmt->body, stmt, operation);
+    return vector_mentions(builder, stmt) == count + 2 * (count - 1);
+}
+
 /* False when the statement accumulates nothing, or something that may not be. */
 static bool build_accumulation(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
@@ -277,15 +324,13 @@ static bool build_accumulation(struct vector_builder *builder, const struct ir_s
     akg_dtype dtype = value->dtype;
     if (value->kind != IR_OPERATION)
         return false;
-    enum operation operation =
-        value->operation == OP_SUB || value->operation == OP_FMA ? OP_ADD : value->operation;
-    bool fused = value->operation == OP_FMA && vector_is_target(stmt, value->operands[2]);
-    bool floating = dtype_is_float(dtype);
+    enum operation operation = operation_of(value);
+    bool fused = is_fused(stmt, value), floating = dtype_is_float(dtype);
     if (!reorders(operation, dtype) || (!fused && !is_chain(stmt, value, operation)))
         return false;
     if (builder->options->strict && floating && (operation == OP_ADD || operation == OP_MUL))
         return false;
-    if (vector_mentions(builder, stmt) != 1)
+    if (!only_accumulates(builder, stmt, operation))
         return false;
     builder->after_test = is_tested_target(builder, stmt);
     if (fused) {

@@ -331,7 +331,13 @@ static void accumulation(struct generator *g, akg_dtype dtype, int number)
         put(g, "if ");
         expression(g, AKG_BOOL, 2);
         text_format(&g->text, " {\nacc%d = (acc%d + ", number, number);
-        text_format(&g->text, "1:%s)\n}\n", name);
+        text_format(&g->text, "1:%s)\n}", name);
+        if (draw(g, 2)) { /* in the other case something else, in the same way most times */
+            text_format(&g->text, " else {\nacc%d = (acc%d %s ", number, number, draw(g, 4) ? "+" : "^");
+            expression(g, dtype, 2);
+            put(g, ")\n}");
+        }
+        put(g, "\n");
     } else if (dtype_is_float(dtype) || draw(g, 3) == 0) {
         text_format(&g->text, "acc%d = %s(acc%d, ", number, draw(g, 2) ? "min" : "max", number);
         expression(g, dtype, 2);
