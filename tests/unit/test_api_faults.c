@@ -6,7 +6,7 @@
  * Without AKG_FAULT_INJECTION each journey is made once. With it, at most `most` failures are tried of a
  * journey, and a twentieth of that of each program of the tests; the first argument is another `most`, 0 for
  * all. With ARENA_EACH, where each piece of an arena is an allocation, that would take an hour: there it is
- * a ninetieth, of one program in three.
+ * a ninetieth, of one program in five.
  */
 #include "../../base/memory.h"
 #include "api_support.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #ifdef ARENA_EACH
-enum { EACH_PROGRAM = 90, EVERY = 3 };
+enum { EACH_PROGRAM = 90, EVERY = 5 };
 #else
 enum { EACH_PROGRAM = 20, EVERY = 1 };
 #endif
