@@ -216,6 +216,18 @@ static void names_parameter_use(const struct ast_expr *expr, enum names_use use)
     binding->parameter->used_as_number |= use == NAMES_NUMBER;
 }
 
+/* What stands in an argument of a builtin that is no operation, in a shape say, is a number as well. */
+static void names_argument_use(const struct ast_expr *expr)
+{
+    names_parameter_use(expr, NAMES_NUMBER);
+    if (expr->kind == AST_BINARY) {
+        names_argument_use(expr->a);
+        names_argument_use(expr->b);
+    }
+    for (int i = 0; expr->kind == AST_TUPLE && i < expr->count; i++)
+        names_argument_use(expr->items[i]);
+}
+
 /* A call of a name that means nothing here: perhaps a function of the standard library. */
 static bool names_standard(struct names *names, struct ast_expr *name)
 {
@@ -249,11 +261,11 @@ static void names_call(struct names *names, struct ast_expr *call)
         names_expr(names, call->items[i]);
         if (named && call->a->builtin == BUILTIN_LEN)
             names_parameter_use(call->items[i], NAMES_TENSOR);
+        else if (named && !call->a->binding &&
+                 (builtin_operation(call->a->builtin, &operation) || builtin_is_cast(call->a->builtin)))
+            names_parameter_use(call->items[i], NAMES_OPERAND);
         else if (named && !call->a->binding)
-            names_parameter_use(call->items[i], builtin_operation(call->a->builtin, &operation) ||
-                                                        builtin_is_cast(call->a->builtin)
-                                                    ? NAMES_OPERAND
-                                                    : NAMES_NUMBER);
+            names_argument_use(call->items[i]);
     }
 }
 
