@@ -2,11 +2,11 @@
  * pass_unroll.c: loops of a few iterations, a window of pooling say, are written out where the loop around
  * them becomes a vector loop by that: `for j: for r in 0, 1: y[j] = max(y[j], x[2 * j + r])`.
  *
- * Consumes a loop whose iterations are independent and in which all loops are of fewer iterations than
- * machine code for them would pay, known from constants and the loops around; nothing in them stops or
- * leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of what small
- * temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it becomes
- * vectors. What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
+ * Consumes a loop whose iterations are independent, or only accumulate, and in which all loops are of fewer
+ * iterations than machine code for them would pay, known from constants and the loops around; nothing in them
+ * stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of what
+ * small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
+ * becomes vectors. What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
 #include "vector.h"
@@ -104,13 +104,22 @@ static bool jumps(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE;
 }
 
+/* Whether a loop that would be gone may stop: messages tell its variable. */
+static bool loops_may_stop(struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR ? pass_stmt_may_stop(stmt)
+                                 : loops_may_stop(stmt->body) || loops_may_stop(stmt->otherwise))
+            return true;
+    return false;
+}
+
 static bool is_candidate(struct ir_stmt *loop)
 {
     int64_t low;
 
     return loop->kind == IR_FOR && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
-           can_be_written_out(loop) && ir_block_walk(loop->body, jumps, NULL) &&
-           !pass_block_may_stop(loop->body);
+           can_be_written_out(loop) && ir_block_walk(loop->body, jumps, NULL) && !loops_may_stop(loop->body);
 }
 
 static const struct dependence_loop *parallel(const struct dependences *dependences,
@@ -198,19 +207,38 @@ static bool keep_temporary(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+/* Parallel, or it only accumulates into elements, which ones may hang on what it computes. */
+static bool may_be_vectors(const struct dependence_loop *row)
+{
+    return row && !row->leaves && !row->incomplete &&
+           (row->verdict == DEPENDENCE_PARALLEL || row->verdict == DEPENDENCE_ACCUMULATES);
+}
+
+/* Whether the loop, as it is now, is a vector loop; `row` is what was known of it before. */
+static bool is_vector_loop(struct pass *pass, struct ir_stmt *loop, const struct dependences *dependences,
+                           const struct dependence_loop *row)
+{
+    if (row->verdict != DEPENDENCE_PARALLEL) { /* the statements that accumulate are others now */
+        dependences = pass_dependences(pass, loop);
+        row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
+    }
+    return may_be_vectors(row) && vector_build(pass->arena, loop, row, dependences, &usual_options);
+}
+
 /* `around` is the loop that makes a nest of it, or NULL. */
 static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *around)
 {
     const struct dependences *dependences = pass_dependences(pass, around ? around : loop);
-    const struct dependence_loop *verdict = dependences ? parallel(dependences, loop) : NULL;
+    const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
     struct ir_stmt *body = loop->body;
 
-    if (!verdict || is_nest(pass, dependences, loop) || (around && is_nest(pass, dependences, around)))
+    if (!may_be_vectors(row) || is_nest(pass, dependences, loop) ||
+        (around && is_nest(pass, dependences, around)))
         return false;
     loop->body = pass_copy_block(pass, body);
     if (write_out(pass, &loop->body)) {
         pass_scalars_of_block(pass, &loop->body);
-        if (vector_build(pass->arena, loop, verdict, dependences, &usual_options))
+        if (is_vector_loop(pass, loop, dependences, row))
             return true;
     }
     loop->body = body;
