@@ -131,8 +131,8 @@ static void decode_bounds(struct decoder *d, struct ir_stmt *loop)
         loop->low = ir_operation(kernel, OP_SUB, ir_expr_substitute(kernel, loop->high),
                                  ir_integer(kernel, AKG_INT64, 1), NULL);
         loop->high = ir_integer(kernel, AKG_INT64, -1);
-    } else if (decode_pick(d, 3) == 2) {
-        loop->low = decode_small(d);
+    } else if (decode_pick(d, 3) == 2) { /* the variable of a loop at an end of int64 is no small number */
+        loop->low = ir_operation(kernel, OP_MAX, decode_small(d), ir_integer(kernel, AKG_INT64, -8), NULL);
     }
 }
 
