@@ -93,41 +93,6 @@ static bool add_stmt(struct ir_stmt *stmt, void *nest)
     return ir_stmt_expressions(stmt, add_expression, nest);
 }
 
-static bool is_short(const struct ir_stmt *loop)
-{
-    return loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER && loop->step == 1 &&
-           loop->high->integer - loop->low->integer < VECTOR_SHORTEST;
-}
-
-/* The innermost loop that is not known to be short; -1: there is none. */
-static int longer_loop(const struct nest *nest)
-{
-    int k = nest->depth - 1;
-
-    while (k >= 0 && is_short(nest->loops[k]))
-        k--;
-    return k;
-}
-
-/* Short loops are written out in the iterations of the loop around, which become vectors; where these hang on
- * each other, each access is one of its own. */
-static void add_short_loops(struct pass *pass, struct nest *nest)
-{
-    int longer = longer_loop(nest), cost = nest->apart;
-    const struct dependences *dependences;
-
-    if (longer < 0 || longer == nest->depth - 1)
-        return;
-    dependences = pass_dependences(pass, nest->loops[0]);
-    if (!dependences)
-        return;
-    if (dependence_loop_is_parallel(dependences, nest->loops[longer])->verdict == DEPENDENCE_PARALLEL)
-        cost = nest->cost[longer];
-    for (int k = 0; k < nest->depth; k++)
-        if (is_short(nest->loops[k]) && nest->cost[k] < cost)
-            nest->cost[k] = cost;
-}
-
 /* ---- legality -------------------------------------------------------------------------------------------
  */
 
@@ -173,6 +138,64 @@ static bool may_move(struct nest *nest)
     ir_block_walk(innermost->body, forget_note, NULL);
     return plain;
 }
+
+/* ---- short loops ----------------------------------------------------------------------------------------
+ */
+
+static bool is_short(const struct ir_stmt *loop)
+{
+    int64_t distance;
+
+    return loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER && loop->step == 1 &&
+           !__builtin_sub_overflow(loop->high->integer, loop->low->integer, &distance) &&
+           distance < VECTOR_SHORTEST;
+}
+
+/* Whether another loop than a short one would be the better one, were these as dear as can be. */
+static bool may_matter(const struct nest *nest)
+{
+    int least = nest->apart;
+
+    for (int k = 0; k < nest->depth; k++)
+        if (!is_short(nest->loops[k]) && nest->cost[k] < least)
+            least = nest->cost[k];
+    for (int k = 0; k < nest->depth; k++)
+        if (is_short(nest->loops[k]) && nest->cost[k] <= least && least < nest->apart)
+            return true;
+    return false;
+}
+
+/* The innermost loop that is not known to be short; -1: there is none. */
+static int longer_loop(const struct nest *nest)
+{
+    int k = nest->depth - 1;
+
+    while (k >= 0 && is_short(nest->loops[k]))
+        k--;
+    return k;
+}
+
+/* Short loops are written out in the iterations of the loop around, which become vectors; where these hang on
+ * each other, each access is one of its own. */
+static void add_short_loops(struct pass *pass, struct nest *nest)
+{
+    int longer = longer_loop(nest), cost = nest->apart;
+    const struct dependences *dependences;
+
+    if (longer < 0 || longer == nest->depth - 1 || !may_matter(nest) || !may_move(nest))
+        return;
+    dependences = pass_dependences(pass, nest->loops[0]);
+    if (!dependences)
+        return;
+    if (dependence_loop_is_parallel(dependences, nest->loops[longer])->verdict == DEPENDENCE_PARALLEL)
+        cost = nest->cost[longer];
+    for (int k = 0; k < nest->depth; k++)
+        if (is_short(nest->loops[k]) && nest->cost[k] < cost)
+            nest->cost[k] = cost;
+}
+
+/* ---- accesses -------------------------------------------------------------------------------------------
+ */
 
 /* Of one access: the loops whose variable alone makes an index of it, and those it does not mention, as
  * bits. */
