@@ -321,9 +321,12 @@ static void promote(struct promoter *promoter, const struct ir_access *element, 
     promoter->changed = true;
 }
 
+/* Whether a test before the loop can ask for its bounds: copies go by notes, so what the loop changes is no
+ * part of them. */
 static bool may_guard(struct ir_stmt *loop)
 {
-    return loop->kind == IR_FOR && pass_is_pure(loop->low) && pass_is_pure(loop->high);
+    return loop->kind == IR_FOR && pass_is_pure(loop->low) && pass_is_pure(loop->high) &&
+           ir_expr_walk(loop->low, is_invariant, NULL) && ir_expr_walk(loop->high, is_invariant, NULL);
 }
 
 static bool stays_the_same(const struct ir_access *element)
