@@ -13,7 +13,8 @@
  * those of the program in another order, so strict code has its own, and it keeps out of where the order is
  * the purpose: of what mentions the scalar twice (compensated sums: `(t - s) - y` with `t = s + y`) or has
  * two numbers among its terms (rounding by adding a large one and taking it off again). Numbers that scale
- * are taken into sums only where they make nothing larger, so that nothing overflows that did not.
+ * are taken into sums only where they make nothing larger, and values that scale are not multiplied by each
+ * other, so no product overflows or vanishes that did not; a sum of terms may, as in any other order.
  */
 #include "vector_build.h"
 
@@ -29,7 +30,7 @@ struct chain {
     int side[STEPS]; /* the operand that the step before is */
 };
 
-/* What has been handed on is worth factor * scale * it + rest. */
+/* What has been handed on is worth factor * scale * it + rest; with a scale the factor is 1 or -1. */
 struct affine {
     double factor;
     int scale, rest; /* values; NONE: 1, 0 */
@@ -129,7 +130,7 @@ static double scale_of(const struct vector_value *value, const struct vector_val
 static bool may_shorten(const struct vector_loop *loop, const struct chain *chain)
 {
     bool sums = false;
-    int numbers = 0;
+    int numbers = 0, scales = 0;
     double factor = 1;
     for (int k = 0; k < chain->count; k++) {
         const struct vector_value *value = &loop->values.items[chain->steps[k]];
@@ -142,12 +143,15 @@ static bool may_shorten(const struct vector_loop *loop, const struct chain *chai
             bool shrinks = scale != 0 && fabs(scale) <= 1;
             if ((sums && !shrinks) || (value->operation == OP_TRUEDIV && !shrinks))
                 return false;
+            scales += scale == 0;
             factor *= scale != 0 ? scale : 1;
         }
     }
     bool is_one = chain->count == 1 ||
                   (chain->count == 2 && sums && loop->values.items[chain->steps[0]].operation == OP_MUL);
-    return !is_one && numbers < 2 && fabs(factor) >= FLT_MIN && fabs(factor) <= FLT_MAX;
+    /* two that are not known might be too large, or too small, together, where what they scale is neither */
+    bool is_safe = scales == 0 || (scales == 1 && fabs(factor) == 1);
+    return !is_one && is_safe && numbers < 2 && fabs(factor) >= FLT_MIN && fabs(factor) <= FLT_MAX;
 }
 
 /* ---- the change -------------------------------------------------------------------------------------- */
@@ -189,7 +193,7 @@ static void take_step(struct vector_builder *builder, const struct vector_value 
     if (scale != 0)
         affine->factor *= scale;
     else
-        affine->scale = affine->scale == NONE ? other : apply(builder, value, OP_MUL, affine->scale, other);
+        affine->scale = other;
     if (affine->rest != NONE)
         affine->rest =
             apply(builder, value, value->operation, affine->rest, value->operation == OP_NEG ? -1 : other);
