@@ -13,8 +13,9 @@
  *
  * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
  * and products of floats are accumulated in a fixed number of partial results, a product that is only added
- * to something is not rounded (fma), and functions such as exp come from SLEEF, which errs by 1 unit in the
- * last place. None of it depends on which vector instructions there are, so their results are the same.
+ * to something is not rounded (fma), what a serial loop hands on is added last (vector_recurrence.c), and
+ * functions such as exp come from SLEEF, which errs by 1 unit in the last place. None of it depends on which
+ * vector instructions there are, so their results are the same.
  */
 #ifndef JIT_VECTOR_H
 #define JIT_VECTOR_H

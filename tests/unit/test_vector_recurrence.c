@@ -1,10 +1,11 @@
 /*
  * test_vector_recurrence.c: random recurrences by code that is not strict, against the same in float64.
  *
- * Each kernel hands a scalar on through a chain of sums, differences, negations, and products and quotients
- * by numbers and by elements: the order of what is added may change there (vector_recurrence.c). The test
- * computes the chain itself, and beside it how far rounding may take a result: with each operation half a
- * unit of the magnitudes of all terms so far. Strict code is the interpreter's, to the bit.
+ * Each kernel hands a scalar on through a chain of sums, differences, negations, least and greatest values,
+ * and products and quotients by numbers and by elements: the order of what is added may change there
+ * (vector_recurrence.c). The test computes the chain itself, and beside it how far rounding may take a
+ * result: with each operation a unit of the magnitudes of all terms so far. Strict code is the interpreter's,
+ * to the bit.
  *
  * Arguments: first seed and number of kernels (default 1 and 300).
  */
@@ -119,7 +120,7 @@ static void take_step(struct value *value, const struct step *step, double other
     default:
         value->exact = -value->exact;
     }
-    value->error += 2 * unit * value->magnitude;
+    value->error += unit * value->magnitude;
 }
 
 static double number_at(const struct jit_pair *pair, int side, int buffer, int place, bool wide)
