@@ -2,7 +2,7 @@
  * hints.c: warnings of hints that are wrong.
  *
  * Consumes a kernel whose bounds are analysed. Whether the iterations of a parallel or vectorize loop
- * depend on each other is dependence.c's finding. A scalar that is carried is a warning. So is an element,
+ * depend on each other is dependence.c's finding. A break is a warning, and a scalar that is carried. So is an element,
  * with two iterations that were seen to clash (hints_witness.c) or, where trying shows none, when the
  * dependence is exact, of one distance, and the call cannot stop before; else nothing is said. A `reduce`
  * hint allows scalars to be accumulated.
@@ -99,6 +99,38 @@ static void report_uses(struct ir_kernel *kernel, const struct ir_stmt *stmt,
                     element_name(kernel, &uses[0]), first, same ? "" : ", ", same ? "" : second);
 }
 
+/* Of the loop whose body this is; of IR_FOR only: a while has no hints. */
+static const struct ir_stmt *find_break(const struct ir_stmt *block)
+{
+    const struct ir_stmt *found = NULL;
+
+    for (const struct ir_stmt *stmt = block; stmt && !found; stmt = stmt->next) {
+        if (stmt->kind == IR_BREAK)
+            found = stmt;
+        else if (stmt->kind == IR_IF)
+            found = find_break(stmt->body);
+        if (!found && stmt->kind == IR_IF)
+            found = find_break(stmt->otherwise);
+    }
+    return found;
+}
+
+static void report_break(const struct ir_stmt *stmt, const struct ir_stmt *leaves,
+                         akg_diagnostics *diagnostics)
+{
+    struct diagnostic_entry *entry = warn(stmt, diagnostics);
+    const char *variable = label_of(stmt->symbol);
+    int line = leaves->span.line, column = leaves->span.column;
+
+    if (stmt->low->kind == IR_INTEGER)
+        diagnostic_note(entry, "note: iteration %s = %lld decides at %d:%d whether %s = %lld runs", variable,
+                        (long long)stmt->low->integer, line, column, variable,
+                        (long long)stmt->low->integer + (long long)stmt->step);
+    else
+        diagnostic_note(entry, "note: each iteration of '%s' decides at %d:%d whether the next one runs", variable,
+                        line, column);
+}
+
 static bool access_may_stop(const struct ir_access *access)
 {
     for (int k = 0; k < access->buffer->rank; k++)
@@ -139,7 +171,9 @@ static void test_loop(const struct dependences *dependences, int number, akg_dia
     int reason = loop->dependence >= 0 ? loop->dependence : loop->reduction;
     struct witness_use uses[2];
 
-    if (scalar)
+    if (loop->leaves)
+        report_break(loop->stmt, find_break(loop->stmt->body), diagnostics);
+    else if (scalar)
         report_scalar(dependences->kernel, loop->stmt, scalar, diagnostics);
     else if (reason < 0 && !loop->incomplete)
         return;
