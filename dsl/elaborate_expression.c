@@ -688,7 +688,8 @@ static struct value elaborate_tuple(struct elaborator *e, const struct ast_expr 
             if (whole.kind == VALUE_ERROR)
                 return whole;
             struct value *items = arena_array(e->arena, struct value, whole.count + expr->count + 1);
-            memcpy(items, whole.items, sizeof *items * (size_t)whole.count);
+            if (whole.count)
+                memcpy(items, whole.items, sizeof *items * (size_t)whole.count);
             tuple.items = items;
             tuple.count = whole.count;
         } else {

@@ -357,7 +357,8 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
         return NULL;
     }
     indices = arena_array(e->arena, struct ir_expr *, list.count + 1);
-    memcpy(indices, list.items, sizeof *indices * (size_t)list.count);
+    if (list.count)
+        memcpy(indices, list.items, sizeof *indices * (size_t)list.count);
     return indices;
 }
 

@@ -135,7 +135,8 @@ void boxes_push(struct boxes *boxes, struct ir_buffer *buffer, const struct line
 
     if (rank > RANK || boxes->stack.count - scope >= BOXES_PER_SCOPE)
         return;
-    memcpy(current, bounds, sizeof *bounds * (size_t)(2 * rank));
+    if (rank) /* those of a scalar may be NULL */
+        memcpy(current, bounds, sizeof *bounds * (size_t)(2 * rank));
     for (int k = boxes->newest[buffer->index]; k >= 0 && looked_at < BOXES_LOOKED_AT; looked_at++) {
         const struct linear *old = boxes->stack.items[k].bounds;
         int axis = differing_axis(old, current, rank), below = boxes->stack.items[k].below;

@@ -440,15 +440,26 @@ static const char *test_count(struct vector_emission *emission, const char *test
     return tests;
 }
 
-/* Whether the index of this iteration is inside. */
-static void emit_reach(struct vector_emission *emission, const struct vector_reach *reach, const char *inside)
+/* Whether the index of this iteration is inside, if that is to be tested, and, where `from` is its name in
+ * the first one, as far from that as there are iterations. Returns its name. */
+static const char *emit_reach(struct vector_emission *emission, int number, const char *inside,
+                              const char *from)
 {
     struct emitter *emitter = emission->emitter;
+    const struct vector_reach *reach = &emission->loop->reaches.items[number];
     const struct ir_expr *index = reach->access->indices[reach->axis];
+    const char *name =
+        arena_format(&emitter->arena, "%s_%s%d_", emission->variable, from ? "last" : "reach", number);
     emit_lets(emission, index);
-    emit_line(emitter, "%s = %s && (unsigned long long)%s < (unsigned long long)%s;", inside, inside,
-              emit_operand(emitter, emit_index(emitter, index), EMIT_UNARY),
-              emit_operand(emitter, emit_extent(emitter, reach->access->buffer, reach->axis), EMIT_UNARY));
+    emit_line(emitter, "const long long %s = %s;", name, emit_index(emitter, index).text);
+    if (reach->is_tested)
+        emit_line(
+            emitter, "%s = %s && (unsigned long long)%s < (unsigned long long)%s;", inside, inside, name,
+            emit_operand(emitter, emit_extent(emitter, reach->access->buffer, reach->axis), EMIT_UNARY));
+    if (from && reach->grows)
+        emit_line(emitter, "%s = %s && %s - %s == %s - 1;", inside, inside, reach->grows > 0 ? name : from,
+                  reach->grows > 0 ? from : name, format_slot(emission, emission->loop->count, "i"));
+    return name;
 }
 
 /* A variable that says whether the indices are inside in the first and in the last iteration; NULL: there are
@@ -464,14 +475,16 @@ static const char *emit_reaches(struct vector_emission *emission)
                *count = format_slot(emission, loop->count, "i");
     last.lets.items = NULL;
     last.lets.count = last.lets.capacity = 0;
+    const char **first = arena_array(&emitter->arena, const char *, loop->reaches.count);
     emit_line(emitter, "int %s = %s > 0;", inside, count); /* as large as it is, too */
     for (int k = 0; k < loop->reaches.count; k++)
-        emit_reach(emission, &loop->reaches.items[k], inside);
+        first[k] = emit_reach(emission, k, inside, NULL);
     emit_line(emitter, "if (%s) {", inside);
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + (%s - 1);", emission->variable, emission->first, count);
+    emit_line(emitter, "const long long %s = %s %c (%s - 1);", emission->variable, emission->first,
+              emission->stmt->step > 0 ? '+' : '-', count);
     for (int k = 0; k < loop->reaches.count; k++)
-        emit_reach(&last, &loop->reaches.items[k], inside);
+        emit_reach(&last, k, inside, first[k]);
     emitter->indent--;
     emit_line(emitter, "}");
     return inside;

@@ -2,9 +2,9 @@
  * hints.c: warnings of hints that are wrong.
  *
  * Consumes a kernel whose bounds are analysed. Whether the iterations of a parallel or vectorize loop
- * depend on each other is dependence.c's finding. A break is a warning, and a scalar that is carried. So is an element,
- * with two iterations that were seen to clash (hints_witness.c) or, where trying shows none, when the
- * dependence is exact, of one distance, and the call cannot stop before; else nothing is said. A `reduce`
+ * depend on each other is dependence.c's finding. A break is a warning, and a scalar that is carried. So is
+ * an element, with two iterations that were seen to clash (hints_witness.c) or, where trying shows none, when
+ * the dependence is exact, of one distance, and the call cannot stop before; else nothing is said. A `reduce`
  * hint allows scalars to be accumulated.
  */
 #include "analysis.h"
@@ -127,8 +127,8 @@ static void report_break(const struct ir_stmt *stmt, const struct ir_stmt *leave
                         (long long)stmt->low->integer, line, column, variable,
                         (long long)stmt->low->integer + (long long)stmt->step);
     else
-        diagnostic_note(entry, "note: each iteration of '%s' decides at %d:%d whether the next one runs", variable,
-                        line, column);
+        diagnostic_note(entry, "note: each iteration of '%s' decides at %d:%d whether the next one runs",
+                        variable, line, column);
 }
 
 static bool access_may_stop(const struct ir_access *access)

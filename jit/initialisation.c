@@ -181,7 +181,8 @@ static void keep_waiting(struct context *context, struct ir_expr *load, const st
     waiting.bounds = arena_array(context->arena, struct linear, 2 * buffer->rank);
     memcpy(waiting.bounds, bounds, sizeof *bounds * (size_t)(2 * buffer->rank));
     waiting.facts = arena_array(context->arena, struct prover_fact, count);
-    memcpy(waiting.facts, context->prover.facts.items + base, sizeof *waiting.facts * (size_t)count);
+    if (count)
+        memcpy(waiting.facts, context->prover.facts.items + base, sizeof *waiting.facts * (size_t)count);
     list_push(context->arena, &self->waiting, waiting);
 }
 

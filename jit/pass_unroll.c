@@ -207,11 +207,13 @@ static bool keep_temporary(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-/* Parallel, or it only accumulates into elements, which ones may hang on what it computes. */
+/* Parallel, or it accumulates into elements, which ones may hang on what it computes. A sum in a scalar is
+ * one of the loops of a nest as it stands, or of them all together. */
 static bool may_be_vectors(const struct dependence_loop *row)
 {
     return row && !row->leaves && !row->incomplete &&
-           (row->verdict == DEPENDENCE_PARALLEL || row->verdict == DEPENDENCE_ACCUMULATES);
+           (row->verdict == DEPENDENCE_PARALLEL ||
+            (row->verdict == DEPENDENCE_ACCUMULATES && row->reduction >= 0));
 }
 
 /* Whether the loop, as it is now, is a vector loop; `row` is what was known of it before. */

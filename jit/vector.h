@@ -220,11 +220,14 @@ struct vector_band {
     LIST(struct vector_moving) moving;
 };
 
-/* An index that goes on by one from iteration to iteration and is to be tested: the code runs only where C
- * finds the first and the last inside. */
+/* An index that goes on by one from iteration to iteration, and is to be tested or may wrap: the code runs
+ * only where C finds the first and the last as they must be. */
 struct vector_reach {
     const struct ir_access *access;
     int axis;
+    bool is_tested;
+    int grows; /* by 1 or -1 in each iteration; computed in 32 bits, unless the last index is not that far
+                  from the first; 0: in 64 bits */
 };
 
 struct vector_loop {

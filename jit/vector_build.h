@@ -178,6 +178,19 @@ struct vector_slope vector_slope_of(const struct vector_builder *builder, const 
 bool vector_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
                    struct vector_stride *stride);
 
+/* ---- vector_reach.c ---- */
+
+/* Of an index that is linear, or computed in fewer bits than an index has, where that is the same in
+ * iterations that C has looked at. */
+struct vector_slope vector_index_slope(const struct vector_builder *builder, const struct ir_expr *index);
+/* Whether the index is as it seems in all iterations where C finds the first and the last one so. */
+bool vector_is_reach(const struct vector_builder *builder, const struct ir_access *access, int axis);
+/* The access without the tests of these indices, which are noted. */
+const struct ir_access *vector_without_reaches(struct vector_builder *builder,
+                                               const struct ir_access *access);
+
+/* ---- vector_stream.c ---- */
+
 /* Whether the address changes with the loop. */
 bool vector_is_moving(const struct vector_builder *builder, const struct ir_access *access);
 /* Whether the index grows by the same from each iteration to the next. */

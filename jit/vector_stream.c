@@ -207,7 +207,7 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
     bool run_time = false;
     int64_t last = 0;
     for (int axis = 0; axis < buffer->rank; axis++) {
-        struct vector_slope slope = slope_of(builder, access->indices[axis], builder->stmt->symbol);
+        struct vector_slope slope = vector_index_slope(builder, access->indices[axis]);
         if (!slope.linear)
             return false;
         if (axis == buffer->rank - 1 && slope.constant)
@@ -301,57 +301,6 @@ static void add_stride_arguments(struct vector_builder *builder, int number, str
                                                                       NULL, level, NULL, NULL});
 }
 
-/* ---- indices that are tested at both ends -------------------------------------------------------- */
-
-/* Whether the index is inside in all iterations where it is in the first and in the last one, which C can
- * find out. */
-static bool may_reach(const struct vector_builder *builder, const struct ir_expr *index)
-{
-    struct vector_slope slope;
-    if (builder->nest || builder->is_once || builder->stmt->step != 1 ||
-        !vector_is_harmless((struct ir_expr *)index))
-        return false;
-    slope = vector_slope_of(builder, index);
-    return slope.linear && slope.constant && (slope.value == 1 || slope.value == -1);
-}
-
-static bool is_reach(const struct vector_builder *builder, const struct ir_access *access, int axis)
-{
-    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices &&
-           may_reach(builder, access->indices[axis]);
-}
-
-static void add_reach(struct vector_builder *builder, const struct ir_access *access, int axis)
-{
-    struct vector_loop *loop = builder->loop;
-    for (int k = 0; k < loop->reaches.count; k++) {
-        const struct vector_reach *reach = &loop->reaches.items[k];
-        if (reach->axis == axis && reach->access->buffer == access->buffer &&
-            ir_expr_equal(reach->access->indices[axis], access->indices[axis]))
-            return;
-    }
-    list_push(builder->arena, &loop->reaches, ((struct vector_reach){access, axis}));
-}
-
-/* The access without the tests of these indices, which are noted. */
-static const struct ir_access *without_reaches(struct vector_builder *builder, const struct ir_access *access)
-{
-    struct ir_access *result = NULL;
-    for (int axis = 0; axis < access->buffer->rank; axis++) {
-        if (!is_reach(builder, access, axis))
-            continue;
-        if (!result) {
-            result = arena_new(builder->arena, struct ir_access);
-            *result = *access;
-            result->checks = arena_array(builder->arena, enum ir_check, access->buffer->rank);
-            memcpy(result->checks, access->checks, sizeof *access->checks * (size_t)access->buffer->rank);
-        }
-        result->checks[axis] = IR_CHECK_PROVED;
-        add_reach(builder, access, axis);
-    }
-    return result ? result : access;
-}
-
 /* ---- streams ------------------------------------------------------------------------------------- */
 
 /* What is tested in each iteration stays C. */
@@ -359,7 +308,7 @@ static bool is_tested(const struct vector_builder *builder, const struct ir_acce
 {
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices ||
-            is_reach(builder, access, axis))
+            vector_is_reach(builder, access, axis))
             continue;
         if (!vector_may_test_first(builder) || !vector_is_invariant(builder, access->indices[axis]))
             return true;
@@ -375,7 +324,7 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
     *offset = 0;
     if (access->buffer->rank == 0 || is_tested(builder, access))
         return vector_refuse(builder);
-    stream.access = access = without_reaches(builder, access);
+    stream.access = access = vector_without_reaches(builder, access);
     if (!(builder->nest ? find_strides(builder, access, &stream) : find_step(builder, access, &stream)))
         return vector_refuse(builder);
     for (int k = 0; k < loop->streams.count; k++)
@@ -409,7 +358,7 @@ static struct vector_stream *note_use(struct vector_builder *builder, int number
 static bool is_stream(const struct vector_builder *builder, const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (!vector_is_linear(builder, access->indices[axis]))
+        if (!vector_index_slope(builder, access->indices[axis]).linear)
             return false;
     return builder->nest || !is_tested(builder, access);
 }

@@ -100,6 +100,10 @@ static void gathered_load(struct generator *g, akg_dtype dtype)
     text_format(&g->text, "%s_%s[", two ? "table" : draw(g, 2) ? "in" : "st", name);
     if (g->tested && draw(g, 6) == 0) {
         text_format(&g->text, "int64(in_uint8[%u])?", draw(g, 8));
+    } else if (g->tested && draw(g, 4) == 0) { /* from where data says on, in few bits */
+        name = akg_dtype_name(index);
+        text_format(&g->text, "int64(((in_%s[%u] & %u:%s) %c %s(i%d)))?", name, draw(g, 8),
+                    draw(g, 2) ? 7 : 255, name, draw(g, 4) ? '+' : '-', name, g->loop);
     } else if (draw(g, 2)) {
         bordered_index(g, 80);
     } else if (g->tested && draw(g, 4) == 0) {
