@@ -490,14 +490,30 @@ static const char *emit_reaches(struct vector_emission *emission)
     return inside;
 }
 
+/* Numbers of the call that are kept in lanes of 32 bits, and what is computed from them (vector_narrow.c). */
+static const char *test_small(struct vector_emission *emission, const char *tests,
+                              const struct vector_loop *loop)
+{
+    struct emitter *emitter = emission->emitter;
+    for (int k = 0; k < loop->small.count; k++) {
+        const char *number = emit_operand(emitter, emit_index(emitter, loop->small.items[k]), EMIT_SHIFT);
+        tests =
+            add_test(emission, tests,
+                     arena_format(&emitter->arena, "%s > -%d && %s < %d", number, 1 << 30, number, 1 << 30));
+    }
+    return tests;
+}
+
 /* What the slots must hold for the call; NULL: anything. */
 static const char *slot_tests(struct vector_emission *emission)
 {
     struct arena *arena = &emission->emitter->arena;
     const struct vector_loop *loop = emission->loop;
-    const char *tests = test_count(emission, NULL, loop);
-    for (int k = 0; loop->band && k < loop->band->parts.count; k++)
-        tests = test_count(emission, tests, loop->band->parts.items[k].loop);
+    const char *tests = test_small(emission, test_count(emission, NULL, loop), loop);
+    for (int k = 0; loop->band && k < loop->band->parts.count; k++) {
+        const struct vector_loop *part = loop->band->parts.items[k].loop;
+        tests = test_small(emission, test_count(emission, tests, part), part);
+    }
     for (int slot = 0; slot < loop->arguments.count; slot++) {
         if (loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
             continue;

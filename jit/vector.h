@@ -36,7 +36,8 @@ static inline bool vector_type_is_wide(enum vector_type type)
 enum vector_kind {
     VECTOR_CONSTANT, /* bits */
     VECTOR_SCALAR,   /* slot: the same in all iterations */
-    VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart */
+    VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart;
+                        of dtype int32: their low bits */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
     VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0 */
     VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
@@ -239,9 +240,10 @@ struct vector_loop {
     LIST(struct vector_choice) choices;
     LIST(struct vector_late) late;
     LIST(struct vector_reach) reaches;
-    bool wide;                      /* some lane has 64 bits */
-    bool calls;                     /* a function of values is called */
-    LIST(struct vector_pick) picks; /* in rows */
+    LIST(const struct ir_expr *) small; /* of the call: the code runs only where they are within 2^30 of 0 */
+    bool wide;                          /* some lane has 64 bits */
+    bool calls;                         /* a function of values is called */
+    LIST(struct vector_pick) picks;     /* in rows */
     bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
                    left */
     bool is_serial;                 /* one lane; accumulators are what iterations hand on */

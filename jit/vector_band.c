@@ -367,7 +367,7 @@ static bool is_overwritten(const struct vector_loop *loop, const struct vector_a
             loop->streams.items[argument->stream].step_kind != VECTOR_UNIT);
 }
 
-/* Whether it may end early, or has slots that nobody here knows of. */
+/* Whether it may end early or not be run, or has slots that nobody here knows of. */
 static bool is_strange(const struct vector_loop *loop)
 {
     bool scatters = false;
@@ -376,7 +376,7 @@ static bool is_strange(const struct vector_loop *loop)
     for (int k = 0; k < loop->arguments.count; k++)
         scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_SPACING ||
                     loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT;
-    return loop->stops || scatters;
+    return loop->stops || loop->reaches.count || scatters;
 }
 
 static bool is_harmless_there(struct ir_expr *expr, void *loop_pointer)

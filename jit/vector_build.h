@@ -72,6 +72,10 @@ void vector_sweep(struct vector_builder *builder);
 /* ---- vector_expression.c ---- */
 
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr);
+/* The slot of what is the same in all iterations. */
+int vector_invariant_slot(struct vector_builder *builder, const struct ir_expr *expr);
+/* The variable of a loop alone, as int64, or its low bits as int32. */
+int vector_index(struct vector_builder *builder, akg_dtype dtype);
 /* A test that is made before the loop comes to the same as one in its first iteration when nothing can happen
  * before it there. */
 bool vector_may_test_first(const struct vector_builder *builder);
@@ -84,6 +88,15 @@ bool vector_bounds_stay(const struct vector_builder *builder);
 
 /* The loop variable of a serial loop. */
 int vector_serial_index(struct vector_builder *builder);
+
+/* ---- vector_narrow.c ---- */
+
+/* The low 32 bits of an int64 that hangs on the loop variable, as int32; -1: there is no such value. */
+int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
+/* The number itself, where that is one; -1: it may be larger. */
+int vector_small(struct vector_builder *builder, const struct ir_expr *expr);
+/* A comparison of two such numbers; -1: one may be larger. */
+int vector_compare_small(struct vector_builder *builder, const struct ir_expr *expr);
 
 /* ---- vector_hoist.c ---- */
 

@@ -341,6 +341,15 @@ static int late_operation(struct vector_builder *builder, struct vector_late *la
     return late_value(builder, late, value);
 }
 
+static int late_cast(struct vector_builder *builder, struct vector_late *late, akg_dtype dtype, int a)
+{
+    struct vector_value value = vector_blank(VECTOR_OPERATION, dtype);
+    value.operation = OP_CAST;
+    value.from = AKG_INT64;
+    value.operands[0] = a;
+    return late_value(builder, late, value);
+}
+
 /* start + number * step; start -1: 0. */
 static int late_linear(struct vector_builder *builder, struct vector_late *late, int start, int number,
                        int64_t step)
@@ -406,7 +415,8 @@ static int copy_late(struct choosing *choosing, struct vector_late *late, int nu
         bool is_zero = low->kind == IR_INTEGER && low->integer == 0;
         int start =
             is_zero ? -1 : late_value(builder, late, *value_at(choosing, vector_expression(builder, low)));
-        return late_linear(builder, late, start, place, builder->stmt->step);
+        int index = late_linear(builder, late, start, place, builder->stmt->step);
+        return value.dtype == AKG_INT32 ? late_cast(builder, late, AKG_INT32, index) : index;
     }
     for (int operand = 0; operand < 3; operand++)
         if (value.operands[operand] >= 0)

@@ -114,19 +114,23 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
     return false;
 }
 
+int vector_invariant_slot(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    const struct vector_loop *loop = builder->loop;
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
+            ir_expr_equal(loop->arguments.items[k].value, expr))
+            return k;
+    return vector_argument_new(builder,
+                               (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0, NULL, NULL});
+}
+
 static int invariant(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    struct vector_loop *loop = builder->loop;
     if (expr->kind == IR_INTEGER || expr->kind == IR_REAL)
         return vector_constant(builder, expr->dtype, scalar_constant(expr));
     struct vector_value value = vector_blank(VECTOR_SCALAR, expr->dtype);
-    for (int k = 0; k < loop->arguments.count && value.slot < 0; k++)
-        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE &&
-            ir_expr_equal(loop->arguments.items[k].value, expr))
-            value.slot = k;
-    if (value.slot < 0)
-        value.slot = vector_argument_new(
-            builder, (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0, NULL, NULL});
+    value.slot = vector_invariant_slot(builder, expr);
     return vector_add(builder, value);
 }
 
@@ -170,6 +174,39 @@ static int power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
                               : apply(builder, OP_MUL, real, a, a);
     result = number == 3 ? apply(builder, OP_MUL, real, result, a) : result;
     return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
+}
+
+static int with_bits(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a,
+                     uint64_t bits)
+{
+    return apply(builder, operation, dtype, a,
+                 vector_constant(builder, dtype, (union dtype_value){.i = (int64_t)bits}));
+}
+
+/* The bits that are set: those of pairs of bits, of four, of bytes, then the sum of the bytes (Warren,
+ * Hacker's Delight, section 5-1). */
+static int popcount(struct vector_builder *builder, akg_dtype dtype, int a)
+{
+    static const akg_dtype naturals[] = {
+        [1] = AKG_UINT8, [2] = AKG_UINT16, [4] = AKG_UINT32, [8] = AKG_UINT64};
+    int size = dtype_table[dtype].size;
+    akg_dtype lane = size == 8 ? AKG_UINT64 : AKG_UINT32, narrow = naturals[size];
+    uint64_t all = size == 8 ? UINT64_MAX : UINT32_MAX;
+    int pairs, fours, sum;
+    if (dtype != narrow)
+        a = vector_operation(builder, OP_CAST, narrow, dtype, a, -1, -1);
+    if (narrow != lane)
+        a = vector_operation(builder, OP_CAST, lane, narrow, a, -1, -1);
+    pairs = with_bits(builder, OP_BITAND, lane, with_bits(builder, OP_SHR, lane, a, 1), all / 3);
+    pairs = apply(builder, OP_SUB, lane, a, pairs);
+    fours = with_bits(builder, OP_BITAND, lane, with_bits(builder, OP_SHR, lane, pairs, 2), all / 5);
+    fours = apply(builder, OP_ADD, lane, with_bits(builder, OP_BITAND, lane, pairs, all / 5), fours);
+    sum = apply(builder, OP_ADD, lane, fours, with_bits(builder, OP_SHR, lane, fours, 4));
+    sum = with_bits(builder, OP_BITAND, lane, sum, all / 17);
+    for (int bits = 8; bits < 8 * size; bits *= 2)
+        sum = apply(builder, OP_ADD, lane, sum, with_bits(builder, OP_SHR, lane, sum, (uint64_t)bits));
+    sum = with_bits(builder, OP_BITAND, lane, sum, 0x7f);
+    return dtype == lane ? sum : vector_operation(builder, OP_CAST, dtype, lane, sum, -1, -1);
 }
 
 static bool is_power_of_two(const struct vector_value *value)
@@ -228,11 +265,36 @@ static bool has_lanes(enum operation operation, akg_dtype dtype)
     }
 }
 
+static bool compares(enum operation operation)
+{
+    return operation == OP_LT || operation == OP_LE || operation == OP_GT || operation == OP_GE ||
+           operation == OP_EQ || operation == OP_NE;
+}
+
+/* Of an int64, in lanes of 32 bits: -1: it needs more. */
+static int narrow_value(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    akg_dtype dtype = expr->dtype;
+    bool is_narrow = dtype_is_integer(dtype) && dtype_table[dtype].size <= 4;
+    int value = -1;
+    if (compares(expr->operation))
+        return vector_compare_small(builder, expr);
+    if (expr->operation == OP_CAST && is_narrow)
+        value = vector_low_bits(builder, expr->operands[0]);
+    else if (expr->operation == OP_CAST && (dtype == AKG_FLOAT32 || dtype == AKG_FLOAT64))
+        value = vector_small(builder, expr->operands[0]);
+    return value < 0 || dtype == AKG_INT32
+               ? value
+               : vector_operation(builder, OP_CAST, dtype, AKG_INT32, value, -1, -1);
+}
+
 static int operation_value(struct vector_builder *builder, const struct ir_expr *expr)
 {
     akg_dtype dtype = expr->dtype, from = expr->operands[0]->dtype;
     enum operation operation = expr->operation;
-    int operands[3] = {-1, -1, -1};
+    int operands[3] = {-1, -1, -1}, narrow = from == AKG_INT64 ? narrow_value(builder, expr) : -1;
+    if (narrow >= 0)
+        return narrow;
     for (int k = 0; k < expr->count; k++)
         operands[k] = vector_expression(builder, expr->operands[k]);
     bool divides = !dtype_is_float(from) && (operation == OP_FLOORDIV || operation == OP_MOD);
@@ -243,6 +305,8 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     int product = operation == OP_POW ? power(builder, dtype, operands[0], operands[1]) : -1;
     if (product >= 0)
         return product;
+    if (operation == OP_POPCOUNT)
+        return popcount(builder, dtype, operands[0]);
     if (operation == OP_SIGMOID && !builder->options->strict)
         return sigmoid(builder, dtype, operands[0]);
     if (!has_lanes(operation, from) && !(dtype_is_float(from) && vector_is_call(operation)))
@@ -296,10 +360,23 @@ static bool is_timeless(const struct vector_builder *builder, const struct ir_ex
     return true;
 }
 
+int vector_index(struct vector_builder *builder, akg_dtype dtype)
+{
+    struct vector_value value = vector_blank(VECTOR_INDEX, dtype);
+    const struct vector_loop *loop = builder->loop;
+    value.bits = (uint64_t)builder->stmt->step;
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
+            value.slot = k;
+    if (value.slot < 0)
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL, 0, NULL, NULL});
+    return vector_add(builder, value);
+}
+
 static int symbol_value(struct vector_builder *builder, const struct ir_symbol *symbol)
 {
     const int *scalar = vector_scalar(builder, symbol);
-    struct vector_loop *loop = builder->loop;
     if (scalar)
         return *scalar;
     if (builder->nest && symbol->kind == IR_SYMBOL_LET && is_timeless(builder, symbol->value))
@@ -312,15 +389,7 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
         return vector_refuse(builder);
     if (builder->is_serial)
         return vector_serial_index(builder);
-    struct vector_value value = vector_blank(VECTOR_INDEX, AKG_INT64);
-    value.bits = (uint64_t)builder->stmt->step;
-    for (int k = 0; k < loop->arguments.count; k++)
-        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
-            value.slot = k;
-    if (value.slot < 0)
-        value.slot = vector_argument_new(
-            builder, (struct vector_argument){VECTOR_ARGUMENT_FIRST, -1, -1, NULL, 0, NULL, NULL});
-    return vector_add(builder, value);
+    return vector_index(builder, AKG_INT64);
 }
 
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr)

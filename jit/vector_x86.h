@@ -47,7 +47,7 @@ enum kept_kind {
     KEPT_CONSTANT,   /* bits in every lane */
     KEPT_SCALAR,     /* what slot `number` holds, in every lane */
     KEPT_RECIPROCAL, /* of the divisor in the virtual register `number`: made before a long loop */
-    KEPT_STEPS,      /* 0, 1, 2, ... times `bits`, 64 bits wide */
+    KEPT_STEPS,      /* 0, 1, 2, ... times `bits` */
     KEPT_LANES,      /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */

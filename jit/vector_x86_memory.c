@@ -435,14 +435,15 @@ static bool counts_index(const struct machine *machine, const struct vector_valu
 /* Its first value for this vector, in all lanes. */
 static int first_index(struct machine *machine, const struct vector_value *value)
 {
-    int bits = machine_bits(machine, VECTOR_I64), first = machine_new_vector(machine, bits);
+    int bits = machine_bits(machine, value->type), first = machine_new_vector(machine, bits);
+    bool wide = value->type == VECTOR_I64;
+    enum x86_form spread = wide ? X86_VPBROADCASTQ : X86_VBROADCASTSS;
     struct x86_memory slot = machine_slot(machine, value->slot);
     struct x86_instruction load = {.form = X86_MOV, .reg = SCRATCH, .has_memory = true, .memory = slot};
     if (!counts_index(machine, value)) {
-        machine_add(
-            machine,
-            (struct x86_instruction){
-                .form = X86_VPBROADCASTQ, .bits = bits, .reg = first, .has_memory = true, .memory = slot});
+        machine_add(machine,
+                    (struct x86_instruction){
+                        .form = spread, .bits = bits, .reg = first, .has_memory = true, .memory = slot});
         return first;
     }
     bool down = value->bits != 1;
@@ -455,16 +456,17 @@ static int first_index(struct machine *machine, const struct vector_value *value
                                                       .immediate = down ? -machine->ahead : machine->ahead});
     int one = machine_new_vector(machine, 128);
     machine_add(machine,
-                (struct x86_instruction){.form = X86_VMOVQ_TO, .bits = 128, .reg = one, .rm = SCRATCH});
-    machine_add(machine,
-                (struct x86_instruction){.form = X86_VPBROADCASTQ, .bits = bits, .reg = first, .rm = one});
+                (struct x86_instruction){
+                    .form = wide ? X86_VMOVQ_TO : X86_VMOVD_TO, .bits = 128, .reg = one, .rm = SCRATCH});
+    machine_add(machine, (struct x86_instruction){.form = spread, .bits = bits, .reg = first, .rm = one});
     return first;
 }
 
 int machine_index(struct machine *machine, const struct vector_value *value)
 {
-    return machine_rvm(machine, X86_VPADDQ, machine_bits(machine, VECTOR_I64), first_index(machine, value),
-                       machine_keep(machine, KEPT_STEPS, VECTOR_I64, 0, value->bits));
+    return machine_rvm(machine, value->type == VECTOR_I64 ? X86_VPADDQ : X86_VPADDD,
+                       machine_bits(machine, value->type), first_index(machine, value),
+                       machine_keep(machine, KEPT_STEPS, value->type, 0, value->bits));
 }
 
 /* ---- moving on ------------------------------------------------------------------------------- */
@@ -504,5 +506,6 @@ void machine_advance(struct machine *machine)
             general(machine, X86_MOV, SCRATCH, machine_slot(machine, slot));
             add_constant(machine, SCRATCH, loop->stmt->step * machine->lanes);
             general(machine, X86_MOV_STORE, SCRATCH, machine_slot(machine, slot));
+            break; /* others are the same one, in more or fewer bits */
         }
 }

@@ -123,21 +123,22 @@ static void load_pairs(struct machine *machine, int target, enum vector_type typ
 
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
 {
-    int bits = machine_bits(machine, VECTOR_I64), target = kept->virtual_register;
+    int bits = machine_bits(machine, kept->type), target = kept->virtual_register;
+    bool wide = kept->type == VECTOR_I64;
     if (kept->bits == 1) {
-        machine_spread_lanes(machine, target, VECTOR_I64);
+        machine_spread_lanes(machine, target, kept->type);
         return;
     }
-    if (!machine_is_avx512(machine) && kept->bits > INT32_MAX) {
+    if (wide && !machine_is_avx512(machine) && kept->bits > INT32_MAX) {
         machine_refuse(machine);
         return;
     }
     int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    machine_spread_lanes(machine, lanes, VECTOR_I64);
+    enum x86_form multiply = !wide ? X86_VPMULLD : machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULUDQ;
+    machine_spread_lanes(machine, lanes, kept->type);
     set_general(machine, kept->bits);
-    spread(machine, step, VECTOR_I64);
-    machine_into(machine, machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULUDQ, bits, target, lanes, step,
-                 0);
+    spread(machine, step, kept->type);
+    machine_into(machine, multiply, bits, target, lanes, step, 0);
 }
 
 /* The distance from the first element of each lane, in bytes. */

@@ -237,8 +237,8 @@ static void real(struct generator *g, akg_dtype dtype, int depth)
 static void whole(struct generator *g, akg_dtype dtype, int depth)
 {
     static const char *const infixes[] = {"+", "-", "*", "&", "|", "^", "<<", ">>"};
-    static const char *const words[] = {"neg", "abs", "sign", "~", "min", "max"};
-    unsigned kind = draw(g, 6);
+    static const char *const words[] = {"neg", "abs", "sign", "~", "popcount", "min", "max"};
+    unsigned kind = draw(g, 7);
     if (draw(g, 20) == 0) {
         int64_t divisor = interesting(g, dtype);
         put(g, "(");
@@ -260,7 +260,7 @@ static void whole(struct generator *g, akg_dtype dtype, int depth)
     } else if (draw(g, 3)) {
         infix(g, infixes[draw(g, 8)], dtype, depth);
     } else {
-        apply(g, words[kind], kind < 4 ? 1 : 2, dtype, depth);
+        apply(g, words[kind], kind < 5 ? 1 : 2, dtype, depth);
     }
 }
 

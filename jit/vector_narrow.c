@@ -1,0 +1,195 @@
+/*
+ * vector_narrow.c: integers of 64 bits in lanes of 32, of which there are twice as many.
+ *
+ * Consumes expressions of int64 that hang on the loop variable; produces values of int32. Their low bits are
+ * all that a cast to 32 bits or fewer asks for: `uint32(j) & 7`. All of them are there where the numbers are
+ * small, as in `j == int64(label[i])`, `float32(j)`: what is compared, or becomes a float, are casts of such
+ * integers, and sums of two numbers each less than 2^30 away from 0. Whether the bounds of loops and what is
+ * the same in the whole call are that, C finds out before the loop (vector_loop.small); else it stays C.
+ */
+#include "pass.h"
+#include "vector_build.h"
+
+#include <stdlib.h>
+
+/* Of the numbers that C looks at, and of sums. */
+static const int64_t largest_small = ((int64_t)1 << 30) - 1, largest_sum = INT32_MAX;
+
+static bool is_own_variable(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return expr->kind == IR_SYMBOL && expr->symbol == builder->stmt->symbol && !builder->nest &&
+           !builder->is_serial && !builder->is_once;
+}
+
+static int narrow_constant(struct vector_builder *builder, int64_t number)
+{
+    return vector_constant(builder, AKG_INT32, (union dtype_value){.i = (int32_t)(uint32_t)number});
+}
+
+/* The low half of the slot. */
+static int narrow_invariant(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    struct vector_value value = vector_blank(VECTOR_SCALAR, AKG_INT32);
+    value.slot = vector_invariant_slot(builder, expr);
+    return vector_add(builder, value);
+}
+
+static bool is_cast_of_narrow(const struct ir_expr *expr)
+{
+    akg_dtype from =
+        expr->kind == IR_OPERATION && expr->operation == OP_CAST ? expr->operands[0]->dtype : AKG_FLOAT32;
+    return dtype_is_integer(from) && dtype_table[from].size <= 4;
+}
+
+static int narrow_cast(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    akg_dtype from = expr->operands[0]->dtype;
+    int value = vector_expression(builder, expr->operands[0]);
+    return from == AKG_INT32 || builder->refused
+               ? value
+               : vector_operation(builder, OP_CAST, AKG_INT32, from, value, -1, -1);
+}
+
+static bool mentions(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return pass_mentions((struct ir_expr *)expr, builder->stmt->symbol);
+}
+
+/* ---- low bits ------------------------------------------------------------------------------------ */
+
+static bool has_low_bits(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    if (expr->dtype != AKG_INT64)
+        return false;
+    if (expr->kind == IR_INTEGER || is_own_variable(builder, expr) || is_cast_of_narrow(expr) ||
+        vector_is_invariant(builder, expr))
+        return true;
+    if (expr->kind != IR_OPERATION || expr->checked)
+        return false;
+    switch (expr->operation) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+        return has_low_bits(builder, expr->operands[0]) && has_low_bits(builder, expr->operands[1]);
+    case OP_NEG:
+        return has_low_bits(builder, expr->operands[0]);
+    default:
+        return false;
+    }
+}
+
+static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    int operands[2] = {-1, -1};
+    if (expr->kind == IR_INTEGER)
+        return narrow_constant(builder, expr->integer);
+    if (is_own_variable(builder, expr))
+        return vector_index(builder, AKG_INT32);
+    if (vector_is_invariant(builder, expr))
+        return narrow_invariant(builder, expr);
+    if (is_cast_of_narrow(expr))
+        return narrow_cast(builder, expr);
+    for (int k = 0; k < expr->count && k < 2; k++)
+        operands[k] = low_bits(builder, expr->operands[k]);
+    return vector_operation(builder, expr->operation, AKG_INT32, AKG_INT32, operands[0], operands[1], -1);
+}
+
+int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    if (!mentions(builder, expr) || !has_low_bits(builder, expr))
+        return -1;
+    return low_bits(builder, expr);
+}
+
+/* ---- small numbers ------------------------------------------------------------------------------- */
+
+/* Whether C can look at it before all loops. */
+static bool is_of_call(const struct ir_expr *expr)
+{
+    return pass_is_of_call((struct ir_expr *)expr);
+}
+
+/* Notes that it is to be small; false where C cannot find out, or it is not. */
+static bool must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    struct vector_loop *loop = builder->loop;
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= -largest_small && expr->integer <= largest_small;
+    if (!is_of_call(expr))
+        return false;
+    for (int k = 0; k < loop->small.count; k++)
+        if (ir_expr_equal(loop->small.items[k], expr))
+            return true;
+    list_push(builder->arena, &loop->small, expr);
+    return true;
+}
+
+static const struct ir_stmt *loop_of(const struct vector_builder *builder, const struct ir_symbol *symbol)
+{
+    const struct dependences *dependences = builder->dependences;
+    for (int k = 0; dependences && k < dependences->loops.count; k++)
+        if (dependences->loops.items[k].stmt->kind == IR_FOR &&
+            dependences->loops.items[k].stmt->symbol == symbol)
+            return dependences->loops.items[k].stmt;
+    return NULL;
+}
+
+/* A loop's variable, this one's or one's around, is between its bounds. */
+static bool is_small_variable(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    const struct ir_stmt *loop = is_own_variable(builder, expr) ? builder->stmt : NULL;
+    if (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP)
+        return false;
+    if (!loop && vector_is_invariant(builder, expr))
+        loop = loop_of(builder, expr->symbol);
+    return loop && must_be_small(builder, loop->low) && must_be_small(builder, loop->high);
+}
+
+/* How far it may be from 0; -1: too far. */
+static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    int64_t a, b;
+    if (expr->dtype != AKG_INT64)
+        return -1;
+    if (is_cast_of_narrow(expr)) {
+        akg_dtype from = expr->operands[0]->dtype;
+        return from == AKG_UINT32 ? -1 : (int64_t)1 << (dtype_table[from].size * 8 - (from == AKG_INT32));
+    }
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= -largest_sum && expr->integer <= largest_sum ? llabs(expr->integer) : -1;
+    if (is_small_variable(builder, expr) ||
+        (vector_is_invariant(builder, expr) && must_be_small(builder, expr)))
+        return largest_small;
+    if (expr->kind != IR_OPERATION || (expr->operation != OP_ADD && expr->operation != OP_SUB))
+        return -1;
+    a = magnitude(builder, expr->operands[0]);
+    b = magnitude(builder, expr->operands[1]);
+    return a < 0 || b < 0 || a + b > largest_sum ? -1 : a + b;
+}
+
+/* Of those that have a magnitude the low bits are all. */
+static bool is_small(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return magnitude(builder, expr) >= 0 && has_low_bits(builder, expr);
+}
+
+int vector_small(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    int count = builder->loop->small.count;
+    if (mentions(builder, expr) && is_small(builder, expr))
+        return low_bits(builder, expr);
+    builder->loop->small.count = count;
+    return -1;
+}
+
+int vector_compare_small(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    const struct ir_expr *a = expr->operands[0], *b = expr->operands[1];
+    int count = builder->loop->small.count;
+    if ((!mentions(builder, a) && !mentions(builder, b)) || !is_small(builder, a) || !is_small(builder, b)) {
+        builder->loop->small.count = count;
+        return -1;
+    }
+    int left = low_bits(builder, a), right = low_bits(builder, b);
+    return vector_operation(builder, expr->operation, AKG_BOOL, AKG_INT32, left, right, -1);
+}
