@@ -196,7 +196,8 @@ struct vector_nest {
     bool is_while;
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
-    int index;        /* in rows: the slot that keeps the first value of the columns' variable */
+    int index;        /* the slot of the columns' variable: in rows it keeps the first one, else that of the
+                         first column of a tile, where values ask for it; -1: none does */
     bool is_flat;     /* in rows: where they lie one behind the other they may be one */
 };
 

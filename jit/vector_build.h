@@ -74,7 +74,9 @@ void vector_sweep(struct vector_builder *builder);
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr);
 /* The slot of what is the same in all iterations. */
 int vector_invariant_slot(struct vector_builder *builder, const struct ir_expr *expr);
-/* The variable of a loop alone, as int64, or its low bits as int32. */
+/* The loop whose iterations are the lanes. */
+const struct ir_stmt *vector_lanes(const struct vector_builder *builder);
+/* Its variable, as int64, or the low bits of that as int32. */
 int vector_index(struct vector_builder *builder, akg_dtype dtype);
 /* A test that is made before the loop comes to the same as one in its first iteration when nothing can happen
  * before it there. */

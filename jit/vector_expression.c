@@ -360,11 +360,16 @@ static bool is_timeless(const struct vector_builder *builder, const struct ir_ex
     return true;
 }
 
+const struct ir_stmt *vector_lanes(const struct vector_builder *builder)
+{
+    return builder->nest ? builder->nest->loops[VECTOR_COLUMNS] : builder->stmt;
+}
+
 int vector_index(struct vector_builder *builder, akg_dtype dtype)
 {
     struct vector_value value = vector_blank(VECTOR_INDEX, dtype);
     const struct vector_loop *loop = builder->loop;
-    value.bits = (uint64_t)builder->stmt->step;
+    value.bits = (uint64_t)vector_lanes(builder)->step;
     for (int k = 0; k < loop->arguments.count; k++)
         if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
             value.slot = k;
@@ -385,7 +390,7 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
         builder->wants_depth = true;
         return builder->number >= 0 ? builder->number : vector_refuse(builder);
     }
-    if (builder->nest || symbol != builder->stmt->symbol)
+    if (symbol != vector_lanes(builder)->symbol)
         return vector_refuse(builder);
     if (builder->is_serial)
         return vector_serial_index(builder);

@@ -17,8 +17,8 @@ static const int64_t largest_small = ((int64_t)1 << 30) - 1, largest_sum = INT32
 
 static bool is_own_variable(const struct vector_builder *builder, const struct ir_expr *expr)
 {
-    return expr->kind == IR_SYMBOL && expr->symbol == builder->stmt->symbol && !builder->nest &&
-           !builder->is_serial && !builder->is_once;
+    return expr->kind == IR_SYMBOL && expr->symbol == vector_lanes(builder)->symbol && !builder->is_serial &&
+           !builder->is_once;
 }
 
 static int narrow_constant(struct vector_builder *builder, int64_t number)
@@ -52,7 +52,7 @@ static int narrow_cast(struct vector_builder *builder, const struct ir_expr *exp
 
 static bool mentions(const struct vector_builder *builder, const struct ir_expr *expr)
 {
-    return pass_mentions((struct ir_expr *)expr, builder->stmt->symbol);
+    return pass_mentions((struct ir_expr *)expr, vector_lanes(builder)->symbol);
 }
 
 /* ---- low bits ------------------------------------------------------------------------------------ */
@@ -137,7 +137,7 @@ static const struct ir_stmt *loop_of(const struct vector_builder *builder, const
 /* A loop's variable, this one's or one's around, is between its bounds. */
 static bool is_small_variable(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    const struct ir_stmt *loop = is_own_variable(builder, expr) ? builder->stmt : NULL;
+    const struct ir_stmt *loop = is_own_variable(builder, expr) ? vector_lanes(builder) : NULL;
     if (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP)
         return false;
     if (!loop && vector_is_invariant(builder, expr))

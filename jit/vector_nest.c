@@ -58,7 +58,7 @@ static const struct ir_stmt *while_of(const struct ir_stmt *first)
 
 bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest)
 {
-    *nest = (struct vector_nest){.first = first, .depth = first};
+    *nest = (struct vector_nest){.first = first, .depth = first, .index = -1};
     if (!add_level(nest, outermost))
         return false;
     if (first == VECTOR_COLUMNS && while_of(outermost->body)) {
@@ -355,7 +355,8 @@ static void find_directions(const struct vector_nest *nest, struct vector_loop *
                    value->kind == VECTOR_REPEAT;
         if (value->kind == VECTOR_TOTAL || value->kind == VECTOR_SET)
             all = !counts_depths(&loop->accumulators.items[value->slot]);
-        value->by_row = value->by_column = all;
+        value->by_row = all;
+        value->by_column = all || value->kind == VECTOR_INDEX;
         if (value->stream >= 0) {
             const struct vector_stream *stream = &loop->streams.items[value->stream];
             value->by_row |= stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS;
@@ -478,6 +479,9 @@ static void finish(struct vector_builder *builder)
         nest->result = loop->values.items[k].section == 2 ? k : nest->result;
         nest->body = loop->values.items[k].section >= 1 ? k : nest->body;
     }
+    for (int k = 0; k < loop->values.count && nest->index < 0; k++)
+        if (loop->values.items[k].kind == VECTOR_INDEX)
+            nest->index = add_state(builder, 1);
     nest->state = add_state(builder, nest->depth);
     for (int k = 0; k < loop->streams.count; k++)
         loop->streams.items[k].state = add_state(builder, nest->depth);

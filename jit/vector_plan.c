@@ -189,7 +189,7 @@ static bool plan_merged(struct planning *planning, const struct ir_stmt *stmt)
             !is_parallel(planning, stmt))
             continue;
         struct vector_loop *loop = build_nest(planning, inner, first);
-        if (!loop || loop->stops || !is_for_all_strides(loop))
+        if (!loop || loop->stops || loop->nest->index >= 0 || !is_for_all_strides(loop))
             continue;
         struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
         *nest = *loop->nest;

@@ -242,6 +242,25 @@ static void test_repeat(struct nest_code *code)
     code->repeat = 0;
 }
 
+/* The columns' variable in all lanes. */
+static int column_number(struct nest_code *code, const struct vector_value *value, int column)
+{
+    struct machine *machine = code->machine;
+    bool wide = value->type == VECTOR_I64;
+    int bits = machine_bits(machine, value->type), first = machine_new_vector(machine, bits);
+    enum x86_form add = wide ? X86_VPADDQ : X86_VPADDD;
+    uint64_t ahead = value->bits * (uint64_t)(column * machine->lanes) & (wide ? UINT64_MAX : UINT32_MAX);
+    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VPBROADCASTQ : X86_VBROADCASTSS,
+                                                  .bits = bits,
+                                                  .reg = first,
+                                                  .has_memory = true,
+                                                  .memory = machine_slot(machine, code->nest->index)});
+    first = machine_rvm(machine, add, bits, first,
+                        machine_keep(machine, KEPT_STEPS, value->type, 0, value->bits));
+    return column ? machine_rvm(machine, add, bits, first, machine_constant(machine, value->type, ahead))
+                  : first;
+}
+
 static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                        int row, int column)
 {
@@ -256,6 +275,8 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         return machine_constant(machine, value->type, value->bits);
     case VECTOR_SCALAR:
         return machine_keep(machine, KEPT_SCALAR, value->type, value->slot, 0);
+    case VECTOR_INDEX:
+        return column_number(code, value, column);
     case VECTOR_LOAD:
         return load_value(code, tile, value, mask, row, column);
     case VECTOR_STORE:
@@ -600,11 +621,23 @@ static void place_rows(struct nest_code *code, struct tile *tiles)
     }
 }
 
+/* The slot of the first value of the columns' variable, which is the same for all values that ask for it. */
+static int first_column(const struct vector_loop *loop)
+{
+    int k = 0;
+    while (loop->values.items[k].kind != VECTOR_INDEX)
+        k++;
+    return loop->values.items[k].slot;
+}
+
 static void place_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_COLUMNS;
+    int64_t step = code->nest->loops[VECTOR_COLUMNS]->step;
     copy_slot(machine, left, VECTOR_COLUMNS);
+    if (code->nest->index >= 0)
+        copy_slot(machine, code->nest->index, first_column(code->loop));
     for (int k = 0; k < code->loop->streams.count; k++)
         copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
                   code->loop->streams.items[k].slot);
@@ -623,6 +656,8 @@ static void place_columns(struct nest_code *code)
             machine_allocate(machine, &code->tail);
         place_rows(code, code->tiles[kind]);
         advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
+        if (code->nest->index >= 0)
+            add_to_slot(machine, code->nest->index, width * step);
         add_to_slot(machine, left, -width);
         machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
