@@ -115,8 +115,10 @@ struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
 /* A loop around nothing but a choice, whose condition hangs on no loop, is made twice, inside of it: threads
  * share the loop on the one side, and the loops inside on the other, perhaps. */
 void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop);
-/* pass_promote for one nest: what its loops work on lives in scalars. `around`: a loop around it, or NULL. */
-bool pass_promote_nest(struct pass *pass, const struct ir_stmt *around, struct ir_stmt *nest);
+/* pass_promote for one nest: what its loops work on lives in scalars. `around`: loops around it, outermost
+ * first. */
+bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, int count,
+                       struct ir_stmt *nest);
 
 /* pass_scalars for the block of a loop. */
 bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);

@@ -14,12 +14,19 @@
  */
 #include "pass.h"
 
-enum { NEST = 8 };
+enum { NEST = 8, AROUND = 24 };
 
 struct nest {
     struct ir_stmt *loops[NEST];
     int depth;
     bool moves[NEST]; /* the element */
+};
+
+struct contractor {
+    struct pass *pass;
+    const struct ir_stmt *around[AROUND]; /* the outermost loops around what is looked at */
+    int depth;
+    bool changed;
 };
 
 static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
@@ -91,7 +98,7 @@ static void reorder(struct nest *nest)
             }
 }
 
-static bool contract(struct pass *pass, struct nest *nest)
+static bool contract(struct contractor *contractor, struct nest *nest)
 {
     struct ir_stmt *store = nest->loops[nest->depth - 1]->body;
     struct loads loads = {.element = &store->access};
@@ -106,29 +113,33 @@ static bool contract(struct pass *pass, struct nest *nest)
     if (moving < 2 || moving == nest->depth || !loads.count || loads.other)
         return false;
     reorder(nest);
-    pass_promote_nest(pass, NULL, nest->loops[0]);
+    pass_promote_nest(contractor->pass, contractor->around, contractor->depth, nest->loops[0]);
     return true;
 }
 
-struct contractor {
-    struct pass *pass;
-    bool changed;
-};
-
-static bool visit(struct ir_stmt *stmt, void *context)
+static void contract_block(struct contractor *contractor, struct ir_stmt *block)
 {
-    struct contractor *contractor = context;
     struct nest nest;
 
-    if (stmt->kind == IR_FOR && find_nest(stmt, &nest) && contract(contractor->pass, &nest))
-        contractor->changed = true;
-    return true;
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        bool is_loop = stmt->kind == IR_FOR && contractor->depth < AROUND;
+        if (stmt->kind == IR_FOR && find_nest(stmt, &nest) && contract(contractor, &nest))
+            contractor->changed = true;
+        if (is_loop)
+            contractor->around[contractor->depth++] = stmt;
+        contract_block(contractor, stmt->body);
+        contractor->depth -= is_loop;
+        struct ir_stmt *otherwise = stmt->otherwise;
+        for (; otherwise && otherwise->kind == IR_IF && !otherwise->next; otherwise = otherwise->otherwise)
+            contract_block(contractor, otherwise->body);
+        contract_block(contractor, otherwise);
+    }
 }
 
 bool pass_contract(struct pass *pass)
 {
     struct contractor contractor = {.pass = pass};
 
-    ir_block_walk(pass->kernel->body, visit, &contractor);
+    contract_block(&contractor, pass->kernel->body);
     return contractor.changed;
 }

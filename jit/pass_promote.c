@@ -110,6 +110,14 @@ static bool is_invariant(struct ir_expr *expr, void *context)
 
 /* ---- whether it is the only one --------------------------------------------------------------------- */
 
+static const struct ir_stmt *loop_around(const struct promoter *promoter, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < promoter->depth && k < AROUND; k++)
+        if (promoter->around[k]->symbol == symbol)
+            return promoter->around[k];
+    return NULL;
+}
+
 /* The FOR at hand or around whose variable the symbol is, or NULL. */
 static const struct ir_stmt *loop_of(const struct promoter *promoter, const struct ir_symbol *symbol)
 {
@@ -117,10 +125,7 @@ static const struct ir_stmt *loop_of(const struct promoter *promoter, const stru
 
     if (stmt)
         return stmt->kind == IR_FOR ? stmt : NULL;
-    for (int k = 0; k < promoter->depth && k < AROUND; k++)
-        if (promoter->around[k]->symbol == symbol)
-            return promoter->around[k];
-    return NULL;
+    return loop_around(promoter, symbol);
 }
 
 /* Adds `factor` times what the variable is at least, where the factor is positive, and at most, where not. */
@@ -198,19 +203,43 @@ static bool was_stored(const struct block_stores *stores, const struct ir_access
     return false;
 }
 
-/* The variable of a loop around that runs over this very extent, or a constant below a constant one. */
+/* Never negative, in any iteration: what blocks begin with, say. Extents and their sums are far from 2^63. */
+static bool is_natural(const struct promoter *promoter, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= 0;
+    if (expr->kind == IR_SYMBOL) {
+        const struct ir_stmt *loop = loop_around(promoter, expr->symbol);
+        return expr->symbol->kind == IR_SYMBOL_DIM ||
+               (loop && loop->step > 0 && is_natural(promoter, loop->low));
+    }
+    if (expr->kind != IR_OPERATION || expr->count != 2)
+        return false;
+    if (expr->operation == OP_MAX)
+        return is_natural(promoter, expr->operands[0]) || is_natural(promoter, expr->operands[1]);
+    bool factor = expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer < FACTOR;
+    return (expr->operation == OP_ADD || expr->operation == OP_MIN ||
+            (expr->operation == OP_MUL && factor)) &&
+           is_natural(promoter, expr->operands[0]) && is_natural(promoter, expr->operands[1]);
+}
+
+static bool is_at_most(const struct ir_expr *expr, const struct ir_expr *extent)
+{
+    if (expr->kind == IR_OPERATION && expr->operation == OP_MIN)
+        return is_at_most(expr->operands[0], extent) || is_at_most(expr->operands[1], extent);
+    return ir_expr_equal(expr, extent);
+}
+
+/* The variable of a loop around that runs over this very extent or a block of it, or a constant below a
+ * constant one. */
 static bool index_is_inside(const struct promoter *promoter, const struct ir_expr *index,
                             const struct ir_expr *extent)
 {
+    const struct ir_stmt *loop = index->kind == IR_SYMBOL ? loop_around(promoter, index->symbol) : NULL;
+
     if (index->kind == IR_INTEGER)
         return extent->kind == IR_INTEGER && index->integer >= 0 && index->integer < extent->integer;
-    for (int k = 0; index->kind == IR_SYMBOL && k < promoter->depth && k < AROUND; k++) {
-        const struct ir_stmt *loop = promoter->around[k];
-        if (loop->symbol == index->symbol)
-            return loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
-                   ir_expr_equal(loop->high, extent);
-    }
-    return false;
+    return loop && loop->step > 0 && is_natural(promoter, loop->low) && is_at_most(loop->high, extent);
 }
 
 static bool is_inside(const struct promoter *promoter, const struct ir_access *access)
@@ -463,13 +492,14 @@ static void promote_block(struct promoter *promoter, struct ir_stmt **block)
     }
 }
 
-bool pass_promote_nest(struct pass *pass, const struct ir_stmt *around, struct ir_stmt *nest)
+bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, int count,
+                       struct ir_stmt *nest)
 {
     struct promoter promoter = {.pass = pass};
 
     promoter.uses = arena_array(pass->arena, struct use *, pass->kernel->buffers.count);
-    if (around)
-        promoter.around[promoter.depth++] = around;
+    for (int k = 0; k < count && k < AROUND - 1; k++)
+        promoter.around[promoter.depth++] = around[k];
     promoter.around[promoter.depth++] = nest;
     promote_block(&promoter, &nest->body);
     return promoter.changed;
