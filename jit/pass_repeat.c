@@ -1,0 +1,266 @@
+/*
+ * pass_repeat.c: a loop that may be left becomes a while, where that makes lanes of the loop around it, each
+ * of which goes on by itself: how long the points of a Mandelbrot set stay near, say.
+ *
+ *     for i: ..., for k = 0 to 50 { if a > 4 { break }, rest }   becomes
+ *     for i: ..., var n = 0, while n < 50 and not (a > 4) { rest, n = n + 1 }
+ *
+ * Consumes loops whose iterations are independent, with one loop inside that has a break of its own. A break
+ * that is not the first thing the body does clears a flag, and what would follow it asks for that. All is
+ * done on a copy, which takes the place of the body only where the loop around becomes a nest of vectors by
+ * that. Between constants the iterations are counted in 32 bits, which makes more lanes.
+ */
+#include "pass.h"
+#include "vector.h"
+
+struct repeater {
+    struct pass *pass;
+    bool changed;
+};
+
+/* A loop that is rewritten. */
+struct loop {
+    struct pass *pass;
+    struct ir_stmt *stmt;
+    struct ir_symbol *flag; /* int32, 0 when the loop is to be left */
+};
+
+static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
+
+static bool has_break(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_BREAK ||
+            (stmt->kind == IR_IF && (has_break(stmt->body) || has_break(stmt->otherwise))))
+            return true;
+    return false;
+}
+
+static bool has_continue(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_CONTINUE ||
+            (stmt->kind == IR_IF && (has_continue(stmt->body) || has_continue(stmt->otherwise))))
+            return true;
+    return false;
+}
+
+/* ---- the flag ------------------------------------------------------------------------------------ */
+
+static struct ir_expr *number(const struct loop *loop, int64_t value)
+{
+    return ir_integer(loop->pass->kernel, AKG_INT32, value);
+}
+
+static struct ir_expr *goes_on(struct loop *loop)
+{
+    return ir_operation(loop->pass->kernel, OP_NE, ir_symbol_use(loop->pass->kernel, loop->flag),
+                        number(loop, 0), NULL);
+}
+
+/* Breaks clear the flag; what stands behind an IF with one runs only where it is still set. */
+static void clear_flag(struct loop *loop, struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_BREAK) {
+            stmt->kind = IR_ASSIGN;
+            stmt->symbol = loop->flag;
+            pass_set_value(stmt, number(loop, 0));
+            stmt->next = NULL; /* nothing behind it runs */
+            return;
+        }
+        if (stmt->kind != IR_IF || (!has_break(stmt->body) && !has_break(stmt->otherwise)))
+            continue;
+        clear_flag(loop, stmt->body);
+        clear_flag(loop, stmt->otherwise);
+        if (stmt->next) {
+            struct ir_stmt *rest = ir_stmt_new(loop->pass->kernel, IR_IF, stmt->next->span);
+            pass_set_value(rest, goes_on(loop));
+            rest->body = stmt->next;
+            stmt->next = rest;
+            clear_flag(loop, rest->body);
+        }
+        return;
+    }
+}
+
+/* ---- the condition ------------------------------------------------------------------------------- */
+
+/* `if c { break }` and nothing else. */
+static bool only_breaks(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_IF && !stmt->otherwise && stmt->body && stmt->body->kind == IR_BREAK;
+}
+
+/* The iterations of a FOR between constants; -1: they are not known, or too many. */
+static int64_t constant_trip(const struct ir_stmt *stmt)
+{
+    int64_t distance;
+
+    if (stmt->low->kind != IR_INTEGER || stmt->high->kind != IR_INTEGER ||
+        __builtin_sub_overflow(stmt->high->integer, stmt->low->integer, &distance) ||
+        stmt->step == INT64_MIN || distance > INT32_MAX || distance < -INT32_MAX)
+        return -1;
+    if (distance == 0 || (distance > 0) != (stmt->step > 0))
+        return 0;
+    return (distance - (stmt->step > 0 ? 1 : -1)) / stmt->step + 1;
+}
+
+static struct ir_expr *both(struct loop *loop, struct ir_expr *a, struct ir_expr *b)
+{
+    return a ? ir_operation(loop->pass->kernel, OP_AND, a, b, NULL) : b;
+}
+
+/* Conditions of breaks at the beginning of the body, which the condition of the while takes over; they may
+ * use what is named in front of them. */
+static struct ir_expr *take_breaks(struct loop *loop, struct ir_expr *condition)
+{
+    struct ir_stmt **place = &loop->stmt->body;
+
+    while (*place && ((*place)->kind == IR_LET || only_breaks(*place))) {
+        struct ir_stmt *stmt = *place;
+        struct ir_expr *value = pass_copy(loop->pass, stmt->value);
+        if (stmt->kind == IR_LET) {
+            stmt->symbol->note = value;
+            place = &stmt->next;
+        } else {
+            condition = both(loop, condition, ir_operation(loop->pass->kernel, OP_NOT, value, NULL, NULL));
+            *place = stmt->next;
+        }
+    }
+    for (struct ir_stmt *stmt = loop->stmt->body; stmt && stmt->kind == IR_LET; stmt = stmt->next)
+        stmt->symbol->note = NULL;
+    return condition;
+}
+
+/* The variable of a FOR that is one now: declared in front of it, used in the place of the loop's, counted at
+ * the end of the body. Gives what it must be. */
+static struct ir_expr *count_iterations(struct loop *loop, struct ir_stmt **declared)
+{
+    struct ir_kernel *kernel = loop->pass->kernel;
+    struct ir_stmt *stmt = loop->stmt, **tail = &stmt->body;
+    int64_t trip = constant_trip(stmt), step = trip < 0 ? stmt->step : 1;
+    struct ir_expr *first = trip < 0 ? stmt->low : number(loop, 0), *value, *next,
+                   *end = trip < 0 ? stmt->high : number(loop, trip);
+
+    *declared = pass_declare(loop->pass, IR_SYMBOL_VARIABLE, stmt->symbol->name, first, stmt->span);
+    struct ir_symbol *counter = (*declared)->symbol;
+    value = ir_symbol_use(kernel, counter);
+    if (trip >= 0) {
+        value = ir_operation(kernel, OP_MUL, ir_cast(kernel, AKG_INT64, value),
+                             ir_integer(kernel, AKG_INT64, stmt->step), NULL);
+        value = ir_operation(kernel, OP_ADD, stmt->low, value, NULL);
+    }
+    stmt->symbol->note = value;
+    stmt->body = pass_copy_block(loop->pass, stmt->body);
+    stmt->symbol->note = NULL;
+
+    struct ir_stmt *count = ir_stmt_new(kernel, IR_ASSIGN, stmt->span);
+    count->symbol = counter;
+    next = ir_operation(kernel, OP_ADD, ir_symbol_use(kernel, counter),
+                        ir_integer(kernel, counter->dtype, step), NULL);
+    pass_set_value(count, next);
+    while (*tail)
+        tail = &(*tail)->next;
+    *tail = count;
+    return ir_operation(kernel, step > 0 ? OP_LT : OP_GT, ir_symbol_use(kernel, counter), end, NULL);
+}
+
+/* ---- loops --------------------------------------------------------------------------------------- */
+
+static bool can_repeat(const struct ir_stmt *stmt)
+{
+    bool counts = stmt->kind == IR_FOR &&
+                  (stmt->step == 1 || stmt->step == -1 || constant_trip(stmt) >= 0); /* never beyond int64 */
+
+    return (counts || stmt->kind == IR_WHILE) && !stmt->hint && has_break(stmt->body) &&
+           !has_continue(stmt->body);
+}
+
+/* The loop at the place is a while behind what is declared for it. */
+static void repeat(struct pass *pass, struct ir_stmt **place)
+{
+    struct loop loop = {.pass = pass, .stmt = *place};
+    struct ir_stmt *stmt = *place, *declared = NULL;
+    struct ir_expr *condition = stmt->value;
+
+    if (stmt->kind == IR_FOR)
+        condition = count_iterations(&loop, &declared);
+    condition = take_breaks(&loop, condition);
+    if (declared) {
+        *place = declared;
+        place = &declared->next;
+    }
+    if (has_break(stmt->body)) {
+        declared = pass_declare(pass, IR_SYMBOL_VARIABLE, "go", number(&loop, 1), stmt->span);
+        loop.flag = declared->symbol;
+        clear_flag(&loop, stmt->body);
+        condition = both(&loop, condition, goes_on(&loop));
+        *place = declared;
+        place = &declared->next;
+    }
+    *place = stmt;
+    stmt->kind = IR_WHILE;
+    stmt->symbol = NULL;
+    stmt->low = stmt->high = NULL;
+    stmt->step = 0;
+    pass_set_value(stmt, condition);
+}
+
+/* The place of the only loop in the block, where it can be such a while; NULL: there is none. */
+static struct ir_stmt **find_loop(struct ir_stmt **block)
+{
+    struct ir_stmt **found = NULL;
+
+    for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
+        bool is_loop = (*place)->kind == IR_FOR || (*place)->kind == IR_WHILE;
+        if (is_loop && (found || !can_repeat(*place)))
+            return NULL;
+        if (is_loop)
+            found = place;
+    }
+    return found;
+}
+
+static bool becomes_lanes(struct pass *pass, struct ir_stmt *columns)
+{
+    struct vector_nest nest;
+    if (!vector_nest_shape(columns, VECTOR_COLUMNS, &nest) || !nest.is_while ||
+        !vector_nest_build(pass->arena, &nest, &usual_options))
+        return false;
+    const struct dependences *dependences = pass_dependences(pass, columns);
+    const struct dependence_loop *row =
+        dependences ? dependence_loop_is_parallel(dependences, columns) : NULL;
+    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
+}
+
+static bool try_columns(struct pass *pass, struct ir_stmt *columns)
+{
+    struct ir_stmt *body = columns->body;
+
+    if (!find_loop(&columns->body))
+        return false;
+    columns->body = pass_copy_block(pass, body);
+    repeat(pass, find_loop(&columns->body));
+    if (becomes_lanes(pass, columns))
+        return true;
+    columns->body = body;
+    return false;
+}
+
+static bool visit(struct ir_stmt *stmt, void *context)
+{
+    struct repeater *repeater = context;
+
+    if (stmt->kind == IR_FOR && try_columns(repeater->pass, stmt))
+        repeater->changed = true;
+    return true;
+}
+
+bool pass_repeat(struct pass *pass)
+{
+    struct repeater repeater = {.pass = pass};
+
+    ir_block_walk(pass->kernel->body, visit, &repeater);
+    return repeater.changed;
+}
