@@ -78,6 +78,7 @@ struct context {
     int base_facts;       /* those of preconditions, at the bottom of the stack */
     LIST(struct context_assumed) assumed; /* what each precondition became, in their order */
     bool assigns;                         /* some integer scalar is assigned again */
+    int names;                            /* LETs from around that are being looked into */
 };
 
 /* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise

@@ -75,6 +75,32 @@ static void outer_form(struct context *context, struct ir_symbol *symbol, struct
     linear_of_atom(&context->space, number, out);
 }
 
+static void form_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth);
+
+/* Whether it has one value in all that is analysed, wherever it is computed there. */
+static bool is_outer(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind != IR_SYMBOL)
+        return expr->kind != IR_LOAD;
+    return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+           expr->symbol->kind == IR_SYMBOL_LET;
+}
+
+/* A LET around all that is analysed, of what a call comes with: known as that, not by its name alone. */
+static bool outer_value(struct context *context, const struct ir_symbol *symbol, struct linear *out)
+{
+    enum { MOST_NAMES = 8 }; /* made of each other */
+
+    if (symbol->kind != IR_SYMBOL_LET || symbol->dtype != AKG_INT64 || !symbol->value ||
+        context->names == MOST_NAMES || !ir_expr_walk(symbol->value, is_outer, NULL))
+        return false;
+    context->names++;
+    form_of(context, symbol->value, out, 0);
+    context->names--;
+    return linear_fits(&context->space, out);
+}
+
 /* What is declared inside has its form from there, if it is an integer. */
 static void symbol_form(struct context *context, struct ir_symbol *symbol, struct linear *out)
 {
@@ -84,6 +110,8 @@ static void symbol_form(struct context *context, struct ir_symbol *symbol, struc
             linear_of_atom(&context->space,
                            linear_new_symbol(&context->space, is_dim ? LINEAR_DIM : LINEAR_ATTRIBUTE, symbol),
                            out);
+        else if (outer_value(context, symbol, out))
+            ; /* that is it */
         else if ((symbol->kind == IR_SYMBOL_LOOP || symbol->kind == IR_SYMBOL_LET) &&
                  dtype_is_integer(symbol->dtype))
             outer_form(context, symbol, out);
@@ -95,8 +123,6 @@ static void symbol_form(struct context *context, struct ir_symbol *symbol, struc
 }
 
 /* ---- expressions --------------------------------------------------------- */
-
-static void form_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth);
 
 /* A form that is the value itself. */
 static void value_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)

@@ -11,7 +11,7 @@
 #include "pass.h"
 #include "vector.h"
 
-enum { DEEPEST = 12, LONGEST = 32 };
+enum { DEEPEST = 12, LONGEST = 32, LONGEST_ACROSS = 16 };
 
 struct unroller {
     struct pass *pass;
@@ -89,11 +89,37 @@ static bool keeps_memory(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_ALLOCATE;
 }
 
+static bool stays_in_row(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    int last = access->buffer->rank - 1;
+
+    return last < 0 || !pass_mentions(access->indices[last], variable);
+}
+
+static bool load_stays_in_row(struct ir_expr *expr, void *variable)
+{
+    return expr->kind != IR_LOAD || stays_in_row(&expr->access, variable);
+}
+
+static bool stmt_stays_in_row(struct ir_stmt *stmt, void *variable)
+{
+    return (stmt->kind != IR_STORE || stays_in_row(&stmt->access, variable)) &&
+           ir_stmt_expressions(stmt, load_stays_in_row, variable);
+}
+
+/* Whether no loop inside goes from element to the next one: as code of its own it would be worth little. */
+static bool goes_across(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, stmt_stays_in_row, stmt->symbol);
+}
+
 /* A loop over a temporary that may become scalars is worth nothing by itself. */
 static bool can_be_written_out(const struct ir_stmt *loop)
 {
     bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
-    struct size size = {.longest = all_stays ? VECTOR_SHORTEST - 1 : LONGEST};
+    int longest = ir_block_walk(loop->body, goes_across, NULL) ? LONGEST_ACROSS : VECTOR_SHORTEST - 1;
+    struct size size = {.longest = all_stays ? longest : LONGEST};
 
     return count_block(&size, loop->body, 0) && size.has_loop;
 }

@@ -911,13 +911,26 @@ static struct ir_stmt *find_hinted(struct ir_stmt *block)
     return NULL;
 }
 
-/* 1: warned of, with two iterations; 2: because of a scalar; 0: not */
+static bool has_break(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_BREAK ||
+            (stmt->kind == IR_IF && (has_break(stmt->body) || has_break(stmt->otherwise))))
+            return true;
+    return false;
+}
+
+/* 1: warned of, with two iterations; 2: because of a scalar, or of a break that it has; 0: not */
 static int warned_loop(const akg_diagnostics *diagnostics, const struct ir_stmt *loop)
 {
     for (size_t k = 0; k < akg_diagnostics_count(diagnostics); k++) {
         const akg_diagnostic *diagnostic = akg_diagnostics_at(diagnostics, k);
         if (strstr(diagnostic->message, "depend on each other") && diagnostic->line == loop->span.line)
-            return diagnostic->note_count && strstr(diagnostic->notes[0], "scalar") ? 2 : 1;
+            return diagnostic->note_count &&
+                           (strstr(diagnostic->notes[0], "scalar") ||
+                            (strstr(diagnostic->notes[0], "decides") && has_break(loop->body)))
+                       ? 2
+                       : 1;
     }
     return 0;
 }
