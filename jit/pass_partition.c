@@ -9,7 +9,8 @@
  * the loop. What order they are in need not be known: no part ends before it begins, and no condition is
  * taken for known but where that follows; else it stays in that part. A part whose body is an if that asks
  * nothing of the loop goes inside of it. A condition on the variable of an innermost loop inside as well, as
- * in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its values.
+ * in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its values. A loop
+ * that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut where it does.
  */
 #include "pass_partition.h"
 
@@ -184,6 +185,67 @@ static bool find_places(struct ir_expr *expr, void *context)
     return true;
 }
 
+/* ---- where a loop comes upon what it uses all along --------------------------------------------------- */
+
+struct meeting {
+    struct cutter *cutter;
+    const struct ir_access *store;
+};
+
+/* The axis along which the store goes to where the load stays; -1: there is none, or it is another tensor. */
+static int meeting_axis(const struct cutter *cutter, const struct ir_access *store,
+                        const struct ir_access *load)
+{
+    int found = -1;
+
+    for (int axis = 0; store->buffer == load->buffer && axis < store->buffer->rank; axis++) {
+        if (pass_mentions(load->indices[axis], cutter->variable))
+            return -1;
+        if (pass_mentions(store->indices[axis], cutter->variable))
+            found = found < 0 ? axis : store->buffer->rank;
+    }
+    return found < store->buffer->rank ? found : -1;
+}
+
+/* Before and behind the iteration that stores it, the element is the same in all iterations. That pays for
+ * any loop, which is no vector loop else. */
+static bool find_meeting(struct ir_expr *expr, void *context)
+{
+    const struct meeting *meeting = context;
+    struct cutter *cutter = meeting->cutter;
+    int axis = expr->kind == IR_LOAD ? meeting_axis(cutter, meeting->store, &expr->access) : -1;
+    bool decides = cutter->decides;
+    struct question question;
+    struct place place;
+
+    if (axis < 0)
+        return true;
+    struct ir_expr *meets = ir_operation(cutter->partition->pass->kernel, OP_EQ,
+                                         meeting->store->indices[axis], expr->access.indices[axis], NULL);
+    if (meets->kind != IR_OPERATION || !partition_ask(cutter, meets, &question))
+        return true;
+    for (int k = 0; partition_place_of(&question, k, &place); k++) {
+        place.differs = false;
+        if (is_same_always(&place.at))
+            add_place(cutter, &place);
+    }
+    cutter->decides = decides;
+    return true;
+}
+
+static void find_meetings(struct cutter *cutter, struct ir_stmt *body, struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        struct meeting meeting = {cutter, &stmt->access};
+        if (stmt->kind == IR_STORE)
+            ir_block_expressions(body, find_meeting, &meeting);
+        find_meetings(cutter, body, stmt->body);
+        find_meetings(cutter, body, stmt->otherwise);
+    }
+}
+
+/* ---- all places -------------------------------------------------------------------------------------- */
+
 /* The variables of loops inside, which hold none themselves, have ranges; gives how many loops were known. */
 static int know_inner_loops(struct partition *partition, const struct ir_stmt *block)
 {
@@ -211,6 +273,8 @@ static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
     int loops = know_inner_loops(cutter->partition, loop->body);
     if (ends)
         ir_block_expressions(loop->body, find_places, cutter);
+    if (ends && !cutter->has_loop)
+        find_meetings(cutter, loop->body, loop->body);
     cutter->partition->count = loops;
     cutter->looks_ahead = false;
     ir_block_walk(loop->body, note_symbol, NULL);
