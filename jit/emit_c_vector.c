@@ -545,7 +545,8 @@ static void emit_call_of(struct vector_emission *emission, int number, const cha
             emit_result(emission, row);
     }
     if (emission->loop->stops && nest)
-        emit_line(emitter, "%s = %s - %s;", done, emission->high, format_slot(emission, nest->state, "i"));
+        emit_line(emitter, "%s = %s - %s;", done, emission->high,
+                  format_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));
     else if (emission->loop->stops)
         emit_line(emitter, "%s += %s * %lld;", done, format_slot(emission, 0, "i"),
                   (long long)emission->stmt->step);

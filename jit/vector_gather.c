@@ -8,7 +8,7 @@
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
  * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
- * program does.
+ * program does. In nests around a while lanes load so too, each where it is, as in a binary search.
  */
 #include "vector_build.h"
 
@@ -92,6 +92,13 @@ static bool is_wide(const struct vector_builder *builder, int value)
     return vector_type_is_wide(builder->loop->values.items[value].type);
 }
 
+/* Of a nest around a while, in which nothing is stored before all lanes are through: C begins anew with the
+ * columns that were at work. */
+static bool may_begin_anew(const struct vector_builder *builder)
+{
+    return builder->nest && builder->nest->is_while && builder->section <= 1 && builder->stores == 0;
+}
+
 static bool has_effects(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++)
@@ -102,7 +109,8 @@ static bool has_effects(const struct vector_loop *loop)
 
 void vector_test(struct vector_builder *builder, int number, int limit)
 {
-    if (builder->refused || builder->nest || builder->is_serial || has_effects(builder->loop)) {
+    bool in_time = builder->nest ? may_begin_anew(builder) : !has_effects(builder->loop);
+    if (builder->refused || builder->is_serial || !in_time) {
         vector_refuse(builder);
         return;
     }
@@ -221,7 +229,8 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
     int rank = access->buffer->rank, indices[AKG_MAX_RANK];
     bool in_address[AKG_MAX_RANK], narrow = dtype_table[value.dtype].size < 4;
-    if (builder->nest || builder->is_serial || !rank || (narrow && !dtype_is_integer(value.dtype)))
+    if ((builder->nest && !builder->nest->is_while) || builder->is_serial || !rank ||
+        (narrow && (!dtype_is_integer(value.dtype) || builder->nest)))
         return vector_refuse(builder);
     vector_lane_indices(builder, access, in_address, indices);
     value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);

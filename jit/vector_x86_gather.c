@@ -50,9 +50,11 @@ void machine_test(struct machine *machine, const struct vector_value *value, con
         outside = machine_and(machine, outside, mask);
     machine_add(machine,
                 (struct x86_instruction){.form = X86_KORTESTW, .bits = 128, .reg = outside, .rm = outside});
-    machine_add(machine, (struct x86_instruction){.form = X86_LEA,
-                                                  .reg = X86_RAX,
-                                                  .has_memory = true,
-                                                  .memory = {machine->index, X86_NONE, 1, machine->ahead}});
+    if (!machine->loop->nest || vector_is_rows(machine->loop->nest)) /* nests know what is left */
+        machine_add(machine,
+                    (struct x86_instruction){.form = X86_LEA,
+                                             .reg = X86_RAX,
+                                             .has_memory = true,
+                                             .memory = {machine->index, X86_NONE, 1, machine->ahead}});
     machine_add(machine, (struct x86_instruction){.form = X86_JNE, .label = machine_stop(machine)});
 }

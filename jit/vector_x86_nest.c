@@ -200,6 +200,13 @@ static int mask_of(struct nest_code *code, const struct tile *tile, const struct
     return tail && mask ? machine_and(code->machine, mask, last) : tail ? last : mask;
 }
 
+/* Those that there are, of the ones in the mask. */
+static int lanes_of(struct nest_code *code, const struct tile *tile, int mask)
+{
+    int last = tile->is_last ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
+    return last && mask ? machine_and(code->machine, mask, last) : last ? last : mask;
+}
+
 static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                       int mask, int row, int column)
 {
@@ -279,6 +286,12 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         return column_number(code, value, column);
     case VECTOR_LOAD:
         return load_value(code, tile, value, mask, row, column);
+    case VECTOR_GATHER:
+        machine->pointers[value->stream] = code->places[value->stream].bases[0];
+        return machine_gather(machine, value, operands[0], lanes_of(code, tile, mask));
+    case VECTOR_TEST:
+        machine_test(machine, value, operands, lanes_of(code, tile, mask));
+        return 0;
     case VECTOR_STORE:
         machine_store_to(machine, value, address(code, value, row, column), operands[0],
                          mask_of(code, tile, value, mask));
@@ -688,6 +701,7 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->slots = X86_RDI;
     machine->count = X86_RCX;
+    machine->stop = -1;
     int kept = choose_size(code, most_rows);
     build_tiles(code);
     machine_pin(machine, kept);
@@ -696,6 +710,8 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
         return false;
     machine_allocate(machine, &code->setup);
     place_columns(code);
+    if (machine->stop >= 0)
+        machine_emit_label(machine, machine->stop);
     machine_assemble(machine, listing);
     return !machine->refused;
 }
