@@ -3,8 +3,10 @@
  * same all through the call, given a name there.
  *
  * row = i + p and x[row, j] becomes x[i + p, j], and x[i, j - D // 2] becomes x[i, j - same], so that the
- * passes and back ends behind see how an access moves with each loop. Consumes any kernel; changes indices,
- * and comparisons of int64, and leaves the names of sums to pass_dead.
+ * passes and back ends behind see how an access moves with each loop. An element that picks a row, k =
+ * label[i] in front of a loop over y[k, j], becomes y[label[i], j] if nothing else stands there: then the
+ * loops are rows and columns. Consumes any kernel; changes indices, and comparisons of int64, and leaves the
+ * names of sums to pass_dead.
  */
 #include "pass.h"
 
@@ -128,10 +130,103 @@ static bool see_stmt(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+/* ---- elements that pick rows ------------------------------------------------------------------------ */
+
+/* `int64(label[i])`, or without the cast, of what the kernel never writes and no test guards. */
+static bool is_element(const struct ir_expr *expr)
+{
+    if (expr->kind == IR_OPERATION && expr->operation == OP_CAST)
+        expr = expr->operands[0];
+    if (expr->kind != IR_LOAD || !dtype_is_integer(expr->dtype) || expr->access.buffer->role != IR_INPUT)
+        return false;
+    for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+        if (expr->access.checks[axis] == IR_CHECK_ELEMENT || !pass_is_pure(expr->access.indices[axis]))
+            return false;
+    return true;
+}
+
+/* Whether it is more than a part of indices. */
+static bool is_value(const struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol == symbol;
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        if (is_value(expr->operands[k], symbol))
+            return true;
+    return false;
+}
+
+static bool only_picks(struct ir_stmt *stmt, void *symbol)
+{
+    return !(stmt->value && is_value(stmt->value, symbol)) && !(stmt->low && is_value(stmt->low, symbol)) &&
+           !(stmt->high && is_value(stmt->high, symbol));
+}
+
+static struct ir_expr *put_element(struct pass *pass, struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol == symbol)
+        return pass_copy(pass, symbol->value);
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = put_element(pass, expr->operands[k], symbol);
+    return expr;
+}
+
+struct element {
+    struct pass *pass;
+    const struct ir_symbol *symbol;
+};
+
+static void put_into(const struct element *element, struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        access->indices[axis] = put_element(element->pass, access->indices[axis], element->symbol);
+}
+
+static bool put_into_load(struct ir_expr *expr, void *element)
+{
+    if (expr->kind == IR_LOAD)
+        put_into(element, &expr->access);
+    return true;
+}
+
+static bool put_into_store(struct ir_stmt *stmt, void *element)
+{
+    if (stmt->kind == IR_STORE)
+        put_into(element, &stmt->access);
+    return true;
+}
+
+/* The loop that all of the body is, but for names in front of it. */
+static struct ir_stmt *loop_behind_names(struct ir_stmt *body)
+{
+    while (body && body->kind == IR_LET)
+        body = body->next;
+    return body && body->kind == IR_FOR && !body->next ? body : NULL;
+}
+
+static bool pick_rows(struct ir_stmt *stmt, void *context)
+{
+    struct writer *writer = context;
+    struct ir_stmt *inner = stmt->kind == IR_FOR ? loop_behind_names(stmt->body) : NULL;
+
+    for (struct ir_stmt *let = inner ? stmt->body : NULL; let && let != inner; let = let->next) {
+        struct element element = {writer->pass, let->symbol};
+        if (!is_element(let->value) || !ir_block_walk(let->next, only_picks, let->symbol))
+            continue;
+        ir_block_walk(let->next, put_into_store, &element);
+        ir_block_expressions(let->next, put_into_load, &element);
+        pass_remove(let); /* or pass_forward would bring it back */
+        writer->changed = true;
+    }
+    return true;
+}
+
 bool pass_indices(struct pass *pass)
 {
     struct writer writer = {.pass = pass};
 
+    ir_block_walk(pass->kernel->body, pick_rows, &writer);
+    pass_sweep(&pass->kernel->body);
     ir_block_walk(pass->kernel->body, see_stmt, &writer);
     while (writer.name_count > 0) {
         struct ir_stmt *let = writer.names[--writer.name_count];
