@@ -157,12 +157,15 @@ int machine_load_from(struct machine *machine, const struct vector_value *value,
 }
 
 /* Repeated as it is, then as lanes. */
-static int load_small_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory)
+static int load_small_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                          int mask)
 {
     bool byte = dtype_table[value->dtype].size == 1;
     int bits = machine_bits(machine, value->type), part = !byte && bits == 512 ? 256 : 128;
     int raw = machine_new_vector(machine, part);
-    machine_add(machine, at(memory, byte ? X86_VPBROADCASTB : X86_VPBROADCASTW, part, raw, 0));
+    struct x86_instruction load = at(memory, byte ? X86_VPBROADCASTB : X86_VPBROADCASTW, part, raw, mask);
+    load.zeroing = mask != 0;
+    machine_add(machine, load);
     return as_kept(machine, value->dtype, machine_rm(machine, load_form(value->dtype), bits, raw));
 }
 
@@ -171,10 +174,10 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
 {
     int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
     int size = dtype_table[value->dtype].size;
-    if (value->type == VECTOR_MASK || (mask && (!machine_is_avx512(machine) || size < 4)))
+    if (value->type == VECTOR_MASK || (mask && !machine_is_avx512(machine)))
         return machine_refuse(machine);
     if (size < 4)
-        return load_small_one(machine, value, memory);
+        return load_small_one(machine, value, memory, mask);
     enum x86_form form = vector_type_is_wide(value->type) ? X86_VBROADCASTSD : X86_VBROADCASTSS;
     struct x86_instruction load = at(memory, form, bits, result, mask);
     load.zeroing = mask != 0;
