@@ -27,22 +27,19 @@ struct loop {
 
 static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
 
-static bool has_break(const struct ir_stmt *block)
+/* Of the loop whose body the block is. */
+static bool has_jump(const struct ir_stmt *block, enum ir_stmt_kind kind)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_BREAK ||
-            (stmt->kind == IR_IF && (has_break(stmt->body) || has_break(stmt->otherwise))))
+        if (stmt->kind == kind ||
+            (stmt->kind == IR_IF && (has_jump(stmt->body, kind) || has_jump(stmt->otherwise, kind))))
             return true;
     return false;
 }
 
-static bool has_continue(const struct ir_stmt *block)
+static bool has_break(const struct ir_stmt *block)
 {
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_CONTINUE ||
-            (stmt->kind == IR_IF && (has_continue(stmt->body) || has_continue(stmt->otherwise))))
-            return true;
-    return false;
+    return has_jump(block, IR_BREAK);
 }
 
 /* ---- the flag ------------------------------------------------------------------------------------ */
@@ -174,7 +171,7 @@ static bool can_repeat(const struct ir_stmt *stmt)
                   (stmt->step == 1 || stmt->step == -1 || constant_trip(stmt) >= 0); /* never beyond int64 */
 
     return (counts || stmt->kind == IR_WHILE) && !stmt->hint && has_break(stmt->body) &&
-           !has_continue(stmt->body);
+           !has_jump(stmt->body, IR_CONTINUE);
 }
 
 /* The loop at the place is a while behind what is declared for it. */
