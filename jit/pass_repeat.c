@@ -81,6 +81,17 @@ static void clear_flag(struct loop *loop, struct ir_stmt *block)
     }
 }
 
+/* A scalar in front of the loop; `place` goes on behind it. */
+static struct ir_symbol *declare(struct loop *loop, enum ir_symbol_kind kind, const char *name,
+                                 struct ir_expr *value, struct ir_stmt ***place)
+{
+    struct ir_stmt *declared = pass_declare(loop->pass, kind, name, value, loop->stmt->span);
+
+    **place = declared;
+    *place = &declared->next;
+    return declared->symbol;
+}
+
 /* ---- the condition ------------------------------------------------------------------------------- */
 
 /* `if c { break }` and nothing else. */
@@ -131,8 +142,9 @@ static struct ir_expr *take_breaks(struct loop *loop, struct ir_expr *condition)
 }
 
 /* The variable of a FOR that is one now: declared in front of it, used in the place of the loop's, counted at
- * the end of the body. Gives what it must be. */
-static struct ir_expr *count_iterations(struct loop *loop, struct ir_stmt **declared)
+ * the end of the body. The end of the loop is what it was in the beginning. Gives what the variable must be.
+ */
+static struct ir_expr *count_iterations(struct loop *loop, struct ir_stmt ***place)
 {
     struct ir_kernel *kernel = loop->pass->kernel;
     struct ir_stmt *stmt = loop->stmt, **tail = &stmt->body;
@@ -140,8 +152,9 @@ static struct ir_expr *count_iterations(struct loop *loop, struct ir_stmt **decl
     struct ir_expr *first = trip < 0 ? stmt->low : number(loop, 0), *value, *next,
                    *end = trip < 0 ? stmt->high : number(loop, trip);
 
-    *declared = pass_declare(loop->pass, IR_SYMBOL_VARIABLE, stmt->symbol->name, first, stmt->span);
-    struct ir_symbol *counter = (*declared)->symbol;
+    if (end->kind != IR_INTEGER)
+        end = ir_symbol_use(kernel, declare(loop, IR_SYMBOL_LET, "end", end, place));
+    struct ir_symbol *counter = declare(loop, IR_SYMBOL_VARIABLE, stmt->symbol->name, first, place);
     value = ir_symbol_use(kernel, counter);
     if (trip >= 0) {
         value = ir_operation(kernel, OP_MUL, ir_cast(kernel, AKG_INT64, value),
@@ -165,10 +178,11 @@ static struct ir_expr *count_iterations(struct loop *loop, struct ir_stmt **decl
 
 /* ---- loops --------------------------------------------------------------------------------------- */
 
+/* Messages tell the variable of a FOR. One that counts by more than one could go beyond int64. */
 static bool can_repeat(const struct ir_stmt *stmt)
 {
-    bool counts = stmt->kind == IR_FOR &&
-                  (stmt->step == 1 || stmt->step == -1 || constant_trip(stmt) >= 0); /* never beyond int64 */
+    bool counts = stmt->kind == IR_FOR && !pass_block_may_stop(stmt->body) &&
+                  (stmt->step == 1 || stmt->step == -1 || constant_trip(stmt) >= 0);
 
     return (counts || stmt->kind == IR_WHILE) && !stmt->hint && has_break(stmt->body) &&
            !has_jump(stmt->body, IR_CONTINUE);
@@ -178,23 +192,16 @@ static bool can_repeat(const struct ir_stmt *stmt)
 static void repeat(struct pass *pass, struct ir_stmt **place)
 {
     struct loop loop = {.pass = pass, .stmt = *place};
-    struct ir_stmt *stmt = *place, *declared = NULL;
+    struct ir_stmt *stmt = *place;
     struct ir_expr *condition = stmt->value;
 
     if (stmt->kind == IR_FOR)
-        condition = count_iterations(&loop, &declared);
+        condition = count_iterations(&loop, &place);
     condition = take_breaks(&loop, condition);
-    if (declared) {
-        *place = declared;
-        place = &declared->next;
-    }
     if (has_break(stmt->body)) {
-        declared = pass_declare(pass, IR_SYMBOL_VARIABLE, "go", number(&loop, 1), stmt->span);
-        loop.flag = declared->symbol;
+        loop.flag = declare(&loop, IR_SYMBOL_VARIABLE, "go", number(&loop, 1), &place);
         clear_flag(&loop, stmt->body);
         condition = both(&loop, condition, goes_on(&loop));
-        *place = declared;
-        place = &declared->next;
     }
     *place = stmt;
     stmt->kind = IR_WHILE;

@@ -407,7 +407,7 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
     case IR_ASSIGN:
         if (vector_scalar(builder, stmt->symbol))
             vector_declare(builder, stmt->symbol, vector_expression(builder, stmt->value));
-        else if (!build_accumulation(builder, stmt))
+        else if (builder->nest || !build_accumulation(builder, stmt)) /* those of a nest are declared in it */
             vector_refuse(builder);
         break;
     case IR_STORE:
