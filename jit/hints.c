@@ -115,17 +115,29 @@ static const struct ir_stmt *find_break(const struct ir_stmt *block)
     return found;
 }
 
+/* The second value of the loop's variable where it is known; false where there is none. */
+static bool find_second(const struct ir_stmt *stmt, int64_t *second)
+{
+    bool known = stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER;
+
+    if (stmt->low->kind == IR_INTEGER && __builtin_add_overflow(stmt->low->integer, stmt->step, second))
+        return false;
+    return !known || (stmt->step > 0 ? *second < stmt->high->integer : *second > stmt->high->integer);
+}
+
 static void report_break(const struct ir_stmt *stmt, const struct ir_stmt *leaves,
                          akg_diagnostics *diagnostics)
 {
-    struct diagnostic_entry *entry = warn(stmt, diagnostics);
     const char *variable = label_of(stmt->symbol);
     int line = leaves->span.line, column = leaves->span.column;
+    int64_t second = 0;
 
+    if (!find_second(stmt, &second))
+        return; /* of one iteration at most */
+    struct diagnostic_entry *entry = warn(stmt, diagnostics);
     if (stmt->low->kind == IR_INTEGER)
         diagnostic_note(entry, "note: iteration %s = %lld decides at %d:%d whether %s = %lld runs", variable,
-                        (long long)stmt->low->integer, line, column, variable,
-                        (long long)stmt->low->integer + (long long)stmt->step);
+                        (long long)stmt->low->integer, line, column, variable, (long long)second);
     else
         diagnostic_note(entry, "note: each iteration of '%s' decides at %d:%d whether the next one runs",
                         variable, line, column);
