@@ -120,6 +120,8 @@ void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop);
 bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, int count,
                        struct ir_stmt *nest);
 
+/* Elements of a buffer of few, 64 at most; 0: there are none, or more, or nobody knows yet. */
+int pass_few_elements(const struct ir_buffer *buffer);
 /* pass_scalars for the block of a loop. */
 bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);
 

@@ -11,7 +11,7 @@
 #include "analysis.h"
 #include "pass.h"
 
-enum { MOST_ELEMENTS = 64, MOST_LOOPS = 6, MOST_TRIALS = 8, MOST_TEMPORARIES = 32, DEEPEST = 200 };
+enum { MOST_LOOPS = 6, MOST_TRIALS = 8, MOST_TEMPORARIES = 32, DEEPEST = 200 };
 
 struct enclosure {
     struct pass *pass;
@@ -22,17 +22,7 @@ struct enclosure {
 
 static bool is_small(const struct ir_buffer *buffer)
 {
-    int64_t count = 1;
-
-    for (int axis = 0; axis < buffer->rank; axis++) {
-        const struct ir_expr *extent = buffer->shape[axis];
-        if (extent->kind != IR_INTEGER || extent->integer < 1 || extent->integer > MOST_ELEMENTS)
-            return false;
-        count *= extent->integer;
-        if (count > MOST_ELEMENTS)
-            return false;
-    }
-    return buffer->rank > 0 && !buffer->clear;
+    return buffer->rank > 0 && !buffer->clear && pass_few_elements(buffer) > 0;
 }
 
 /* ---- who uses it --------------------------------------------------------------------------------- */

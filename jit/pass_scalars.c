@@ -28,8 +28,7 @@ struct temporary {
 
 /* ---- what is accessed --------------------------------------------------------------------------- */
 
-/* Elements of the buffer; 0: there are none, or too many, or nobody knows yet. */
-static int element_count(const struct ir_buffer *buffer)
+int pass_few_elements(const struct ir_buffer *buffer)
 {
     int64_t count = 1;
 
@@ -160,7 +159,7 @@ static void declare_elements(struct temporary *temporary)
 
 static bool replace_temporary(struct pass *pass, struct ir_stmt *allocate)
 {
-    int count = element_count(allocate->access.buffer);
+    int count = pass_few_elements(allocate->access.buffer);
     struct temporary *temporary;
 
     if (!count)
@@ -207,7 +206,7 @@ static bool has_small_temporary(const struct ir_kernel *kernel)
 {
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
-        if (buffer->role == IR_TEMPORARY && !buffer->unused && element_count(buffer))
+        if (buffer->role == IR_TEMPORARY && !buffer->unused && pass_few_elements(buffer))
             return true;
     }
     return false;

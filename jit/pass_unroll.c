@@ -6,7 +6,8 @@
  * iterations than machine code for them would pay, known from constants and the loops around; nothing in them
  * stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of what
  * small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
- * becomes vectors. What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
+ * becomes vectors. Loops along which no element lies beside the next one may have twice as many iterations.
+ * What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
 #include "vector.h"

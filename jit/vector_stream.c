@@ -374,20 +374,11 @@ static int epoch_of(const struct vector_builder *builder, const struct ir_buffer
     return count;
 }
 
-/* In a nest around a while: an index is what a lane has made of it. */
-static bool goes_by_lanes(const struct vector_builder *builder, const struct ir_access *access)
-{
-    for (int axis = 0; builder->nest && builder->nest->is_while && axis < access->buffer->rank; axis++)
-        if (!vector_is_linear(builder, access->indices[axis]))
-            return true;
-    return false;
-}
-
 int vector_load(struct vector_builder *builder, const struct ir_expr *load)
 {
     struct vector_value value = vector_blank(VECTOR_LOAD, load->dtype);
     value.epoch = epoch_of(builder, load->access.buffer);
-    if (!is_stream(builder, &load->access) || goes_by_lanes(builder, &load->access))
+    if (!is_stream(builder, &load->access))
         return vector_gather(builder, &load->access, value.epoch);
     value.stream = stream_of(builder, &load->access, &value.offset);
     if (builder->refused)

@@ -191,20 +191,18 @@ static int partial_of(struct nest_code *code, const struct vector_value *value, 
                         (uint64_t)(row * MOST_COLUMNS + column));
 }
 
-static int mask_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
-                   int mask)
-{
-    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
-    bool tail = tile->is_last && stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
-    int last = tail ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
-    return tail && mask ? machine_and(code->machine, mask, last) : tail ? last : mask;
-}
-
 /* Those that there are, of the ones in the mask. */
 static int lanes_of(struct nest_code *code, const struct tile *tile, int mask)
 {
     int last = tile->is_last ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
     return last && mask ? machine_and(code->machine, mask, last) : last ? last : mask;
+}
+
+static int mask_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                   int mask)
+{
+    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
+    return stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS ? mask : lanes_of(code, tile, mask);
 }
 
 static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
