@@ -161,9 +161,10 @@ static bool find_extreme(struct context *context, const struct bounds_request *r
         linear_constant(&extreme->form, domain->has_held ? domain->held : 0);
         if (!linear_shift(&extreme->form, &extreme->form, 1))
             return false;
-    } else {
-        extreme->is_capped = domain->has_held;
-        extreme->cap = domain->held + 1;
+    } else if (domain->has_held) {
+        extreme->is_capped = true;
+        if (__builtin_add_overflow(domain->held, 1, &extreme->cap))
+            return false;
     }
     return linear_scale(&negated, &extreme->form, -1);
 }
