@@ -124,25 +124,30 @@ static void format_gap(struct formatter *f, int line, int indent, bool definitio
         text_char(f->out, '\n');
 }
 
-/* The depth at which a comment of its own stands: that of the block whose column it has reached. */
-static int format_comment_depth(const struct formatter *f, const struct token *comment, int next_depth)
+/* The depth at which a comment of its own stands: that of the block whose column it has reached; where the
+ * next line opens a block, of that one from the first column beyond its header on. */
+static int format_comment_depth(const struct formatter *f, const struct token *comment, int next_depth,
+                                bool opens_block)
 {
     int column = format_column(comment), depth = 0;
 
     while (depth < f->depth && f->columns[depth + 1] <= column)
         depth++;
+    if (opens_block && column > f->columns[f->depth])
+        return f->depth + 1;
     return depth > next_depth ? depth : next_depth;
 }
 
 /* Comments that stand before `line` on lines of their own. True when one was printed just above that line. */
-static bool format_comments_before(struct formatter *f, int line, int next_depth, bool definition)
+static bool format_comments_before(struct formatter *f, int line, int next_depth, bool opens_block,
+                                   bool definition)
 {
     bool touching = false;
     int previous = -1; /* line of the comment before */
 
     while (f->comment < f->comments->count && f->comments->items[f->comment].span.line < line) {
         const struct token *comment = &f->comments->items[f->comment++];
-        int depth = format_comment_depth(f, comment, next_depth);
+        int depth = format_comment_depth(f, comment, next_depth, opens_block);
         /* comments right above a function belong to it, and so does the gap: before the first of them */
         bool heads = definition && depth == 0 && previous + 1 != comment->span.line;
         const struct token *other;
@@ -252,7 +257,7 @@ static void format_words(struct formatter *f)
 
     while (at < f->words->count) {
         const struct token *word = &f->words->items[at];
-        int old_depth = f->depth, next_depth;
+        int old_depth = f->depth, next_depth, column;
         bool definition = word->kind == DEF || word->kind == '@', touching;
 
         if (word->kind == LINE_END) {
@@ -260,16 +265,17 @@ static void format_words(struct formatter *f)
             continue;
         }
         next_depth = 0;
-        while (next_depth < old_depth && f->columns[next_depth + 1] <= format_column(word))
+        column = format_column(word);
+        while (next_depth < old_depth && f->columns[next_depth + 1] <= column)
             next_depth++;
-        touching = format_comments_before(f, word->span.line, next_depth, definition);
+        touching = format_comments_before(f, word->span.line, next_depth, column > f->columns[old_depth], definition);
         format_enter_block(f, word);
         format_gap(f, word->span.line, f->depth, definition && !touching);
         format_line_start(f, f->depth);
         at = format_line(f, at);
         f->after_decorator = word->kind == '@';
     }
-    format_comments_before(f, 1 << 30, 0, false);
+    format_comments_before(f, 1 << 30, 0, false, false);
 }
 
 void format_source(struct arena *arena, const struct dsl_source *source, struct text *out,

@@ -303,14 +303,18 @@ static void add_stride_arguments(struct vector_builder *builder, int number, str
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-/* What is tested in each iteration stays C. */
+/* What is tested in each iteration stays C. So does what is tested once behind an index that is looked at at
+ * both ends: where both are outside, the first axis is the one to be told of. */
 static bool is_tested(const struct vector_builder *builder, const struct ir_access *access)
 {
+    bool behind_reach = false;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
-        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices ||
-            vector_is_reach(builder, access, axis))
+        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices)
             continue;
-        if (!vector_may_test_first(builder) || !vector_is_invariant(builder, access->indices[axis]))
+        if (vector_is_reach(builder, access, axis))
+            behind_reach = true;
+        else if (behind_reach || !vector_may_test_first(builder) ||
+                 !vector_is_invariant(builder, access->indices[axis]))
             return true;
     }
     return false;

@@ -73,7 +73,7 @@ def measure(function, finish):
 
 def find_systems():
     found = []
-    for name in os.environ.get("SYSTEMS", "numpy numexpr numba torch torch_compiled jax").split():
+    for name in os.environ.get("SYSTEMS", "numpy numexpr numba torch torch_compiled jax halide tvm").split():
         try:
             found.append(importlib.import_module("peer_" + name))
         except Exception as error:
