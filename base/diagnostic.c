@@ -9,6 +9,7 @@
 #include "diagnostic.h"
 #include "diagnostic_list.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define X(id, number, severity, name, format)                                                                \
@@ -264,6 +265,21 @@ void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
     va_end(arguments);
     if (!added)
         diagnostics_lost(entry->list);
+}
+
+void diagnostic_fix_around(struct diagnostic_entry *entry, const char *before, const char *behind)
+{
+    struct line first, last;
+    if (!entry || entry->closed || entry->list->place.line)
+        return;
+    const akg_diagnostic *shown = &entry->shown;
+    if (!diagnostics_find_line(entry->list, shown->line, &first) ||
+        !diagnostics_find_line(entry->list, shown->end_line, &last) ||
+        (size_t)shown->column > first.length + 1 || (size_t)shown->end_column > last.length + 1)
+        return;
+    const char *from = first.bytes + shown->column - 1, *to = last.bytes + shown->end_column - 1;
+    if (to > from && to - from <= INT_MAX)
+        diagnostic_fix(entry, "%s%.*s%s", before, (int)(to - from), from, behind);
 }
 
 bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line)

@@ -71,6 +71,9 @@ void diagnostic_note(struct diagnostic_entry *entry, const char *format, ...)
 /* Text that would repair the program if it replaced the span. */
 void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Likewise, of text to stand before and behind what the span holds, which stays as it was written. None where
+ * the source is not at hand. */
+void diagnostic_fix_around(struct diagnostic_entry *entry, const char *before, const char *behind);
 
 /* From now on every message is placed there, with that note under it, whatever span it has of its own: what
  * it speaks of is not in the source that the list shows. NULL ends it. The note must live as long. */

@@ -134,7 +134,9 @@ static struct ast_expr *build_bound(struct parser *p, struct ast_expr *expr)
     expr->depth = deepest + 1;
     if (expr->depth <= DSL_MAX_DEPTH)
         return expr;
-    diagnostic_add(p->diagnostics, MSG_NESTING, expr->span, arena_format(p->arena, "%d", DSL_MAX_DEPTH));
+    if (!diagnostics_has_error_between(p->diagnostics, expr->span.line,
+                                       expr->span.line)) /* once for all of it */
+        diagnostic_add(p->diagnostics, MSG_NESTING, expr->span, arena_format(p->arena, "%d", DSL_MAX_DEPTH));
     return ast_expr_new(p->arena, AST_NONE, expr->span);
 }
 
@@ -547,14 +549,15 @@ void build_refuse_top(struct parser *p, struct ast_stmt *stmt)
         diagnostic_note(entry, "help: put the statement into a function: def name(...):");
 }
 
-struct ast_stmt *build_refuse_nested(struct parser *p, struct span span)
+struct ast_stmt *build_refuse_nested(struct parser *p)
 {
     struct diagnostic_entry *entry;
 
     p->last_function->broken = p->last_function->damaged = true;
     if (p->broken_blocks)
         return NULL; /* of a class, perhaps: that was reported */
-    entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span, "a function inside a function");
+    entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, p->last_function->span,
+                           "a function inside a function");
     diagnostic_note(entry, "help: define it at the top level and call it: it is inlined there");
     return NULL;
 }

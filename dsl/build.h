@@ -113,6 +113,6 @@ void build_function(struct parser *p, struct build_exprs *decorators, const stru
                     struct build_parameters *parameters, struct ast_stmt *body);
 void build_top_statement(struct parser *p, struct ast_stmt *stmt);
 void build_refuse_top(struct parser *p, struct ast_stmt *stmt);
-struct ast_stmt *build_refuse_nested(struct parser *p, struct span span);
+struct ast_stmt *build_refuse_nested(struct parser *p);
 
 #endif

@@ -84,8 +84,11 @@ static void elaborate_assign_variable(struct elaborator *e, struct slot *slot, c
     struct ir_stmt *stmt;
     struct ir_expr *expr;
 
-    if (!elaborate_same_dtype(e, slot->variable->dtype, name, slot->variable->span.line, &value, span))
+    if (!elaborate_same_dtype(e, slot->variable->dtype, name, slot->variable->span.line, &value, span)) {
+        slot->variable = NULL; /* what is done with it from here on is no mistake of its own */
+        slot->value = value_error();
         return;
+    }
     expr = value_coerce(e, value, slot->variable->dtype, span);
     if (!expr)
         return;
@@ -173,7 +176,7 @@ void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_e
         if (!type_is_variable(to)) {
             const char *source = elaborate_source(e, place);
             diagnostic_note(message, "help: convert it: %s(%s)", dtype_table[to].name, source);
-            diagnostic_fix(message, "%s(%s)", dtype_table[to].name, source);
+            diagnostic_fix_around(message, arena_format(e->arena, "%s(", dtype_table[to].name), ")");
         } else if (type_find(&e->types, value.expr->dtype) == AKG_BOOL) {
             diagnostic_note(message, "help: write 1 if %s else 0", elaborate_source(e, place));
         }
@@ -469,8 +472,10 @@ static void elaborate_assign_name(struct elaborator *e, const struct ast_expr *t
          elaborate_is_alike(&slot->value, &value))) {
         if (!declares && slot->value.kind == VALUE_SCALAR &&
             !elaborate_same_dtype(e, slot->value.expr->dtype, binding->name, binding->span.line, &value,
-                                  span))
+                                  span)) {
+            slot->value = value_error();
             return;
+        }
         elaborate_bind(e, binding, value, span);
         return;
     }

@@ -466,6 +466,11 @@ static struct value elaborate_compare_pair(struct elaborator *e, enum ast_compar
     if ((comparison == AST_EQ || comparison == AST_NE) &&
         elaborate_static_equal(e, &operands[0], &operands[1], &equal))
         return value_bool(e, equal == (comparison == AST_EQ));
+    if (operands[0].kind == VALUE_DTYPE && operands[1].kind == VALUE_STRING) {
+        akg_dtype type; /* a string that is none: that is told of */
+        elaborate_dtype(e, right, &type);
+        return value_error();
+    }
     if ((comparison == AST_EQ || comparison == AST_NE) && a.kind == VALUE_TUPLE && b.kind == VALUE_TUPLE) {
         struct value all = value_bool(e, a.count == b.count);
         for (int i = 0; i < a.count && a.count == b.count; i++)

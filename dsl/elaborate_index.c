@@ -391,6 +391,7 @@ bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr)
     struct value tensor;
     struct diagnostic_entry *message;
     const char *indices = "";
+    int count = 0;
 
     while (root->kind == AST_SUBSCRIPT)
         root = root->a;
@@ -401,12 +402,17 @@ bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr)
     if (tensor.kind != VALUE_TENSOR)
         return false;
     for (const struct ast_expr *part = expr; part != root; part = part->a)
-        for (int i = part->count - 1; i >= 0; i--)
+        for (int i = part->count - 1; i >= 0; i--, count++)
             indices = arena_format(e->arena, "%s%s%s", elaborate_source(e, part->items[i]),
                                    *indices ? ", " : "", indices);
     message = elaborate_error(e, MSG_CHAINED_INDEX, expr->span, root->text);
-    diagnostic_note(message, "help: write %s[%s]", root->text, indices);
-    diagnostic_fix(message, "%s[%s]", root->text, indices);
+    if (count == tensor.buffer->rank) {
+        diagnostic_note(message, "help: write %s[%s]", root->text, indices);
+        diagnostic_fix(message, "%s[%s]", root->text, indices);
+    } else {
+        diagnostic_note(message, "note: '%s' has %s, but %d are indexed", root->text,
+                        elaborate_counted(e, tensor.buffer->rank, "axis", "axes"), count);
+    }
     return true;
 }
 

@@ -268,7 +268,8 @@ static void format_words(struct formatter *f)
         column = format_column(word);
         while (next_depth < old_depth && f->columns[next_depth + 1] <= column)
             next_depth++;
-        touching = format_comments_before(f, word->span.line, next_depth, column > f->columns[old_depth], definition);
+        touching = format_comments_before(f, word->span.line, next_depth, column > f->columns[old_depth],
+                                          definition);
         format_enter_block(f, word);
         format_gap(f, word->span.line, f->depth, definition && !touching);
         format_line_start(f, f->depth);

@@ -30,6 +30,7 @@ struct layout {
     bool has_colon; /* a ':' outside brackets stands on it */
     bool open_end;  /* its last word is a string without an end */
     bool too_deep;
+    bool ended; /* blocks are nested too deeply: what follows is not looked at */
 };
 
 static void layout_put(struct layout *layout, int kind, struct span span)
@@ -72,7 +73,11 @@ static void layout_push_indent(struct layout *layout, struct indent indent, cons
     struct span span = {word->span.line, word->span.column, word->span.line, word->span.column};
 
     if (layout->depth == DSL_MAX_NESTING) {
+        static const short block[] = {INDENT, PASS, LINE_END, DEDENT};
         layout_refuse_nesting(layout, word->span);
+        for (size_t k = 0; k < sizeof block / sizeof block[0]; k++)
+            layout_put(layout, block[k], span);
+        layout->ended = true;
         return;
     }
     indent.stray = !layout_expects_block(layout);
@@ -234,9 +239,26 @@ static bool layout_is_closable(const struct layout *layout, const struct token *
     return false;
 }
 
-/* True when the word is to be handed on. */
-static bool layout_closing(struct layout *layout, const struct token *word)
+/* Whether the innermost bracket is closed behind word `i`, in its line: then that one is not what closes it.
+ */
+static bool layout_is_closed_later(const struct layout *layout, const struct token_list *words, int i)
 {
+    int partner = layout_partner(layout->brackets[layout->open - 1].kind), open = layout->open;
+
+    for (i++; i < words->count && words->items[i].kind != LINE_END; i++) {
+        int kind = words->items[i].kind;
+        if (kind == '(' || kind == '[' || kind == '{')
+            open++;
+        else if ((kind == ')' || kind == ']' || kind == '}') && open-- == layout->open)
+            return kind == partner;
+    }
+    return false;
+}
+
+/* True when the word is to be handed on. */
+static bool layout_closing(struct layout *layout, const struct token_list *words, int i)
+{
+    const struct token *word = &words->items[i];
     const struct token *bracket = layout->open ? &layout->brackets[layout->open - 1] : NULL;
     char opened[2] = {bracket ? (char)bracket->kind : 0, 0}, closed[2] = {(char)word->kind, 0};
     struct diagnostic_entry *entry;
@@ -249,7 +271,7 @@ static bool layout_closing(struct layout *layout, const struct token *word)
     }
     if (layout->too_deep)
         return false;
-    if (bracket) {
+    if (bracket && !layout_is_closed_later(layout, words, i)) {
         entry = diagnostic_add(layout->diagnostics, MSG_MISMATCHED_BRACKET, word->span, opened, closed);
         diagnostic_note(entry, "note: '%s' stands on line %d, column %d", opened, bracket->span.line,
                         bracket->span.column);
@@ -259,8 +281,20 @@ static bool layout_closing(struct layout *layout, const struct token *word)
     } else {
         entry = diagnostic_add(layout->diagnostics, MSG_UNMATCHED_BRACKET, word->span, closed);
         diagnostic_note(entry, "help: remove it, or write the bracket that it closes");
+        if (bracket)
+            diagnostic_fix(entry, "%s", "");
     }
     return false;
+}
+
+/* JavaScript's === and !==. */
+static bool layout_is_third(const struct token_list *words, int i)
+{
+    const struct token *before = i > 0 ? &words->items[i - 1] : NULL;
+
+    return before && (before->kind == EQUAL || before->kind == NOT_EQUAL) &&
+           before->span.end_line == words->items[i].span.line &&
+           before->span.end_column == words->items[i].span.column;
 }
 
 /* A word inside a logical line: may be changed to what was meant. */
@@ -273,7 +307,7 @@ static void layout_word(struct layout *layout, const struct token_list *words, i
         if (!layout_open(layout, &word))
             return;
     } else if (word.kind == ')' || word.kind == ']' || word.kind == '}') {
-        if (!layout_closing(layout, &word))
+        if (!layout_closing(layout, words, i))
             return;
     } else if (word.kind == ':') {
         bool last = i + 1 == words->count || words->items[i + 1].kind == LINE_END;
@@ -281,6 +315,14 @@ static void layout_word(struct layout *layout, const struct token_list *words, i
             layout->brackets[layout->open - 1].kind == '(')
             layout_close_all(layout, word.span);
         layout->has_colon |= layout->open == 0;
+    } else if (word.kind == '=' && layout_is_third(words, i)) {
+        const struct token *before = &words->items[i - 1];
+        struct diagnostic_entry *entry =
+            diagnostic_add(layout->diagnostics, MSG_NOT_IN_LANGUAGE, span_join(before->span, word.span),
+                           before->kind == EQUAL ? "'==='" : "'!=='");
+        diagnostic_note(entry, "help: to compare, write %s", before->kind == EQUAL ? "==" : "!=");
+        diagnostic_fix(entry, "%s", before->kind == EQUAL ? "==" : "!=");
+        return;
     } else if (word.kind == '=' && layout->open == 0 && !layout->has_colon &&
                (layout->first == IF || layout->first == ELIF || layout->first == WHILE ||
                 layout->first == ASSERT)) {
@@ -347,6 +389,8 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
         last = word->span;
         if (line_start) {
             layout_indent(layout, word);
+            if (layout->ended)
+                break;
             line_start = false;
             layout->first = word->kind;
             layout->has_colon = false;

@@ -249,13 +249,29 @@ static bool names_standard(struct names *names, struct ast_expr *name)
     return true;
 }
 
+static bool names_is_module_member(struct names *names, const struct ast_expr *expr)
+{
+    return expr->kind == AST_ATTRIBUTE && expr->a->kind == AST_NAME &&
+           !names_entry(names, expr->a->text)->current && foreign_is_module(expr->a->text);
+}
+
+/* np.exp; `call` is what calls it, if it is called. */
+static void names_module_member(struct names *names, const struct ast_expr *expr, const struct ast_expr *call)
+{
+    names_refuse_module(names->diagnostics, expr, call);
+    if (names->function)
+        names->function->unresolved = true;
+}
+
 static void names_call(struct names *names, struct ast_expr *call)
 {
     bool named = call->a->kind == AST_NAME;
     enum operation operation;
 
     names->called = named ? call->a : NULL;
-    if (!named || !names_standard(names, call->a))
+    if (names_is_module_member(names, call->a))
+        names_module_member(names, call->a, call);
+    else if (!named || !names_standard(names, call->a))
         names_expr(names, call->a);
     for (int i = 0; i < call->count; i++) {
         names_expr(names, call->items[i]);
@@ -285,11 +301,8 @@ static void names_expr(struct names *names, struct ast_expr *expr)
         names_expr(names, expr->a);
         return;
     case AST_ATTRIBUTE:
-        if (expr->a->kind == AST_NAME && !names_entry(names, expr->a->text)->current &&
-            foreign_is_module(expr->a->text)) {
-            names_refuse_module(names->diagnostics, expr);
-            if (names->function)
-                names->function->unresolved = true;
+        if (names_is_module_member(names, expr)) {
+            names_module_member(names, expr, NULL);
             return;
         }
         names_expr(names, expr->a);

@@ -61,7 +61,8 @@ struct names_candidates {
 bool names_propose(struct arena *arena, struct diagnostic_entry *message, const char *name,
                    struct names_candidates *candidates, bool called);
 /* Refuses np.exp and the like; says what is written instead. */
-void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member);
+void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member,
+                         const struct ast_expr *call);
 void names_refuse_format(akg_diagnostics *diagnostics, const struct ast_expr *string);
 /* Refuses COUNT += 1 where COUNT is a constant of the file. */
 void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const struct ast_binding *constant);

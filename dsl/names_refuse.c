@@ -67,8 +67,24 @@ bool names_propose(struct arena *arena, struct diagnostic_entry *message, const 
     return true;
 }
 
+/* Whether that name, called like that, is likely to be what is meant: a scalar function with as many
+ * operands, or an operator of whole tensors. */
+static bool names_is_repair(const char *right, const struct ast_expr *call)
+{
+    int builtin = builtin_find(right);
+    enum operation operation;
+
+    if (builtin_operation(builtin, &operation))
+        return operation == OP_MIN || operation == OP_MAX || operation_table[operation].arity == call->count;
+    for (int i = 0; !builtin && i < call->count; i++)
+        if (call->items[i]->kind == AST_SUBSCRIPT)
+            return false;
+    return true;
+}
+
 /* np.exp: the member alone is often what is meant. */
-void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member)
+void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member,
+                         const struct ast_expr *call)
 {
     struct diagnostic_entry *message =
         diagnostic_add(diagnostics, MSG_MODULE_NAME, member->span, member->a->text);
@@ -78,10 +94,10 @@ void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *me
     if (!right && standard_is_public(member->text))
         right = member->text;
 
-    if (right) {
+    if (right && (!call || names_is_repair(right, call))) {
         diagnostic_note(message, "help: write '%s'", right);
         diagnostic_fix(message, "%s", right);
-    } else if (foreign)
+    } else if (foreign && foreign->help)
         diagnostic_note(message, "help: %s", foreign->help);
     else
         diagnostic_note(message,

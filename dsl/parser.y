@@ -134,7 +134,7 @@ statements: statement                                  { $$ = build_stmts_add((s
 
 statement: simple_statement
     | compound_statement
-    | function                                         { $$ = build_refuse_nested(p, @1); }
+    | function                                         { $$ = build_refuse_nested(p); }
     | LINE_END                                         { $$ = NULL; }
     | error LINE_END                                   { yyerrok; $$ = NULL; }
     | error LINE_END broken_block if_rest              { yyerrok; $$ = NULL; }

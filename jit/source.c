@@ -3,6 +3,7 @@
  */
 #include "source.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static void source_error(akg_diagnostics *diagnostics, const char *name, const char *what)
@@ -29,13 +30,17 @@ static void source_keep(struct arena *arena, char *bytes, size_t length, struct 
 bool source_read(struct arena *arena, const char *name, struct dsl_source *source,
                  akg_diagnostics *diagnostics)
 {
+    errno = 0;
     FILE *file = memory_fail_here() ? NULL : fopen(name, "rb");
     char *bytes = NULL;
     size_t length = 0, capacity = 0;
     bool good, no_memory = false;
 
     if (!file) {
-        source_error(diagnostics, name, "cannot be opened");
+        source_error(diagnostics, name,
+                     errno == ENOENT   ? "does not exist"
+                     : errno == EACCES ? "may not be read"
+                                       : "cannot be opened");
         return false;
     }
     for (;;) {

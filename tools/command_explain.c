@@ -65,7 +65,13 @@ static const char *find_page(const char *word)
 
 static bool unknown_code(const char *word, struct problem *problem)
 {
+    struct nearest nearest = {.word = word};
+    akg_message message;
+    for (size_t i = 0; akg_explain_message(akg_explain_code(i), &message); i++)
+        nearest_consider(&nearest, message.name);
     problem_set(problem, AKG_ERROR_USAGE, "there is no message '%.100s'", word);
+    if (nearest.best)
+        return problem_help(problem, "did you mean '%s'?", nearest.best);
     return problem_help(problem, "'akgrun explain' lists them all");
 }
 

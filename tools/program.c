@@ -25,7 +25,8 @@ static bool read_standard_input(struct program *program, struct problem *problem
 }
 
 /* A word behind FILE that is no NAME=VALUE: the first is KERNEL, if it can be a name at all. */
-static bool take_kernel_name(struct program *program, const char *word, struct problem *problem)
+static bool take_kernel_name(const struct options *options, struct program *program, const char *word,
+                             struct problem *problem)
 {
     if (!program->kernel_name && word[0] != '\0' && !strpbrk(word, "=[]()+-.,:/ \"'") &&
         !(word[0] >= '0' && word[0] <= '9')) {
@@ -33,6 +34,10 @@ static bool take_kernel_name(struct program *program, const char *word, struct p
         return true;
     }
     problem_set(problem, AKG_ERROR_USAGE, "unexpected '%.100s'", word);
+    if (string_ends_with(word, ".akg"))
+        return problem_help(problem, "one file at a time; %.100s comes first here", options->words[0]);
+    if (program->kernel_name && !strchr(word, '='))
+        return problem_help(problem, "one kernel at a time; '%.100s' was named before", program->kernel_name);
     return problem_help(problem, "a value is written NAME=VALUE, such as x=%.60s",
                         word[0] == '[' || (word[0] >= '0' && word[0] <= '9') ? word : "'[1,2,3]'");
 }
@@ -64,7 +69,7 @@ bool program_open(const struct options *options, struct program *program, struct
     program->value_count = options->word_count - 1;
     for (int i = 0; i < program->value_count; i++)
         if (!arguments_is_value(program->values[i]) &&
-            !take_kernel_name(program, program->values[i], problem))
+            !take_kernel_name(options, program, program->values[i], problem))
             return false;
     if (strcmp(options->words[0], "-") == 0)
         return read_standard_input(program, problem);

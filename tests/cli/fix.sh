@@ -95,6 +95,34 @@ printf '    return y\n' >>many.akg
 expect 0 'more mistakes than are told at once' check --fix many.akg
 assert 'more than are told at once: all repaired' [ "$(grep -c fixed: stderr)" -eq 130 ]
 
+# what stays is as it was written; what would be wrong is not proposed
+cat >kept.akg <<'PROGRAM'
+def f(x: float32[N], k: int32[N], n: int):
+    y = output_tensor(x.shape, x.dtype)
+    if n === 3 or n !== 4:
+        y[0] = 1
+    for i in range(N):
+        y[i] = k[i  # the first
+                 ]  # the second
+        y[i] = max(x[i]], 2)
+        y[i] = k[0x10 - 16 + i] * 1_000 + 7
+    return y
+PROGRAM
+sed -e 's/===/==/' -e 's/!==/!=/' -e 's/]]/]/' -e 's/= k\[i  #/= float32(k[i  #/' -e 's/^ *]  #/                 ])  #/' \
+    -e 's/k\[0x10.*/float32(k[0x10 - 16 + i] * 1_000 + 7)/' kept.akg >wanted.akg
+expect 0 'comments and numbers' check --fix kept.akg
+assert 'comments and numbers: the file' cmp -s kept.akg wanted.akg
+printf 'def f(x: float32[N]):\n    x[0] = math.log(x[0], 2)\n    x[1] = F.relu(x[1])\n    return x\n' >foreign.akg
+cp foreign.akg before.akg
+expect 1 'functions that are others here' check --fix foreign.akg
+stderr_has 'help: write max(x[i], 0)'
+assert 'functions that are others here: the file' cmp -s foreign.akg before.akg
+printf 'def f(x: float32[N]):\n    x[0] = x[1][0]\n    return x\n' >chained.akg
+cp chained.akg before.akg
+expect 1 'more indices than axes' check --fix chained.akg
+stderr_has "note: 'x' has 1 axis, but 2 are indexed"
+assert 'more indices than axes: the file' cmp -s chained.akg before.akg
+
 write_broken
 ln -s broken.akg link.akg
 expect 1 'a link' check --fix link.akg

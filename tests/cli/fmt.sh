@@ -43,4 +43,10 @@ expect 1 'a program that does not parse' fmt broken.akg
 assert 'it is left alone' [ "$(cat broken.akg)" = 'def f(x:' ]
 expect 2 'no such file' fmt nothing.akg
 expect 2 'too many words' fmt untidy.akg f
+expect 2 'two files' fmt untidy.akg broken.akg
+stderr_has 'one file at a time'
+for file in "$(dirname "$0")"/../../examples/*.akg "$(dirname "$0")"/../../stdlib/*.akg; do
+    expect 0 "${file##*/} is formatted" fmt --check "$file"
+done
+
 finish

@@ -92,12 +92,13 @@ int main(void)
                  "def f(x):\n    x[0] = 1\n    return x\n");
     check_format("\n\fimport a\n", "import a\n");
     /* a comment before a block's first line stands where the block does, unless it stands at its header */
-    check_format("def f(x):\n  # of f\n\n  \"\"\"Doc.\"\"\"\n  for i in range(3):\n   # of the loop\n     x[i] = 2\n"
-                 "  # left\n  if x[0] > 0:\n  # of the header\n    x[0] = 1\n  elif x[1] > 0:\n    # of the case\n"
-                 "    x[0] = 2\n  return x\n",
-                 "def f(x):\n    # of f\n\n    \"\"\"Doc.\"\"\"\n    for i in range(3):\n        # of the loop\n"
-                 "        x[i] = 2\n    # left\n    if x[0] > 0:\n    # of the header\n        x[0] = 1\n"
-                 "    elif x[1] > 0:\n        # of the case\n        x[0] = 2\n    return x\n");
+    check_format(
+        "def f(x):\n  # of f\n\n  \"\"\"Doc.\"\"\"\n  for i in range(3):\n   # of the loop\n     x[i] = 2\n"
+        "  # left\n  if x[0] > 0:\n  # of the header\n    x[0] = 1\n  elif x[1] > 0:\n    # of the case\n"
+        "    x[0] = 2\n  return x\n",
+        "def f(x):\n    # of f\n\n    \"\"\"Doc.\"\"\"\n    for i in range(3):\n        # of the loop\n"
+        "        x[i] = 2\n    # left\n    if x[0] > 0:\n    # of the header\n        x[0] = 1\n"
+        "    elif x[1] > 0:\n        # of the case\n        x[0] = 2\n    return x\n");
     CHECK(emit("def f(:\n", AKG_STAGE_CANONICAL) == NULL);
     return check_done();
 }
