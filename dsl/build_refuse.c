@@ -96,6 +96,42 @@ static bool build_keyword_error(struct parser *p, int at)
     return true;
 }
 
+/* A keyword of another language that has one of its own here. */
+static bool build_other_keyword(struct parser *p, int at)
+{
+    static const char *const words[][2] = {
+        {"elseif", "elif"}, {"elsif", "elif"}, {"function", "def"}, {"func", "def"}, {"fn", "def"}};
+    const struct token *word = &p->tokens->items[build_statement_start(p, at)];
+    struct diagnostic_entry *entry;
+
+    for (size_t i = 0; word->kind == NAME && i < sizeof words / sizeof words[0]; i++) {
+        if ((int)strlen(words[i][0]) != word->length ||
+            memcmp(words[i][0], word->text, (size_t)word->length) != 0)
+            continue;
+        entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, word->span,
+                               arena_format(p->arena, "'%s'", words[i][0]));
+        diagnostic_note(entry, "help: write %s", words[i][1]);
+        diagnostic_fix(entry, "%s", words[i][1]);
+        return true;
+    }
+    return false;
+}
+
+/* else if, as in C. */
+static bool build_else_if(struct parser *p, int at)
+{
+    const struct token *items = p->tokens->items;
+    struct diagnostic_entry *entry;
+
+    if (at == 0 || items[at].kind != IF || items[at - 1].kind != ELSE)
+        return false;
+    entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span_join(items[at - 1].span, items[at].span),
+                           "'else if'");
+    diagnostic_note(entry, "help: write elif");
+    diagnostic_fix(entry, "elif");
+    return true;
+}
+
 static bool build_is_operand(int kind)
 {
     return kind == NAME || kind == INTEGER || kind == REAL || kind == STRING || kind == TRUE_WORD ||
@@ -111,11 +147,6 @@ static const char *build_foreign_statement(const struct parser *p, const struct 
     } words[] = {{"match", "write if and elif"},
                  {"case", "write if and elif"},
                  {"switch", "write if and elif"},
-                 {"elseif", "write elif"},
-                 {"elsif", "write elif"},
-                 {"function", "write def"},
-                 {"func", "write def"},
-                 {"fn", "write def"},
                  {"var", "assign the first value: n = 0"},
                  {"let", "assign the first value: n = 0"},
                  {"const", "assign the value: n = 0"},
@@ -193,8 +224,6 @@ static const char *build_advice(struct parser *p, int at)
                             items[at].text, items[at - 1].length, items[at - 1].text);
     if (kind == ELSE || kind == ELIF)
         return "'else' and 'elif' follow the block of an if, indented as that if";
-    if (kind == IF && before == ELSE)
-        return "write elif";
     if (kind == '=' && (first == IF || first == ELIF || first == WHILE || first == RETURN))
         return "to compare, write ==";
     if (kind == LINE_END && before == ':' && first == NAME && at > 1 && items[at - 2].kind == ')')
@@ -264,6 +293,8 @@ void build_syntax_error(struct parser *p, struct span span, const char *found, c
         build_damage(p, span.line);
         return;
     }
+    if (build_other_keyword(p, at) || build_else_if(p, at))
+        return;
     construct = build_foreign_construct(p, at, &help);
     if (construct) {
         entry = diagnostic_add(p->diagnostics, MSG_NOT_IN_LANGUAGE, span, construct);

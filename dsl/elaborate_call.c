@@ -235,6 +235,50 @@ static struct value elaborate_builtin(struct elaborator *e, const struct ast_exp
     }
 }
 
+/* `x(i)` as indices between brackets; NULL where it is no call with plain arguments. `plain` says whether
+ * they are names and numbers, of which nothing is lost when they are printed. */
+static const char *elaborate_as_indices(struct elaborator *e, const struct ast_expr *call, bool *plain)
+{
+    const char *text = "";
+
+    *plain = call->count > 0;
+    for (int i = 0; i < call->count; i++) {
+        const struct ast_expr *item = call->items[i];
+        *plain &= item->kind == AST_NAME || item->kind == AST_INTEGER;
+        text = arena_format(e->arena, "%s%s%s", text, i ? ", " : "", elaborate_source(e, item));
+    }
+    return call->count ? text : "i";
+}
+
+/* A call of what is no function. */
+static void elaborate_refuse_called(struct elaborator *e, const struct ast_expr *call,
+                                    const struct value *callee)
+{
+    const char *name = elaborate_source(e, call->a), *indices;
+    struct diagnostic_entry *message = elaborate_error(e, MSG_NOT_CALLABLE, call->span, name);
+    const struct ast_binding *binding = call->a->kind == AST_NAME ? ast_binding_of(call->a) : NULL;
+    bool plain;
+
+    indices = elaborate_as_indices(e, call, &plain);
+    if (call->a->kind == AST_ATTRIBUTE && call->count == 0) {
+        diagnostic_note(message, "help: it is no function: write %s", name);
+        diagnostic_fix(message, "%s", name);
+    } else if (call->a->kind == AST_ATTRIBUTE && call->count == 1 && strcmp(call->a->text, "size") == 0) {
+        diagnostic_note(message, "help: write %s.shape[%s]", elaborate_source(e, call->a->a), indices);
+        if (plain)
+            diagnostic_fix(message, "%s.shape[%s]", elaborate_source(e, call->a->a), indices);
+    } else if (callee->kind == VALUE_TENSOR || callee->kind == VALUE_TUPLE) {
+        diagnostic_note(message, "help: elements are read with brackets: %s[%s]", name, indices);
+        if (plain)
+            diagnostic_fix(message, "%s[%s]", name, indices);
+    } else {
+        diagnostic_note(message, "note: it is %s, no function", value_text(e, callee));
+    }
+    if (binding && builtin_find(binding->name))
+        diagnostic_note(message, "help: line %d gives the name of a function to a value: use another there",
+                        binding->span.line);
+}
+
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
 {
     struct ast_binding *binding = expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
@@ -271,25 +315,7 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr)
         return elaborate_check_count(e, expr, 1, 1) ? elaborate_cast(e, elaborate_expr(e, expr->items[0]),
                                                                      expr->items[0], callee.type, expr->span)
                                                     : value_error();
-    if (callee.kind != VALUE_ERROR) {
-        struct diagnostic_entry *message =
-            elaborate_error(e, MSG_NOT_CALLABLE, expr->span, elaborate_source(e, expr->a));
-        if (expr->a->kind == AST_ATTRIBUTE && expr->count == 0) {
-            diagnostic_note(message, "help: it is no function: write %s", elaborate_source(e, expr->a));
-            diagnostic_fix(message, "%s", elaborate_source(e, expr->a));
-        } else if (expr->a->kind == AST_ATTRIBUTE && expr->count == 1 && strcmp(expr->a->text, "size") == 0) {
-            diagnostic_note(message, "help: write %s.shape[%s]", elaborate_source(e, expr->a->a),
-                            elaborate_source(e, expr->items[0]));
-        } else if (callee.kind == VALUE_TENSOR || callee.kind == VALUE_TUPLE)
-            diagnostic_note(message, "help: elements are read with brackets: %s[%s]",
-                            elaborate_source(e, expr->a),
-                            expr->count == 1 ? elaborate_source(e, expr->items[0]) : "i");
-        else
-            diagnostic_note(message, "note: it is %s, no function", value_text(e, &callee));
-        if (binding && builtin_find(binding->name))
-            diagnostic_note(message,
-                            "help: line %d gives the name of a function to a value: use another there",
-                            binding->span.line);
-    }
+    if (callee.kind != VALUE_ERROR)
+        elaborate_refuse_called(e, expr, &callee);
     return value_error();
 }

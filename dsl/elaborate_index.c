@@ -64,9 +64,11 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
     else if (value.kind != VALUE_TENSOR && value.kind != VALUE_TUPLE && builtin_find(expr->text))
         diagnostic_note(message, "help: it is a function: %s(%s, ...)", expr->text,
                         elaborate_source(e, expr->a));
-    else if (nearest)
+    else if (nearest) {
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
-    else if (foreign)
+        if (expr->a->kind == AST_NAME)
+            diagnostic_fix(message, "%s.%s", expr->a->text, nearest);
+    } else if (foreign)
         diagnostic_note(message, "help: %s", foreign->help);
     else if (value.kind == VALUE_TENSOR)
         diagnostic_note(message, "help: a tensor has shape, size, dtype and ndim");
@@ -533,9 +535,11 @@ bool elaborate_dtype(struct elaborator *e, const struct ast_expr *expr, akg_dtyp
     for (int i = 0; i < AKG_DTYPE_COUNT; i++)
         names[i] = dtype_table[i].name;
     nearest = value.kind == VALUE_STRING ? elaborate_dtype_meant(value.string, names) : NULL;
-    if (nearest)
+    if (nearest) {
         diagnostic_note(message, "help: did you mean '%s'?", nearest);
-    else
+        diagnostic_fix(message, "\"%s\"", nearest);
+    } else {
         diagnostic_note(message, "help: write a name (float32), a string (\"float32\") or x.dtype");
+    }
     return false;
 }

@@ -443,8 +443,11 @@ static void elaborate_refuse_loop(struct elaborator *e, struct span span, const 
     if (value.kind == VALUE_TENSOR)
         diagnostic_note(message, "help: loop over the indices: for i in range(%s.shape[0]):",
                         over->kind == AST_NAME ? over->text : "x");
-    else
+    else {
         diagnostic_note(message, "help: for i in range(%s):", elaborate_source(e, over));
+        if (value_is_number(&value))
+            diagnostic_fix_around(message, "range(", ")");
+    }
 }
 
 static void elaborate_for(struct elaborator *e, const struct ast_stmt *stmt)

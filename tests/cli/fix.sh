@@ -112,6 +112,32 @@ sed -e 's/===/==/' -e 's/!==/!=/' -e 's/]]/]/' -e 's/= k\[i  #/= float32(k[i  #/
     -e 's/k\[0x10.*/float32(k[0x10 - 16 + i] * 1_000 + 7)/' kept.akg >wanted.akg
 expect 0 'comments and numbers' check --fix kept.akg
 assert 'comments and numbers: the file' cmp -s kept.akg wanted.akg
+cat >habits.akg <<'PROGRAM'
+func f(x: float32[N], n: int):
+    y = output_tensor(x.shpae, "flaot32")
+    for i in N:
+        if n > 1:
+            y[i] = x(i)
+        elsif n > 0:
+            y[i] = 1.0f
+        else if n < 0:
+            y[i] = x.shape(0) + x.size(0)
+    return y
+PROGRAM
+cat >wanted.akg <<'PROGRAM'
+def f(x: float32[N], n: int):
+    y = output_tensor(x.shape, "float32")
+    for i in range(N):
+        if n > 1:
+            y[i] = x[i]
+        elif n > 0:
+            y[i] = 1.0
+        elif n < 0:
+            y[i] = x.shape[0] + x.shape[0]
+    return y
+PROGRAM
+expect 0 'habits of other languages' check --fix habits.akg
+assert 'habits of other languages: the file' cmp -s habits.akg wanted.akg
 printf 'def f(x: float32[N]):\n    x[0] = math.log(x[0], 2)\n    x[1] = F.relu(x[1])\n    return x\n' >foreign.akg
 cp foreign.akg before.akg
 expect 1 'functions that are others here' check --fix foreign.akg
