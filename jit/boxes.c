@@ -259,15 +259,31 @@ static bool empty_together(struct boxes *boxes, const struct linear *from, const
     return empty;
 }
 
-/* low(i + 1) <= high(i) + 1 or low(i) <= high(i + 1) + 1 for consecutive iterations: the ranges hang
- * together. */
+/* What the form gains from one iteration to the next: 1: never less, -1: never more and at times less, 0: not
+ * known. */
+static int slope(struct boxes *boxes, const struct linear *here, const struct linear *next)
+{
+    struct linear form;
+
+    if (!linear_add(&form, next, -1, here))
+        return 0;
+    return form.count ? prover_sign(&boxes->context->prover, &form) : form.constant < 0 ? -1 : 1;
+}
+
+/* The iterations whose low and high bound all of them. */
+struct ends {
+    bool low_at_last, high_at_last;
+};
+
+/* The ranges of consecutive iterations hang together, low(i + 1) <= high(i) + 1 or low(i) <= high(i + 1) + 1:
+ * then they are one range from the low of an end to the high of the other. Often both hold, and of the two
+ * ranges one is the larger. A range that only grows, or shrinks, is that of an end alone. */
 static bool chains(struct boxes *boxes, const struct linear *low, const struct linear *high,
-                   const struct context_loop *loop, const struct linear *to, bool *rising)
+                   const struct context_loop *loop, const struct linear *to, struct ends *ends)
 {
     struct context *context = boxes->context;
     struct linear index, next, low_next, high_next, form;
     int facts = context->prover.facts.count;
-    bool chained = false;
 
     linear_of_atom(&context->space, loop->atom, &index);
     if (!linear_shift(&next, &index, 1) || !at_value(boxes, low, loop->atom, &next, &low_next) ||
@@ -275,12 +291,13 @@ static bool chains(struct boxes *boxes, const struct linear *low, const struct l
         return false;
     if (linear_add(&form, to, -1, &next))
         prover_add(&context->prover, &form, false);
-    if (at_most(boxes, &low_next, -1, high)) {
-        *rising = true;
-        chained = true;
-    } else if (at_most(boxes, low, -1, &high_next)) {
-        *rising = false;
-        chained = true;
+    int lows = slope(boxes, low, &low_next), highs = slope(boxes, high, &high_next);
+    bool falling = lows < 0 && highs < 0, chained = lows * highs < 0;
+    if (chained)
+        *ends = (struct ends){lows<0, highs> 0};
+    for (int k = 0; k < 2 && !chained; k++, falling = !falling) {
+        chained = falling ? at_most(boxes, low, -1, &high_next) : at_most(boxes, &low_next, -1, high);
+        *ends = (struct ends){falling, !falling};
     }
     context->prover.facts.count = facts;
     return chained;
@@ -305,13 +322,13 @@ static int moving_axis(struct boxes *boxes, const struct box *box, int atom)
 static bool span_axis(struct boxes *boxes, const struct context_loop *loop, const struct linear *from,
                       const struct linear *to, struct linear *low, struct linear *high)
 {
-    struct linear first_low, last_high;
-    bool rising;
+    struct linear least, most;
+    struct ends ends;
 
-    return chains(boxes, low, high, loop, &loop->last, &rising) &&
-           at_value(boxes, low, loop->atom, rising ? from : to, &first_low) &&
-           at_value(boxes, high, loop->atom, rising ? to : from, &last_high) &&
-           (*low = first_low, *high = last_high, true);
+    return chains(boxes, low, high, loop, &loop->last, &ends) &&
+           at_value(boxes, low, loop->atom, ends.low_at_last ? to : from, &least) &&
+           at_value(boxes, high, loop->atom, ends.high_at_last ? to : from, &most) &&
+           (*low = least, *high = most, true);
 }
 
 static bool unite(struct boxes *boxes, const struct box *box, const struct context_loop *loop,

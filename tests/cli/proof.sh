@@ -507,6 +507,76 @@ TEXT
 expect 0 'one line for what comes twice, as JSON' check proof.akg --json
 json
 
+cat >written.akg <<'PROGRAM'
+def back(x: T[N, M]):
+    y = output_tensor((N, M), x.dtype)
+    r = output_tensor((N,), x.dtype)
+    for i in range(N):
+        r[N - 1 - i] = i
+        for j in range(M):
+            y[i, M - 1 - j] = x[i, j]
+    return y, r
+
+
+def pairs():
+    y = output_tensor((5,), float32)
+    z = output_tensor((5,), float32)
+    for i in range(2):
+        y[1 - i] = 1
+        y[3 - i] = 2
+        z[1 - i] = 1
+        z[2 - i] = 2
+        z[3 - i] = 3
+    return y, z
+
+
+def wider(n: int = 4):
+    y = output_tensor((2 * n + 1,), float32)
+    z = output_tensor((2 * n + 1,), float32)
+    for i in range(n + 1):
+        for j in range(n - i, n + i + 1):
+            y[j] = i
+        for j in range(i, 2 * n + 1 - i):
+            z[j] = i
+    return y, z
+PROGRAM
+expect 0 'written where the index falls' check written.akg
+stdout_is "$(cat <<'TEXT'
+back(x: T[N, M]) -> y: T[N, M], r: T[N]
+    bounds: 3 proved; loops: i, j parallel
+pairs() -> y: float32[5], z: float32[5]
+    bounds: 5 proved; cleared first: y, z; loops: i serial
+wider(n: int = 4) -> y: float32[2 * n + 1], z: float32[2 * n + 1]
+    bounds: 2 proved; loops: j parallel, i serial
+TEXT
+)"
+expect 0 'written where the index falls, in full' check written.akg pairs --explain-proof
+stdout_is "$(cat <<'TEXT'
+pairs() -> y: float32[5], z: float32[5]
+  bounds
+    15:9  writes y[1 - i]    y[1 - i] = 1
+        0 <= 1 - i <= 1 < 5
+    16:9  writes y[3 - i]    y[3 - i] = 2
+        2 <= 3 - i <= 3 < 5
+    17:9  writes z[1 - i]    z[1 - i] = 1
+        0 <= 1 - i <= 1 < 5
+    18:9  writes z[2 - i]    z[2 - i] = 2
+        1 <= 2 - i <= 2 < 5
+    19:9  writes z[3 - i]    z[3 - i] = 3
+        2 <= 3 - i <= 3 < 5
+  initialisation
+    y: cleared first; no element is written twice
+        y[4] is not written for any inputs
+        proved to be written: y[0 .. 3]
+    z: cleared first; some elements are written several times (z[1] for any inputs)
+        z[4] is not written for any inputs
+        proved to be written: z[0 .. 3]
+  loops
+    14:5  loop i: serial: z[1 - i] and z[2 - i], distance 1 (written, then written: 17:9, 18:9)
+        for any inputs, iterations i = 0 and i = 1 both use z[1]
+TEXT
+)"
+
 expect 0 'one kernel' check proof.akg both --explain-proof
 stdout_has '  loops'
 expect 2 'run takes no --explain-proof' run proof.akg both 'x=[1]' --explain-proof
