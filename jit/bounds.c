@@ -97,22 +97,26 @@ static void demand(struct context *context, const struct bounds_request *request
 
 /* ---- accesses ------------------------------------------------------------ */
 
-/* Proves the side, or finds what to demand for it. */
+/* Proves the side, or finds what to demand for it; where no call leaves it that way, nothing is. */
 static bool settle_side(struct context *context, const struct bounds_request *request,
                         struct bounds_extreme *extremes, int *count, bool *assumed)
 {
     const struct bounds *bounds = context->client;
+    struct prover *prover = &context->prover;
     struct linear inside;
 
     *count = 0;
-    if (linear_scale(&inside, &request->form, -1) && prover_prove(&context->prover, &inside)) {
-        *assumed |= context->prover.assumed;
+    if (linear_scale(&inside, &request->form, -1) && prover_prove(prover, &inside)) {
+        *assumed |= prover->assumed;
         return true;
     }
     if (bounds->second)
         return false;
-    *assumed = true;
-    return bounds_find_extremes(context, request, extremes, count);
+    prover->relied = false;
+    if (!bounds_find_extremes(context, request, extremes, count))
+        return false;
+    *assumed |= *count || prover->relied;
+    return true;
 }
 
 static enum ir_check settle_index(struct context *context, struct bounds_request *request,

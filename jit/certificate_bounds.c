@@ -259,16 +259,18 @@ static void swap_unit(struct prover *prover, const struct unit *unit, struct lin
     prover->generation++;
 }
 
-/* Those that speak of this axis, where the prover cannot repeat how they were found (bounds_extreme.c). */
+/* Those that speak of this axis, where the prover cannot repeat how they were found (bounds_extreme.c); all,
+ * where none does: then others imply what was demanded of it. */
 static void demanded_of(const struct ir_kernel *kernel, struct certificate_index *row,
                         const struct ir_access *access, int axis)
 {
-    for (int k = 0; k < kernel->preconditions.count; k++) {
-        const struct ir_precondition *precondition = &kernel->preconditions.items[k];
-        if (precondition->kind == IR_PRECONDITION_BOUNDS && precondition->buffer == access->buffer &&
-            precondition->axis == axis)
-            list_push(kernel->arena, &row->preconditions, k);
-    }
+    for (int any = 0; any < 2 && !row->preconditions.count; any++)
+        for (int k = 0; k < kernel->preconditions.count; k++) {
+            const struct ir_precondition *precondition = &kernel->preconditions.items[k];
+            if (any || (precondition->kind == IR_PRECONDITION_BOUNDS &&
+                        precondition->buffer == access->buffer && precondition->axis == axis))
+                list_push(kernel->arena, &row->preconditions, k);
+        }
 }
 
 /* The preconditions without which one of the goals is not proved. They are taken out one by one, and those

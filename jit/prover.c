@@ -539,7 +539,10 @@ static bool prove(struct prover *prover, const struct linear *goal, int level)
 
 bool prover_prove(struct prover *prover, const struct linear *form)
 {
-    return prove(prover, form, 0);
+    bool proved = prove(prover, form, 0);
+
+    prover->relied |= proved && prover->assumed;
+    return proved;
 }
 
 bool prover_less(struct prover *prover, const struct linear *a, int64_t offset, const struct linear *b)

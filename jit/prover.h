@@ -43,6 +43,7 @@ struct prover {
     LIST(struct prover_rule) rules;
     int first_fact; /* those below it are not used */
     bool assumed;   /* whether the last proof used a precondition */
+    bool relied;    /* and whether one did since this was set to false */
 };
 
 void prover_init(struct prover *prover, struct linear_space *space);

@@ -577,6 +577,35 @@ pairs() -> y: float32[5], z: float32[5]
 TEXT
 )"
 
+cat >inside.akg <<'PROGRAM'
+def flat(x: T[M, N]):
+    y = output_tensor((M * N,), x.dtype)
+    for i in range(M):
+        for j in range(N):
+            y[i + j] = x[i, j]
+    return y
+
+
+def im2col(x: T[H, W], kh: int = 3, kw: int = 3, s: int = 1):
+    oh = (H - kh) // s + 1
+    ow = (W - kw) // s + 1
+    y = output_tensor((oh * ow, kh * kw), x.dtype)
+    for i in range(oh):
+        for j in range(ow):
+            for a in range(kh):
+                for b in range(kw):
+                    y[i * ow + j, a * kw + b] = x[i * s + a, j * s + b]
+    return y
+PROGRAM
+expect 0 'what no call leaves is proved, not required of calls' check inside.akg
+stdout_is "$(cat <<'TEXT'
+flat(x: T[M, N]) -> y: T[M * N]
+    bounds: 2 proved; cleared first: y; loops: j parallel, i serial
+im2col(x: T[H, W], kh: int = 3, kw: int = 3, s: int = 1) -> y: T[((H - kh) // s + 1) * ((W - kw) // s + 1), kh * kw]
+    bounds: 2 proved; cleared first: y; loops: j, a, b parallel, i undecided
+TEXT
+)"
+
 expect 0 'one kernel' check proof.akg both --explain-proof
 stdout_has '  loops'
 expect 2 'run takes no --explain-proof' run proof.akg both 'x=[1]' --explain-proof
