@@ -3,13 +3,15 @@
  *
  * Consumes a kernel whose bounds are analysed. A buffer needs no clearing when every load of it lies in a box
  * of elements that are written by then (boxes.h), and, for an output, when the boxes at the end hold all of
- * it. A load that is not in a box when it is met waits for the ends of the loops around it: what their
- * earlier iterations have written may hold it (y[i] = y[i - 1] + x[i]).
+ * it. Where no box says so, regions (regions.h) are asked, which know of whole nests of loops only. A load
+ * that is not in a box when it is met waits for the ends of the loops around it: what their earlier
+ * iterations have written may hold it (y[i] = y[i - 1] + x[i]).
  *
  * A warning is given only for a load that surely comes before any store in the order of execution.
  */
 #include "analysis.h"
 #include "boxes.h"
+#include "regions.h"
 
 #include <string.h>
 
@@ -53,6 +55,7 @@ struct side {
 
 struct initialisation {
     struct boxes boxes;
+    struct regions regions;
     struct buffer_state *states; /* by buffer->index */
     LIST(struct scope) scopes;
     LIST(struct waiting_load) waiting;
@@ -83,6 +86,12 @@ static void give_up(struct context *context, struct ir_expr *load)
     state_of(context, load->access.buffer)->clear = true;
     if (self->gaps)
         list_push(context->kernel->arena, &self->gaps->loads, load);
+}
+
+/* All elements of the box have been written. */
+static bool is_written(struct initialisation *self, struct ir_buffer *buffer, const struct linear *bounds)
+{
+    return boxes_cover(&self->boxes, buffer, bounds) || regions_cover(&self->regions, buffer, bounds);
 }
 
 static int scope_of(const struct initialisation *self)
@@ -192,7 +201,7 @@ static void visit_load(struct context *context, struct ir_expr *load, const stru
     struct ir_buffer *buffer = load->access.buffer;
 
     note_early_read(context, load);
-    if (!is_settled(context, buffer) && !boxes_cover(&self->boxes, buffer, bounds))
+    if (!is_settled(context, buffer) && !is_written(self, buffer, bounds))
         keep_waiting(context, load, bounds);
 }
 
@@ -222,8 +231,11 @@ static void visit_access(struct context *context, struct ir_access *access, stru
         return;
     drop_early_reads(context, access->buffer);
     state->stored = true;
-    if (rank <= RANK && !is_settled(context, access->buffer))
-        boxes_push(&self->boxes, access->buffer, bounds, scope_of(self));
+    if (rank > RANK || is_settled(context, access->buffer))
+        return;
+    boxes_push(&self->boxes, access->buffer, bounds, scope_of(self));
+    if (state->depth == 0)
+        regions_add(&self->regions, access->buffer, bounds);
 }
 
 /* ---- loops --------------------------------------------------------------- */
@@ -307,6 +319,8 @@ static void visit_loop(struct context *context, struct ir_stmt *stmt, enum conte
     if (self->waiting.count > first)
         retry_waiting(context, &loop, first, depth, &iteration);
     boxes_leave_loop(&self->boxes, &loop, iteration.boxes, iteration.count, scope_of(self));
+    if (depth == 0)
+        regions_settle(&self->regions);
     settle_early_reads(context, depth);
 }
 
@@ -352,6 +366,7 @@ static void visit_allocate(struct context *context, struct ir_stmt *stmt)
     struct buffer_state *state = state_of(context, stmt->access.buffer);
 
     boxes_forget(&self->boxes, stmt->access.buffer);
+    regions_forget(&self->regions, stmt->access.buffer);
     state->depth = context->loops.count;
     state->stored = false;
 }
@@ -371,7 +386,7 @@ static bool is_complete(struct context *context, struct ir_buffer *buffer)
         if (!linear_shift(&bounds[buffer->rank + k], &bounds[buffer->rank + k], -1))
             return false;
     }
-    return boxes_cover(&self->boxes, buffer, bounds);
+    return is_written(self, buffer, bounds);
 }
 
 /* The number of the next older box of the buffer, from `at` on, that can be said in terms of the call; -1. */
@@ -488,6 +503,7 @@ static void begin(struct context *context)
     struct ir_kernel *kernel = context->kernel;
 
     boxes_init(&self->boxes, context);
+    regions_init(&self->regions, context);
     self->states = arena_array(kernel->arena, struct buffer_state, kernel->buffers.count);
     for (int k = 0; k < kernel->buffers.count; k++) {
         enum ir_role role = kernel->buffers.items[k]->role;
