@@ -41,18 +41,6 @@ struct certificate_buffer *certificate_buffer_of(struct certificate *certificate
 
 /* ---- initialisation -------------------------------------------------------- */
 
-/* Whether some loop is around both. */
-static bool shares_loop(const struct dependences *dependences, int a, int b)
-{
-    while (a >= 0) {
-        for (int loop = b; loop >= 0; loop = dependences->loops.items[loop].parent)
-            if (loop == a)
-                return true;
-        a = dependences->loops.items[a].parent;
-    }
-    return false;
-}
-
 /* The innermost loop around a store; -1: it is not among the accesses of dependences. */
 static int loop_of_store(const struct dependences *dependences, const struct ir_access *access)
 {
@@ -62,28 +50,20 @@ static int loop_of_store(const struct dependences *dependences, const struct ir_
     return -1;
 }
 
-/* Whether no element is written twice: no output dependence, and all stores in common loops, where these are
- * looked for. */
-static bool is_written_once(const struct certificate *certificate, const struct ir_buffer *buffer)
+/* Whether no element is written twice: no output dependence, which is looked for where loops are shared, and
+ * nothing in common elsewhere. */
+static bool is_written_once(const struct certificate *certificate, const struct certificate_buffer *written)
 {
     const struct dependences *dependences = certificate->dependences;
-    int stores = 0, outside = 0, first = -1;
+    const struct ir_buffer *buffer = written->buffer;
 
     for (int k = 0; k < certificate->accesses.count; k++) {
         const struct certificate_access *row = &certificate->accesses.items[k];
         if (row->load || row->access->buffer != buffer)
             continue;
         int loop = loop_of_store(dependences, row->access);
-        if (loop < 0 && row->depth) /* there were too many */
+        if (loop < 0 ? row->depth > 0 /* there were too many */ : dependences->loops.items[loop].incomplete)
             return false;
-        if (loop < 0)
-            outside++;
-        else if (dependences->loops.items[loop].incomplete)
-            return false;
-        if (++stores > 1 && (outside || !shares_loop(dependences, first, loop)))
-            return false;
-        if (stores == 1)
-            first = loop;
     }
     for (int k = 0; k < dependences->items.count; k++) {
         const struct dependence *item = &dependences->items.items[k];
@@ -91,7 +71,7 @@ static bool is_written_once(const struct certificate *certificate, const struct 
             dependences->accesses.items[item->source].access->buffer == buffer)
             return false;
     }
-    return true;
+    return written->nests_apart;
 }
 
 static void add_buffers(struct certificate *certificate, const struct analysis_gaps *gaps)
@@ -104,8 +84,12 @@ static void add_buffers(struct certificate *certificate, const struct analysis_g
             .buffer = buffer, .gap = &gaps->buffers[k], .complete = gaps->buffers[k].complete};
         if (buffer->role != IR_OUTPUT && buffer->role != IR_TEMPORARY)
             continue;
-        row.most = is_written_once(certificate, buffer) ? CERTIFICATE_ONCE : CERTIFICATE_UNDECIDED;
         list_push(kernel->arena, &certificate->buffers, row);
+    }
+    certificate_find_nests_apart(certificate);
+    for (int k = 0; k < certificate->buffers.count; k++) {
+        struct certificate_buffer *row = &certificate->buffers.items[k];
+        row->most = is_written_once(certificate, row) ? CERTIFICATE_ONCE : CERTIFICATE_UNDECIDED;
     }
 }
 

@@ -75,6 +75,7 @@ struct certificate_buffer {
     struct ir_buffer *buffer;
     bool complete;                /* OUTPUT: every element is written */
     enum certificate_writes most; /* how often an element is written, at most (in one life of a temporary) */
+    bool nests_apart;             /* of two stores that share no loop none writes an element of the other */
     struct certificate_witness twice, missing; /* of `most` SEVERAL; of an output that is not complete */
     const struct analysis_gap *gap;
 };
@@ -113,6 +114,11 @@ struct certificate_buffer *certificate_buffer_of(struct certificate *certificate
 
 /* Fills `accesses`, but for what initialisation finds. */
 void certificate_find_bounds(struct certificate *certificate, bool reasons);
+
+/* ---- certificate_writes.c --------------------------------------------------- */
+
+/* Fills nests_apart of `buffers`. */
+void certificate_find_nests_apart(struct certificate *certificate);
 
 /* ---- certificate_witness.c --------------------------------------------------- */
 
