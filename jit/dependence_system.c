@@ -12,21 +12,37 @@
 
 /* ---- the second iteration ------------------------------------------------ */
 
+static bool rename_atom(void *builder_pointer, int number, struct linear *out);
+
+/* The same of a loop, or of a choice: which may be made of what never changes, and yet be another one each
+ * time, for its conditions need not say all. -1 where that cannot be represented. */
+static int rename_made(struct dependence_builder *builder, const struct linear_atom *atom)
+{
+    enum { CHILDREN = 16 };
+    struct linear_space *space = &builder->context->space;
+    struct linear children[CHILDREN];
+
+    if (atom->kind == LINEAR_OPAQUE || atom->child_count > CHILDREN)
+        return -1;
+    for (int c = 0; c < atom->child_count; c++)
+        if (!linear_map(space, &atom->children[c], rename_atom, builder, &children[c]))
+            return -1;
+    if (atom->kind == LINEAR_LOOP)
+        return linear_new_loop(space, &children[0], &children[1]);
+    return linear_new_select(space, children, atom->child_count, atom->when);
+}
+
 static bool rename_atom(void *builder_pointer, int number, struct linear *out)
 {
     struct dependence_builder *builder = builder_pointer;
     struct linear_space *space = &builder->context->space;
     struct linear_atom atom = *linear_atom_at(space, number);
-    struct linear first, last;
 
     if (number >= builder->name_count || number < builder->first_atom || atom.parameter ||
-        (atom.kind != LINEAR_LOOP && atom.kind != LINEAR_OPAQUE))
+        (atom.kind != LINEAR_LOOP && atom.kind != LINEAR_OPAQUE && atom.kind != LINEAR_SELECT))
         return false;
     if (!builder->names[number]) {
-        int name = -1;
-        if (atom.kind == LINEAR_LOOP && linear_map(space, &atom.children[0], rename_atom, builder, &first) &&
-            linear_map(space, &atom.children[1], rename_atom, builder, &last))
-            name = linear_new_loop(space, &first, &last);
+        int name = rename_made(builder, &atom);
         if (name < 0)
             name = linear_new_opaque(space, atom.low, atom.high);
         builder->names[number] = name + 1;
@@ -242,7 +258,7 @@ static int atom_depth(const struct dependence_pair *pair, int number)
 
     if (atom->parameter)
         return 0;
-    if (atom->kind == LINEAR_LOOP || atom->kind == LINEAR_OPAQUE) {
+    if (atom->kind == LINEAR_LOOP || atom->kind == LINEAR_OPAQUE || atom->kind == LINEAR_SELECT) {
         while (depth < place->depth && place->scopes[depth].first_atom <= number)
             depth++;
         return depth;
