@@ -277,12 +277,14 @@ static void walk_if(struct context *context, struct ir_stmt *stmt)
     context_updates_find(context, stmt->body, &updates);
     context_updates_find(context, stmt->otherwise, &updates);
     int facts = condition_push(context, stmt->value, true);
+    context_updates_when(context, &updates, true);
     branch_event(context, stmt, CONTEXT_THEN);
     walk_block(context, stmt->body);
     then_unclear = is_unclear(context);
     condition_pop(context, facts);
     context_updates_swap(context, &updates);
     condition_push(context, stmt->value, false);
+    context_updates_when(context, &updates, false);
     set_unclear(context, unclear);
     branch_event(context, stmt, CONTEXT_ELSE);
     walk_block(context, stmt->otherwise);

@@ -3,6 +3,8 @@
  */
 #include "context_private.h"
 
+#include <string.h>
+
 enum { FORM_DEPTH = 64, VISITS = 256 };
 
 /* ---- ranges -------------------------------------------------------------- */
@@ -174,26 +176,64 @@ static bool cast_form(struct context *context, const struct ir_expr *expr, struc
     return true;
 }
 
-static bool select_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+/* Whether `form` follows from one of the facts. */
+static bool says(const struct context_when *when, bool truth, const struct linear *form)
 {
-    enum { WHEN = 3 };
-    struct linear children[2 + 2 * WHEN];
-    struct context_facts facts;
-    int count = 2, when[2];
+    struct linear rest;
 
-    value_of(context, expr->operands[1], &children[0], depth + 1);
-    value_of(context, expr->operands[2], &children[1], depth + 1);
-    for (int truth = 0; truth < 2; truth++) {
-        context_condition_facts(context, expr->operands[0], truth, &facts);
-        when[truth] = facts.count < WHEN ? facts.count : WHEN;
-        for (int k = 0; k < when[truth]; k++)
-            children[count++] = facts.items[k];
-    }
-    int atom = linear_new_select(&context->space, children, count, when);
+    for (int k = 0; k < when->count[truth]; k++)
+        if (linear_add(&rest, form, -1, &when->facts[truth][k]) && !rest.count && rest.constant >= 0)
+            return true;
+    return false;
+}
+
+/* `0 if j < 0 else j`: the larger of the two where the condition compares them, or the smaller. */
+static bool choose_by_order(struct context *context, const struct linear *then,
+                            const struct linear *otherwise, const struct context_when *when,
+                            struct linear *out)
+{
+    struct linear above, below; /* how far `then` lies above the other one, and below it */
+
+    if (!linear_add(&above, then, -1, otherwise) || !linear_scale(&below, &above, -1))
+        return false;
+    if (says(when, true, &above) && says(when, false, &below))
+        return linear_combine(&context->space, LINEAR_MAX, out, then, otherwise);
+    return says(when, true, &below) && says(when, false, &above) &&
+           linear_combine(&context->space, LINEAR_MIN, out, then, otherwise);
+}
+
+bool context_choose(struct context *context, const struct linear *then, const struct linear *otherwise,
+                    const struct context_when *when, struct linear *out)
+{
+    struct linear children[2 + 2 * CONTEXT_WHEN] = {*then, *otherwise};
+    int count = 2;
+
+    if (choose_by_order(context, then, otherwise, when, out))
+        return true;
+    for (int truth = 0; truth < 2; truth++)
+        for (int k = 0; k < when->count[truth]; k++)
+            children[count++] = when->facts[truth][k];
+    int atom = linear_new_select(&context->space, children, count, when->count);
     if (atom < 0)
         return false;
     linear_of_atom(&context->space, atom, out);
     return true;
+}
+
+static bool select_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
+{
+    struct linear then, otherwise;
+    struct context_facts facts;
+    struct context_when when;
+
+    value_of(context, expr->operands[1], &then, depth + 1);
+    value_of(context, expr->operands[2], &otherwise, depth + 1);
+    for (int truth = 0; truth < 2; truth++) {
+        context_condition_facts(context, expr->operands[0], truth, &facts);
+        when.count[truth] = facts.count < CONTEXT_WHEN ? facts.count : CONTEXT_WHEN;
+        memcpy(when.facts[truth], facts.items, sizeof *facts.items * (size_t)when.count[truth]);
+    }
+    return context_choose(context, &then, &otherwise, &when, out);
 }
 
 static bool division_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)

@@ -13,6 +13,16 @@ void context_opaque(struct context *context, akg_dtype dtype, struct linear *out
 /* From here on the symbol stands for this form. */
 void context_bind(struct context *context, struct ir_symbol *symbol, const struct linear *value);
 
+/* What holds when a condition is false, and when it is true; perhaps not all of it. */
+enum { CONTEXT_WHEN = 3 };
+struct context_when {
+    struct linear facts[2][CONTEXT_WHEN];
+    int count[2];
+};
+/* `then` where the condition is true, else `otherwise`; both are values. False when that nests too deeply. */
+bool context_choose(struct context *context, const struct linear *then, const struct linear *otherwise,
+                    const struct context_when *when, struct linear *out);
+
 /* ---- context_scalar.c: scalars that are assigned again -------------------- */
 
 /* What one pass over a body may do to a scalar. */
@@ -29,6 +39,7 @@ struct context_update {
 
 struct context_updates {
     LIST(struct context_update) items;
+    struct context_when *when; /* BRANCH: what its condition says */
 };
 
 /* The integer scalars that statements of the block assign, and that were declared before. */
@@ -38,6 +49,8 @@ void context_updates_enter(struct context *context, struct context_updates *upda
 /* Their values after the loop, which is popped already. */
 void context_updates_leave(struct context *context, struct context_updates *updates,
                            const struct context_loop *loop);
+/* After a branch's condition was entered. */
+void context_updates_when(struct context *context, struct context_updates *updates, bool truth);
 /* Between the sides of a branch, and after both. */
 void context_updates_swap(struct context *context, struct context_updates *updates);
 /* Before the join: back to what they were when the condition was computed. */

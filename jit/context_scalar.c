@@ -95,6 +95,16 @@ static void bound_by_count(struct context *context, const struct linear *before,
         prover_add(&context->prover, &form, false);
 }
 
+/* From here on the symbol stands for a value of which facts are to be added; `small`: as in linear_atom. */
+static void value_between(struct context *context, struct ir_symbol *symbol, bool small)
+{
+    struct linear value;
+
+    context_opaque(context, symbol->dtype, &value);
+    linear_atom_at(&context->space, context->space.atoms.count - 1)->small = small;
+    context_bind(context, symbol, &value);
+}
+
 /* The scalar after `count` (or an unknown number of) iterations. */
 static void advance(struct context *context, struct context_update *update, const struct linear *count,
                     bool every_iteration)
@@ -107,9 +117,10 @@ static void advance(struct context *context, struct context_update *update, cons
         context_bind(context, update->symbol, &value);
         return;
     }
-    context_opaque(context, update->symbol->dtype, &value);
-    context_bind(context, update->symbol, &value);
-    if (!update->additive)
+    bool counts = update->additive && linear_is_small(&context->space, &update->before);
+    value_between(context, update->symbol, counts);
+    value = *(const struct linear *)update->symbol->note;
+    if (!counts)
         return;
     struct linear zero;
     linear_constant(&zero, 0);
@@ -151,6 +162,20 @@ void context_updates_leave(struct context *context, struct context_updates *upda
         advance(context, &updates->items.items[k], counted ? &count : NULL, true);
 }
 
+void context_updates_when(struct context *context, struct context_updates *updates, bool truth)
+{
+    const struct context_condition *condition = &context->conditions.items[context->conditions.count - 1];
+
+    if (!updates->items.count)
+        return;
+    if (!updates->when)
+        updates->when = arena_new(context->arena, struct context_when);
+    int count = condition->fact_count < CONTEXT_WHEN ? condition->fact_count : CONTEXT_WHEN;
+    for (int k = 0; k < count; k++)
+        updates->when->facts[truth][k] = context->prover.facts.items[condition->first_fact + k].form;
+    updates->when->count[truth] = count;
+}
+
 void context_updates_swap(struct context *context, struct context_updates *updates)
 {
     for (int k = 0; k < updates->items.count; k++) {
@@ -166,25 +191,40 @@ void context_updates_rewind(struct context *context, const struct context_update
         context_bind(context, updates->items.items[k].symbol, &updates->items.items[k].before);
 }
 
+/* The scalar's value after both sides. */
+static void join(struct context *context, const struct context_update *update, const struct linear *otherwise,
+                 const struct context_when *when)
+{
+    const struct linear *then = &update->then;
+    struct linear value, difference, zero;
+    bool fit = linear_fits(&context->space, then) && linear_fits(&context->space, otherwise);
+    bool near = fit && linear_add(&difference, then, -1, otherwise) && !difference.count;
+    bool tells = when->count[0] || when->count[1];
+
+    linear_constant(&zero, 0);
+    if (fit && (tells || !near) && context_choose(context, then, otherwise, when, &value))
+        context_bind(context, update->symbol, &value);
+    else
+        value_between(context, update->symbol,
+                      near && linear_is_small(&context->space, then) &&
+                          linear_is_small(&context->space, otherwise));
+    if (!near)
+        return;
+    value = *(const struct linear *)update->symbol->note;
+    bound_by_count(context, difference.constant > 0 ? then : otherwise, 0, &zero, &value, true);
+    bound_by_count(context, difference.constant > 0 ? otherwise : then, 0, &zero, &value, false);
+}
+
 void context_updates_join(struct context *context, struct context_updates *updates, bool then_leaves,
                           bool otherwise_leaves)
 {
     for (int k = 0; k < updates->items.count; k++) {
         struct context_update *update = &updates->items.items[k];
-        struct linear otherwise = *(const struct linear *)update->symbol->note, value, difference;
+        struct linear otherwise = *(const struct linear *)update->symbol->note;
 
-        if (otherwise_leaves || linear_equal(&otherwise, &update->then)) {
+        if (otherwise_leaves || linear_equal(&otherwise, &update->then))
             context_bind(context, update->symbol, &update->then);
-            continue;
-        }
-        if (then_leaves)
-            continue;
-        context_opaque(context, update->symbol->dtype, &value);
-        context_bind(context, update->symbol, &value);
-        if (!linear_add(&difference, &update->then, -1, &otherwise) || difference.count)
-            continue;
-        bool then_larger = difference.constant > 0;
-        bound_by_count(context, then_larger ? &update->then : &otherwise, 0, &difference, &value, true);
-        bound_by_count(context, then_larger ? &otherwise : &update->then, 0, &difference, &value, false);
+        else if (!then_leaves)
+            join(context, update, &otherwise, updates->when);
     }
 }

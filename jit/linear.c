@@ -712,6 +712,9 @@ bool linear_sides(const struct linear *form, struct linear *positive, struct lin
  */
 static const double extent_magnitude = 0x1p40;
 static const double largest_magnitude = 0x1p62;
+/* What counts is taken to stay below the first, and may begin at the second: at a small form plus a constant,
+ * too. The largest magnitude leaves as much room again. */
+static const double small_magnitude = 0x1p61, begin_magnitude = 0x1p61 + 0x1p57;
 static const int64_t attribute_limits[] = {INT64_C(1) << 60, INT64_C(1) << 30, INT64_C(1) << 20,
                                            INT64_C(1) << 10};
 enum { LIMIT_COUNT = sizeof attribute_limits / sizeof *attribute_limits };
@@ -751,7 +754,7 @@ static double atom_magnitude(struct linear_space *space, int number, int64_t lim
     case LINEAR_LOAD:
         break;
     }
-    return 0x1p63;
+    return atom->small ? small_magnitude : 0x1p63;
 }
 
 static double form_magnitude(struct linear_space *space, const struct linear *form, int64_t limit, bool note)
@@ -773,16 +776,27 @@ static double form_magnitude(struct linear_space *space, const struct linear *fo
     return sum;
 }
 
-bool linear_fits(struct linear_space *space, const struct linear *form)
+/* Under some limits of attributes, which are noted. */
+static bool is_below(struct linear_space *space, const struct linear *form, double magnitude)
 {
-    if (!form->count || (form->count == 1 && !form->constant && form->terms[0].coefficient == 1 &&
-                         space->monomials.items[form->terms[0].monomial].degree == 1))
-        return true;
     for (int k = 0; k < LIMIT_COUNT; k++) {
-        if (form_magnitude(space, form, attribute_limits[k], false) <= largest_magnitude) {
+        if (form_magnitude(space, form, attribute_limits[k], false) <= magnitude) {
             form_magnitude(space, form, attribute_limits[k], true);
             return true;
         }
     }
     return false;
+}
+
+bool linear_fits(struct linear_space *space, const struct linear *form)
+{
+    return !form->count ||
+           (form->count == 1 && !form->constant && form->terms[0].coefficient == 1 &&
+            space->monomials.items[form->terms[0].monomial].degree == 1) ||
+           is_below(space, form, largest_magnitude);
+}
+
+bool linear_is_small(struct linear_space *space, const struct linear *form)
+{
+    return is_below(space, form, begin_magnitude);
 }

@@ -37,7 +37,7 @@ enum linear_atom_kind {
     LINEAR_ATTRIBUTE,
     LINEAR_LOOP,      /* a loop variable, or the number of the iteration; children: what it runs from, and to
                          (inclusive) */
-    LINEAR_OPAQUE,    /* a value of which nothing but the range is known */
+    LINEAR_OPAQUE,    /* a value of which nothing but the range is known, and whether it is `small` */
     LINEAR_LOAD,      /* an element of a buffer that does not change; children: the indices */
     LINEAR_QUOTIENT,  /* children: dividend, divisor; floors */
     LINEAR_REMAINDER, /* children: dividend, divisor; of the divisor's sign */
@@ -55,6 +55,7 @@ struct linear_atom {
     int child_count;
     int when[2];       /* SELECT: number of children that are >= 0 when the condition is false, true */
     int64_t low, high; /* its range */
+    bool small;        /* OPAQUE: began as a small form (linear_is_small) and only counted since */
     int64_t limit;     /* ATTRIBUTE: its magnitude was taken to be no larger; 0: nothing was assumed */
     int monomial;      /* the one that is this atom */
     int newest;        /* the largest number of an atom below it, itself included */
@@ -151,5 +152,8 @@ bool linear_sides(const struct linear *form, struct linear *positive, struct lin
  * sum. Notes in `limit` of attributes what had to be assumed of them. A form that is one atom, or a constant,
  * always fits. */
 bool linear_fits(struct linear_space *space, const struct linear *form);
+/* Whether constants can be added to the value, once in each iteration of some loop, for as long as a call may
+ * last without that it leaves int64. */
+bool linear_is_small(struct linear_space *space, const struct linear *form);
 
 #endif
