@@ -219,7 +219,7 @@ static bool elaborate_range(struct elaborator *e, const struct ast_expr *call, s
     value = elaborate_expr(e, call->items[2]);
     if (value.kind == VALUE_INT && value.expr->kind != IR_INTEGER && expr_demand_constants(e, value.expr))
         return false;
-    if (!value_constant(&value, step)) {
+    if (!value_constant(&value, step) || *step == INT64_MIN) { /* of which there is no opposite */
         if (value.kind == VALUE_FLOAT)
             value_index(e, value, call->items[2]->span); /* says that it is no integer */
         else if (value.kind != VALUE_ERROR)
@@ -386,6 +386,16 @@ static bool elaborate_refuse_break(struct elaborator *e, const struct ast_stmt *
     return true;
 }
 
+/* The second number of a range, as far as it is known. */
+static int64_t elaborate_second(const struct ir_expr *low, int64_t step)
+{
+    int64_t second = 1;
+
+    if (low->kind == IR_INTEGER && __builtin_add_overflow(low->integer, step, &second))
+        second = low->integer;
+    return second;
+}
+
 /* One copy of the body for each number; `over` has the bounds. In a graph function all of them are known. */
 static void elaborate_for_const_range(struct elaborator *e, const struct ast_stmt *stmt,
                                       const struct ast_expr *over, bool reversed)
@@ -398,7 +408,7 @@ static void elaborate_for_const_range(struct elaborator *e, const struct ast_stm
     if (e->frame->graph)
         low = expr_decide(e, low, 0);
     if (low && e->frame->graph)
-        high = expr_decide(e, high, low->kind == IR_INTEGER ? low->integer + step : 1);
+        high = expr_decide(e, high, elaborate_second(low, step));
     if (e->result->retry)
         return;
     if (reversed)
@@ -411,9 +421,9 @@ static void elaborate_for_const_range(struct elaborator *e, const struct ast_stm
         diagnostic_note(message, "help: write range: the loop then runs instead of being unrolled");
         return;
     }
-    for (int64_t i = low->integer; step > 0 ? i < high->integer : i > high->integer; i += step) {
+    for (int64_t i = low->integer; step > 0 ? i < high->integer : i > high->integer;) {
         elaborate_unrolled(e, stmt, value_int(e, i));
-        if (e->unrolled > ELABORATE_MAX_UNROLLED || e->result->retry)
+        if (e->unrolled > ELABORATE_MAX_UNROLLED || e->result->retry || __builtin_add_overflow(i, step, &i))
             return;
     }
 }

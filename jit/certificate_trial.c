@@ -87,7 +87,7 @@ bool certificate_trial_make(struct certificate_trial *trial, struct arena *arena
         strides[k] = arena_array(arena, int64_t, buffer->rank);
         for (int axis = buffer->rank - 1; axis >= 0; axis--) {
             strides[k][axis] = stride;
-            stride *= trial->shape[k][axis];
+            stride *= trial->counts[k] ? trial->shape[k][axis] : 1;
         }
         data[k] = arena_allocate(arena, (size_t)trial->counts[k] * dtype_table[buffer->dtype].size);
         if (buffer->role == IR_INPUT || buffer->role == IR_INOUT)

@@ -448,7 +448,7 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
             return NULL;
         struct ir_expr *low = cuda_resolved(kernel, loop->step > 0 ? loop->low : loop->high);
         struct ir_expr *high = cuda_resolved(kernel, loop->step > 0 ? loop->high : loop->low);
-        int64_t step = loop->step > 0 ? loop->step : -loop->step;
+        int64_t step = loop->step > 0 ? loop->step : loop->step == INT64_MIN ? INT64_MAX : -loop->step;
         struct ir_expr *span = ir_operation(kernel, OP_SUB, high, low, NULL);
         if (step != 1)
             span = ir_operation(kernel, OP_CEIL_DIV, span, ir_integer(kernel, AKG_INT64, step), NULL);
@@ -475,7 +475,9 @@ struct votes {
 static bool is_short(const struct ir_stmt *loop)
 {
     const struct ir_expr *low = loop->low, *high = loop->high;
-    return low->kind == IR_INTEGER && high->kind == IR_INTEGER && high->integer - low->integer < WARP;
+    int64_t distance;
+    return low->kind == IR_INTEGER && high->kind == IR_INTEGER &&
+           !__builtin_sub_overflow(high->integer, low->integer, &distance) && distance < WARP;
 }
 
 static bool vote(struct ir_stmt *stmt, void *context)
@@ -522,12 +524,13 @@ const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_
 static bool is_small(const struct cuda_chain *chain)
 {
     enum { SMALL = 4096 };
-    int64_t iterations = 1;
+    int64_t iterations = 1, distance;
     for (int k = 0; k < chain->count; k++) {
         const struct ir_expr *low = chain->loops[k]->low, *high = chain->loops[k]->high;
-        if (low->kind != IR_INTEGER || high->kind != IR_INTEGER || high->integer - low->integer > SMALL)
+        if (low->kind != IR_INTEGER || high->kind != IR_INTEGER ||
+            __builtin_sub_overflow(high->integer, low->integer, &distance) || distance > SMALL)
             return false;
-        iterations *= high->integer - low->integer;
+        iterations *= distance > 0 ? distance : 0;
         if (iterations > SMALL)
             return false;
     }

@@ -38,7 +38,7 @@ static struct ir_expr *iterations_of(struct ir_kernel *kernel, const struct ir_s
     struct ir_expr *high = cuda_resolved(kernel, loop->step > 0 ? loop->high : loop->low);
     struct ir_expr *span =
         ir_operation(kernel, OP_SUB, ir_expr_substitute(kernel, high), ir_expr_substitute(kernel, low), NULL);
-    int64_t step = loop->step > 0 ? loop->step : -loop->step;
+    int64_t step = loop->step > 0 ? loop->step : loop->step == INT64_MIN ? INT64_MAX : -loop->step;
     if (!cuda_is_of_call(span))
         return constant(kernel, 1);
     if (step != 1)

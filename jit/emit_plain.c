@@ -44,8 +44,9 @@ static void loop(struct plain *plain, const struct ir_stmt *stmt)
     long long step = stmt->step;
     const char *advance = step == 1    ? arena_format(&plain->arena, "%s++", name)
                           : step == -1 ? arena_format(&plain->arena, "%s--", name)
-                          : step > 0   ? arena_format(&plain->arena, "%s += %lld", name, step)
-                                       : arena_format(&plain->arena, "%s -= %lld", name, -step);
+                          : step > 0
+                              ? arena_format(&plain->arena, "%s += %lld", name, step)
+                              : arena_format(&plain->arena, "%s -= %llu", name, 0 - (unsigned long long)step);
     plain->nonnegative[stmt->symbol->slot] =
         step > 0 ? plain_is_nonnegative(plain, stmt->low)
                  : stmt->high->kind == IR_INTEGER && stmt->high->integer >= -1;
@@ -340,7 +341,9 @@ static long long buffer_bytes(const struct ir_buffer *buffer, const int64_t *dim
     long long bytes = (long long)akg_dtype_size(buffer->dtype);
     for (int k = 0; k < buffer->rank; k++) {
         union dtype_value extent;
-        bytes *= scalar_evaluate(buffer->shape[k], dims, scalars, &extent) ? extent.i : 0;
+        if (__builtin_mul_overflow(
+                bytes, scalar_evaluate(buffer->shape[k], dims, scalars, &extent) ? extent.i : 0, &bytes))
+            return INT64_MAX;
     }
     return bytes > 0 ? bytes : 1;
 }

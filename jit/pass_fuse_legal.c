@@ -248,7 +248,7 @@ static enum fuse_verdict compare_axis(const struct ir_stmt *first, const struct 
     factor = pass_affine_coefficient(&x, first->symbol);
     difference = y;
     if (changes_while_it_runs(&x) || !pass_affine_add(&difference, -1, &x) || difference.count ||
-        llabs(factor) > LARGE || difference.constant > LARGE || difference.constant < -LARGE)
+        factor > LARGE || factor < -LARGE || difference.constant > LARGE || difference.constant < -LARGE)
         return FUSE_ASK;
     if (factor == 0) {
         *fixed = difference.constant == 0;

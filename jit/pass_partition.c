@@ -452,7 +452,9 @@ static struct ir_expr *expr_of(struct pass *pass, const struct pass_affine *sum)
             if ((factor > 0) != (sign > 0))
                 continue;
             struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
-            term = ir_operation(kernel, OP_MUL, ir_integer(kernel, AKG_INT64, sign * factor), term, NULL);
+            term = ir_operation(kernel, OP_MUL,
+                                ir_integer(kernel, AKG_INT64, (int64_t)((uint64_t)sign * (uint64_t)factor)),
+                                term, NULL);
             expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
         }
     if (sum->constant < 0 && sum->constant != INT64_MIN)

@@ -63,8 +63,8 @@ static bool put_least(const struct ir_stmt *loop, int64_t factor, struct pass_af
 
     if (!pass_affine_of(bound, &end))
         return false;
-    if (factor < 0)
-        end.constant--;
+    if (factor < 0 && __builtin_sub_overflow(end.constant, 1, &end.constant))
+        return false;
     return pass_affine_add(sum, -factor, &self) && pass_affine_add(sum, factor, &end);
 }
 

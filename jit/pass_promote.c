@@ -140,8 +140,8 @@ static bool add_least(struct pass_affine *sum, int64_t factor, const struct ir_s
     for (int k = 0; k < end.count; k++)
         if (end.terms[k].symbol->kind == IR_SYMBOL_VARIABLE || end.terms[k].symbol->kind == IR_SYMBOL_LET)
             return false; /* it may be another one since the loop began */
-    if (!first)
-        end.constant -= loop->step > 0 ? 1 : -1;
+    if (!first && __builtin_sub_overflow(end.constant, loop->step > 0 ? 1 : -1, &end.constant))
+        return false;
     return pass_affine_add(sum, factor, &end);
 }
 

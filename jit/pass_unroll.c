@@ -53,7 +53,7 @@ static int64_t iterations(const struct ir_stmt *loop, int64_t longest, int64_t *
     int64_t high, distance;
 
     if (!is_known(loop->low, low) || !is_known(loop->high, &high) ||
-        __builtin_sub_overflow(high, *low, &distance))
+        __builtin_sub_overflow(high, *low, &distance) || distance == INT64_MIN)
         return -1;
     if (distance == 0 || (distance > 0) != (loop->step > 0))
         return 0;
@@ -74,7 +74,7 @@ static bool count_block(struct size *size, const struct ir_stmt *block, int dept
             stmt->symbol->note = &value;
             size->has_loop = true;
         }
-        for (int64_t k = 0; k < count && good; k++, value += stmt->step)
+        for (int64_t k = 0; k < count && good; k++, value = (int64_t)((uint64_t)value + (uint64_t)stmt->step))
             good = count_block(size, stmt->body, depth + 1) && count_block(size, stmt->otherwise, depth + 1);
         if (stmt->kind == IR_FOR)
             stmt->symbol->note = NULL;
@@ -195,7 +195,7 @@ static bool put_copies(struct pass *pass, struct ir_stmt **place)
     struct ir_stmt *loop = *place, **end = place;
     int64_t value, count = iterations(loop, LONGEST, &value);
 
-    for (int64_t k = 0; k < count; k++, value += loop->step) {
+    for (int64_t k = 0; k < count; k++, value = (int64_t)((uint64_t)value + (uint64_t)loop->step)) {
         loop->symbol->note = ir_integer(pass->kernel, AKG_INT64, value);
         *end = pass_copy_block(pass, loop->body);
         while (*end)

@@ -593,7 +593,7 @@ bool vector_is_short(const struct ir_stmt *stmt)
     int64_t distance;
     return stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
            !__builtin_sub_overflow(stmt->high->integer, stmt->low->integer, &distance) &&
-           distance / stmt->step < VECTOR_SHORTEST;
+           distance != INT64_MIN && distance / stmt->step < VECTOR_SHORTEST;
 }
 
 /* Statements of a block, counted as far as the limit: scalars are looked up by going through all of them. */

@@ -151,7 +151,8 @@ static const struct ir_expr *without_constant(const struct ir_expr *expr, int64_
         return NULL;
     }
     if (expr->kind == IR_OPERATION && (expr->operation == OP_ADD || expr->operation == OP_SUB) &&
-        expr->operands[1]->kind == IR_INTEGER && llabs(expr->operands[1]->integer) < 1000) {
+        expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer < 1000 &&
+        expr->operands[1]->integer > -1000) {
         *constant = expr->operation == OP_ADD ? expr->operands[1]->integer : -expr->operands[1]->integer;
         return expr->operands[0];
     }
@@ -220,7 +221,7 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
         return true;
     }
     if (__builtin_mul_overflow(last, builder->stmt->step, &stream->step) ||
-        llabs(stream->step) > VECTOR_LARGEST_STEP)
+        stream->step > VECTOR_LARGEST_STEP || stream->step < -VECTOR_LARGEST_STEP)
         return false;
     if (run_time || (!buffer->contiguous && stream->step != 1))
         stream->step_kind = VECTOR_RUN_TIME_STEP;
@@ -264,7 +265,7 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
                     __builtin_mul_overflow(part, builder->nest->loops[level]->step, &part) ||
                     __builtin_add_overflow(elements, part, &elements);
     }
-    if (llabs(elements) > INT32_MAX / 64)
+    if (elements > INT32_MAX / 64 / size || elements < -INT32_MAX / 64 / size)
         run_time = true;
     *stride = (struct vector_stride){!moves     ? VECTOR_STAYS
                                      : run_time ? VECTOR_RUN_TIME_STRIDE

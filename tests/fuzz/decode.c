@@ -34,6 +34,7 @@ static struct ir_expr *decode_extent(struct decoder *d)
 {
     struct ir_kernel *kernel = d->kernel;
     int kind = kernel->dims.count ? decode_pick(d, 8) : 7;
+    int64_t extent;
     struct ir_symbol *dim = kind < 7 ? kernel->dims.items[decode_pick(d, kernel->dims.count)] : NULL;
 
     switch (kind) {
@@ -47,7 +48,8 @@ static struct ir_expr *decode_extent(struct decoder *d)
         return ir_operation(kernel, OP_ADD, ir_symbol_use(kernel, dim),
                             ir_symbol_use(kernel, kernel->attributes.items[0]), NULL);
     case 7:
-        return ir_integer(kernel, AKG_INT64, decode_pick(d, 7));
+        extent = decode_number(d, decode_pick(d, 7));
+        return ir_integer(kernel, AKG_INT64, extent < 0 ? 3 : extent);
     default:
         return ir_symbol_use(kernel, dim);
     }
@@ -118,7 +120,12 @@ static void decode_bounds(struct decoder *d, struct ir_stmt *loop)
     struct ir_kernel *kernel = d->kernel;
     bool down = decode_pick(d, 4) == 0;
 
-    loop->step = (1 + decode_pick(d, 3)) * (down ? -1 : 1);
+    loop->step = decode_number(d, (1 + decode_pick(d, 3)) * (down ? -1 : 1));
+    if (d->is_far && decode_pick(d, 8) == 7) {
+        loop->low = ir_integer(kernel, AKG_INT64, decode_number(d, decode_pick(d, 3)));
+        loop->high = ir_integer(kernel, AKG_INT64, decode_number(d, 6));
+        return;
+    }
     if (decode_pick(d, 24) == 23) {
         int64_t edge = down ? INT64_MIN : INT64_MAX, trips = decode_pick(d, DECODE_TRIPS);
         loop->low = ir_integer(kernel, AKG_INT64, down ? edge + trips : edge - trips);
@@ -287,11 +294,24 @@ static void decode_block(struct decoder *d, struct ir_stmt **into, int count)
     d->temporary_count = temporaries;
 }
 
-struct ir_kernel *decode_kernel(struct decoder *d, struct arena *arena, const uint8_t *data, size_t size)
+static struct ir_kernel *decode_whole(struct decoder *d, struct arena *arena)
 {
-    *d = (struct decoder){.data = data, .size = size, .statements = DECODE_STATEMENTS, .nodes = DECODE_NODES};
+    d->statements = DECODE_STATEMENTS;
+    d->nodes = DECODE_NODES;
     d->kernel = ir_kernel_new(arena, "k");
     decode_interface(d);
     decode_block(d, &d->kernel->body, 2 + decode_pick(d, 8));
     return d->kernel;
+}
+
+struct ir_kernel *decode_kernel(struct decoder *d, struct arena *arena, const uint8_t *data, size_t size)
+{
+    *d = (struct decoder){.data = data, .size = size};
+    return decode_whole(d, arena);
+}
+
+struct ir_kernel *decode_far_kernel(struct decoder *d, struct arena *arena, const uint8_t *data, size_t size)
+{
+    *d = (struct decoder){.data = data, .size = size, .is_far = true};
+    return decode_whole(d, arena);
 }

@@ -20,6 +20,7 @@ struct decoder {
     int nesting;           /* loops of both kinds around */
     int statements, nodes; /* that may still be made */
     int line;
+    bool is_far; /* any constant may be one near an end of its range: nothing is said of whether it ends */
 };
 
 /* 0 .. count - 1 */
@@ -28,7 +29,13 @@ int decode_pick(struct decoder *decoder, int count);
 struct ir_kernel *decode_kernel(struct decoder *decoder, struct arena *arena, const uint8_t *data,
                                 size_t size);
 
+/* The same of bytes in which any constant may be far from 0. It is not to be run: it may go on for ever. */
+struct ir_kernel *decode_far_kernel(struct decoder *decoder, struct arena *arena, const uint8_t *data,
+                                    size_t size);
+
 /* decode_expression.c: the parts. */
+/* The constant, or a far one instead. */
+int64_t decode_number(struct decoder *decoder, int64_t value);
 struct ir_expr *decode_expression(struct decoder *decoder, akg_dtype dtype, int depth);
 struct ir_expr *decode_constant(struct decoder *decoder, akg_dtype dtype);
 akg_dtype decode_dtype(struct decoder *decoder);

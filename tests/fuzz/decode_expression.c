@@ -54,12 +54,24 @@ struct ir_expr *decode_constant(struct decoder *d, akg_dtype dtype)
     }
     if (dtype == AKG_BOOL)
         return ir_integer(d->kernel, dtype, decode_pick(d, 2));
-    return ir_integer(d->kernel, dtype, dtype_wrap(dtype, wholes[decode_pick(d, 14)]));
+    return ir_integer(d->kernel, dtype, dtype_wrap(dtype, decode_number(d, wholes[decode_pick(d, 14)])));
+}
+
+int64_t decode_number(struct decoder *d, int64_t value)
+{
+    static const int64_t far[] = {
+        INT64_MAX,        INT64_MIN,        INT64_MAX - 1,          INT64_MIN + 1,
+        INT64_MAX - 7,    INT64_MIN + 9,    INT64_C(1) << 62,       -(INT64_C(1) << 62),
+        INT32_MAX,        INT32_MIN,        (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1,
+        INT64_C(1) << 56, INT64_C(1) << 40, INT64_C(1) << 32,       -1};
+    int kind = d->is_far ? decode_pick(d, 64) : 63;
+
+    return kind < 16 ? far[kind] : value;
 }
 
 static struct ir_expr *decode_int64(struct decoder *d, int64_t value)
 {
-    return ir_integer(d->kernel, AKG_INT64, value);
+    return ir_integer(d->kernel, AKG_INT64, decode_number(d, value));
 }
 
 static struct ir_expr *decode_binary(struct decoder *d, enum operation operation, struct ir_expr *a,

@@ -15,7 +15,8 @@ static const struct target {
     int (*run)(const uint8_t *data, size_t size);
 } targets[] = {{"parse", target_parse},     {"frontend", target_frontend}, {"ir", target_ir},
                {"npy", target_npy},         {"npz", target_npz},           {"backend", target_backend},
-               {"rewrite", target_rewrite}, {"command", target_command},   {"value", target_value}};
+               {"rewrite", target_rewrite}, {"command", target_command},   {"value", target_value},
+               {"compile", target_compile}};
 
 /* In memory of exactly its size, so that a sanitizer sees a byte read past its end. */
 static bool replay_file(const struct target *target, const char *path)

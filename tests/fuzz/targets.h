@@ -22,6 +22,9 @@ int target_npy(const uint8_t *data, size_t size);
 int target_npz(const uint8_t *data, size_t size);
 /* A kernel made of the bytes (decode.h), analysed, compiled and run. */
 int target_backend(const uint8_t *data, size_t size);
+/* A kernel made of the bytes, with constants from all of int64, through everything that is computed of one
+ * without running it: certificates, passes, vector code, CUDA, plain C, costs. */
+int target_compile(const uint8_t *data, size_t size);
 /* Repairs (check --fix) and the canonical form (fmt) of a program. */
 int target_rewrite(const uint8_t *data, size_t size);
 /* akgrun's words, one a line. */
