@@ -109,18 +109,15 @@ static void mark_loads(struct certificate *certificate, const struct analysis_ga
 
 /* ---- loops -------------------------------------------------------------------- */
 
-static const struct certificate_call *call_of(struct ir_kernel *kernel, const struct witness_shape *shape)
+static const struct certificate_call *call_of(struct ir_kernel *kernel, const struct witness_call *seen)
 {
     struct certificate_call *call = arena_new(kernel->arena, struct certificate_call);
-    int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
     union jit_scalar *scalars = arena_array(kernel->arena, union jit_scalar, kernel->attributes.count);
 
-    for (int k = 0; k < kernel->dims.count; k++)
-        dims[k] = shape->size + k * shape->growth;
     for (int k = 0; k < kernel->attributes.count; k++)
         if (!dtype_is_float(kernel->attributes.items[k]->dtype))
-            scalars[k].i = witness_attribute(kernel->attributes.items[k]->dtype, shape->attribute);
-    *call = (struct certificate_call){dims, scalars, CERTIFICATE_ZEROS};
+            scalars[k].i = seen->attributes[k];
+    *call = (struct certificate_call){seen->dims, scalars, CERTIFICATE_ZEROS};
     return call;
 }
 
@@ -128,16 +125,22 @@ static void find_clash(struct certificate *certificate, struct certificate_loop 
 {
     const struct dependence_loop *row = loop->row;
     const struct ir_symbol *scalar = NULL;
-    struct witness_shape shape;
+    const struct dependence *item = NULL;
+    struct witness_call worth, seen;
 
     if (row->stmt->kind != IR_FOR || (row->dependence < 0 && row->scalar < 0) || (*left)-- <= 0)
         return;
     if (row->dependence < 0)
         scalar = certificate->dependences->scalars.items[row->scalar].symbol;
-    loop->clashes = witness_find(certificate->kernel, row->stmt, scalar, loop->uses, &shape);
+    else
+        item = &certificate->dependences->items.items[row->dependence];
+    if (item)
+        worth = (struct witness_call){item->dims, item->attributes};
+    loop->clashes = witness_find(certificate->kernel, row->stmt, scalar, item && item->dims ? &worth : NULL,
+                                 loop->uses, &seen);
     if (!loop->clashes)
         return;
-    loop->call = call_of(certificate->kernel, &shape);
+    loop->call = call_of(certificate->kernel, &seen);
     loop->verdict = DEPENDENCE_SERIAL;
 }
 

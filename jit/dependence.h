@@ -56,6 +56,8 @@ struct dependence {
     int64_t distance[DEPENDENCE_LOOPS];
     bool exact;
     bool reduction; /* between uses of one element that only accumulate: free to be reordered */
+    /* Dims, and attributes, by symbol->index, of a call in which it is worth looking for; NULL: not known. */
+    const int64_t *dims, *attributes;
 };
 
 enum dependence_scalar_use {

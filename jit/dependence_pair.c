@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { RECORDS = 50000 /* dependences of one kernel */ };
+enum { RECORDS = 50000 /* dependences of one kernel */, CALLS = 64 /* kept of them */, USUAL = 3 };
 
 /* ---- directions ---------------------------------------------------------- */
 
@@ -220,6 +220,30 @@ static bool find_distance(struct dependence_pair *pair, int level, int64_t candi
     return only;
 }
 
+/* Of the solution found last: what it does not speak of is as usual. */
+static void keep_call(struct dependence_pair *pair, struct dependence *dependence)
+{
+    const struct ir_kernel *kernel = pair->builder->result->kernel;
+    const struct linear_space *space = &pair->builder->context->space;
+    int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count + 1);
+    int64_t *attributes = arena_array(kernel->arena, int64_t, kernel->attributes.count + 1);
+    __int128 value;
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        dims[k] = USUAL;
+    for (int k = 0; k < pair->now.columns; k++) {
+        struct linear form = {1, 0, {{pair->monomials[k], 1}}};
+        const struct linear_monomial *monomial = &space->monomials.items[pair->monomials[k]];
+        const struct linear_atom *atom = linear_atom_at(space, monomial->atoms[0]);
+        if (monomial->degree != 1 || (atom->kind != LINEAR_DIM && atom->kind != LINEAR_ATTRIBUTE) ||
+            !dependence_form_value(pair, &form, &value) || value > INT32_MAX || value < -INT32_MAX)
+            continue;
+        (atom->kind == LINEAR_DIM ? dims : attributes)[atom->symbol->index] = (int64_t)value;
+    }
+    dependence->dims = dims;
+    dependence->attributes = attributes;
+}
+
 /* Distances from the first access to the second. */
 static void find_distances(struct dependence_pair *pair, const struct dependence_box *box,
                            struct dependence *dependence)
@@ -241,6 +265,8 @@ static void find_distances(struct dependence_pair *pair, const struct dependence
     pair->system.variables = pair->now.columns;
     bool solved = pair->builder->solver.work <= DEPENDENCE_WORK &&
                   integer_solve(&pair->builder->solver, &pair->system) == INTEGER_SOME;
+    if (solved && dependence->level < pair->depth && pair->builder->result->items.count < CALLS)
+        keep_call(pair, dependence);
     for (int k = 0; solved && k < pair->depth; k++) {
         has_candidate[k] = !dependence->has_distance[k] && time_between(pair, k, &time) &&
                            dependence_form_value(pair, &time, &value) && value < INT32_MAX &&

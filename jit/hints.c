@@ -76,7 +76,7 @@ static void report_scalar(struct ir_kernel *kernel, const struct ir_stmt *stmt,
     int line = scalar->span.line, column = scalar->span.column;
     struct witness_use uses[2];
 
-    if (witness_find(kernel, stmt, scalar->symbol, uses, NULL))
+    if (witness_find(kernel, stmt, scalar->symbol, NULL, uses, NULL))
         diagnostic_note(
             warn(stmt, diagnostics),
             "note: iterations %s = %lld and %s = %lld both use the scalar '%s' (assigned at %d:%d)", variable,
@@ -181,18 +181,21 @@ static void test_loop(const struct dependences *dependences, int number, akg_dia
     const struct dependence_loop *loop = &dependences->loops.items[number];
     const struct dependence_scalar *scalar = find_scalar(dependences, number);
     int reason = loop->dependence >= 0 ? loop->dependence : loop->reduction;
+    const struct dependence *item = reason >= 0 ? &dependences->items.items[reason] : NULL;
+    struct witness_call worth = {item ? item->dims : NULL, item ? item->attributes : NULL};
     struct witness_use uses[2];
 
     if (loop->leaves)
         report_break(loop->stmt, find_break(loop->stmt->body), diagnostics);
     else if (scalar)
         report_scalar(dependences->kernel, loop->stmt, scalar, diagnostics);
-    else if (reason < 0 && !loop->incomplete)
+    else if (!item && !loop->incomplete)
         return;
-    else if (witness_find(dependences->kernel, loop->stmt, NULL, uses, NULL))
+    else if (witness_find(dependences->kernel, loop->stmt, NULL, item && item->dims ? &worth : NULL, uses,
+                          NULL))
         report_uses(dependences->kernel, loop->stmt, uses, diagnostics);
-    else if (reason >= 0 && is_certain(dependences, &dependences->items.items[reason]))
-        note_distance(dependences, &dependences->items.items[reason], warn(loop->stmt, diagnostics));
+    else if (item && is_certain(dependences, item))
+        note_distance(dependences, item, warn(loop->stmt, diagnostics));
 }
 
 static bool has_hint(const struct ir_stmt *block)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { STEPS = 3000, USES = 256 };
+enum { STEPS = 3000, STEPS_WORTH = 8000, USES = 256, USES_WORTH = 1024 };
 
 struct value {
     bool known;
@@ -22,11 +22,11 @@ struct search {
     const struct ir_stmt *loop;
     const struct ir_symbol *scalar; /* looked for instead of elements; or NULL */
     LIST(struct ir_symbol *) bound;
-    int steps;
+    int steps; /* left */
     bool inside, found;
     int64_t iteration;
-    int use_count;
-    struct witness_use uses[USES];
+    int use_count, most_uses;
+    struct witness_use *uses;
     struct witness_use *result;
 };
 
@@ -92,7 +92,7 @@ static void note_use(struct search *search, const struct witness_use *here)
             return;
         }
     }
-    if (search->use_count < USES)
+    if (search->use_count < search->most_uses)
         search->uses[search->use_count++] = *here;
 }
 
@@ -120,11 +120,23 @@ static bool use(struct search *search, const struct ir_access *access, bool stor
         if (index.value.i < 0 || (extent.known && index.value.i >= extent.value.i))
             return false;
     }
-    if (!search->scalar)
+    if (!search->scalar && search->inside)
         note_use(search, &here);
     return true;
 }
 
+/* A division by zero: its operands are known, it has no value. */
+static bool divides_by_zero(const struct ir_expr *expr)
+{
+    if (!ir_can_divide_by_zero(expr->operation, expr->dtype))
+        return false;
+    for (int k = 0; k < expr->count; k++)
+        if (!evaluate(expr->operands[k]).known)
+            return false;
+    return !evaluate(expr).known;
+}
+
+/* Likewise for a division by zero. */
 static bool use_loads(struct search *search, const struct ir_expr *expr, struct span span)
 {
     if (expr->kind == IR_LOAD) {
@@ -151,7 +163,7 @@ static bool use_loads(struct search *search, const struct ir_expr *expr, struct 
     for (int k = 1; k < expr->count; k++)
         if (!use_loads(search, expr->operands[k], span))
             return false;
-    return true;
+    return !divides_by_zero(expr);
 }
 
 /* ---- statements ---------------------------------------------------------- */
@@ -244,22 +256,24 @@ static void forget_uses(struct search *search, const struct ir_buffer *buffer)
 
 static enum flow run_stmt(struct search *search, struct ir_stmt *stmt)
 {
-    if (++search->steps > STEPS)
+    if (search->steps-- <= 0)
         return FLOW_STOP;
-    if (search->inside && stmt->value && !use_loads(search, stmt->value, stmt->span))
+    if (stmt->value && !use_loads(search, stmt->value, stmt->span))
         return FLOW_STOP;
     switch (stmt->kind) {
     case IR_FOR:
-        return run_for(search, stmt);
+        return use_loads(search, stmt->low, stmt->span) && use_loads(search, stmt->high, stmt->span)
+                   ? run_for(search, stmt)
+                   : FLOW_STOP;
     case IR_WHILE:
         return run_while(search, stmt);
     case IR_IF:
         return run_if(search, stmt);
     case IR_STORE:
-        for (int k = 0; search->inside && k < stmt->access.buffer->rank; k++)
+        for (int k = 0; k < stmt->access.buffer->rank; k++)
             if (!use_loads(search, stmt->access.indices[k], stmt->span))
                 return FLOW_STOP;
-        return search->inside && !use(search, &stmt->access, true, stmt->span) ? FLOW_STOP : FLOW_NEXT;
+        return use(search, &stmt->access, true, stmt->span) ? FLOW_NEXT : FLOW_STOP;
     case IR_ASSIGN:
         use_scalar(search, stmt->symbol, true, stmt->span);
         set(search, stmt->symbol, evaluate(stmt->value));
@@ -310,43 +324,79 @@ static bool preconditions_hold(const struct ir_kernel *kernel)
     return true;
 }
 
-static bool try_shape(struct search *search, int64_t size, int64_t growth, int64_t attribute)
+static bool try_call(struct search *search, const struct witness_call *call)
 {
     struct ir_kernel *kernel = search->kernel;
 
     for (int k = 0; k < kernel->dims.count; k++)
-        set(search, kernel->dims.items[k], known_integer(size + k * growth));
+        set(search, kernel->dims.items[k], known_integer(call->dims[k]));
     for (int k = 0; k < kernel->attributes.count; k++) {
         akg_dtype dtype = kernel->attributes.items[k]->dtype;
         set(search, kernel->attributes.items[k],
-            dtype_is_float(dtype) ? (struct value){false, {0}}
-                                  : known_integer(witness_attribute(dtype, attribute)));
+            dtype_is_float(dtype) ? (struct value){false, {0}} : known_integer(call->attributes[k]));
     }
-    search->steps = search->use_count = 0;
+    search->use_count = 0;
     search->inside = search->found = false;
     if (preconditions_hold(kernel))
         run_block(search, kernel->body);
     return search->found;
 }
 
+/* Small calls: those of `size`, each dim so much larger than the one before, and the attribute everywhere. */
+static bool try_small(struct search *search, int64_t size, int64_t growth, int64_t attribute,
+                      struct witness_call *call)
+{
+    struct ir_kernel *kernel = search->kernel;
+    int64_t *dims = arena_array(kernel->arena, int64_t, kernel->dims.count);
+    int64_t *attributes = arena_array(kernel->arena, int64_t, kernel->attributes.count);
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        dims[k] = size + k * growth;
+    for (int k = 0; k < kernel->attributes.count; k++)
+        attributes[k] = kernel->attributes.items[k]->dtype == AKG_BOOL ? attribute & 1 : attribute;
+    *call = (struct witness_call){dims, attributes};
+    search->steps = STEPS;
+    search->most_uses = USES;
+    return try_call(search, call);
+}
+
+static bool try_worth(struct search *search, const struct witness_call *worth, struct witness_call *call)
+{
+    const struct ir_kernel *kernel = search->kernel;
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        if (worth->dims[k] < 0)
+            return false;
+    for (int k = 0; k < kernel->attributes.count; k++)
+        if (kernel->attributes.items[k]->dtype == AKG_BOOL && worth->attributes[k] >> 1)
+            return false;
+    *call = *worth;
+    search->steps = STEPS_WORTH;
+    search->most_uses = USES_WORTH;
+    search->uses = arena_array(kernel->arena, struct witness_use, USES_WORTH);
+    return try_call(search, call);
+}
+
 bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
-                  struct witness_use uses[2], struct witness_shape *shape)
+                  const struct witness_call *worth, struct witness_use uses[2], struct witness_call *call)
 {
     enum { SIZES = 6 }; /* the larger ones for what is far apart */
     static const int64_t sizes[SIZES] = {3, 4, 8, 2, 16, 48}, attributes[] = {1, 2, 3};
     struct search *search = arena_new(kernel->arena, struct search);
+    struct witness_call tried;
 
     search->kernel = kernel;
     search->loop = loop;
     search->scalar = scalar;
     search->result = uses;
-    for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
+    search->uses = arena_array(kernel->arena, struct witness_use, USES);
+    for (int a = 0; a < (kernel->attributes.count ? 3 : 1) && !search->found; a++)
         for (int s = 0; s < 2 * SIZES && !search->found; s++)
-            if (try_shape(search, sizes[s % SIZES], s / SIZES, attributes[a])) {
-                if (shape)
-                    *shape = (struct witness_shape){sizes[s % SIZES], s / SIZES, attributes[a]};
-                a = 3;
-            }
+            try_small(search, sizes[s % SIZES], s / SIZES, attributes[a], &tried);
+    if (!search->found && worth)
+        try_worth(search, worth, &tried);
+    if (search->found && call)
+        *call = tried;
     for (int k = 0; k < search->bound.count; k++)
         search->bound.items[k]->note = NULL;
     return search->found;

@@ -16,23 +16,17 @@ struct witness_use {
     struct span span;
 };
 
-/* The call in which they were found: dim number k is size + k * growth, integer attributes are `attribute`.
- */
-struct witness_shape {
-    int64_t size, growth, attribute;
+/* The call in which they were found: dims and attributes that are no floats, by symbol->index. */
+struct witness_call {
+    const int64_t *dims, *attributes;
 };
-
-/* What an attribute that is no float is in such a call. */
-static inline int64_t witness_attribute(akg_dtype dtype, int64_t attribute)
-{
-    return dtype == AKG_BOOL ? attribute & 1 : attribute;
-}
 
 /* Executes the kernel's integer part for a few small shapes; what depends on data is left out. True when two
  * iterations of one execution of the loop use one element, or the scalar when there is one, and at least one
- * writes it; whether a condition on data lets it write the scalar is left to the data. `shape` may be NULL.
- * Symbols' notes must be NULL, and are again. */
+ * writes it; whether a condition on data lets it write the scalar is left to the data. What `worth` says, if
+ * it is not NULL, is tried where these show none. `call` may be NULL. Symbols' notes must be NULL, and are
+ * again. */
 bool witness_find(struct ir_kernel *kernel, const struct ir_stmt *loop, const struct ir_symbol *scalar,
-                  struct witness_use uses[2], struct witness_shape *shape);
+                  const struct witness_call *worth, struct witness_use uses[2], struct witness_call *call);
 
 #endif

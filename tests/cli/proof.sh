@@ -686,6 +686,25 @@ stdout_is "$(cat <<'TEXT'
 TEXT
 )"
 
+cat >far.akg <<'PROGRAM'
+def far(x: T[N]):
+    for i in parallel(31, N):
+        x[i] = x[i - 31]
+    return x
+
+
+def chosen(x: T[N], k: int = 40):
+    for i in parallel(N):
+        if i + k < N and k > 3:
+            x[i] = x[i + k]
+    return x
+PROGRAM
+expect 0 'iterations far apart' check far.akg --explain-proof
+stdout_has '        for N = 63, iterations i = 31 and i = 62 both use x[31]'
+stdout_has '        for N = 81, iterations i = 0 and i = 40 both use x[40]'
+stderr_has 'note: iterations i = 31 and i = 62 both use x[31] (writes at 3:9, reads at 3:16)'
+stderr_has 'far.akg:8:5: warning: the iterations of this parallel loop depend on each other'
+
 expect 0 'one kernel' check proof.akg both --explain-proof
 stdout_has '  loops'
 expect 2 'run takes no --explain-proof' run proof.akg both 'x=[1]' --explain-proof

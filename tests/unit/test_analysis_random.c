@@ -969,9 +969,9 @@ static const char *test_kernel(struct arena *arena, const char *source, akg_diag
     if (!wrong && warned == 0 && clash)
         tally.silent++;
     tally.clashes += warned == 1;
-    for (int64_t size = 2; size < 10 && warned == 1 && !clash; size++) {
+    for (int64_t size = 2; size < 14 && warned == 1 && !clash; size++) {
         int64_t same[] = {size, size, size, 1 + size % 3}, growing[] = {size, size + 1, size + 2, 1};
-        for (int64_t s = 1; s < 4 && !clash; s++) {
+        for (int64_t s = 1; s < 12 && !clash; s++) {
             same[3] = growing[3] = s;
             clash = clashes(&run, kernel, hinted, same) || clashes(&run, kernel, hinted, growing);
         }
