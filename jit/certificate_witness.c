@@ -2,9 +2,9 @@
  * certificate_witness.c: elements that are seen to be read before they are written, never written, or written
  * twice.
  *
- * Consumes a certificate whose verdicts are there. Runs the kernel in the interpreter for small extents and
- * simple inputs, as long as something is left to be found and within a bound of steps, and counts for each
- * element of outputs and temporaries how often it was written.
+ * Consumes a certificate whose verdicts are there. Runs the kernel in the interpreter for small extents, and
+ * such as its constants suggest, and simple inputs, as long as something is left to be found and within a
+ * bound of steps, and counts for each element of outputs and temporaries how often it was written.
  */
 #include "certificate_trial.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { STEPS_OF_CALL = 20000, STEPS_IN_ALL = 200000 };
+enum { STEPS_OF_CALL = 20000, STEPS_IN_ALL = 200000, LARGEST = 8, CONSTANTS = 6 };
 
 struct witness_search {
     struct certificate *certificate;
@@ -169,22 +169,59 @@ static void set_call(struct witness_search *search, int64_t size, int64_t growth
     }
 }
 
-static void run_calls(struct witness_search *search, struct arena *arena)
+/* Whether something is left to be found, and may be looked for. */
+static bool goes_on(const struct witness_search *search)
 {
-    static const int64_t sizes[] = {3, 4, 2, 5, 1, 8}, attributes[] = {1, 2, 0};
+    return search->steps > 0 && wants_more(search->certificate);
+}
+
+static void run_small_calls(struct witness_search *search, struct arena *arena)
+{
+    static const int64_t sizes[] = {3, 4, 2, 5, 1, LARGEST}, attributes[] = {1, 2, 0};
     const struct ir_kernel *kernel = search->certificate->kernel;
 
-    search->steps = STEPS_IN_ALL;
-    search->writes = arena_array(arena, unsigned char *, kernel->buffers.count);
     for (int fill = 0; fill < CERTIFICATE_FILLS; fill++)
         for (int a = 0; a < (kernel->attributes.count ? 3 : 1); a++)
             for (int growth = 0; growth < (kernel->dims.count > 1 ? 2 : 1); growth++)
                 for (int s = 0; s < 6; s++) {
-                    if (search->steps <= 0 || !wants_more(search->certificate))
+                    if (!goes_on(search))
                         return;
                     set_call(search, sizes[s], growth, attributes[a], (enum certificate_fill)fill);
                     run_call(search, arena);
                 }
+}
+
+struct constants {
+    int64_t items[CONSTANTS];
+    int count;
+};
+
+static bool visit_constant(struct ir_expr *expr, void *context)
+{
+    struct constants *constants = context;
+
+    if (expr->kind != IR_INTEGER || expr->integer < LARGEST || expr->integer > INT16_MAX)
+        return true;
+    for (int k = 0; k < constants->count; k++)
+        if (constants->items[k] == expr->integer)
+            return true;
+    if (constants->count < CONSTANTS)
+        constants->items[constants->count++] = expr->integer;
+    return true;
+}
+
+/* What a program does otherwise from some number on shows where extents go just beyond it, or beyond the
+ * double. */
+static void run_larger_calls(struct witness_search *search, struct arena *arena)
+{
+    struct constants constants = {.count = 0};
+
+    ir_block_expressions(search->certificate->kernel->body, visit_constant, &constants);
+    for (int times = 1; times <= 2; times++)
+        for (int k = 0; k < constants.count && goes_on(search); k++) {
+            set_call(search, times * constants.items[k] + 1, 0, 1, CERTIFICATE_ZEROS);
+            run_call(search, arena);
+        }
 }
 
 void certificate_find_witnesses(struct certificate *certificate)
@@ -202,7 +239,11 @@ void certificate_find_witnesses(struct certificate *certificate)
         longjmp(*outer, 1);
     }
     kernel->arena->escape = &escape;
-    run_calls(search, &scratch);
+    search->steps = STEPS_IN_ALL;
+    search->writes = arena_array(&scratch, unsigned char *, kernel->buffers.count);
+    run_small_calls(search, &scratch);
+    if (kernel->dims.count)
+        run_larger_calls(search, &scratch);
     kernel->arena->escape = outer;
     arena_free(&scratch);
 }

@@ -686,6 +686,20 @@ stdout_is "$(cat <<'TEXT'
 TEXT
 )"
 
+cat >unwritten.akg <<'PROGRAM'
+def few(x: T[N]):
+    y = output_tensor((N,), x.dtype)
+    z = output_tensor((N,), x.dtype)
+    t = allocate((N,), x.dtype)
+    for i in range(min(N, 16)):
+        t[i] = x[i]
+    for i in range(N):
+        if i != 50:
+            z[i] = x[i]
+    for i in range(N):
+        y[i] = t[i]
+    return y, z
+PROGRAM
 cat >far.akg <<'PROGRAM'
 def far(x: T[N]):
     for i in parallel(31, N):
@@ -699,6 +713,9 @@ def chosen(x: T[N], k: int = 40):
             x[i] = x[i + k]
     return x
 PROGRAM
+expect 0 'elements that only large calls leave out' check unwritten.akg --explain-proof
+stdout_has '        11:16  reads t[i], not proved to be written by then: t[16] is not for N = 17'
+stdout_has '        z[50] is not written for N = 51'
 expect 0 'iterations far apart' check far.akg --explain-proof
 stdout_has '        for N = 63, iterations i = 31 and i = 62 both use x[31]'
 stdout_has '        for N = 81, iterations i = 0 and i = 40 both use x[40]'
