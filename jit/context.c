@@ -112,6 +112,8 @@ static void visit_operation(struct context *context, struct ir_expr *expr)
 
 static void visit_expr(struct context *context, struct ir_expr *expr)
 {
+    if (context->trials)
+        return;
     if (expr->kind == IR_LOAD)
         visit_load(context, expr);
     else if (expr->kind == IR_OPERATION)
@@ -190,6 +192,20 @@ static void enter_range(struct context *context, struct context_loop *loop)
     context_bind(context, stmt->symbol, &value);
 }
 
+void context_walk_silently(struct context *context, struct ir_stmt *loop)
+{
+    static const struct context_visitor nobody = {0};
+    const struct context_visitor *visitor = context->visitor;
+    struct ir_stmt *stmt = context->stmt;
+
+    context->visitor = &nobody;
+    if (loop->kind == IR_WHILE)
+        assume(context, loop->value, true);
+    walk_block(context, loop->body);
+    context->visitor = visitor;
+    context->stmt = stmt;
+}
+
 static void run_body(struct context *context, struct ir_stmt *stmt, struct context_updates *updates)
 {
     context_updates_enter(context, updates);
@@ -228,6 +244,7 @@ static void walk_loop(struct context *context, struct ir_stmt *stmt)
         enter_range(context, &loop);
     list_push(context->arena, &context->loops, loop);
     context->place++;
+    context_updates_guess(context, &updates);
     run_body(context, stmt, &updates);
     loop = context->loops.items[--context->loops.count];
     context->place++;
@@ -316,12 +333,15 @@ static void define_scalar(struct context *context, struct ir_stmt *stmt)
     if (!dtype_is_integer(stmt->symbol->dtype))
         return;
     context_form(context, stmt->value, &value);
+    if (context->trial && stmt->kind == IR_ASSIGN)
+        context_trial_assign(context, stmt->symbol, &value);
     context_bind(context, stmt->symbol, &value);
 }
 
 static void walk_stmt(struct context *context, struct ir_stmt *stmt)
 {
     context->stmt = stmt;
+    context->tried += context->trials > 0;
     switch (stmt->kind) {
     case IR_FOR:
     case IR_WHILE:
@@ -390,6 +410,8 @@ static void walk_kernel(struct context *context)
     linear_space_init(&context->space, context->arena);
     prover_init(&context->prover, &context->space);
     context->assigns = assigns_integers(kernel->body);
+    if (context->assigns)
+        context_find_telling(context);
     for (int k = 0; k < kernel->preconditions.count; k++) {
         int facts = context->prover.facts.count, rules = context->prover.rules.count;
         assume_precondition(context, &kernel->preconditions.items[k]);

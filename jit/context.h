@@ -15,6 +15,8 @@
 #include "prover.h"
 
 struct context;
+struct context_update;
+struct context_trial;
 
 enum context_event {
     CONTEXT_BEGIN, /* of a loop: facts and variables are those of any iteration */
@@ -79,6 +81,11 @@ struct context {
     LIST(struct context_assumed) assumed; /* what each precondition became, in their order */
     bool assigns;                         /* some integer scalar is assigned again */
     int names;                            /* LETs from around that are being looked into */
+    LIST(struct ir_symbol *) telling;     /* scalars that indices and conditions may be made of, sorted */
+    LIST(struct context_update *) ranges; /* of scalars, where they have one in the loops around */
+    struct context_trial *trial; /* bodies are walked to see what is assigned (context_invariant.c) */
+    int trials;                  /* of loops, in each other */
+    int tried;                   /* statements walked in them, ever */
 };
 
 /* Walks the whole kernel. Its memory is freed also when an arena escapes; visitors must not escape otherwise

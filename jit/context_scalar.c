@@ -40,6 +40,20 @@ static bool is_addition(const struct ir_stmt *stmt, int64_t *constant)
     return true;
 }
 
+/* symbol = symbol + anything, in int64 */
+static bool is_sum(const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+
+    if (value->kind != IR_OPERATION || value->dtype != AKG_INT64 ||
+        (value->operation != OP_ADD && value->operation != OP_SUB))
+        return false;
+    for (int k = 0; k < (value->operation == OP_ADD ? 2 : 1); k++)
+        if (value->operands[k]->kind == IR_SYMBOL && value->operands[k]->symbol == stmt->symbol)
+            return true;
+    return false;
+}
+
 static void note_assignment(struct context *context, struct ir_stmt *stmt, struct context_updates *updates,
                             bool nested, bool conditional)
 {
@@ -49,12 +63,15 @@ static void note_assignment(struct context *context, struct ir_stmt *stmt, struc
     if (!stmt->symbol->note) /* declared inside */
         return;
     if (!update) {
-        struct context_update fresh = {
-            .symbol = stmt->symbol, .before = *(const struct linear *)stmt->symbol->note, .additive = true};
+        struct context_update fresh = {.symbol = stmt->symbol,
+                                       .before = *(const struct linear *)stmt->symbol->note,
+                                       .additive = true,
+                                       .sums = true};
         list_push(context->arena, &updates->items, fresh);
         update = &updates->items.items[updates->items.count - 1];
     }
     update->additive &= is_addition(stmt, &constant);
+    update->sums &= is_sum(stmt);
     *(constant < 0 ? &update->least : &update->most) += constant;
     update->nested |= nested;
     update->conditional |= conditional;
@@ -105,33 +122,81 @@ static void value_between(struct context *context, struct ir_symbol *symbol, boo
     context_bind(context, symbol, &value);
 }
 
+/* What follows for a scalar that only counts, from how often it can have done so. */
+static void bound_counter(struct context *context, const struct context_update *update,
+                          const struct linear *count)
+{
+    const struct linear *value = update->symbol->note;
+    struct linear zero;
+
+    linear_constant(&zero, 0);
+    if (update->most == 0 || count)
+        bound_by_count(context, &update->before, update->most, count ? count : &zero, value, true);
+    if (update->least == 0 || count)
+        bound_by_count(context, &update->before, update->least, count ? count : &zero, value, false);
+    if (count && update->least == 0)
+        bound_by_count(context, &update->before, 0, &zero, value, false);
+    if (count && update->most == 0)
+        bound_by_count(context, &update->before, 0, &zero, value, true);
+}
+
+/* The scalar after so many iterations, in each of which the same was added. */
+static bool has_sum(struct context *context, const struct context_update *update, const struct linear *count,
+                    struct linear *out)
+{
+    if (update->additive && !update->nested && !update->conditional)
+        return linear_add(out, &update->before, update->least + update->most, count);
+    return update->guess && update->guess->steady &&
+           linear_multiply(&context->space, out, &update->guess->step, count) &&
+           linear_add(out, &update->before, 1, out);
+}
+
 /* The scalar after `count` (or an unknown number of) iterations. */
-static void advance(struct context *context, struct context_update *update, const struct linear *count,
-                    bool every_iteration)
+static void advance(struct context *context, struct context_update *update, const struct linear *count)
 {
     struct linear value;
-    bool counted = count && update->additive && !update->nested;
 
-    if (counted && every_iteration && !update->conditional &&
-        linear_add(&value, &update->before, update->least + update->most, count)) {
+    if (count && has_sum(context, update, count, &value)) {
         context_bind(context, update->symbol, &value);
         return;
     }
-    bool counts = update->additive && linear_is_small(&context->space, &update->before);
-    value_between(context, update->symbol, counts);
-    value = *(const struct linear *)update->symbol->note;
-    if (!counts)
-        return;
-    struct linear zero;
-    linear_constant(&zero, 0);
-    if (update->most == 0 || counted)
-        bound_by_count(context, &update->before, update->most, counted ? count : &zero, &value, true);
-    if (update->least == 0 || counted)
-        bound_by_count(context, &update->before, update->least, counted ? count : &zero, &value, false);
-    if (counted && update->least == 0)
-        bound_by_count(context, &update->before, 0, &zero, &value, false);
-    if (counted && update->most == 0)
-        bound_by_count(context, &update->before, 0, &zero, &value, true);
+    bool counts = update->additive && context_is_telling(context, update->symbol) &&
+                  linear_is_small(&context->space, &update->before);
+    value_between(context, update->symbol, counts || (update->guess && update->guess->small));
+    if (counts)
+        bound_counter(context, update, update->nested ? NULL : count);
+    context_updates_assume(context, update->symbol);
+}
+
+static void assume_bounds(struct context *context, const struct context_guess *guess,
+                          const struct linear *value)
+{
+    struct linear form;
+
+    if (guess->bounded[CONTEXT_LEAST] && linear_add(&form, value, -1, &guess->bound[CONTEXT_LEAST]))
+        prover_add(&context->prover, &form, guess->assumed);
+    if (guess->bounded[CONTEXT_MOST] && linear_add(&form, &guess->bound[CONTEXT_MOST], -1, value))
+        prover_add(&context->prover, &form, guess->assumed);
+}
+
+void context_updates_assume(struct context *context, struct ir_symbol *symbol)
+{
+    for (int k = 0; k < context->ranges.count; k++)
+        if (context->ranges.items[k]->symbol == symbol)
+            assume_bounds(context, context->ranges.items[k]->guess, symbol->note);
+}
+
+/* Behind the loop, which may not have been entered. */
+static void assume_left(struct context *context, struct context_update *update)
+{
+    struct context_guess *guess = update->guess;
+
+    for (int side = 0; side < 2; side++) {
+        guess->bounded[side] = guess->bounded[side] && context_join(context, side, &guess->bound[side],
+                                                                    &update->before, &guess->bound[side]);
+        guess->assumed |= guess->bounded[side] && context->prover.assumed;
+    }
+    assume_bounds(context, guess, update->symbol->note);
 }
 
 void context_updates_enter(struct context *context, struct context_updates *updates)
@@ -147,7 +212,7 @@ void context_updates_enter(struct context *context, struct context_updates *upda
                                             linear_add(&count, &count, 1, &loop.last);
     }
     for (int k = 0; k < updates->items.count; k++)
-        advance(context, &updates->items.items[k], counted ? &count : NULL, true);
+        advance(context, &updates->items.items[k], counted ? &count : NULL);
 }
 
 void context_updates_leave(struct context *context, struct context_updates *updates,
@@ -158,8 +223,12 @@ void context_updates_leave(struct context *context, struct context_updates *upda
                    linear_add(&count, &loop->last, -1, &loop->first) && linear_shift(&count, &count, 1) &&
                    prover_prove(&context->prover, &count);
 
-    for (int k = 0; k < updates->items.count; k++)
-        advance(context, &updates->items.items[k], counted ? &count : NULL, true);
+    context->ranges.count = updates->ranges;
+    for (int k = 0; k < updates->items.count; k++) {
+        advance(context, &updates->items.items[k], counted ? &count : NULL);
+        if (updates->items.items[k].guess)
+            assume_left(context, &updates->items.items[k]);
+    }
 }
 
 void context_updates_when(struct context *context, struct context_updates *updates, bool truth)
@@ -208,6 +277,7 @@ static void join(struct context *context, const struct context_update *update, c
         value_between(context, update->symbol,
                       near && linear_is_small(&context->space, then) &&
                           linear_is_small(&context->space, otherwise));
+    context_updates_assume(context, update->symbol);
     if (!near)
         return;
     value = *(const struct linear *)update->symbol->note;

@@ -734,6 +734,8 @@ static double atom_magnitude(struct linear_space *space, int number, int64_t lim
     case LINEAR_DIM:
         return extent_magnitude;
     case LINEAR_ATTRIBUTE:
+        if (space->sealed)
+            return 0x1p63;
         if (note && (!atom->limit || limit < atom->limit))
             atom->limit = limit;
         return (double)limit;

@@ -80,6 +80,7 @@ struct linear_space {
     LIST(struct linear_monomial) monomials;
     struct linear_table atom_table, monomial_table;
     bool has_products; /* some monomial has a degree above one */
+    bool sealed;       /* nothing may be assumed of attributes: they can be anything */
 };
 
 void linear_space_init(struct linear_space *space, struct arena *arena);
