@@ -69,9 +69,10 @@ static void *open_library(void)
 
     if (wanted)
         return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-    library = open_in(getenv("CUDA_HOME"), "/lib64/");
-    if (!library)
-        library = open_in(getenv("CUDA_PATH"), "/lib64/");
+    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"}, *const below[] = {"/lib64/", "/lib/"};
+    library = NULL;
+    for (int k = 0; k < 4 && !library; k++)
+        library = open_in(getenv(roots[k / 2]), below[k % 2]);
     if (!library)
         library = open_in("", "");
     return library ? library : open_in("/usr/local/cuda/lib64/", "");

@@ -45,6 +45,16 @@ static bool staging_is_there(struct gpu_device *device)
     return staging->halves != NULL;
 }
 
+/* Whether the memory is page-locked, or else one that the device reaches: it may be read after the call that
+ * asks for a copy of it has returned. */
+static bool is_reached(const struct gpu_driver *driver, const void *memory)
+{
+    CUmemorytype kind;
+
+    return driver->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                         (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS;
+}
+
 static size_t part_at(size_t bytes, size_t at)
 {
     return bytes - at < HALF ? bytes - at : HALF;
@@ -83,8 +93,10 @@ akg_status gpu_upload(struct gpu_device *device, void *to, const void *from, siz
     if (bytes >= STAGED_LEAST && staging_is_there(device)) {
         result = upload_staged(device, to, from, bytes);
     } else {
-        /* from memory that it does not reach the driver has read everything when it returns, or it waits */
+        /* from memory that the device does not reach, the driver has read everything when it returns */
         result = device->driver->cuMemcpyHtoDAsync(address_of(to), from, bytes, device->stream);
+        if (result == CUDA_SUCCESS && is_reached(device->driver, from))
+            result = device->driver->cuStreamSynchronize(device->stream);
     }
     pthread_mutex_unlock(&device->staging.lock);
     akg_status status = check_copy(device, result, bytes, "to it", failure);

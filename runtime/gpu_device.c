@@ -37,6 +37,8 @@ static bool is_fatal(CUresult result)
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_UNKNOWN:
     case CUDA_ERROR_SYSTEM_NOT_READY:
         return true;
     default:

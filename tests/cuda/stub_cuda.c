@@ -482,6 +482,13 @@ static CUresult copy(void *to, const void *from, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+/* As of memory that is not page-locked. */
+API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+    (void)data, (void)attribute, (void)pointer;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
     (void)stream;

@@ -6,8 +6,9 @@
  * twice, with the same bits, and are compared with central differences in float64: by loops written here, and
  * by akg_gradient_check.
  *
- * With --device the arguments lie there, and what runs there is compared with the same references; the
- * differences that gradients are compared with are those of the CPU.
+ * --list names the rows; behind the options names choose some of them. With --device the arguments lie there,
+ * and what runs there is compared with the same references; the differences that gradients are compared with
+ * are those of the CPU.
  */
 #include "../../dsl/standard.h"
 #include "../stdlib/reference.h"
@@ -525,6 +526,11 @@ int main(int argc, char **argv)
 {
     bool on_device = argc > 2 && strcmp(argv[1], "--device") == 0;
 
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < API_COUNT(rows); i++)
+            puts(rows[i].name);
+        return 0;
+    }
     if (on_device) {
         if (!akg_device_parse(argv[2], &device))
             return 2;
