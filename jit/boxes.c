@@ -71,24 +71,25 @@ static bool at_most(struct boxes *boxes, const struct linear *a, int64_t offset,
     return form.count ? prover_prove(&boxes->context->prover, &form) : form.constant >= 0;
 }
 
-/* The only axis on which the boxes differ; -1: none, -2: several. */
-static int differing_axis(const struct linear *a, const struct linear *b, int rank)
+/* The axes on which the boxes differ, the first `most` of them into `axes`; more than `most`: most + 1. */
+static int differing_axes(const struct linear *a, const struct linear *b, int rank, int most, int *axes)
 {
-    int axis = -1;
+    int count = 0;
 
-    for (int k = 0; k < rank; k++) {
+    for (int k = 0; k < rank && count <= most; k++) {
         if (linear_equal(&a[k], &b[k]) && linear_equal(&a[rank + k], &b[rank + k]))
             continue;
-        if (axis >= 0)
-            return -2;
-        axis = k;
+        if (count < most)
+            axes[count] = k;
+        count++;
     }
-    return axis;
+    return count;
 }
 
-/* Two boxes that touch on one axis are one: [low of the first, high of the second]. */
+/* Where the boxes touch on one axis, what they have in common on the others, `common`, goes from the low of
+ * the first to the high of the second. */
 static bool merge_onto(struct boxes *boxes, const struct linear *first, const struct linear *second, int axis,
-                       int rank, bool plainly, struct linear *merged)
+                       int rank, bool plainly, const struct linear *common, struct linear *merged)
 {
     struct linear gap; /* >= 0 where the second starts no later than just after the first */
 
@@ -97,7 +98,9 @@ static bool merge_onto(struct boxes *boxes, const struct linear *first, const st
         return false;
     if (plainly ? gap.constant < 0 : !prover_prove(&boxes->context->prover, &gap))
         return false;
-    memcpy(merged, first, sizeof *merged * (size_t)(2 * rank));
+    if (merged != common)
+        memcpy(merged, common, sizeof *merged * (size_t)(2 * rank));
+    merged[axis] = first[axis];
     merged[rank + axis] = second[rank + axis];
     return true;
 }
@@ -105,22 +108,53 @@ static bool merge_onto(struct boxes *boxes, const struct linear *first, const st
 /* Either may come first. An order in which they plainly meet is better than one that is only provable, which
  * may be the one that yields an empty box. */
 static bool merge(struct boxes *boxes, const struct linear *a, const struct linear *b, int axis, int rank,
-                  struct linear *merged)
+                  const struct linear *common, struct linear *merged)
 {
-    return merge_onto(boxes, a, b, axis, rank, true, merged) ||
-           merge_onto(boxes, b, a, axis, rank, true, merged) ||
-           merge_onto(boxes, a, b, axis, rank, false, merged) ||
-           merge_onto(boxes, b, a, axis, rank, false, merged);
+    return merge_onto(boxes, a, b, axis, rank, true, common, merged) ||
+           merge_onto(boxes, b, a, axis, rank, true, common, merged) ||
+           merge_onto(boxes, a, b, axis, rank, false, common, merged) ||
+           merge_onto(boxes, b, a, axis, rank, false, common, merged);
 }
 
-/* The merged box holds the other one, as far as constants tell. */
-static bool plainly_holds(const struct linear *outer, const struct linear *inner, int axis, int rank)
+/* The one box holds the other one, as far as constants tell. */
+static bool plainly_holds(const struct linear *outer, const struct linear *inner, int rank)
 {
     struct linear low, high;
 
-    return linear_add(&low, &inner[axis], -1, &outer[axis]) &&
-           linear_add(&high, &outer[rank + axis], -1, &inner[rank + axis]) && !low.count && !high.count &&
-           low.constant >= 0 && high.constant >= 0;
+    for (int axis = 0; axis < rank; axis++)
+        if (!linear_add(&low, &inner[axis], -1, &outer[axis]) ||
+            !linear_add(&high, &outer[rank + axis], -1, &inner[rank + axis]) || low.count || high.count ||
+            low.constant < 0 || high.constant < 0)
+            return false;
+    return true;
+}
+
+/* The one range holds the other on this axis. */
+static bool holds_on(struct boxes *boxes, const struct linear *outer, const struct linear *inner, int axis,
+                     int rank)
+{
+    return at_most(boxes, &outer[axis], 0, &inner[axis]) &&
+           at_most(boxes, &inner[rank + axis], 0, &outer[rank + axis]);
+}
+
+/* Of two boxes that differ on one axis, their union, where they touch; of two that differ on two, what of
+ * their union is a box, where on one of the axes the range of the one holds that of the other. */
+static bool unite_boxes(struct boxes *boxes, const struct linear *old, const struct linear *current,
+                        const int *axes, int count, int rank, struct linear *merged, bool *holds_old)
+{
+    *holds_old = false; /* not current */
+    if (count == 1)
+        return merge(boxes, old, current, axes[0], rank, current, merged);
+    for (int k = 0; k < 2; k++) {
+        int along = axes[k], across = axes[1 - k];
+        const struct linear *common = holds_on(boxes, old, current, across, rank)   ? current
+                                      : holds_on(boxes, current, old, across, rank) ? old
+                                                                                    : NULL;
+        *holds_old = common == old;
+        if (common && merge(boxes, old, current, along, rank, common, merged))
+            return true;
+    }
+    return false;
 }
 
 static bool has_newest(const struct boxes *boxes, const struct ir_buffer *buffer, int number, int scope)
@@ -139,18 +173,26 @@ void boxes_push(struct boxes *boxes, struct ir_buffer *buffer, const struct line
         memcpy(current, bounds, sizeof *bounds * (size_t)(2 * rank));
     for (int k = boxes->newest[buffer->index]; k >= 0 && looked_at < BOXES_LOOKED_AT; looked_at++) {
         const struct linear *old = boxes->stack.items[k].bounds;
-        int axis = differing_axis(old, current, rank), below = boxes->stack.items[k].below;
-        if (axis == -1)
+        int axes[2], below = boxes->stack.items[k].below;
+        int differing = differing_axes(old, current, rank, 2, axes);
+        if (!differing)
             return;
-        if (axis >= 0 && merges < MERGES && merge(boxes, old, current, axis, rank, merged)) {
-            if (plainly_holds(old, current, axis, rank))
+        bool holds_old;
+        if (differing <= 2 && merges < MERGES &&
+            unite_boxes(boxes, old, current, axes, differing, rank, merged, &holds_old)) {
+            merges++;
+            if (plainly_holds(old, current, rank))
                 return;
-            if (has_newest(boxes, buffer, k, scope) && plainly_holds(merged, old, axis, rank))
+            if (holds_old) {
+                push(boxes, buffer, merged);
+                k = below;
+                continue;
+            }
+            if (has_newest(boxes, buffer, k, scope) && plainly_holds(merged, old, rank))
                 boxes_pop(boxes, k);
-            if (!plainly_holds(merged, current, axis, rank))
+            if (!plainly_holds(merged, current, rank))
                 push(boxes, buffer, current);
             memcpy(current, merged, sizeof *merged * (size_t)(2 * rank));
-            merges++;
         }
         k = below;
     }
@@ -174,7 +216,7 @@ bool boxes_cover(struct boxes *boxes, struct ir_buffer *buffer, const struct lin
     int looked_at = 0;
 
     for (int k = boxes->newest[buffer->index]; k >= 0; k = boxes->stack.items[k].below)
-        if (differing_axis(boxes->stack.items[k].bounds, bounds, buffer->rank) == -1)
+        if (!differing_axes(boxes->stack.items[k].bounds, bounds, buffer->rank, 0, NULL))
             return true;
         else if (++looked_at == 2 * BOXES_LOOKED_AT)
             break;

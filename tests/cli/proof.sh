@@ -722,6 +722,39 @@ stdout_has '        for N = 81, iterations i = 0 and i = 40 both use x[40]'
 stderr_has 'note: iterations i = 31 and i = 62 both use x[31] (writes at 3:9, reads at 3:16)'
 stderr_has 'far.akg:8:5: warning: the iterations of this parallel loop depend on each other'
 
+cat >border.akg <<'PROGRAM'
+def border(x: T[N, M]):
+    y = output_tensor((N, M), x.dtype)
+    for i in range(N):
+        y[i, 0] = x[i, 0]
+    for j in range(M):
+        y[0, j] = x[0, j]
+    for i in range(1, N):
+        for j in range(1, M):
+            y[i, j] = y[i - 1, j - 1] + x[i, j]
+    return y
+
+
+def corner(x: T[N, M]):
+    y = output_tensor((N, M), x.dtype)
+    for i in range(1, N):
+        y[i, 0] = x[i, 0]
+    for j in range(1, M):
+        y[0, j] = x[0, j]
+    for i in range(1, N):
+        for j in range(1, M):
+            y[i, j] = y[i - 1, j - 1] + x[i, j]
+    return y
+PROGRAM
+expect 0 'reads across a border' check border.akg
+stdout_is "$(cat <<'TEXT'
+border(x: T[N, M]) -> y: T[N, M]      requires 1 <= M, 1 <= N
+    bounds: 3 proved, 4 by precondition; loops: i, j parallel, i serial
+corner(x: T[N, M]) -> y: T[N, M]      requires 1 <= M, 1 <= N
+    bounds: 3 proved, 4 by precondition; cleared first: y; loops: i, j parallel, i serial
+TEXT
+)"
+
 expect 0 'one kernel' check proof.akg both --explain-proof
 stdout_has '  loops'
 expect 2 'run takes no --explain-proof' run proof.akg both 'x=[1]' --explain-proof
