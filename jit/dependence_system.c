@@ -331,33 +331,55 @@ static int push_facts(struct dependence_pair *pair)
     return before;
 }
 
-/* -atom < form < atom */
-static bool is_smaller(struct dependence_pair *pair, const struct linear *form, int atom)
+/* -limit < form < limit */
+static bool is_smaller(struct dependence_pair *pair, const struct linear *form, const struct linear *limit)
 {
     struct prover *prover = &pair->builder->context->prover;
-    struct linear limit, negative;
+    struct linear negative;
     int facts = push_facts(pair);
     bool smaller;
 
-    linear_of_atom(&pair->builder->context->space, atom, &limit);
-    smaller = linear_scale(&negative, form, -1) && prover_less(prover, form, 1, &limit) &&
-              prover_less(prover, &negative, 1, &limit);
+    smaller = linear_scale(&negative, form, -1) && prover_less(prover, form, 1, limit) &&
+              prover_less(prover, &negative, 1, limit);
     prover->facts.count = facts;
     return smaller;
+}
+
+static int64_t coefficient_of(const struct linear *form, int monomial)
+{
+    for (int k = 0; k < form->count; k++)
+        if (form->terms[k].monomial == monomial)
+            return form->terms[k].coefficient;
+    return 0;
+}
+
+/* multiple * limit + rest with the limit shifted by such a constant that the rest no longer speaks of the
+ * first term of the multiple: i * W - 2 * i + j is i * (W - 2) + j. */
+static bool shift_limit(struct linear *limit, const struct linear *multiple, struct linear *rest)
+{
+    if (!multiple->count)
+        return false;
+    int64_t whole = coefficient_of(rest, multiple->terms[0].monomial), part = multiple->terms[0].coefficient;
+    if (whole < -INT32_MAX || whole > INT32_MAX || whole == 0 || whole % part != 0)
+        return false;
+    return linear_shift(limit, limit, whole / part) && linear_add(rest, rest, -(whole / part), multiple);
 }
 
 /* form == 0. As digits of a number: a multiple of M plus what is smaller than M is 0 only when both are. */
 static void add_digits(struct dependence_pair *pair, const struct linear *form, int depth)
 {
     struct linear_space *space = &pair->builder->context->space;
-    struct linear multiple, rest;
+    struct linear multiple, rest, limit;
 
     for (int k = 0; k < form->count && depth < LINEAR_DEGREE; k++) {
         const struct linear_monomial factors = space->monomials.items[form->terms[k].monomial];
         for (int f = 0; factors.degree > 1 && f < factors.degree; f++) {
             if (!linear_atom_at(space, factors.atoms[f])->parameter ||
-                !linear_split(space, form, factors.atoms[f], &multiple, &rest) ||
-                !is_smaller(pair, &rest, factors.atoms[f]))
+                !linear_split(space, form, factors.atoms[f], &multiple, &rest))
+                continue;
+            linear_of_atom(space, factors.atoms[f], &limit);
+            if (!is_smaller(pair, &rest, &limit) &&
+                !(shift_limit(&limit, &multiple, &rest) && is_smaller(pair, &rest, &limit)))
                 continue;
             add_digits(pair, &multiple, depth + 1);
             add_digits(pair, &rest, depth + 1);
@@ -365,6 +387,37 @@ static void add_digits(struct dependence_pair *pair, const struct linear *form, 
         }
     }
     dependence_add_row(pair, form, true);
+}
+
+/* form == 0, where it has remainders of one divisor that is no constant: the sum of what they are of is a
+ * multiple of the divisor, and is 0 where it is smaller. */
+static void add_remainders(struct dependence_pair *pair, const struct linear *form)
+{
+    struct linear_space *space = &pair->builder->context->space;
+    struct linear rest = *form, multiple, divisor = {.count = 0}, alone, quotient;
+
+    linear_constant(&multiple, 0);
+    for (int k = 0; k < form->count; k++) {
+        const struct linear_monomial *factors = &space->monomials.items[form->terms[k].monomial];
+        const struct linear_atom *atom = linear_atom_at(space, factors->atoms[0]);
+        if (factors->degree != 1 || atom->kind != LINEAR_REMAINDER || !atom->children[1].count)
+            continue;
+        struct linear dividend = atom->children[0], by = atom->children[1];
+        int64_t coefficient = form->terms[k].coefficient;
+        if (divisor.count && !linear_equal(&divisor, &by))
+            return;
+        divisor = by;
+        linear_of_atom(space, factors->atoms[0], &alone);
+        if (coefficient == INT64_MIN || !linear_add(&rest, &rest, -coefficient, &alone) ||
+            !linear_add(&rest, &rest, coefficient, &dividend) ||
+            !linear_combine(space, LINEAR_QUOTIENT, &quotient, &dividend, &by) ||
+            !linear_add(&multiple, &multiple, coefficient, &quotient))
+            return;
+    }
+    if (!divisor.count || !is_smaller(pair, &rest, &divisor))
+        return;
+    dependence_add_row(pair, &multiple, true);
+    dependence_add_row(pair, &rest, true);
 }
 
 static void add_places(struct dependence_pair *pair)
@@ -398,10 +451,12 @@ static void add_indices(struct dependence_pair *pair)
             dependence_add_less(pair, &zero, 0, &a->indices[k]);
             dependence_add_less(pair, &a->indices[k], 1, &a->extents[k]);
         }
-        if (!b->unmapped[k] && linear_add(&form, &a->indices[k], -1, &b->mapped[k]))
+        if (!b->unmapped[k] && linear_add(&form, &a->indices[k], -1, &b->mapped[k])) {
             add_digits(pair, &form, 0);
-        else
+            add_remainders(pair, &form);
+        } else {
             pair->now.whole = false;
+        }
     }
 }
 

@@ -602,7 +602,7 @@ stdout_is "$(cat <<'TEXT'
 flat(x: T[M, N]) -> y: T[M * N]
     bounds: 2 proved; cleared first: y; loops: j parallel, i serial
 im2col(x: T[H, W], kh: int = 3, kw: int = 3, s: int = 1) -> y: T[((H - kh) // s + 1) * ((W - kw) // s + 1), kh * kw]
-    bounds: 2 proved; cleared first: y; loops: j, a, b parallel, i undecided
+    bounds: 2 proved; cleared first: y; loops: i, j, a, b parallel
 TEXT
 )"
 
@@ -752,6 +752,37 @@ border(x: T[N, M]) -> y: T[N, M]      requires 1 <= M, 1 <= N
     bounds: 3 proved, 4 by precondition; loops: i, j parallel, i serial
 corner(x: T[N, M]) -> y: T[N, M]      requires 1 <= M, 1 <= N
     bounds: 3 proved, 4 by precondition; cleared first: y; loops: i, j parallel, i serial
+TEXT
+)"
+
+cat >turned.akg <<'PROGRAM'
+def turned(x: T[N]):
+    y = output_tensor((N,), x.dtype)
+    z = output_tensor((N,), x.dtype)
+    for i in range(N):
+        y[(i + 1) % N] = x[i]
+    for i in range(N + 1):
+        z[(2 * i) % N] = x[0]
+    return y, z
+
+
+def rows(x: T[H, W]):
+    y = output_tensor(((H - 2) * (W - 2) + 1,), x.dtype)
+    z = output_tensor(((H - 2) * (W - 2) + 1,), x.dtype)
+    for i in range(H - 2):
+        for j in range(W - 2):
+            y[i * (W - 2) + j] = x[i, j]
+    for i in range(H - 2):
+        for j in range(W - 1):
+            z[i * (W - 2) + j] = x[i, j]
+    return y, z
+PROGRAM
+expect 0 'indices that go round, and rows side by side' check turned.akg
+stdout_is "$(cat <<'TEXT'
+turned(x: T[N]) -> y: T[N], z: T[N]      requires 1 <= N
+    bounds: 3 proved, 1 by precondition; cleared first: y, z; loops: i parallel, i serial
+rows(x: T[H, W]) -> y: T[(H - 2) * (W - 2) + 1], z: T[(H - 2) * (W - 2) + 1]
+    bounds: 4 proved; cleared first: y, z; loops: i, j parallel, i serial
 TEXT
 )"
 
