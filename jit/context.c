@@ -371,6 +371,8 @@ static void walk_stmt(struct context *context, struct ir_stmt *stmt)
         break;
     case IR_BREAK:
     case IR_CONTINUE:
+        if (context->trial)
+            context_trial_end(context);
         context->place++;
         if (context->loops.count)
             context->loops.items[context->loops.count - 1].skipped = true;

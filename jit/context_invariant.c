@@ -5,14 +5,15 @@
  * that visitors see. One finds sums that grow by the same in every iteration. Others find ranges: each scalar
  * is taken to stay within one at every place of the loop, at first at its value before; what the body assigns
  * is proved to lie there, or makes the range wider, or unbounded; and the first ranges that need not be
- * changed hold, by induction over the assignments. The work is bounded: at worst nothing is known.
+ * changed hold, by induction over the assignments. What no loop inside assigns may leave its range within an
+ * iteration, as long as it is back when that ends. The work is bounded: at worst nothing is known.
  */
 #include "context_private.h"
 
 #include <stdlib.h>
 
 enum {
-    ROUNDS = 5,   /* trials for ranges of one loop */
+    ROUNDS = 6,   /* trials for ranges of one loop */
     DEPTH = 2,    /* of trials in each other */
     WORK = 20000, /* statements walked in trials */
     REPLACED = 8, /* atoms, on the way to a bound */
@@ -24,6 +25,7 @@ enum {
 struct context_trial {
     struct context_updates *updates;
     int first_atom; /* what has a smaller number is the same in all iterations */
+    int loops;      /* around the body, the one that is tried among them */
 };
 
 /* ---- scalars worth it ---------------------------------------------------- */
@@ -155,11 +157,37 @@ static bool bound_by_fact(struct context *context, int atom, enum context_side s
 static bool find_bound(struct context *context, const struct linear *form, enum context_side side,
                        int first_atom, int depth, struct linear *out);
 
+/* The same of one side of a choice, by its condition. */
+static bool bound_by_condition(struct context *context, const struct linear_atom *choice, int child,
+                               enum context_side side, int first_atom, struct linear *out)
+{
+    int first = child == 0 ? 2 + choice->when[0] : 2;
+
+    for (int k = 0; choice->kind == LINEAR_SELECT && k < choice->when[child == 0]; k++)
+        if (linear_add(out, &choice->children[child], side == CONTEXT_MOST ? 1 : -1,
+                       &choice->children[first + k]) &&
+            changing_atom(context, out, first_atom) < 0)
+            return true;
+    return false;
+}
+
+static bool bound_choice(struct context *context, const struct linear_atom *choice, enum context_side side,
+                         int first_atom, int depth, struct linear *out)
+{
+    struct linear ends[2];
+
+    for (int child = 0; child < 2; child++)
+        if (!bound_by_condition(context, choice, child, side, first_atom, &ends[child]) &&
+            !find_bound(context, &choice->children[child], side, first_atom, depth + 1, &ends[child]))
+            return false;
+    return context_join(context, side, &ends[0], &ends[1], out);
+}
+
 static bool bound_atom(struct context *context, int number, enum context_side side, int first_atom, int depth,
                        struct linear *out)
 {
     struct linear_atom atom = *linear_atom_at(&context->space, number);
-    struct linear a, b;
+    struct linear dividend;
     int64_t end = side == CONTEXT_MOST ? atom.high : atom.low;
 
     if (atom.kind == LINEAR_LOOP) {
@@ -169,12 +197,10 @@ static bool bound_atom(struct context *context, int number, enum context_side si
     if (bound_by_fact(context, number, side, first_atom, out))
         return true;
     if (atom.kind == LINEAR_MIN || atom.kind == LINEAR_MAX || atom.kind == LINEAR_SELECT)
-        return find_bound(context, &atom.children[0], side, first_atom, depth + 1, &a) &&
-               find_bound(context, &atom.children[1], side, first_atom, depth + 1, &b) &&
-               context_join(context, side, &a, &b, out);
+        return bound_choice(context, &atom, side, first_atom, depth, out);
     if (atom.kind == LINEAR_QUOTIENT && !atom.children[1].count && atom.children[1].constant > 0)
-        return find_bound(context, &atom.children[0], side, first_atom, depth + 1, &a) &&
-               linear_combine(&context->space, LINEAR_QUOTIENT, out, &a, &atom.children[1]);
+        return find_bound(context, &atom.children[0], side, first_atom, depth + 1, &dividend) &&
+               linear_combine(&context->space, LINEAR_QUOTIENT, out, &dividend, &atom.children[1]);
     if (atom.kind == LINEAR_REMAINDER && side == CONTEXT_MOST && atom.children[1].count)
         return linear_shift(out, &atom.children[1], -1);
     linear_constant(out, end);
@@ -216,16 +242,17 @@ static bool stays(struct context *context, struct context_guess *guess, enum con
     return proved;
 }
 
+/* Makes `seen` true where the value lies beyond the bound, and `wider` so wide that it does not. */
 static void check_side(struct context *context, struct context_guess *guess, enum context_side side,
-                       const struct linear *value)
+                       const struct linear *value, bool *seen)
 {
+    bool fits = linear_fits(&context->space, value), first = !*seen;
     struct linear wider;
-    bool first = !guess->fails[side];
 
-    if (!guess->bounded[side] || (linear_fits(&context->space, value) && stays(context, guess, side, value)))
+    if (!guess->bounded[side] || (fits && stays(context, guess, side, value)))
         return;
-    guess->fails[side] = true;
-    guess->widens[side] = (first || guess->widens[side]) && linear_fits(&context->space, value) &&
+    *seen = true;
+    guess->widens[side] = (first || guess->widens[side]) && fits &&
                           find_bound(context, value, side, context->trial->first_atom, 0, &wider) &&
                           (first || context_join(context, side, &guess->wider[side], &wider, &wider));
     if (guess->widens[side])
@@ -237,11 +264,27 @@ void context_trial_assign(struct context *context, const struct ir_symbol *symbo
     struct context_updates *updates = context->trial->updates;
 
     for (int k = 0; k < updates->items.count; k++) {
-        struct context_guess *guess = updates->items.items[k].guess;
-        if (updates->items.items[k].symbol != symbol || !guess || !guess->ranges)
-            continue;
-        check_side(context, guess, CONTEXT_LEAST, value);
-        check_side(context, guess, CONTEXT_MOST, value);
+        const struct context_update *update = &updates->items.items[k];
+        struct context_guess *guess = update->guess;
+        for (int side = 0; update->symbol == symbol && guess && guess->ranges && side < 2; side++) {
+            check_side(context, guess, side, value, &guess->leaves[side]);
+            guess->fails[side] |= guess->leaves[side] && update->nested;
+        }
+    }
+}
+
+void context_trial_end(struct context *context)
+{
+    struct context_updates *updates = context->trial->updates;
+
+    if (context->loops.count != context->trial->loops)
+        return;
+    for (int k = 0; k < updates->items.count; k++) {
+        const struct context_update *update = &updates->items.items[k];
+        struct context_guess *guess = update->guess;
+        for (int side = 0; guess && guess->ranges && !update->nested && side < 2; side++)
+            if (guess->leaves[side]) /* else it is what began the iteration, or was seen */
+                check_side(context, guess, side, update->symbol->note, &guess->fails[side]);
     }
 }
 
@@ -289,7 +332,9 @@ static void try_body(struct context *context, struct context_updates *updates, s
             updates->items.items[k].guess->head =
                 *(const struct linear *)updates->items.items[k].symbol->note;
     context_walk_silently(context, saved.stmt);
-    if (!trial)
+    if (trial)
+        context_trial_end(context);
+    else
         find_steady(context, updates);
     for (int k = 0; k < updates->items.count; k++)
         context_bind(context, updates->items.items[k].symbol, &updates->items.items[k].before);
@@ -349,8 +394,9 @@ static bool widen_all(struct context *context, const struct context_updates *upd
         for (int side = 0; guess && guess->ranges && side < 2; side++) {
             if (guess->fails[side])
                 widen(context, updates, &updates->items.items[k], side);
-            changed |= guess->fails[side];
-            guess->fails[side] = guess->widens[side] = false;
+            changed |= guess->fails[side] || (guess->leaves[side] && guess->throughout);
+            guess->throughout &= !guess->leaves[side] || guess->fails[side];
+            guess->leaves[side] = guess->fails[side] = guess->widens[side] = false;
         }
         if (guess)
             guess->small = guess->bounded[0] && guess->bounded[1] &&
@@ -368,7 +414,7 @@ static void begin_ranges(struct context *context, struct context_updates *update
         struct context_guess *guess = update->guess;
         if (!guess || !guess->ranges)
             continue;
-        guess->bounded[0] = guess->bounded[1] = true;
+        guess->bounded[0] = guess->bounded[1] = guess->throughout = true;
         guess->bound[0] = guess->bound[1] = update->before;
         list_push(context->arena, &context->ranges, update);
     }
@@ -434,7 +480,8 @@ static bool begin_guesses(struct context *context, struct context_updates *updat
 
 void context_updates_guess(struct context *context, struct context_updates *updates)
 {
-    struct context_trial trial = {updates, context->loops.items[context->loops.count - 1].first_atom};
+    struct context_trial trial = {updates, context->loops.items[context->loops.count - 1].first_atom,
+                                  context->loops.count};
     bool sealed = context->space.sealed, ranges = false;
 
     updates->ranges = context->ranges.count;

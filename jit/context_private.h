@@ -33,11 +33,14 @@ struct context_guess {
     bool ranges;        /* its range is looked for */
     struct linear head; /* its value at the start of the iteration that is tried */
     struct linear step;
-    bool bounded[2]; /* by context_side: in the loop it never lies beyond `bound` */
+    bool bounded[2]; /* by context_side: where an iteration begins it never lies beyond `bound` */
     struct linear bound[2];
-    bool small;               /* both are, and it was so before: see linear_atom */
-    bool assumed;             /* preconditions had a part in it */
-    bool fails[2], widens[2]; /* in this round; and `wider` would do for what was assigned so far */
+    bool throughout; /* nor does it anywhere within an iteration */
+    bool small;      /* both are, and it was so before: see linear_atom */
+    bool assumed;    /* preconditions had a part in it */
+    bool leaves[2];  /* in this round: something that lies beyond is assigned */
+    bool fails[2];   /* and that is what an iteration may end with */
+    bool widens[2];  /* `wider` would do for what was seen so far */
     struct linear wider[2];
     int failures[2];
 };
@@ -64,8 +67,9 @@ struct context_updates {
 
 /* The integer scalars that statements of the block assign, and that were declared before. */
 void context_updates_find(struct context *context, struct ir_stmt *block, struct context_updates *updates);
-/* Adds what is known of the scalar's value in all of the loops around. */
-void context_updates_assume(struct context *context, struct ir_symbol *symbol);
+/* Adds what is known of the scalar's value in all of the loops around; where an iteration begins, or within.
+ */
+void context_updates_assume(struct context *context, struct ir_symbol *symbol, bool within);
 /* Their values at the start of any iteration of the innermost loop (whose atom is made). */
 void context_updates_enter(struct context *context, struct context_updates *updates);
 /* Their values after the loop, which is popped already. */
@@ -90,6 +94,8 @@ void context_updates_guess(struct context *context, struct context_updates *upda
 /* In a trial: the scalar is assigned. */
 void context_trial_assign(struct context *context, const struct ir_symbol *symbol,
                           const struct linear *value);
+/* An iteration of some loop ends here, by a jump or not. */
+void context_trial_end(struct context *context);
 /* The larger of two forms, or the smaller; known to be one of them where that is proved. */
 bool context_join(struct context *context, enum context_side side, const struct linear *a,
                   const struct linear *b, struct linear *out);

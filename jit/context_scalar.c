@@ -165,7 +165,7 @@ static void advance(struct context *context, struct context_update *update, cons
     value_between(context, update->symbol, counts || (update->guess && update->guess->small));
     if (counts)
         bound_counter(context, update, update->nested ? NULL : count);
-    context_updates_assume(context, update->symbol);
+    context_updates_assume(context, update->symbol, false);
 }
 
 static void assume_bounds(struct context *context, const struct context_guess *guess,
@@ -179,11 +179,13 @@ static void assume_bounds(struct context *context, const struct context_guess *g
         prover_add(&context->prover, &form, guess->assumed);
 }
 
-void context_updates_assume(struct context *context, struct ir_symbol *symbol)
+void context_updates_assume(struct context *context, struct ir_symbol *symbol, bool within)
 {
-    for (int k = 0; k < context->ranges.count; k++)
-        if (context->ranges.items[k]->symbol == symbol)
-            assume_bounds(context, context->ranges.items[k]->guess, symbol->note);
+    for (int k = 0; k < context->ranges.count; k++) {
+        const struct context_guess *guess = context->ranges.items[k]->guess;
+        if (context->ranges.items[k]->symbol == symbol && (guess->throughout || !within))
+            assume_bounds(context, guess, symbol->note);
+    }
 }
 
 /* Behind the loop, which may not have been entered. */
@@ -277,7 +279,7 @@ static void join(struct context *context, const struct context_update *update, c
         value_between(context, update->symbol,
                       near && linear_is_small(&context->space, then) &&
                           linear_is_small(&context->space, otherwise));
-    context_updates_assume(context, update->symbol);
+    context_updates_assume(context, update->symbol, true);
     if (!near)
         return;
     value = *(const struct linear *)update->symbol->note;
