@@ -177,39 +177,67 @@ static bool keep(struct bounds_domain *domain, const struct bounds_constraint *c
     return true;
 }
 
-/* A sum with a min is not negative when it is so with both its operands; the same of what a max is taken
- * from. */
-static int find_split(const struct context *context, const struct linear *form)
+/* The first term with a min that is added, or a max that is taken off; the other way round where `either`. */
+static int find_choice(const struct context *context, const struct linear *form, bool either)
 {
     for (int k = 0; k < form->count; k++) {
         const struct linear_monomial *monomial = &context->space.monomials.items[form->terms[k].monomial];
         const struct linear_atom *atom = linear_atom_at(&context->space, monomial->atoms[0]);
         if (monomial->degree == 1 && !atom->parameter &&
-            atom->kind == (form->terms[k].coefficient > 0 ? LINEAR_MIN : LINEAR_MAX))
+            atom->kind == ((form->terms[k].coefficient > 0) != either ? LINEAR_MIN : LINEAR_MAX))
             return k;
     }
     return -1;
 }
 
+/* The form with one of the operands in the place of a term that is a min or max. */
+static bool choose(const struct context *context, const struct linear *form, int term, int side,
+                   struct linear *out)
+{
+    struct linear alone = {1, 0, {form->terms[term]}};
+    int number = context->space.monomials.items[alone.terms[0].monomial].atoms[0];
+
+    return linear_add(out, form, -1, &alone) &&
+           linear_add(out, out, alone.terms[0].coefficient,
+                      &linear_atom_at(&context->space, number)->children[side]);
+}
+
+/* A sum with a min is not negative when it is so with both its operands; the same of what a max is taken
+ * from. */
 static bool keep_split(struct context *context, struct bounds_domain *domain,
                        const struct bounds_constraint *constraint, int depth)
 {
-    int term = depth < LINEAR_NESTING ? find_split(context, &constraint->form) : -1;
+    int term = depth < LINEAR_NESTING ? find_choice(context, &constraint->form, false) : -1;
 
     if (term < 0)
         return keep(domain, constraint);
-    struct linear_term choice = constraint->form.terms[term];
-    int number = context->space.monomials.items[choice.monomial].atoms[0];
-    struct linear alone = {1, 0, {choice}};
     for (int side = 0; side < 2; side++) {
         struct bounds_constraint part = *constraint;
-        const struct linear_atom *atom = linear_atom_at(&context->space, number);
-        if (!linear_add(&part.form, &constraint->form, -1, &alone) ||
-            !linear_add(&part.form, &part.form, choice.coefficient, &atom->children[side]) ||
+        if (!choose(context, &constraint->form, term, side, &part.form) ||
             !keep_split(context, domain, &part, depth + 1))
             return false;
     }
     return true;
+}
+
+/* What a min is taken from is not negative when it is so with one of its operands: which is the other one
+ * where that cannot be. min(max(k, 0), N - 1) is negative only by N - 1. */
+static void take_possible(struct context *context, struct linear *goal)
+{
+    for (int depth = 0; depth < LINEAR_NESTING; depth++) {
+        struct linear sides[2], below;
+        int term = find_choice(context, goal, true), possible = -1;
+        if (term < 0 || !choose(context, goal, term, 0, &sides[0]) ||
+            !choose(context, goal, term, 1, &sides[1]))
+            return;
+        for (int side = 0; side < 2 && possible < 0; side++)
+            if (linear_scale(&below, &sides[side], -1) && linear_shift(&below, &below, -1) &&
+                prover_prove(&context->prover, &below) && !context->prover.assumed)
+                possible = !side;
+        if (possible < 0)
+            return;
+        *goal = sides[possible];
+    }
 }
 
 /* What holds whenever the loop is reached is left out: what is around it is kept. */
@@ -445,6 +473,7 @@ bool bounds_project(struct context *context, const struct linear *goal, struct b
     struct bounds_constraint constraint = {.form = *goal, .goal = true};
     int conditions = context->conditions.count;
 
+    take_possible(context, &constraint.form);
     all->count = 1;
     all->condition_count = 0;
     all->domains[0].empty = all->domains[0].has_held = all->domains[0].assumes = false;
