@@ -334,8 +334,9 @@ static bool look_at_preconditions(struct run *run)
 
     for (int k = 0; k < kernel->preconditions.count; k++) {
         const struct ir_precondition *row = &kernel->preconditions.items[k];
-        if (row->guard &&
-            (!scalar_evaluate(row->guard, run->frame->dims, run->frame->scalars, &value) || !value.i))
+        if (row->guard && !scalar_evaluate(row->guard, run->frame->dims, run->frame->scalars, &value))
+            return false; /* it divides by 0: refused, too */
+        if (row->guard && !value.i)
             continue;
         if (!scalar_evaluate(row->condition, run->frame->dims, run->frame->scalars, &value))
             return false;
