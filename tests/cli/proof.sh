@@ -42,7 +42,7 @@ lower(a: T[N, N]) -> b: T[N, N]
     bounds: 2 proved; cleared first: b; loops: i, j parallel
 halve(x: T[N]) -> y: T[N // 2]
     bounds: 3 proved; loops: i parallel
-fold(x: T[N], n: T1[K]) -> y: T[K]      requires 0 <= min(0, N - 1)
+fold(x: T[N], n: T1[K]) -> y: T[K]      requires 1 <= N
     bounds: 1 proved, 1 by precondition; loops: k parallel
 TEXT
 )"
@@ -86,10 +86,10 @@ halve(x: T[N]) -> y: T[N // 2]
     y: every element is written once
   loops
     21:5  loop i: parallel
-fold(x: T[N], n: T1[K]) -> y: T[K]      requires 0 <= min(0, N - 1)
+fold(x: T[N], n: T1[K]) -> y: T[K]      requires 1 <= N
   bounds
     29:16  reads x[min(k * 2, N - 1)]
-        0 <= min(k * 2, N - 1) <= N - 1 < N   required: 0 <= min(0, N - 1), where 0 < K
+        0 <= min(k * 2, N - 1) <= N - 1 < N   required: 1 <= N, where 0 < K
     29:9  writes y[k]    y[k] = x[min(k * 2, N - 1)]
         0 <= k <= K - 1 < K
   initialisation
