@@ -2,11 +2,12 @@
 and answers each with lines "system median low high" (nanoseconds) and a line "done". The first answer is to nothing: which
 systems are there. The systems are the files peer_*.py, each with NAME and prepare(kernel, values, path): a function to be
 timed, or None where the system has no such kernel; with finish(), where calls return before they are done; and NAIVE where it runs the loops as they are written, which rows without
-twins are too large for. One that is not installed, or fails, is skipped by name."""
+twins are too large for. One that is not installed, or fails, is skipped by name. Each has a process of its own."""
 
 import importlib
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -71,33 +72,62 @@ def measure(function, finish):
     return samples[len(samples) // 2], samples[rank - 1], samples[-rank]
 
 
-def find_systems():
-    found = []
-    for name in os.environ.get("SYSTEMS", "numpy numexpr numba torch torch_compiled jax halide tvm").split():
-        try:
-            found.append(importlib.import_module("peer_" + name))
-        except Exception as error:
-            print(f"skipped {name}: {type(error).__name__}: {error}".splitlines()[0])
-    return found
-
-
-def main():
-    systems = find_systems()
-    for system in systems:
+def serve(name):
+    """One system, in a process of its own: libraries of several do not always bear each other."""
+    try:
+        system = importlib.import_module("peer_" + name)
         print("system", system.NAME, system.VERSION)
+    except Exception as error:
+        print(f"skipped {name}: {type(error).__name__}: {error}".splitlines()[0])
+        return
     print("done", flush=True)
     for line in sys.stdin:
         twins, path, kernel, *words = line.split()
-        for system in systems:
-            if twins == "no" and getattr(system, "NAIVE", False):
-                continue
+        if twins == "yes" or not getattr(system, "NAIVE", False):
             try:
                 function = system.prepare(kernel, values_of(words), path)
                 if function:
-                    print(system.NAME, *("%.6g" % number for number in measure(function, getattr(system, "finish", int))))
+                    numbers = measure(function, getattr(system, "finish", int))
+                    print(system.NAME, *("%.6g" % number for number in numbers))
             except Exception as error:
                 print(f"skipped {system.NAME} {kernel}: {type(error).__name__}: {error}".splitlines()[0])
         print("done", flush=True)
+
+
+def ask(systems, name, line):
+    """The answer of one of them; one that ends without an answer is asked no more."""
+    process = systems[name]
+    if line:
+        try:
+            process.stdin.write(line)
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass
+    for answer in process.stdout:
+        if answer == "done\n":
+            return
+        print(answer, end="")
+    del systems[name]
+    if process.wait():
+        print(f"skipped {name}: it ended with {process.returncode}" + (f", asked for {line.strip()}" if line else ""))
+
+
+def main():
+    if len(sys.argv) > 1:
+        return serve(sys.argv[1])
+    systems = {}
+    for name in os.environ.get("SYSTEMS", "numpy numexpr numba torch torch_compiled jax halide tvm").split():
+        systems[name] = subprocess.Popen(
+            [sys.executable, __file__, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        ask(systems, name, None)
+    print("done", flush=True)
+    for line in sys.stdin:
+        for name in list(systems):
+            ask(systems, name, line)
+        print("done", flush=True)
+    for process in systems.values():
+        process.stdin.close()
 
 
 if __name__ == "__main__":
