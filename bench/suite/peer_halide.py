@@ -396,10 +396,11 @@ def prepare(kernel, values, path):
 
     if kernel not in BUILDERS:
         return None
-    pipeline = hl.Pipeline(BUILDERS[kernel](*(hl.Buffer(value) for value in values.values())))
+    inputs = [hl.Buffer(value) for value in values.values()]
+    pipeline = hl.Pipeline(BUILDERS[kernel](*inputs))
     pipeline.compile_jit(TARGET)
     result = numpy.empty(shape_of(kernel, values), numpy.int32 if kernel in ("argmax", "histogram") else numpy.float32)
     buffer = hl.Buffer(result)
     function = lambda: pipeline.realize(buffer)  # noqa: E731
-    function.result = result
+    function.result, function.kept = result, (values, inputs)  # compiled code has their addresses
     return function
