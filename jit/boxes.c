@@ -336,7 +336,7 @@ static bool chains(struct boxes *boxes, const struct linear *low, const struct l
     int lows = slope(boxes, low, &low_next), highs = slope(boxes, high, &high_next);
     bool falling = lows < 0 && highs < 0, chained = lows * highs < 0;
     if (chained)
-        *ends = (struct ends){lows<0, highs> 0};
+        *ends = (struct ends){.low_at_last = (lows < 0), .high_at_last = (highs > 0)};
     for (int k = 0; k < 2 && !chained; k++, falling = !falling) {
         chained = falling ? at_most(boxes, low, -1, &high_next) : at_most(boxes, &low_next, -1, high);
         *ends = (struct ends){falling, !falling};
