@@ -52,6 +52,12 @@ _Noreturn void emit_too_deep(struct emitter *emitter)
 void emit_trap(struct emitter *emitter, const char *call)
 {
     const struct emit_dialect *dialect = emitter->dialect;
+    if (emitter->leave) {
+        emit_line(emitter, "    goto %s;", emitter->leave);
+        emit_line(emitter, "}");
+        emitter->left = true;
+        return;
+    }
     emitter->indent++;
     if (dialect->trap_begin)
         emit_line(emitter, "%s", dialect->trap_begin);

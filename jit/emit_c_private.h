@@ -118,6 +118,9 @@ struct emitter {
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     unsigned loops_down; /* bits of those that count down */
     int loop_count;
+    const char *leave; /* a label: what would stop goes there, for C behind it to stop; NULL: it stops here */
+    bool left;         /* something does */
+    int labels;
     LIST(struct emit_part) parts;
     bool in_part; /* inside one of them */
 };

@@ -5,8 +5,12 @@
  * accumulated, the call, and assignments of what comes back. Where the loop suits only some strides, which
  * are known when it runs, the C loop stands behind it for the others. A nest is called where each of its
  * loops has an iteration; a band is told also what changes from its first iteration to the second.
+ *
+ * The slots are filled in another order than the statements have, so where one of them cannot be, as behind a
+ * division by 0, the C loop stops, at what stops it first.
  */
 #include "emit_c_private.h"
+#include "pass.h"
 #include "vector_plan.h"
 
 #include <stdlib.h>
@@ -656,6 +660,21 @@ static void emit_nest(struct vector_emission *emission, int number, const char *
     emit_line(emitter, "}");
 }
 
+/* The call with all around it, and the place behind it for what cannot be computed before it. */
+static void emit_whole(struct vector_emission *emission, int number, const char *strides, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    emitter->leave = done ? arena_format(&emitter->arena, "akg_left_%d", emitter->labels++) : NULL;
+    emitter->left = false;
+    if (emission->loop->nest)
+        emit_nest(emission, number, strides, done);
+    else
+        emit_block_of(emission, number, strides, done);
+    if (emitter->left)
+        emit_line(emitter, "%s:;", emitter->leave);
+    emitter->leave = NULL;
+}
+
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done)
 {
@@ -674,17 +693,14 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
     bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops &&
-                  !emission.loop->reaches.count;
+                  !emission.loop->reaches.count && !pass_block_may_stop(stmt->body);
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (emission.loop->stops)
         emit_line(emitter, "long long %s = %s;", *done, emission.first);
     else if (*done)
         emit_line(emitter, "int %s = 0;", *done);
-    if (emission.loop->nest)
-        emit_nest(&emission, number, strides, *done);
-    else
-        emit_block_of(&emission, number, strides, *done);
+    emit_whole(&emission, number, strides, *done);
     if (emission.loop->stops)
         return EMIT_VECTOR_PARTLY;
     return always ? EMIT_VECTOR_ALWAYS : EMIT_VECTOR_SOMETIMES;
