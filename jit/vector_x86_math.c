@@ -63,15 +63,16 @@ static int clamped(struct machine *machine, int x, double low, double high)
     return both(machine, X86_VMINPS, number(machine, high), x);
 }
 
-/* a * 2^n for whole n down to -151: in one step, or in two of which the first is exact. */
-static int scaled(struct machine *machine, int a, int n)
+/* a * 2^n for whole n down to -151, which are the low bits of `shifted`: in one step, or in two of which the
+ * first is exact. */
+static int scaled(struct machine *machine, int a, int n, int shifted)
 {
     int bits = bits_of(machine);
     if (machine_is_avx512(machine))
         return both(machine, X86_VSCALEFPS, a, n);
-    int whole = machine_rm(machine, X86_VCVTPS2DQ, bits, n), bias = integer(machine, 127);
-    int half = machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, whole, 1);
-    int rest = both(machine, X86_VPSUBD, whole, half);
+    int bias = integer(machine, 127);
+    int half = machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, shifted, 1);
+    int rest = both(machine, X86_VPSUBD, shifted, half);
     half = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
                          both(machine, X86_VPADDD, half, bias), 23);
     rest = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
@@ -89,14 +90,30 @@ static int small_exponential(struct machine *machine, int f)
 /* Added and taken away again, it rounds to a whole number. */
 static const double rounder = 12582912;
 
-static int exponential(struct machine *machine, int x)
+/* a * 2^n where that is a normal number. */
+static int scaled_near(struct machine *machine, int a, int n, int shifted)
 {
-    x = clamped(machine, x, -104, 89);
+    if (machine_is_avx512(machine))
+        return scaled(machine, a, n, shifted);
+    int bits = bits_of(machine);
+    int power = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, shifted, 23);
+    return both(machine, X86_VMULPS, a, both(machine, X86_VPADDD, power, integer(machine, 0x3f800000)));
+}
+
+/* `is_near`: x is between -87 and 87, or nan. */
+static int exponential_of(struct machine *machine, int x, bool is_near)
+{
     int shifted = plus_product(machine, number(machine, rounder), x, number(machine, 0x1.715476p+0));
     int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
     int f = plus_product(machine, x, n, number(machine, -0x1.62e400p-1));
     f = plus_product(machine, f, n, number(machine, -0x1.7f7d1cp-20));
-    return scaled(machine, small_exponential(machine, f), n);
+    int result = small_exponential(machine, f);
+    return is_near ? scaled_near(machine, result, n, shifted) : scaled(machine, result, n, shifted);
+}
+
+static int exponential(struct machine *machine, int x)
+{
+    return exponential_of(machine, clamped(machine, x, -104, 89), false);
 }
 
 static int exponential2(struct machine *machine, int x)
@@ -105,7 +122,7 @@ static int exponential2(struct machine *machine, int x)
     int shifted = both(machine, X86_VADDPS, x, number(machine, rounder));
     int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
     int f = both(machine, X86_VMULPS, both(machine, X86_VSUBPS, x, n), number(machine, 0x1.62e430p-1));
-    return scaled(machine, small_exponential(machine, f), n);
+    return scaled(machine, small_exponential(machine, f), n, shifted);
 }
 
 /* ---- tanh, erf: polynomials around 0, exponentials farther out --------------------------------- */
@@ -171,7 +188,7 @@ static int error_function(struct machine *machine, int x)
     int result = machine_copy(machine, bits_of(machine), r);
     int opposite = both(machine, X86_VXORPS, size, integer(machine, 0x80000000));
     machine_into(machine, X86_VFMADD213PS, bits_of(machine), result, size, opposite, 0);
-    int outer = both(machine, X86_VSUBPS, number(machine, 1), exponential(machine, result));
+    int outer = both(machine, X86_VSUBPS, number(machine, 1), exponential_of(machine, result, true));
     outer = with_sign(machine, outer, x);
     int p = POLYNOMIAL(machine, square, -0x1.38e000p-11, 0x1.471a58p-8, -0x1.b691b2p-6, 0x1.ce1c44p-4,
                        -0x1.812700p-2, 0x1.06eba8p-3);
