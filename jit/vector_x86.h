@@ -316,6 +316,11 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
 /* Leaves the code, with the iterations that are done in rax, where a lane does not pass. */
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
 
+/* ---- vector_x86_fold.c ---- */
+
+/* Loads become operands of what uses them. */
+void machine_fold(struct machine *machine, machine_section *section);
+
 /* ---- vector_x86_allocate.c ---- */
 
 /* Gives the section registers and appends it to `out`. */

@@ -457,6 +457,7 @@ static void begin(struct machine *machine)
 
 void machine_allocate(struct machine *machine, machine_section *section)
 {
+    machine_fold(machine, section);
     find_last_uses(machine, section);
     begin(machine);
     for (int k = 0; k < section->count && !machine->refused; k++) {

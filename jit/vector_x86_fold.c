@@ -1,0 +1,118 @@
+/*
+ * vector_x86_fold.c: loads that become an operand of the instruction that needs them.
+ *
+ * Consumes a section with virtual registers; takes out each load of a whole vector whose only use, not far
+ * behind it, can read memory itself, as long as nothing is stored and no address changes between the two.
+ * Such a pair is decoded, renamed and kept in flight as one instruction. AVX2's instructions need no
+ * alignment.
+ */
+#include "vector_x86.h"
+
+enum { NEAR = 24 /* instructions from a load to its use, at most */ };
+
+static bool commutes(enum x86_form form)
+{
+    switch (form) {
+    case X86_VADDPS:
+    case X86_VADDPD:
+    case X86_VMULPS:
+    case X86_VMULPD:
+    case X86_VPADDD:
+    case X86_VPADDQ:
+    case X86_VPMULLD:
+    case X86_VANDPS:
+    case X86_VORPS:
+    case X86_VXORPS:
+    case X86_VFMADD231PS: /* its two factors */
+    case X86_VFMADD231PD:
+    case X86_VFMSUB231PS:
+    case X86_VFMSUB231PD:
+    case X86_VFNMADD231PS:
+    case X86_VFNMADD231PD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool mentions(const struct machine_item *item, int number)
+{
+    const struct x86_instruction *instruction = &item->instruction;
+    if (item->kind == MACHINE_INSTRUCTION)
+        return instruction->reg == number || instruction->vvvv == number ||
+               (!instruction->has_memory && instruction->rm == number) || instruction->fourth == number ||
+               instruction->memory.index == number || instruction->mask == number;
+    for (int k = 0; k < item->count; k++)
+        if (item->arguments[k] == number)
+            return true;
+    return item->result == number;
+}
+
+/* Whether it only computes one register out of others, or of memory. */
+static bool is_quiet(const struct machine_item *item)
+{
+    enum x86_form form = item->instruction.form;
+    return item->kind == MACHINE_INSTRUCTION && !x86_is_general(form) && x86_rows[form].role != X86_R &&
+           x86_rows[form].shape != X86_MR && x86_rows[form].shape != X86_MRI;
+}
+
+/* Makes the load an operand of the instruction, the last one. */
+static bool take(struct x86_instruction *instruction, const struct x86_instruction *load)
+{
+    const struct x86_row *row = &x86_rows[instruction->form];
+    int number = load->reg;
+    bool reads_memory = row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RVMI;
+    if (instruction->form == X86_VMOVAPS /* takes aligned memory alone */ || instruction->has_memory ||
+        instruction->mask || instruction->bits != load->bits || !reads_memory || row->rm != X86_V ||
+        (row->role == X86_RW && instruction->reg == number) || instruction->fourth == number)
+        return false;
+    if (instruction->vvvv == number && instruction->rm != number && commutes(instruction->form)) {
+        instruction->vvvv = instruction->rm;
+        instruction->rm = number;
+    }
+    if (instruction->rm != number || (row->shape != X86_RM && instruction->vvvv == number))
+        return false;
+    instruction->has_memory = true;
+    instruction->memory = load->memory;
+    return true;
+}
+
+static bool is_load(const struct machine *machine, const struct machine_item *item)
+{
+    const struct x86_instruction *load = &item->instruction;
+    return item->kind == MACHINE_INSTRUCTION &&
+           (load->form == X86_VMOVUPS_LOAD || load->form == X86_VMOVUPD_LOAD) && load->has_memory &&
+           !load->mask && load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
+           !machine->registers.items[load->reg - MACHINE_VIRTUAL].kept;
+}
+
+/* The only use of the load's register, if it is near and can take the load; else -1. */
+static int find_use(const machine_section *section, int position)
+{
+    int number = section->items[position].instruction.reg, use = -1;
+    for (int k = position + 1; k < section->count; k++) {
+        if (!mentions(&section->items[k], number))
+            continue;
+        if (use >= 0 || k > position + NEAR)
+            return -1;
+        use = k;
+    }
+    for (int k = position + 1; k < use; k++)
+        if (!is_quiet(&section->items[k]))
+            return -1;
+    return use >= 0 && is_quiet(&section->items[use]) ? use : -1;
+}
+
+void machine_fold(struct machine *machine, machine_section *section)
+{
+    enum { LONGEST = 1500 /* every load is looked for in all of it */ };
+    int count = 0;
+    if (machine_is_avx512(machine) || section->count > LONGEST)
+        return;
+    for (int k = 0; k < section->count; k++) {
+        int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
+        if (use < 0 || !take(&section->items[use].instruction, &section->items[k].instruction))
+            section->items[count++] = section->items[k];
+    }
+    section->count = count;
+}
