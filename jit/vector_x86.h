@@ -313,7 +313,10 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
-/* Leaves the code, with the iterations that are done in rax, where a lane does not pass. */
+/* Leaves the code, with the iterations that are done in rax, where a lane of the mask (0: all) does not hold
+ * what is, taken without a sign, below the limit. `is_extent`: the limit is not negative. */
+void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
+                        int mask);
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
 
 /* ---- vector_x86_fold.c ---- */

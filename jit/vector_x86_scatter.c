@@ -19,26 +19,6 @@ static void move(struct machine *machine, enum x86_form form, int bits, int reg,
                              .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = memory});
 }
 
-/* Leaves the code, with the iterations that are done in rax, when a lane's index is outside. */
-static void test_indices(struct machine *machine, const struct vector_value *value, enum vector_type type,
-                         int index)
-{
-    enum { NOT_LESS = 5 };
-    bool wide = vector_type_is_wide(type);
-    int outside = machine_new_mask(machine);
-    machine_add(machine,
-                (struct x86_instruction){.form = wide ? X86_VPCMPUQ : X86_VPCMPUD,
-                                         .bits = machine_bits(machine, type),
-                                         .reg = outside,
-                                         .vvvv = index,
-                                         .rm = machine_keep(machine, KEPT_SCALAR, type, value->slot, 0),
-                                         .immediate = NOT_LESS});
-    machine_add(machine,
-                (struct x86_instruction){.form = X86_KORTESTW, .bits = 128, .reg = outside, .rm = outside});
-    move(machine, X86_LEA, 0, X86_RAX, (struct x86_memory){machine->index, X86_NONE, 1, machine->ahead});
-    machine_add(machine, (struct x86_instruction){.form = X86_JNE, .label = machine_stop(machine)});
-}
-
 /* The vector in the frame. */
 static int put(struct machine *machine, enum vector_type type, int vector)
 {
@@ -107,7 +87,7 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
                               .base = machine->pointers[value->stream],
                               .index_size = vector_type_is_wide(type) ? 8 : 4,
                               .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
-    if (!machine_is_avx512(machine) || scatter.base < 0) {
+    if (scatter.base < 0) {
         machine_refuse(machine);
         return;
     }
@@ -118,7 +98,8 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         operand = machine_select(machine, value->type, mask, operand, nothing);
     }
     if (value->slot >= 0)
-        test_indices(machine, value, type, index);
+        machine_test_below(machine, type, index, machine_keep(machine, KEPT_SCALAR, type, value->slot, 0),
+                           true, 0);
     scatter.operand = operand;
     scatter.indices = put(machine, type, index);
     scatter.changes = put(machine, value->type, operand);

@@ -54,8 +54,8 @@ static void print_address(struct text *out, const struct x86_instruction *instru
             const struct x86_row *row = &x86_rows[instruction->form];
             if (row->shape == X86_GATHER || row->shape == X86_SCATTER)
                 class = (enum x86_class)row->vvvv;
-            else if (row->shape == X86_GATHER_V)
-                class = X86_V;
+            else if (row->shape == X86_GATHER_V) /* vgatherdpd has indices half as wide as elements */
+                class = instruction->form == X86_VGATHERDPD_MASK ? X86_H : X86_V;
         }
         text_char(out, '+');
         print_register(out, instruction, class, memory->index);
