@@ -58,15 +58,26 @@ static int inverse_of(struct vector_builder *builder, const struct ir_expr *divi
     return apply(builder, OP_TRUEDIV, real, one, cast(builder, real, division->dtype, division->divisor));
 }
 
-/* a / b to the nearest, or one beside it where both are as near as that. The least int32 over -1 is none: a
- * cast would saturate it, but its low bits are what it wraps to. */
-static int quotient_of(struct vector_builder *builder, const struct division *division, int a)
+/* Of a whole number that so many bits hold; more than there are wrap. */
+static int cast_whole(struct vector_builder *builder, akg_dtype to, akg_dtype from, int a, uint64_t bits)
+{
+    struct vector_value value = vector_blank(VECTOR_OPERATION, to);
+    value.operation = OP_CAST;
+    value.from = from;
+    value.operands[0] = a;
+    value.bits = bits;
+    return vector_add(builder, value);
+}
+
+/* a / b to the nearest, or one beside it where both are as near as that; `bits` hold it. The least int32 over
+ * -1 is none: a cast would saturate it, but its low bits are what it wraps to. */
+static int quotient_of(struct vector_builder *builder, const struct division *division, int a, uint64_t bits)
 {
     akg_dtype dtype = division->dtype, real = division->real;
     int product = apply(builder, OP_MUL, real, cast(builder, real, dtype, a), division->inverse);
     int quotient = apply(builder, OP_ROUND, real, product, -1);
-    if (dtype != AKG_INT32 || real == AKG_FLOAT32)
-        return cast(builder, dtype, real, quotient);
+    if (dtype != AKG_INT32 || real == AKG_FLOAT32 || builder->options->target == X86_TARGET_AVX2)
+        return cast_whole(builder, dtype, real, quotient, bits);
     return cast(builder, dtype, AKG_INT64, cast(builder, AKG_INT64, real, quotient));
 }
 
@@ -110,9 +121,11 @@ int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, in
     if (expr->checked)
         test_divisor(builder, &division);
     division.inverse = inverse_of(builder, expr->operands[1], &division);
-    int quotient = quotient_of(builder, &division, a), rest = rest_of(builder, &division, a, quotient);
-    if (dtype == AKG_INT64) {
-        int more = quotient_of(builder, &division, rest);
+    bool wide = dtype == AKG_INT64;
+    int quotient = quotient_of(builder, &division, a, wide ? 65 : 33);
+    int rest = rest_of(builder, &division, a, quotient);
+    if (wide) {
+        int more = quotient_of(builder, &division, rest, 33);
         quotient = apply(builder, OP_ADD, dtype, quotient, more);
         rest = rest_of(builder, &division, rest, more);
     }

@@ -195,8 +195,27 @@ int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
 /* ---- vector_x86_convert.c ---- */
 
 int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a);
+/* Of a whole float, by AVX2. */
+int machine_cast_whole(struct machine *machine, const struct vector_value *value, int a);
 /* Integers in 32-bit lanes as their dtype extends them; halves rounded. */
 int machine_normal(struct machine *machine, akg_dtype dtype, int a);
+
+/* ---- vector_x86_wide.c: what AVX2 has no instruction for ---- */
+
+int machine_wide_product(struct machine *machine, int bits, int a, int b);
+int machine_wide_extreme(struct machine *machine, bool least, bool is_signed, int bits, int a, int b);
+int machine_wide_magnitude(struct machine *machine, int bits, int a);
+int machine_wide_shift_right(struct machine *machine, int bits, int a, int count); /* of signed ones */
+int machine_wide_to_double(struct machine *machine, bool is_signed, int bits, int a);
+int machine_wide_to_single(struct machine *machine, bool is_signed, int bits, int a);
+int machine_natural_to_single(struct machine *machine, int bits, int a); /* from uint32 */
+int machine_natural_to_double(struct machine *machine, int bits, int a);
+int machine_single_to_signed(struct machine *machine, int bits, int a); /* to int32 */
+int machine_double_to_signed(struct machine *machine, int bits, int a);
+int machine_single_to_natural(struct machine *machine, int bits, int a); /* to uint32 */
+int machine_double_to_natural(struct machine *machine, int bits, int a); /* to the low halves of lanes */
+int machine_double_to_wide(struct machine *machine, bool is_signed, int bits, int a);
+int machine_whole_to_wide(struct machine *machine, bool is_short, int bits, int a); /* of up to 51 bits */
 
 /* ---- vector_x86_operation.c ---- */
 

@@ -3,7 +3,7 @@
  *
  * Consumes and produces virtual registers, as dtype_cast does in base/dtype.c: integers wrap, floats become
  * integers cut and saturated with nan giving 0, what becomes a half is rounded once. Refuses what would take
- * a rounding more, or what AVX2 has no instruction for.
+ * a rounding more.
  */
 #include "vector_x86.h"
 
@@ -93,8 +93,10 @@ static int to_single(struct machine *machine, akg_dtype from, int a)
 {
     bool wide = vector_type_of(from) == VECTOR_I64, natural = from == AKG_UINT32 || from == AKG_UINT64;
     int bits = machine_bits(machine, wide ? VECTOR_I64 : VECTOR_I32);
-    if (!machine_is_avx512(machine))
-        return wide || natural ? machine_refuse(machine) : machine_rm(machine, X86_VCVTDQ2PS, bits, a);
+    if (wide && !machine_is_avx512(machine))
+        return machine_wide_to_single(machine, !natural, bits, a);
+    if (natural && !machine_is_avx512(machine))
+        return machine_natural_to_single(machine, bits, a);
     return machine_rm(machine,
                       wide      ? natural ? X86_VCVTUQQ2PS : X86_VCVTQQ2PS
                       : natural ? X86_VCVTUDQ2PS
@@ -106,8 +108,10 @@ static int to_double(struct machine *machine, akg_dtype from, int a)
 {
     bool wide = vector_type_of(from) == VECTOR_I64, natural = from == AKG_UINT32 || from == AKG_UINT64;
     int bits = machine_bits(machine, VECTOR_F64);
-    if (!machine_is_avx512(machine))
-        return wide || natural ? machine_refuse(machine) : machine_rm(machine, X86_VCVTDQ2PD, bits, a);
+    if (wide && !machine_is_avx512(machine))
+        return machine_wide_to_double(machine, !natural, bits, a);
+    if (natural && !machine_is_avx512(machine))
+        return machine_natural_to_double(machine, bits, a);
     return machine_rm(machine,
                       wide      ? natural ? X86_VCVTUQQ2PD : X86_VCVTQQ2PD
                       : natural ? X86_VCVTUDQ2PD
@@ -129,14 +133,38 @@ static int from_integer(struct machine *machine, akg_dtype to, akg_dtype from, i
 
 /* ---- floats to integers ------------------------------------------------------------------------ */
 
+/* As doubles where the integers have 64 bits. */
+static int to_signed_avx2(struct machine *machine, bool wide, bool wide_from, int a)
+{
+    int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
+    if (wide && !wide_from)
+        a = machine_rm(machine, X86_VCVTPS2PD, bits, a);
+    return wide        ? machine_double_to_wide(machine, true, bits, a)
+           : wide_from ? machine_double_to_signed(machine, bits, a)
+                       : machine_single_to_signed(machine, bits, a);
+}
+
+static int to_unsigned_avx2(struct machine *machine, bool wide, bool wide_from, int a)
+{
+    int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
+    if (wide && !wide_from)
+        a = machine_rm(machine, X86_VCVTPS2PD, bits, a);
+    if (wide)
+        return machine_double_to_wide(machine, false, bits, a);
+    if (!wide_from)
+        return machine_single_to_natural(machine, bits, a);
+    a = machine_double_to_natural(machine, bits, a);
+    return machine->lanes > 1 ? narrow_avx2(machine, a) : a;
+}
+
 /* The instructions give the least integer for whatever does not fit, nan too. */
 static int to_signed(struct machine *machine, enum vector_type to, akg_dtype from, int a)
 {
     enum vector_type type = vector_type_of(from);
     bool wide = to == VECTOR_I64, wide_from = type == VECTOR_F64;
     int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
-    if (wide && !machine_is_avx512(machine))
-        return machine_refuse(machine);
+    if (!machine_is_avx512(machine))
+        return to_signed_avx2(machine, wide, wide_from, a);
     int cut = machine_rm(machine,
                          wide        ? wide_from ? X86_VCVTTPD2QQ : X86_VCVTTPS2QQ
                          : wide_from ? X86_VCVTTPD2DQ
@@ -156,7 +184,7 @@ static int to_unsigned(struct machine *machine, enum vector_type to, akg_dtype f
     enum vector_type type = vector_type_of(from);
     bool wide = to == VECTOR_I64, wide_from = type == VECTOR_F64;
     if (!machine_is_avx512(machine))
-        return machine_refuse(machine);
+        return to_unsigned_avx2(machine, wide, wide_from, a);
     int real_bits = machine_bits(machine, type);
     int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
     a = machine_rvm(machine, wide_from ? X86_VMAXPD : X86_VMAXPS, real_bits, a,
@@ -166,6 +194,18 @@ static int to_unsigned(struct machine *machine, enum vector_type to, akg_dtype f
                       : wide_from ? X86_VCVTTPD2UDQ
                                   : X86_VCVTTPS2UDQ,
                       bits, a);
+}
+
+int machine_cast_whole(struct machine *machine, const struct vector_value *value, int a)
+{
+    bool wide = value->type == VECTOR_I64, wide_from = value->from == AKG_FLOAT64;
+    int bits = machine_bits(machine, wide || wide_from ? VECTOR_I64 : VECTOR_I32);
+    if (!wide_from)
+        return machine_rm(machine, X86_VCVTTPS2DQ, bits, a);
+    if (value->dtype == AKG_INT32)
+        return machine_rm(machine, X86_VCVTTPD2DQ, bits, a);
+    a = machine_whole_to_wide(machine, value->bits <= 51, bits, a);
+    return wide || machine->lanes == 1 ? a : narrow_avx2(machine, a);
 }
 
 static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int a)

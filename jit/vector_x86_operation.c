@@ -32,6 +32,8 @@ static enum x86_form form_of(const struct forms *forms, enum vector_type type)
 static int pair(struct machine *machine, struct forms forms, enum vector_type type, int bits, int a, int b)
 {
     enum x86_form form = form_of(&forms, type);
+    if (form == X86_VPMULLQ && !machine_is_avx512(machine))
+        return machine_wide_product(machine, bits, a, b);
     if (form == X86_NO_FORM || (x86_rows[form].prefix == X86_EVEX && !machine_is_avx512(machine)))
         return machine_refuse(machine);
     return machine_rvm(machine, form, bits, a, b);
@@ -111,6 +113,8 @@ static int extreme_of_integers(struct machine *machine, enum operation operation
                                int a, int b)
 {
     bool least = operation == OP_MIN, is_signed = dtype_is_signed(dtype);
+    if (vector_type_of(dtype) == VECTOR_I64 && !machine_is_avx512(machine))
+        return machine_wide_extreme(machine, least, is_signed, bits, a, b);
     struct forms forms = {X86_NO_FORM, X86_NO_FORM,
                           least       ? is_signed ? X86_VPMINSD : X86_VPMINUD
                           : is_signed ? X86_VPMAXSD
@@ -226,7 +230,7 @@ static int magnitude(struct machine *machine, akg_dtype dtype, int a)
     if (!dtype_is_signed(dtype))
         return a;
     if (type == VECTOR_I64 && !machine_is_avx512(machine))
-        return machine_refuse(machine);
+        return machine_wide_magnitude(machine, bits, a);
     return machine_normal(machine, dtype,
                           machine_rm(machine, type == VECTOR_I64 ? X86_VPABSQ : X86_VPABSD, bits, a));
 }
@@ -295,6 +299,8 @@ static int cast(struct machine *machine, const struct vector_value *value, int a
     if (dtype_is_integer(value->dtype) && dtype_table[value->dtype].size < 4 &&
         is_within(machine, value->operands[0], value->dtype))
         return a;
+    if (dtype_is_float(value->from) && value->bits && !machine_is_avx512(machine))
+        return machine_cast_whole(machine, value, a);
     return machine_cast(machine, value->dtype, value->from, a);
 }
 
@@ -324,6 +330,8 @@ static int shift(struct machine *machine, const struct vector_value *value, int 
     int count =
         machine_rvm(machine, X86_VANDPS, bits, b, machine_constant(machine, type, (uint64_t)width - 1));
     bool arithmetic = operation == OP_SHR && dtype_is_signed(dtype);
+    if (arithmetic && type == VECTOR_I64 && !machine_is_avx512(machine))
+        return machine_wide_shift_right(machine, bits, a, count);
     struct forms left = {X86_NO_FORM, X86_NO_FORM, X86_VPSLLVD, X86_VPSLLVQ};
     struct forms right = {X86_NO_FORM, X86_NO_FORM, X86_VPSRLVD, X86_VPSRLVQ};
     struct forms right_signed = {X86_NO_FORM, X86_NO_FORM, X86_VPSRAVD, X86_VPSRAVQ};

@@ -129,12 +129,12 @@ static void setup_steps(struct machine *machine, const struct machine_kept *kept
         machine_spread_lanes(machine, target, kept->type);
         return;
     }
-    if (wide && !machine_is_avx512(machine) && kept->bits > INT32_MAX) {
+    if (wide && !machine_is_avx512(machine) && (int64_t)kept->bits != (int32_t)kept->bits) {
         machine_refuse(machine);
         return;
     }
     int lanes = machine_new_vector(machine, bits), step = machine_new_vector(machine, bits);
-    enum x86_form multiply = !wide ? X86_VPMULLD : machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULUDQ;
+    enum x86_form multiply = !wide ? X86_VPMULLD : machine_is_avx512(machine) ? X86_VPMULLQ : X86_VPMULDQ;
     machine_spread_lanes(machine, lanes, kept->type);
     set_general(machine, kept->bits);
     spread(machine, step, kept->type);
