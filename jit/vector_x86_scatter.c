@@ -1,8 +1,10 @@
 /*
  * vector_x86_scatter.c: elements that lanes change one after the other (vector_scatter.c).
  *
- * Consumes indices and operands in lanes; both go to the frame, from where each lane's index is brought into
- * a general register. A lane that is masked accumulates what changes nothing into the first element.
+ * Consumes indices and operands in lanes. With AVX-512 both go to the frame, from where each lane's index is
+ * brought into a general register; with AVX2, whose vectors are of few lanes, they are taken out of the
+ * vectors, which spares what is loaded from waiting for what was stored just before. A lane that is masked
+ * accumulates what changes nothing into the first element.
  */
 #include "vector_x86.h"
 
@@ -31,9 +33,76 @@ static int put(struct machine *machine, enum vector_type type, int vector)
 struct scatter {
     const struct vector_value *value;
     int base, indices, changes; /* a general register; places in the frame */
-    int index_size, operand;
+    int index_size, index, operand;
+    int pair;  /* a general register for the indices of two lanes; -1: they come from the frame */
     bool same; /* all lanes accumulate the same */
 };
+
+/* ---- lanes out of a vector -------------------------------------------------------------------------- */
+
+/* Another register than those that hold something; -1: there is none. */
+static int free_register(struct machine *machine)
+{
+    static const int registers[] = {X86_R11, X86_R9,  X86_R8,  X86_RSI, X86_RBX,
+                                    X86_R12, X86_R13, X86_R14, X86_R15};
+    enum { COUNT = sizeof registers / sizeof *registers };
+    for (int k = 0; k < COUNT; k++) {
+        int reg = registers[k];
+        bool taken = reg == machine->slots || reg == machine->count || reg == machine->index;
+        for (int stream = 0; stream < machine->loop->streams.count; stream++)
+            taken |= machine->pointers[stream] == reg;
+        if (!taken) {
+            machine->general |= 1u << reg;
+            return reg;
+        }
+    }
+    return -1;
+}
+
+/* The 128 bits in which a lane of so many bytes is. */
+static int quarter_of(struct machine *machine, int vector, int lane, int size)
+{
+    if (lane * size < 16)
+        return vector;
+    int high = machine_new_vector(machine, 128);
+    machine_add(machine,
+                (struct x86_instruction){
+                    .form = X86_VEXTRACTF128, .bits = 256, .reg = vector, .rm = high, .immediate = 1});
+    return high;
+}
+
+/* The lane's index in a general register: those of 32 bits come by two. */
+static int index_of(struct machine *machine, const struct scatter *scatter, int lane)
+{
+    bool wide = scatter->index_size == 8;
+    int reg = wide ? SCRATCH : scatter->pair, place = lane * scatter->index_size % 16;
+    if (place % 8 == 0)
+        machine_add(machine, (struct x86_instruction){
+                                 .form = place ? X86_VPEXTRQ : X86_VMOVQ_FROM,
+                                 .bits = 128,
+                                 .reg = quarter_of(machine, scatter->index, lane, scatter->index_size),
+                                 .rm = reg,
+                                 .immediate = 1});
+    if (!wide && place % 8 == 0) {
+        machine_add(machine, (struct x86_instruction){.form = X86_MOV_DWORD, .reg = SCRATCH, .rm = reg});
+        return SCRATCH;
+    }
+    if (!wide)
+        machine_add(machine, (struct x86_instruction){.form = X86_SHR_BY, .rm = reg, .immediate = 32});
+    return reg;
+}
+
+/* What the lane accumulates, in the first lane of a vector. */
+static int change_of(struct machine *machine, const struct scatter *scatter, int lane)
+{
+    int size = dtype_table[scatter->value->dtype].size, place = lane * size % 16 / size;
+    int part = quarter_of(machine, scatter->operand, lane, size);
+    if (!place)
+        return part;
+    return machine_rvmi(machine, size == 8 ? X86_VSHUFPD : X86_VSHUFPS, 128, part, part, place);
+}
+
+/* ---- lane by lane ------------------------------------------------------------------------------------ */
 
 /* Sums of integers are made in memory. */
 static void add_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
@@ -54,7 +123,9 @@ static void combine_lane(struct machine *machine, const struct scatter *scatter,
     enum x86_form load = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
     int before = machine_new_vector(machine, 128), change = scatter->operand;
     move(machine, load, 128, before, element);
-    if (!scatter->same) {
+    if (!scatter->same && scatter->pair >= 0) {
+        change = change_of(machine, scatter, lane);
+    } else if (!scatter->same) {
         change = machine_new_vector(machine, 128);
         move(machine, load, 128, change, frame_at(scatter->changes + lane * element.scale));
     }
@@ -62,14 +133,22 @@ static void combine_lane(struct machine *machine, const struct scatter *scatter,
     move(machine, wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, after, element);
 }
 
-static void scatter_lanes(struct machine *machine, const struct scatter *scatter)
+static void scatter_lanes(struct machine *machine, struct scatter *scatter)
 {
     const struct vector_value *value = scatter->value;
     bool sum = value->operation == OP_ADD && !dtype_is_float(value->dtype);
+    scatter->pair = machine_is_avx512(machine) ? -1 : free_register(machine);
+    if (scatter->pair < 0)
+        scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
+    if (scatter->pair < 0 || sum)
+        scatter->changes = put(machine, value->type, scatter->operand);
     for (int lane = 0; lane < machine->lanes; lane++) {
         struct x86_memory element = {scatter->base, SCRATCH, dtype_table[value->dtype].size, 0};
-        move(machine, scatter->index_size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH,
-             frame_at(scatter->indices + lane * scatter->index_size));
+        if (scatter->pair >= 0)
+            element.index = index_of(machine, scatter, lane);
+        else
+            move(machine, scatter->index_size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH,
+                 frame_at(scatter->indices + lane * scatter->index_size));
         if (sum)
             add_lane(machine, scatter, element, lane);
         else
@@ -101,7 +180,6 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         machine_test_below(machine, type, index, machine_keep(machine, KEPT_SCALAR, type, value->slot, 0),
                            true, 0);
     scatter.operand = operand;
-    scatter.indices = put(machine, type, index);
-    scatter.changes = put(machine, value->type, operand);
+    scatter.index = index;
     scatter_lanes(machine, &scatter);
 }
