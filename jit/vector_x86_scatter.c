@@ -4,7 +4,7 @@
  * Consumes indices and operands in lanes. With AVX-512 both go to the frame, from where each lane's index is
  * brought into a general register; with AVX2, whose vectors are of few lanes, they are taken out of the
  * vectors, which spares what is loaded from waiting for what was stored just before. A lane that is masked
- * accumulates what changes nothing into the first element.
+ * accumulates what changes nothing into the first element, or, with AVX2, its own one if there is that.
  */
 #include "vector_x86.h"
 
@@ -156,6 +156,14 @@ static void scatter_lanes(struct machine *machine, struct scatter *scatter)
     }
 }
 
+/* The lanes of the mask, and those whose index is inside: that many that are masked would meet in the first
+ * element, and wait for each other there, is seldom then. */
+static int harmless(struct machine *machine, enum vector_type type, int index, int limit, int mask)
+{
+    akg_dtype natural = vector_type_is_wide(type) ? AKG_UINT64 : AKG_UINT32;
+    return machine_or(machine, mask, machine_compare(machine, OP_LT, natural, index, limit));
+}
+
 void machine_scatter(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
 {
     const struct vector_value *values = machine->loop->values.items;
@@ -170,15 +178,16 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         machine_refuse(machine);
         return;
     }
+    int limit = value->slot >= 0 ? machine_keep(machine, KEPT_SCALAR, type, value->slot, 0) : 0;
     if (mask) {
         int nothing =
             machine_constant(machine, value->type, machine_identity(value->operation, value->dtype));
-        index = machine_select(machine, type, mask, index, machine_constant(machine, type, 0));
+        int kept = limit && !machine_is_avx512(machine) ? harmless(machine, type, index, limit, mask) : mask;
+        index = machine_select(machine, type, kept, index, machine_constant(machine, type, 0));
         operand = machine_select(machine, value->type, mask, operand, nothing);
     }
-    if (value->slot >= 0)
-        machine_test_below(machine, type, index, machine_keep(machine, KEPT_SCALAR, type, value->slot, 0),
-                           true, 0);
+    if (limit)
+        machine_test_below(machine, type, index, limit, true, 0);
     scatter.operand = operand;
     scatter.index = index;
     scatter_lanes(machine, &scatter);
