@@ -104,10 +104,10 @@ int machine_wide_to_single(struct machine *machine, bool is_signed, int bits, in
     shorter = both(machine, X86_VANDNPD, bits, lost, shorter);
     /* the bits above, with a sign all equal to it: the highest one of `large` is set where they are not */
     int above = shifted(machine, is_signed ? X86_VPSRAD_BY : X86_VPSRLD_BY, bits, a, DOUBLE - 32);
-    int large = both(machine, X86_VPSUBD, bits, narrow_constant(machine, 0), above);
+    int large = both(machine, X86_VPSUBD, bits, wide_constant(machine, 0), above);
     if (is_signed)
         large = both(machine, X86_VORPS, bits, large,
-                     both(machine, X86_VPADDD, bits, above, narrow_constant(machine, 1)));
+                     both(machine, X86_VPADDD, bits, above, wide_constant(machine, (uint64_t)1 << 32 | 1)));
     int exact = machine_wide_to_double(machine, is_signed, bits, chosen(machine, bits, a, shorter, large));
     return machine_rm(machine, X86_VCVTPD2PS, bits, exact);
 }
