@@ -402,6 +402,20 @@ void machine_hold_slots(struct machine *machine);
 bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
                           const struct vector_options *options, struct vector_listing *listing);
 
+/* ---- vector_x86_turn.c ---- */
+
+/* Rows whose columns are loaded by a step, and lie side by side along the rows; stored, it is the other way.
+ */
+struct turning {
+    struct machine *machine;
+    const struct vector_value *load, *store;
+    const struct vector_stream *from, *into;
+    int lanes, size;
+};
+
+/* The body of the loop, for AVX2. */
+void machine_turn(struct turning *turning);
+
 /* ---- vector_x86_scatter.c ---- */
 
 void machine_scatter(struct machine *machine, const struct vector_value *value, const int *operands,

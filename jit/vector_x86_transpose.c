@@ -7,7 +7,8 @@
  * Consumes such a loop (vector_rows.c) of elements of 32 or 64 bits; produces code that goes through it in
  * squares of as many rows and columns as a vector has lanes: each is loaded along the rows, turned in
  * registers and stored along the columns. So each line is fetched once, where a gather fetches one for each
- * element. At the edges, masks leave out what is not there, and jumps the vectors that are not.
+ * element. At the edges, masks leave out what is not there, and jumps the vectors that are not; without
+ * masks (vector_x86_turn.c) elements go one by one there.
  */
 #include "vector_x86.h"
 
@@ -25,13 +26,6 @@ enum {
     SQUARE_STEP = X86_R12, /* bytes from square to square */
     ROW_MASK = 1,
     COLUMN_MASK = 2
-};
-
-struct turning {
-    struct machine *machine;
-    const struct vector_value *load, *store;
-    const struct vector_stream *from, *into;
-    int lanes, size;
 };
 
 /* ---- what it is for ------------------------------------------------------------------------------- */
@@ -228,8 +222,13 @@ bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
     machine->loop = loop;
     machine->options = options;
     machine->slots = X86_RDI;
-    if (!machine_is_avx512(machine) || !find_turning(loop, &turning))
+    if (!find_turning(loop, &turning))
         return false;
+    if (!machine_is_avx512(machine)) {
+        machine_turn(&turning);
+        machine_assemble(machine, listing);
+        return true;
+    }
     turning.lanes = 64 / turning.size;
     machine->general = 1u << SQUARE_INTO | 1u << SQUARE_STEP;
     place_start(&turning);
