@@ -274,6 +274,8 @@ int machine_load_from(struct machine *machine, const struct vector_value *value,
 /* Likewise of every other element there. */
 int machine_load_every_other(struct machine *machine, const struct vector_value *value,
                              struct x86_memory memory, int mask);
+/* What was loaded of small elements, one behind the other, as lanes. */
+int machine_from_memory(struct machine *machine, akg_dtype dtype, int raw);
 /* One element in all lanes. */
 int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                      int mask);
@@ -281,8 +283,12 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
                       int operand, int mask);
 /* The general register with the address of the stream. */
 int machine_base(struct machine *machine, int stream);
-/* Masks of the two vectors that hold both of each two elements of the lanes in `mask`. */
-void machine_pair_masks(struct machine *machine, int mask, int masks[2]);
+/* Under a mask of AVX2 for the type of the value: elements of 4 and 8 bytes. */
+void machine_store_lanes(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int operand, int lanes);
+/* Masks of the two vectors that hold both of each two elements of the lanes in `mask`; of AVX2 for the type.
+ */
+void machine_pair_masks(struct machine *machine, enum vector_type type, int mask, int masks[2]);
 /* The loop variable of each lane. */
 int machine_index(struct machine *machine, const struct vector_value *value);
 /* Moves the streams on that do not go by the index: after each vector. */
@@ -317,9 +323,17 @@ void machine_place_choices(struct machine *machine, struct machine_choices *choi
 
 /* ---- vector_x86_apart.c ---- */
 
-/* Whether the lanes of a stream with a step can be loaded one by one: as many as make 128 bits or more. */
+/* Whether the lanes of a stream with a step can be loaded one by one: as many as make 128 bits or more. For
+ * AVX-512; with AVX2 all can be. */
 bool machine_can_load_apart(const struct machine *machine, const struct vector_value *value);
-int machine_load_apart(struct machine *machine, const struct vector_value *value);
+/* With AVX2 lanes may be masked. */
+int machine_load_apart(struct machine *machine, const struct vector_value *value, int mask);
+void machine_store_apart(struct machine *machine, const struct vector_value *value, int operand, int mask);
+/* With AVX2: small elements side by side, of which a mask leaves out some. */
+int machine_load_in_turn(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int mask);
+void machine_store_in_turn(struct machine *machine, const struct vector_value *value,
+                           struct x86_memory memory, int operand, int mask);
 
 /* ---- vector_x86_points.c ---- */
 

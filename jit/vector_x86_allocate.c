@@ -317,7 +317,7 @@ static void use_home(struct machine *machine, struct x86_instruction *instructio
     const struct x86_row *row = &x86_rows[instruction->form];
     bool is_last =
         row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI || row->shape == X86_RVMI;
-    if (!is_last || row->rm != X86_V)
+    if (!is_last || row->rm != X86_V || row->reg == X86_D) /* vmovmskps has no form of memory */
         return;
     struct machine_register *entry = register_of(machine, instruction->rm);
     if (!entry->kept || entry->is_mask || entry->pinned >= 0 || entry->at >= 0 || entry->home < 0)

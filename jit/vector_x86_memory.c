@@ -60,7 +60,7 @@ static void at_step(struct machine *machine, const struct vector_value *value, e
 {
     bool is_wide = vector_type_is_wide(value->type);
     const struct vector_stream *stream = stream_of(machine, value);
-    if (!machine_is_avx512(machine) || dtype_table[stream->dtype].size < 4) {
+    if (dtype_table[stream->dtype].size < 4) {
         machine_refuse(machine);
         return;
     }
@@ -109,18 +109,29 @@ static int as_kept(struct machine *machine, akg_dtype dtype, int raw)
     return raw;
 }
 
-static int load_masked_avx2(struct machine *machine, const struct vector_value *value,
-                            struct x86_memory memory, int mask)
+int machine_from_memory(struct machine *machine, akg_dtype dtype, int raw)
+{
+    return as_kept(machine, dtype,
+                   machine_rm(machine, load_form(dtype), machine_bits(machine, VECTOR_I32), raw));
+}
+
+/* `lanes`: a mask of AVX2 for the type of the value, which is not of small elements. */
+static int load_lanes_avx2(struct machine *machine, const struct vector_value *value,
+                           struct x86_memory memory, int lanes)
 {
     bool wide = vector_type_is_wide(value->type);
     int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
-    if (dtype_table[value->dtype].size < 4)
-        return machine_refuse(machine);
     struct x86_instruction load =
         at(memory, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, bits, result, 0);
-    load.vvvv = machine_mask_for(machine, value->type, mask);
+    load.vvvv = lanes;
     machine_add(machine, load);
     return result;
+}
+
+/* Small elements that are masked, or alone, have no load of their own in AVX2. */
+static bool takes_turns(const struct machine *machine, akg_dtype dtype, int mask)
+{
+    return !machine_is_avx512(machine) && dtype_table[dtype].size < 4 && (mask || machine->lanes == 1);
 }
 
 /* Fewer bytes than make 128 bits, all of them elements of 4 or 8 bytes. */
@@ -146,8 +157,10 @@ static enum vector_type lanes_of(const struct vector_value *value)
 int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int mask)
 {
+    if (takes_turns(machine, value->dtype, mask))
+        return machine_load_in_turn(machine, value, memory, mask);
     if (mask && !machine_is_avx512(machine))
-        return load_masked_avx2(machine, value, memory, mask);
+        return load_lanes_avx2(machine, value, memory, machine_mask_for(machine, value->type, mask));
     int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
     enum x86_form form = mask ? load_form(value->dtype) : whole_load_form(machine, value->dtype);
     struct x86_instruction load = at(memory, form, bits, result, mask);
@@ -166,7 +179,7 @@ static int load_small_one(struct machine *machine, const struct vector_value *va
     struct x86_instruction load = at(memory, byte ? X86_VPBROADCASTB : X86_VPBROADCASTW, part, raw, mask);
     load.zeroing = mask != 0;
     machine_add(machine, load);
-    return as_kept(machine, value->dtype, machine_rm(machine, load_form(value->dtype), bits, raw));
+    return machine_from_memory(machine, value->dtype, raw);
 }
 
 int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
@@ -204,13 +217,50 @@ static struct machine_pairs *find_pairs(struct machine *machine, const struct ma
     return NULL;
 }
 
-/* The elements of two vectors that the lanes of the mask load. (rax is not free while masks come and go.) */
-static struct machine_pairs masks_of(struct machine *machine, int mask, bool whole)
+/* Of 64-bit lanes two and two; the other element of each has none. */
+static void wide_masks_avx2(struct machine *machine, struct machine_pairs *pairs, int mask)
 {
-    struct machine_pairs pairs = {.section = machine->section, .stream = -1, .mask = mask, .whole = whole};
+    enum { FIRST_TWICE = 0x50, LAST_TWICE = 0xfa };
+    pairs->first = machine_rmi(machine, X86_VPERMPD_BY, 256, mask, FIRST_TWICE);
+    pairs->second = machine_rmi(machine, X86_VPERMPD_BY, 256, mask, LAST_TWICE);
+    if (pairs->whole)
+        return;
+    int none = machine_rvm(machine, X86_VXORPS, 256, mask, mask);
+    pairs->first = machine_rvm(machine, X86_VUNPCKLPD, 256, pairs->first, none);
+    pairs->second = machine_rvm(machine, X86_VUNPCKLPD, 256, none, pairs->second);
+}
+
+static void narrow_masks_avx2(struct machine *machine, struct machine_pairs *pairs, int mask)
+{
+    int bits = machine_bits(machine, VECTOR_I32);
+    if (bits == 128) {
+        pairs->first = machine_rvm(machine, X86_VUNPCKLPS, bits, mask, mask);
+        pairs->second = machine_rvm(machine, X86_VUNPCKHPS, bits, mask, mask);
+    } else {
+        pairs->first = machine_rm(machine, X86_VPMOVSXDQ, bits, mask);
+        pairs->second =
+            machine_rm(machine, X86_VPMOVSXDQ, bits, machine_upper_half(machine, mask, bits, false));
+    }
+    if (pairs->whole)
+        return;
+    pairs->first = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, pairs->first, 32);
+    pairs->second = machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits, pairs->second, 32);
+}
+
+/* The elements of two vectors that the lanes of the mask load. (rax is not free while masks come and go.) */
+static struct machine_pairs masks_of(struct machine *machine, enum vector_type type, int mask, bool whole)
+{
+    bool wide = vector_type_is_wide(type), is_vector = !machine_is_avx512(machine);
+    struct machine_pairs pairs = {
+        .section = machine->section, .stream = -1, .offset = is_vector && wide, .mask = mask, .whole = whole};
     const struct machine_pairs *known = find_pairs(machine, &pairs);
     if (known)
         return *known;
+    if (is_vector) {
+        (wide ? wide_masks_avx2 : narrow_masks_avx2)(machine, &pairs, machine_mask_for(machine, type, mask));
+        list_push(machine->arena, &machine->pairs, pairs);
+        return pairs;
+    }
     pairs.first = machine_new_mask(machine);
     pairs.second = machine_new_mask(machine);
     move_mask(machine, X86_KMOVW_FROM, SCRATCH, mask);
@@ -231,17 +281,25 @@ static struct machine_pairs masks_of(struct machine *machine, int mask, bool who
     return pairs;
 }
 
-void machine_pair_masks(struct machine *machine, int mask, int masks[2])
+void machine_pair_masks(struct machine *machine, enum vector_type type, int mask, int masks[2])
 {
-    struct machine_pairs pairs = masks_of(machine, mask, true);
+    struct machine_pairs pairs = masks_of(machine, type, mask, true);
     masks[0] = pairs.first;
     masks[1] = pairs.second;
 }
 
-static bool is_pairs(const struct machine *machine, const struct vector_stream *stream)
+static bool is_pairs(const struct vector_stream *stream)
 {
-    return machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2 &&
+    return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2 &&
            dtype_table[stream->dtype].size >= 4;
+}
+
+/* One of the two vectors. */
+static int load_of_pairs(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int mask)
+{
+    return mask && !machine_is_avx512(machine) ? load_lanes_avx2(machine, value, memory, mask)
+                                               : machine_load_from(machine, value, memory, mask);
 }
 
 /* The two vectors that hold the elements of the value. Where both of each two elements are there, for others
@@ -261,14 +319,34 @@ static struct machine_pairs pairs_of(struct machine *machine, const struct vecto
     const struct machine_pairs *known = find_pairs(machine, &pairs);
     if (known)
         return *known;
-    struct machine_pairs masks = mask ? masks_of(machine, mask, whole) : (struct machine_pairs){0};
+    struct machine_pairs masks =
+        mask ? masks_of(machine, value->type, mask, whole) : (struct machine_pairs){0};
     struct x86_memory memory = {machine_base(machine, value->stream), X86_NONE, 1, pairs.offset * size};
-    pairs.first = machine_load_from(machine, value, memory, masks.first);
+    pairs.first = load_of_pairs(machine, value, memory, masks.first);
     memory.base = machine_base(machine, value->stream);
     memory.displacement += (machine->lanes - !whole) * size;
-    pairs.second = machine_load_from(machine, value, memory, masks.second);
+    pairs.second = load_of_pairs(machine, value, memory, masks.second);
     list_push(machine->arena, &machine->pairs, pairs);
     return pairs;
+}
+
+/* Within halves first, which then change places. */
+static int picked_avx2(struct machine *machine, const struct vector_value *value, int first, int second,
+                       int number)
+{
+    enum { HALVES = 0x4e, BACKWARDS = 0x1b, INNER = 0xd8 };
+    static const unsigned char narrow[] = {0xd8, 0x88, 0xdd}, wide[] = {0xa, 0, 0xf};
+    enum vector_type type = lanes_of(value);
+    bool is_wide = vector_type_is_wide(type), is_turned = number == PAIRS_REVERSED;
+    int bits = machine_bits(machine, type), row = number - PAIRS_OVERLAP, result;
+    if (is_wide && is_turned)
+        return machine_rmi(machine, X86_VPERMPD_BY, bits, first, BACKWARDS);
+    if (is_wide)
+        result = machine_rvmi(machine, X86_VSHUFPD, bits, first, second, wide[row]);
+    else
+        result = machine_rvmi(machine, X86_VSHUFPS, bits, first, second, is_turned ? BACKWARDS : narrow[row]);
+    return bits == 128 ? result
+                       : machine_rmi(machine, X86_VPERMPD_BY, bits, result, is_turned ? HALVES : INNER);
 }
 
 /* The elements of two vectors that the table `number` picks. */
@@ -277,6 +355,8 @@ static int picked(struct machine *machine, const struct vector_value *value, int
 {
     enum vector_type type = lanes_of(value);
     bool wide = vector_type_is_wide(type);
+    if (!machine_is_avx512(machine))
+        return picked_avx2(machine, value, first, second, number);
     int indices = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, number, 0);
     int bits = machine_bits(machine, type), result = machine_copy(machine, bits, first);
     machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, indices, second, 0);
@@ -293,25 +373,27 @@ static int load_pairs(struct machine *machine, const struct vector_value *value,
 int machine_load_every_other(struct machine *machine, const struct vector_value *value,
                              struct x86_memory memory, int mask)
 {
-    if (!machine_is_avx512(machine))
-        return machine_refuse(machine);
-    struct machine_pairs masks = mask ? masks_of(machine, mask, false) : (struct machine_pairs){0};
-    int first = machine_load_from(machine, value, memory, masks.first);
+    struct machine_pairs masks =
+        mask ? masks_of(machine, value->type, mask, false) : (struct machine_pairs){0};
+    int first = load_of_pairs(machine, value, memory, masks.first);
     memory.displacement += (machine->lanes - 1) * dtype_table[value->dtype].size;
-    int second = machine_load_from(machine, value, memory, masks.second);
+    int second = load_of_pairs(machine, value, memory, masks.second);
     return picked(machine, value, first, second, PAIRS_OVERLAP);
 }
 
 /* ---- backwards ------------------------------------------------------------------------------ */
 
 /* The elements of all lanes lie one before the other. The last group is left to gathers: its mask would have
- * to be turned too. */
+ * to be turned too, which it is where it is a vector. */
 static bool is_backwards(const struct machine *machine, const struct vector_value *value, int mask)
 {
     const struct vector_stream *stream = stream_of(machine, value);
-    return machine_is_avx512(machine) && !mask && stream->step_kind == VECTOR_CONSTANT_STEP &&
-           stream->step == -1 && dtype_table[stream->dtype].size >= 4 &&
-           machine->lanes == vector_group(machine->loop->wide);
+    int size = dtype_table[stream->dtype].size;
+    if (stream->step_kind != VECTOR_CONSTANT_STEP || stream->step != -1)
+        return false;
+    if (machine_is_avx512(machine))
+        return !mask && size >= 4 && machine->lanes == vector_group(machine->loop->wide);
+    return (!mask || size >= 4) && value->type != VECTOR_MASK;
 }
 
 /* From the last lane's element on. */
@@ -325,6 +407,16 @@ static struct x86_memory backwards_memory(struct machine *machine, const struct 
 static int reversed(struct machine *machine, const struct vector_value *value, int operand)
 {
     return picked(machine, value, operand, operand, PAIRS_REVERSED);
+}
+
+static int load_backwards(struct machine *machine, const struct vector_value *value, int mask)
+{
+    struct x86_memory memory = backwards_memory(machine, value);
+    int elements =
+        mask ? load_lanes_avx2(machine, value, memory,
+                               reversed(machine, value, machine_mask_for(machine, value->type, mask)))
+             : machine_load_from(machine, value, memory, 0);
+    return reversed(machine, value, elements);
 }
 
 /* Under a condition the element of a stream that does not move is not there before the loop. */
@@ -344,18 +436,17 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return machine_load_from(machine, value, step_memory(machine, value), mask);
     if (is_one_element(machine, value, mask))
         return machine_load_one(machine, value, step_memory(machine, value), mask);
-    if (is_pairs(machine, stream_of(machine, value)))
+    if (is_pairs(stream_of(machine, value)))
         return load_pairs(machine, value, mask);
     if (is_backwards(machine, value, mask))
-        return reversed(machine, value,
-                        machine_load_from(machine, value, backwards_memory(machine, value), 0));
+        return load_backwards(machine, value, mask);
     int small = machine_load_pair(machine, value, mask);
     if (small)
         return small;
     if (!mask && machine_can_load_points(machine, value))
         return machine_load_points(machine, value);
-    if (!mask && machine_can_load_apart(machine, value))
-        return machine_load_apart(machine, value);
+    if (!machine_is_avx512(machine) || (!mask && machine_can_load_apart(machine, value)))
+        return machine_load_apart(machine, value, mask);
     int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));
     at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
     return result;
@@ -377,15 +468,40 @@ static enum x86_form store_form(akg_dtype dtype)
     }
 }
 
-static void store_masked_avx2(struct machine *machine, const struct vector_value *value,
-                              struct x86_memory memory, int operand, int mask)
+void machine_store_lanes(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int operand, int lanes)
 {
     bool wide = vector_type_is_wide(value->type);
-    int narrowed = machine_mask_for(machine, value->type, mask);
-    struct x86_instruction store = at(memory, wide ? X86_VMASKMOVPD_STORE : X86_VMASKMOVPS_STORE,
-                                      machine_bits(machine, value->type), operand, 0);
-    store.vvvv = narrowed;
+    int bits = wide ? machine_bits(machine, value->type) : machine_bits(machine, VECTOR_I32);
+    struct x86_instruction store =
+        at(memory, wide ? X86_VMASKMOVPD_STORE : X86_VMASKMOVPS_STORE, bits, operand, 0);
+    store.vvvv = lanes;
     machine_add(machine, store);
+}
+
+/* All lanes of small elements, of which the low bits are stored. */
+static void store_small_avx2(struct machine *machine, akg_dtype dtype, struct x86_memory memory, int operand)
+{
+    enum { LOW_BYTES = 0x0c080400 };
+    int bits = machine_bits(machine, VECTOR_I32), high = operand;
+    bool byte = dtype_table[dtype].size == 1;
+    if (byte)
+        operand = machine_rvm(machine, X86_VPSHUFB, bits, operand,
+                              machine_constant(machine, VECTOR_I32, LOW_BYTES));
+    else if (dtype != AKG_BFLOAT16)
+        operand = machine_normal(machine, AKG_UINT16, operand);
+    if (bits == 256)
+        high = machine_upper_half(machine, operand, bits, false);
+    else if (!byte)
+        high = operand;
+    if (bits == 256 || !byte)
+        operand = machine_rvm(machine, byte ? X86_VUNPCKLPS : X86_VPACKUSDW, 128, operand, high);
+    int bytes = machine->lanes * dtype_table[dtype].size;
+    machine_add(machine, at(memory,
+                            bytes == 16  ? X86_VMOVUPS_STORE
+                            : bytes == 8 ? X86_VMOVSD_STORE
+                                         : X86_VMOVSS_STORE,
+                            128, operand, 0));
 }
 
 void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
@@ -393,8 +509,8 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
 {
     akg_dtype dtype = value->dtype;
     int bits = machine_bits(machine, lanes_of(value));
-    if (dtype_table[dtype].size < 4 && !machine_is_avx512(machine)) {
-        machine_refuse(machine);
+    if (takes_turns(machine, dtype, mask)) {
+        machine_store_in_turn(machine, value, memory, operand, mask);
         return;
     }
     if (dtype == AKG_BOOL)
@@ -402,7 +518,9 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
     else if (dtype == AKG_BFLOAT16)
         operand = machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, operand, 16);
     if (mask && !machine_is_avx512(machine))
-        store_masked_avx2(machine, value, memory, operand, mask);
+        machine_store_lanes(machine, value, memory, operand, machine_mask_for(machine, value->type, mask));
+    else if (dtype_table[dtype].size < 4 && dtype != AKG_FLOAT16 && !machine_is_avx512(machine))
+        store_small_avx2(machine, dtype, memory, operand);
     else if (!mask && is_part(machine, dtype))
         machine_add(machine,
                     at(memory,
@@ -412,6 +530,16 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
         machine_add(machine, at(memory, store_form(dtype), bits, operand, mask));
 }
 
+static void store_backwards(struct machine *machine, const struct vector_value *value, int operand, int mask)
+{
+    int elements = reversed(machine, value, operand);
+    if (mask)
+        machine_store_lanes(machine, value, backwards_memory(machine, value), elements,
+                            reversed(machine, value, machine_mask_for(machine, value->type, mask)));
+    else
+        machine_store_to(machine, value, backwards_memory(machine, value), elements, 0);
+}
+
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
@@ -419,11 +547,14 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     else if (machine->lanes == 1)
         machine_store_to(machine, value, step_memory(machine, value), operand, mask);
     else if (is_backwards(machine, value, mask))
-        machine_store_to(machine, value, backwards_memory(machine, value), reversed(machine, value, operand),
-                         0);
-    else if (!machine_store_pair(machine, value, operand, mask) &&
-             (mask || !machine_store_points(machine, value, operand)))
+        store_backwards(machine, value, operand, mask);
+    else if (machine_store_pair(machine, value, operand, mask) ||
+             (!mask && machine_store_points(machine, value, operand)))
+        return;
+    else if (machine_is_avx512(machine))
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
+    else
+        machine_store_apart(machine, value, operand, mask);
 }
 
 /* ---- the loop variable ------------------------------------------------------------------------ */

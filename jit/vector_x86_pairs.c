@@ -2,8 +2,8 @@
  * vector_x86_pairs.c: two elements side by side for each iteration, `y[2 * i] = a; y[2 * i + 1] = b`, as
  * whole vectors in memory; and elements of 8 and 16 bits that are loaded so.
  *
- * Consumes streams of step 2, of which both of each two elements are stored, or loaded, in each iteration; of
- * AVX-512. Lanes of 8 and 16 bits are 32 bits wide in registers: there, two elements are one lane of twice
+ * Consumes streams of step 2, of which both of each two elements are stored, or loaded, in each iteration.
+ * Lanes of 8 and 16 bits are 32 bits wide in registers: there, two elements are one lane of twice
  * the size. Larger ones are brought into turn. A store waits for the other one, which nothing between the two
  * can tell: nothing there loads from the buffer, or stores to it elsewhere.
  */
@@ -16,8 +16,13 @@ static const struct vector_stream *stream_of(const struct machine *machine, cons
 
 static bool is_in_pairs(const struct machine *machine, const struct vector_stream *stream)
 {
-    return machine_is_avx512(machine) && machine->lanes > 1 && stream->step_kind == VECTOR_CONSTANT_STEP &&
-           stream->step == 2;
+    return machine->lanes > 1 && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2;
+}
+
+/* With AVX2, what is masked are elements of 4 bytes, or 8. */
+static bool can_be_masked(const struct machine *machine, int size)
+{
+    return machine_is_avx512(machine) || size >= 4;
 }
 
 /* Of the two elements: 0 or 1. */
@@ -97,6 +102,15 @@ static int lower_bits(struct machine *machine, akg_dtype dtype, int operand)
     return machine_rm(machine, X86_VPMOVZXWD, bits, half);
 }
 
+/* Lanes that are both elements: of 16 bits, or of 32. */
+static void store_lanes_avx2(struct machine *machine, const struct vector_value *value, int both, int mask)
+{
+    struct vector_value pair = *value;
+    pair.dtype = dtype_table[value->dtype].size == 1 ? AKG_UINT16 : AKG_INT32;
+    pair.type = VECTOR_I32;
+    machine_store_to(machine, &pair, pair_memory(machine, value), both, mask);
+}
+
 /* As lanes of twice the size. What is above the bits of the second one is not stored. */
 static void store_small(struct machine *machine, const struct vector_value *value, int first, int second,
                         int mask)
@@ -107,13 +121,48 @@ static void store_small(struct machine *machine, const struct vector_value *valu
         first = machine_normal(machine, size == 1 ? AKG_UINT8 : AKG_UINT16, first);
     second = machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits,
                            lower_bits(machine, value->dtype, second), 8 * size);
+    int both = machine_rvm(machine, X86_VORPS, bits, first, second);
+    if (!machine_is_avx512(machine)) {
+        store_lanes_avx2(machine, value, both, mask);
+        return;
+    }
     struct x86_instruction store = {.form = size == 1 ? X86_VPMOVDW : X86_VMOVUPS_STORE,
                                     .bits = bits,
-                                    .reg = machine_rvm(machine, X86_VORPS, bits, first, second),
+                                    .reg = both,
                                     .mask = mask,
                                     .has_memory = true,
                                     .memory = pair_memory(machine, value)};
     machine_add(machine, store);
+}
+
+/* The first elements of both in turn, and the others. */
+static void turns_avx2(struct machine *machine, bool wide, int bits, int first, int second, int results[2])
+{
+    enum { LOWER = 0x20, UPPER = 0x31 };
+    results[0] = machine_rvm(machine, wide ? X86_VUNPCKLPD : X86_VUNPCKLPS, bits, first, second);
+    results[1] = machine_rvm(machine, wide ? X86_VUNPCKHPD : X86_VUNPCKHPS, bits, first, second);
+    if (bits == 128)
+        return;
+    int low = machine_rvmi(machine, X86_VPERM2F128, bits, results[0], results[1], LOWER);
+    results[1] = machine_rvmi(machine, X86_VPERM2F128, bits, results[0], results[1], UPPER);
+    results[0] = low;
+}
+
+static void store_in_turn_avx2(struct machine *machine, const struct vector_value *value, int first,
+                               int second, int mask)
+{
+    int bits = machine_bits(machine, value->type), masks[2] = {0, 0}, results[2];
+    if (mask)
+        machine_pair_masks(machine, value->type, mask, masks);
+    turns_avx2(machine, vector_type_is_wide(value->type), bits, first, second, results);
+    struct x86_memory memory = pair_memory(machine, value);
+    for (int k = 0; k < 2; k++) {
+        if (mask)
+            machine_store_lanes(machine, value, memory, results[k], masks[k]);
+        else
+            machine_store_to(machine, value, memory, results[k], 0);
+        memory.displacement += machine->lanes * dtype_table[value->dtype].size;
+    }
 }
 
 /* As two vectors. */
@@ -124,7 +173,7 @@ static void store_in_turn(struct machine *machine, const struct vector_value *va
     int bits = machine_bits(machine, value->type), masks[2] = {0, 0};
     struct x86_memory memory = pair_memory(machine, value);
     if (mask)
-        machine_pair_masks(machine, mask, masks);
+        machine_pair_masks(machine, value->type, mask, masks);
     for (int k = 0; k < 2; k++) {
         int turns = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_IN_TURN + k, 0);
         int result = machine_copy(machine, bits, first);
@@ -138,7 +187,7 @@ static void store_in_turn(struct machine *machine, const struct vector_value *va
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     const struct vector_value *other = other_store(machine, value);
-    if (!other)
+    if (!other || (mask && !can_be_masked(machine, 2 * dtype_table[value->dtype].size)))
         return false;
     int before = waiting(machine, other);
     bool is_second = half_of(stream_of(machine, value), value);
@@ -150,12 +199,22 @@ bool machine_store_pair(struct machine *machine, const struct vector_value *valu
     }
     if (dtype_table[value->dtype].size < 4)
         store_small(machine, value, first, second, mask);
-    else
+    else if (machine_is_avx512(machine))
         store_in_turn(machine, value, first, second, mask);
+    else
+        store_in_turn_avx2(machine, value, first, second, mask);
     return true;
 }
 
 /* ---- loads ---------------------------------------------------------------------------------- */
+
+/* Of float16: what the lower parts of lanes are. */
+static int halves_avx2(struct machine *machine, int pair)
+{
+    int bits = machine_bits(machine, VECTOR_I32), low = machine_normal(machine, AKG_UINT16, pair);
+    int high = bits == 256 ? machine_upper_half(machine, low, bits, false) : low;
+    return machine_rm(machine, X86_VCVTPH2PS, bits, machine_rvm(machine, X86_VPACKUSDW, 128, low, high));
+}
 
 /* The element of a lane of twice its size. */
 static int take_half(struct machine *machine, akg_dtype dtype, int pair, int half)
@@ -173,6 +232,8 @@ static int take_half(struct machine *machine, akg_dtype dtype, int pair, int hal
                                machine_constant(machine, VECTOR_I32, 0));
     if (dtype != AKG_FLOAT16)
         return machine_normal(machine, dtype, pair);
+    if (!machine_is_avx512(machine))
+        return halves_avx2(machine, pair);
     int narrow = machine_new_vector(machine, bits / 2);
     machine_add(machine,
                 (struct x86_instruction){.form = X86_VPMOVDW, .bits = bits, .reg = pair, .rm = narrow});
@@ -185,7 +246,7 @@ int machine_load_pair(struct machine *machine, const struct vector_value *value,
     int size = dtype_table[stream->dtype].size, half = half_of(stream, value);
     int bits = machine_bits(machine, VECTOR_I32);
     if (size >= 4 || !is_in_pairs(machine, stream) || stream->is_masked ||
-        value->offset - half >= stream->high)
+        value->offset - half >= stream->high || (mask && !machine_is_avx512(machine)))
         return 0;
     int pair = machine_new_vector(machine, bits);
     machine_add(machine, (struct x86_instruction){.form = size == 1 ? X86_VPMOVZXWD : X86_VMOVUPS_LOAD,

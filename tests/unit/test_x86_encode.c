@@ -139,7 +139,8 @@ static bool takes_registers(const struct x86_row *row, int form)
     return !is_vsib(row) && form != X86_VMOVSS_LOAD && form != X86_VMOVSD_LOAD && form != X86_VMOVSS_STORE &&
            form != X86_VMOVSD_STORE && row->role != X86_R && form != X86_VMASKMOVPS_LOAD &&
            form != X86_VMASKMOVPD_LOAD && form != X86_VBROADCASTF32X4 && form != X86_VBROADCASTF64X2 &&
-           form != X86_VBROADCASTF64X4;
+           form != X86_VBROADCASTF64X4 && form != X86_VMOVHPD_LOAD && form != X86_VPINSRB &&
+           form != X86_VPINSRW;
 }
 
 static void add_masked(struct x86_instruction instruction, const struct x86_row *row, int seed)
