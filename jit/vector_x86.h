@@ -52,6 +52,7 @@ enum kept_kind {
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
     KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
+    KEPT_EARLY,      /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,      /* of choices: the number of the round's first iteration, plus that of the lane */
     KEPT_TAIL        /* which lanes of the last vector there are */
 };

@@ -182,13 +182,38 @@ static int load_small_one(struct machine *machine, const struct vector_value *va
     return machine_from_memory(machine, value->dtype, raw);
 }
 
+/* A register with the address; with that of the slots, where anything can be read, if no lane is in the mask.
+ */
+static struct x86_memory readable(struct machine *machine, struct x86_memory memory, int mask)
+{
+    enum { ALL_LANES = 0xff };
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_LEA, .reg = SCRATCH, .has_memory = true, .memory = memory});
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VMOVMSKPS, .bits = 256, .reg = X86_RAX, .rm = mask});
+    machine_add(machine, (struct x86_instruction){.form = X86_AND_BY, .rm = X86_RAX, .immediate = ALL_LANES});
+    machine_add(machine, (struct x86_instruction){.form = X86_CMOVE, .reg = SCRATCH, .rm = machine->slots});
+    return (struct x86_memory){SCRATCH, X86_NONE, 1, 0};
+}
+
+/* Into all lanes, of which those that are not in the mask are 0 then. */
+static int load_one_masked_avx2(struct machine *machine, const struct vector_value *value,
+                                struct x86_memory memory, int mask)
+{
+    int all = machine_load_one(machine, value, readable(machine, memory, mask), 0);
+    return machine_rvm(machine, X86_VANDPS, machine_bits(machine, value->type), all,
+                       machine_mask_for(machine, value->type, mask));
+}
+
 int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                      int mask)
 {
     int bits = machine_bits(machine, value->type), result = machine_new_vector(machine, bits);
     int size = dtype_table[value->dtype].size;
-    if (value->type == VECTOR_MASK || (mask && !machine_is_avx512(machine)))
+    if (value->type == VECTOR_MASK)
         return machine_refuse(machine);
+    if (mask && !machine_is_avx512(machine))
+        return load_one_masked_avx2(machine, value, memory, mask);
     if (size < 4)
         return load_small_one(machine, value, memory, mask);
     enum x86_form form = vector_type_is_wide(value->type) ? X86_VBROADCASTSD : X86_VBROADCASTSS;
@@ -424,7 +449,7 @@ static bool is_one_element(const struct machine *machine, const struct vector_va
 {
     const struct vector_stream *stream = stream_of(machine, value);
     return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 0 && value->type != VECTOR_MASK &&
-           (!mask || (machine_is_avx512(machine) && dtype_table[value->dtype].size >= 4));
+           (!mask || !machine_is_avx512(machine) || dtype_table[value->dtype].size >= 4);
 }
 
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)

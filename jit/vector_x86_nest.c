@@ -41,8 +41,10 @@ struct nest_code {
     int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
     struct tile tiles[COLUMN_KINDS][ROW_KINDS];
     machine_section setup, tail;
-    int *registers; /* by value and column */
-    int repeat;     /* the mask of the lanes that go on, of the columns so far; 0: none */
+    int *registers;             /* by value and column */
+    bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
+    bool has_early;
+    int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */
     struct place places[VECTOR_STREAMS];
     int free_generals; /* of the pool, as bits */
 };
@@ -313,6 +315,12 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
     }
 }
 
+static int early(struct nest_code *code, int number, int column)
+{
+    return machine_keep(code->machine, KEPT_EARLY, code->loop->values.items[number].type, number,
+                        (uint64_t)column);
+}
+
 /* Some columns of one row, or (row < 0) of what is the same for all of them. */
 static void build_row(struct nest_code *code, const struct tile *tile, int first, int end, int row,
                       int first_column, int end_column)
@@ -324,7 +332,8 @@ static void build_row(struct nest_code *code, const struct tile *tile, int first
             continue;
         code->machine->line = value->line;
         for (int column = first_column; column < end_column; column++)
-            registers[column] = column && !value->by_column
+            registers[column] = code->is_early[k] ? early(code, k, column)
+                                : column && !value->by_column
                                     ? registers[0]
                                     : build_value(code, tile, value, row < 0 ? 0 : row, column);
     }
@@ -423,12 +432,71 @@ static void prefetch_next_depths(struct nest_code *code, struct tile *tile)
     }
 }
 
+/* ---- what a while loads -------------------------------------------------------------------------- */
+
+/* What the value is computed of, in the body; false: it gathers, which it may not do out of its turn. */
+static bool find_needed(const struct nest_code *code, int number, bool *needed)
+{
+    const struct vector_value *value = &code->loop->values.items[number];
+    if (needed[number])
+        return true;
+    needed[number] = true;
+    for (int k = 0; k < 4; k++) {
+        int operand = k < 3 ? value->operands[k] : value->mask;
+        if (operand >= 0 && !find_needed(code, operand, needed))
+            return false;
+    }
+    return value->kind != VECTOR_GATHER;
+}
+
+/* A while stores nothing, and lanes that have stopped do not go on again: what is loaded under its condition
+ * alone can be loaded before it, for the lanes that begin. With AVX2 that spares each iteration a wait: there
+ * the mask of a load comes out of a vector register, which takes as long as two or three operations. Marks
+ * what is loaded so, and what the condition needs. */
+static void find_early(struct nest_code *code)
+{
+    const struct vector_loop *loop = code->loop;
+    int condition = -1;
+    if (!code->nest->is_while || machine_is_avx512(code->machine))
+        return;
+    for (int k = code->nest->body; k < code->nest->result; k++)
+        if (loop->values.items[k].kind == VECTOR_REPEAT)
+            condition = loop->values.items[k].operands[0];
+    if (condition < 0 || !find_needed(code, condition, code->is_needed))
+        return;
+    for (int k = code->nest->body; k < code->nest->result; k++) {
+        code->is_early[k] =
+            loop->values.items[k].kind == VECTOR_LOAD && loop->values.items[k].mask == condition;
+        code->has_early |= code->is_early[k];
+    }
+}
+
+/* The condition as it is in the beginning, and what is loaded under it. */
+static void load_early(struct nest_code *code, struct tile *tile)
+{
+    const struct vector_loop *loop = code->loop;
+    for (int k = code->nest->body; k < code->nest->result; k++)
+        for (int column = 0; column < tile->columns; column++) {
+            const struct vector_value *value = &loop->values.items[k];
+            int *registers = &code->registers[k * MOST_COLUMNS];
+            if (!code->is_early[k] && !code->is_needed[k])
+                continue;
+            registers[column] =
+                column && !value->by_column ? registers[0] : build_value(code, tile, value, 0, column);
+            if (code->is_early[k])
+                machine_into(code->machine, X86_VMOVAPS, machine_bits(code->machine, value->type),
+                             early(code, k, column), 0, registers[column], 0);
+        }
+}
+
 static void build_body(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result;
     place_streams(code, first, end, tile->rows, true);
     code->machine->section = &tile->enter;
     load_places(code, depth_start(code), tile->rows);
+    if (code->has_early)
+        load_early(code, tile);
     build_section(code, tile, &tile->body, first, end);
     if (code->nest->is_while) {
         test_repeat(code);
@@ -460,7 +528,7 @@ static int kept_vectors(const struct machine *machine)
 {
     int count = 0;
     for (int k = 0; k < machine->kept.count; k++)
-        count += machine->kept.items[k].kind != KEPT_PARTIAL &&
+        count += machine->kept.items[k].kind != KEPT_PARTIAL && machine->kept.items[k].kind != KEPT_EARLY &&
                  !machine->registers.items[machine->kept.items[k].virtual_register - MACHINE_VIRTUAL].is_mask;
     return count;
 }
@@ -478,6 +546,17 @@ static void choose_columns(struct nest_code *code, int vectors)
     code->columns[1] = columns / 4;
 }
 
+/* Of 16 registers constants may take so many that none are left for accumulators: these come first then, and
+ * constants are read where they are used. In a while that is so for two vectors, each of which waits for
+ * itself. `most`: what there is room for without any constant. */
+static int without_constants(const struct nest_code *code, int vectors, int most, int least)
+{
+    int wanted = code->nest->is_while ? 2 : least;
+    if (vectors < wanted)
+        vectors = most < wanted ? least : wanted;
+    return vectors;
+}
+
 /* As many rows as there are registers for their accumulators, besides what the body needs. Gives the
  * registers that are kept. */
 static int choose_size(struct nest_code *code, int most_rows)
@@ -493,7 +572,9 @@ static int choose_size(struct nest_code *code, int most_rows)
         alone += !code->loop->accumulators.items[k].symbol; /* one for all rows and columns */
     each -= alone;
     kept += alone;
-    int vectors = (registers - kept - pressure) / each;
+    int room = registers - pressure, vectors = (room - kept) / each, least = has_rows ? COLUMNS : 1;
+    if (!machine_is_avx512(machine))
+        vectors = without_constants(code, vectors, room / each, least);
     code->columns[0] = COLUMNS;
     code->rows = has_rows ? vectors / COLUMNS : 1;
     if (code->rows > most_rows)
@@ -503,7 +584,8 @@ static int choose_size(struct nest_code *code, int most_rows)
     code->columns[COLUMN_KINDS - 1] = 1;
     if (code->rows < 1 || vectors < 1)
         machine_refuse(machine);
-    return kept + code->rows * code->columns[0] * each;
+    kept += code->rows * code->columns[0] * each;
+    return kept < room || machine_is_avx512(machine) ? kept : room;
 }
 
 static void build_tiles(struct nest_code *code)
@@ -694,12 +776,15 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     code->loop = machine->loop = loop;
     code->nest = loop->nest;
     code->registers = arena_array(arena, int, loop->values.count *MOST_COLUMNS);
+    code->is_early = arena_array(arena, bool, loop->values.count);
+    code->is_needed = arena_array(arena, bool, loop->values.count);
     machine->arena = arena;
     machine->options = options;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->slots = X86_RDI;
     machine->count = X86_RCX;
     machine->stop = -1;
+    find_early(code);
     int kept = choose_size(code, most_rows);
     build_tiles(code);
     machine_pin(machine, kept);
