@@ -36,6 +36,7 @@ struct scatter {
     int index_size, index, operand;
     int pair;  /* a general register for the indices of two lanes; -1: they come from the frame */
     bool same; /* all lanes accumulate the same */
+    int index_parts[2], change_parts[2];
 };
 
 /* ---- lanes out of a vector -------------------------------------------------------------------------- */
@@ -59,44 +60,11 @@ static int free_register(struct machine *machine)
     return -1;
 }
 
-/* The 128 bits in which a lane of so many bytes is. */
-static int quarter_of(struct machine *machine, int vector, int lane, int size)
-{
-    if (lane * size < 16)
-        return vector;
-    int high = machine_new_vector(machine, 128);
-    machine_add(machine,
-                (struct x86_instruction){
-                    .form = X86_VEXTRACTF128, .bits = 256, .reg = vector, .rm = high, .immediate = 1});
-    return high;
-}
-
-/* The lane's index in a general register: those of 32 bits come by two. */
-static int index_of(struct machine *machine, const struct scatter *scatter, int lane)
-{
-    bool wide = scatter->index_size == 8;
-    int reg = wide ? SCRATCH : scatter->pair, place = lane * scatter->index_size % 16;
-    if (place % 8 == 0)
-        machine_add(machine, (struct x86_instruction){
-                                 .form = place ? X86_VPEXTRQ : X86_VMOVQ_FROM,
-                                 .bits = 128,
-                                 .reg = quarter_of(machine, scatter->index, lane, scatter->index_size),
-                                 .rm = reg,
-                                 .immediate = 1});
-    if (!wide && place % 8 == 0) {
-        machine_add(machine, (struct x86_instruction){.form = X86_MOV_DWORD, .reg = SCRATCH, .rm = reg});
-        return SCRATCH;
-    }
-    if (!wide)
-        machine_add(machine, (struct x86_instruction){.form = X86_SHR_BY, .rm = reg, .immediate = 32});
-    return reg;
-}
-
 /* What the lane accumulates, in the first lane of a vector. */
 static int change_of(struct machine *machine, const struct scatter *scatter, int lane)
 {
     int size = dtype_table[scatter->value->dtype].size, place = lane * size % 16 / size;
-    int part = quarter_of(machine, scatter->operand, lane, size);
+    int part = scatter->change_parts[lane * size / 16];
     if (!place)
         return part;
     return machine_rvmi(machine, size == 8 ? X86_VSHUFPD : X86_VSHUFPS, 128, part, part, place);
@@ -140,12 +108,18 @@ static void scatter_lanes(struct machine *machine, struct scatter *scatter)
     scatter->pair = machine_is_avx512(machine) ? -1 : free_register(machine);
     if (scatter->pair < 0)
         scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
+    else
+        machine_parts(machine, scatter->index, machine->lanes * scatter->index_size, scatter->index_parts);
     if (scatter->pair < 0 || sum)
         scatter->changes = put(machine, value->type, scatter->operand);
+    else
+        machine_parts(machine, scatter->operand, machine->lanes * dtype_table[value->dtype].size,
+                      scatter->change_parts);
     for (int lane = 0; lane < machine->lanes; lane++) {
         struct x86_memory element = {scatter->base, SCRATCH, dtype_table[value->dtype].size, 0};
         if (scatter->pair >= 0)
-            element.index = index_of(machine, scatter, lane);
+            element.index =
+                machine_lane_index(machine, scatter->index_parts, scatter->index_size, lane, scatter->pair);
         else
             move(machine, scatter->index_size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH,
                  frame_at(scatter->indices + lane * scatter->index_size));
