@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+enum { BACK = X86_R10 };
+
 /* ---- general registers ------------------------------------------------------------------ */
 
 /* What a function must preserve: pushed in this order. */
@@ -286,7 +288,8 @@ struct sections {
     machine_section pieces[PIECES];
     bool has_pieces; /* instead of `last` */
     machine_section whole;
-    bool has_whole; /* a vector of which no lane is left out, for what is left of the main loop */
+    bool has_whole;  /* a vector of which no lane is left out, for what is left of the main loop */
+    bool may_repeat; /* the last lanes may be had in a vector that begins before what is left */
     machine_section long_setup, long_main[MACHINE_PARTIALS];
     bool has_long; /* a main loop for many iterations */
     machine_section far_main[MACHINE_PARTIALS];
@@ -306,6 +309,31 @@ static bool can_have_pieces(const struct vector_loop *loop)
             dtype_table[stream->dtype].size < 4)
             return false;
     }
+    return true;
+}
+
+/* Whether iterations may be done again, for nothing that they load is stored: that is for machines where
+ * masks cost more than the lanes that are done twice. */
+static bool may_repeat(const struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    if (machine_is_avx512(machine) || loop->accumulators.count || loop->stops || loop->calls || loop->is_even)
+        return false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool counts = value->bits == 1 || value->bits == UINT64_MAX;
+        if (value->kind == VECTOR_SCATTER || value->kind == VECTOR_TEST ||
+            (value->kind == VECTOR_INDEX && !counts))
+            return false;
+    }
+    for (int k = 0; k < loop->streams.count; k++)
+        for (int other = 0; other < loop->streams.count; other++) {
+            const struct vector_stream *stored = &loop->streams.items[k],
+                                       *stream = &loop->streams.items[other];
+            if (stored->is_stored && stored->access->buffer == stream->access->buffer &&
+                (stream->is_loaded || stream->is_gathered))
+                return false;
+        }
     return true;
 }
 
@@ -355,6 +383,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
+    sections->may_repeat = may_repeat(machine);
     if (sections->has_whole)
         build_step(machine, &sections->whole, 0, 0, false);
     if (sections->has_pieces)
@@ -412,8 +441,54 @@ static void leave(struct machine *machine, bool has_frame)
     machine_emit(machine, (struct x86_instruction){.form = X86_RET});
 }
 
+/* A stream with a step back by as many iterations as BACK says. */
+static void place_back(struct machine *machine, int number)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[number];
+    int size = dtype_table[stream->dtype].size, reg = machine->pointers[number];
+    struct x86_instruction slot = {.form = X86_ADD_STORE,
+                                   .reg = X86_RAX,
+                                   .has_memory = true,
+                                   .memory = machine_slot(machine, stream->slot)};
+    if (stream->step_kind == VECTOR_CONSTANT_STEP) {
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
+                                                       .reg = X86_RAX,
+                                                       .immediate = -stream->step * size});
+    } else {
+        struct x86_instruction step = {.form = X86_MOV, .reg = X86_RAX, .has_memory = true};
+        step.memory = machine_slot(machine, stream->slot + 1); /* of all lanes together */
+        machine_emit(machine, step);
+        machine_emit_by(machine, X86_SAR_BY, X86_RAX, __builtin_ctz((unsigned)machine->lanes));
+        machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
+    }
+    machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = X86_RAX, .rm = BACK});
+    if (reg >= 0) {
+        machine_emit(machine, (struct x86_instruction){.form = X86_ADD, .reg = reg, .rm = X86_RAX});
+        return;
+    }
+    machine_emit(machine, slot);
+}
+
+/* What is left is less than a vector: where one was done before, a whole one that begins so much earlier. */
+static void place_repeat(struct machine *machine, int few, int whole)
+{
+    const struct vector_loop *loop = machine->loop;
+    machine_emit_by(machine, X86_CMP_BY, machine->index, machine->lanes);
+    machine_emit_jump(machine, X86_JL, few);
+    machine_emit(machine, (struct x86_instruction){
+                              .form = X86_MOV_IMMEDIATE, .reg = BACK, .immediate = machine->lanes});
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = BACK, .rm = machine->count});
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = machine->index, .rm = BACK});
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].step_kind != VECTOR_UNIT)
+            place_back(machine, k);
+    machine_emit(machine, (struct x86_instruction){
+                              .form = X86_MOV_IMMEDIATE, .reg = machine->count, .immediate = machine->lanes});
+    machine_emit_jump(machine, X86_JMP, whole);
+}
+
 /* Whole vectors as long as there are some, then each of the others once. */
-static void place_pieces(struct machine *machine, struct sections *sections)
+static void place_pieces(struct machine *machine, struct sections *sections, int done)
 {
     int head = machine->labels++;
     machine_emit_label(machine, head);
@@ -427,6 +502,13 @@ static void place_pieces(struct machine *machine, struct sections *sections)
         if (k == 0)
             machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
+        if (k == 0 && sections->may_repeat) {
+            int pieces = machine->labels++;
+            machine_emit_by(machine, X86_CMP_BY, machine->count, 0);
+            machine_emit_jump(machine, X86_JE, done);
+            place_repeat(machine, pieces, head);
+            machine_emit_label(machine, pieces);
+        }
     }
 }
 
@@ -445,9 +527,9 @@ static void place_long(struct machine *machine, struct sections *sections)
 /* Whole vectors as long as there are some. */
 static void place_whole(struct machine *machine, struct sections *sections, int last, int done)
 {
-    int head = machine->labels++;
+    int head = machine->labels++, none = sections->may_repeat ? machine->labels++ : last;
     machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
-    machine_emit_jump(machine, X86_JL, last);
+    machine_emit_jump(machine, X86_JL, none);
     machine_emit_label(machine, head);
     machine_allocate(machine, &sections->whole);
     machine_emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);
@@ -455,6 +537,10 @@ static void place_whole(struct machine *machine, struct sections *sections, int 
     machine_emit_jump(machine, X86_JE, done);
     machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
     machine_emit_jump(machine, X86_JGE, head);
+    if (sections->may_repeat) {
+        machine_emit_label(machine, none);
+        place_repeat(machine, last, head);
+    }
 }
 
 static void place_loops(struct machine *machine, struct sections *sections)
@@ -473,7 +559,7 @@ static void place_loops(struct machine *machine, struct sections *sections)
     machine_emit_by(machine, X86_ADD_BY, machine->count, round);
     machine_emit_jump(machine, X86_JE, done);
     if (sections->has_pieces)
-        place_pieces(machine, sections);
+        place_pieces(machine, sections, done);
     if (sections->has_whole)
         place_whole(machine, sections, last, done);
     machine_emit_label(machine, last);

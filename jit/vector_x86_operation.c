@@ -51,6 +51,15 @@ static const struct forms xor_forms = {X86_VXORPS, X86_VXORPD, X86_VXORPS, X86_V
 
 enum { UNORDERED = 3 };
 
+/* For the greatest the signs of both orders must be and-ed, which spoils nan. */
+static int greatest_avx2(struct machine *machine, bool wide, int bits, int a, int b)
+{
+    enum x86_form form = wide ? X86_VMAXPD : X86_VMAXPS;
+    int first = machine_rvm(machine, form, bits, a, b), second = machine_rvm(machine, form, bits, b, a);
+    int nan = machine_rvmi(machine, wide ? X86_VCMPPD : X86_VCMPPS, bits, a, b, UNORDERED);
+    return machine_rvm(machine, X86_VORPS, bits, machine_rvm(machine, X86_VANDPS, bits, first, second), nan);
+}
+
 /* nan where either is, and -0 is less than 0. vminps gives its second operand where they do not compare, so
  * that both orders or-ed have the nan and the sign. */
 static int extreme_of_floats(struct machine *machine, enum operation operation, enum vector_type type,
@@ -64,14 +73,8 @@ static int extreme_of_floats(struct machine *machine, enum operation operation, 
         int first = machine_rvm(machine, form, bits, a, b);
         return machine_rvm(machine, X86_VORPS, bits, first, machine_rvm(machine, form, bits, b, a));
     }
-    /* for the greatest the signs must be and-ed, which spoils nan: negated, it is the least */
-    int sign = machine_constant(machine, type, wide ? (uint64_t)1 << 63 : (uint64_t)1 << 31);
-    if (!machine_is_avx512(machine)) {
-        int x = machine_rvm(machine, X86_VXORPS, bits, a, sign),
-            y = machine_rvm(machine, X86_VXORPS, bits, b, sign);
-        return machine_rvm(machine, X86_VXORPS, bits, extreme_of_floats(machine, OP_MIN, type, bits, x, y),
-                           sign);
-    }
+    if (!machine_is_avx512(machine))
+        return greatest_avx2(machine, wide, bits, a, b);
     enum { GREATEST_WITH_SIGN = 5 };
     int result = machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, a, b, GREATEST_WITH_SIGN);
     int nan = machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, a, b, UNORDERED);
