@@ -309,7 +309,8 @@ static void written(struct machine *machine, int number)
         store_home(machine, entry);
 }
 
-/* What is kept at home and is the last operand is read there, and takes no register. */
+/* What is kept at home and is the last operand is read there, and takes no register; but signs go into
+ * general registers from vectors alone. */
 static void use_home(struct machine *machine, struct x86_instruction *instruction)
 {
     if (x86_is_general(instruction->form) || instruction->has_memory || instruction->rm < MACHINE_VIRTUAL)

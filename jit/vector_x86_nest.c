@@ -11,43 +11,9 @@
  * Where the code is it remembers in slots of its own: for each loop how many iterations are left, for each
  * stream the address at the start of the loop. General registers hold addresses while a section runs.
  */
-#include "vector_x86.h"
+#include "vector_x86_nest.h"
 
 #include <string.h>
-
-/* Columns in vectors: COLUMNS where there are rows. */
-enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 5, ROWS_PER_BASE = 5, BASES = 3 };
-/* Tiles of full width, narrower ones, the last ones. */
-enum { COLUMN_KINDS = 3 };
-
-/* Where the addresses of a stream are while a section runs. */
-struct place {
-    bool used;
-    int bases[BASES];   /* general registers: of row 0, 5, 10 */
-    int stride, triple; /* general registers with the distance of rows, and three times that; -1: none */
-};
-
-struct tile {
-    int rows, columns;
-    bool is_last; /* columns that are not there are masked */
-    machine_section start, enter, body, result;
-};
-
-struct nest_code {
-    struct machine *machine;
-    const struct vector_loop *loop;
-    const struct vector_nest *nest;
-    int rows, kinds;           /* of the highest tile; tiles of the same columns */
-    int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
-    struct tile tiles[COLUMN_KINDS][ROW_KINDS];
-    machine_section setup, tail;
-    int *registers;             /* by value and column */
-    bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
-    bool has_early;
-    int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */
-    struct place places[VECTOR_STREAMS];
-    int free_generals; /* of the pool, as bits */
-};
 
 /* ---- general registers -------------------------------------------------------------------------- */
 
@@ -159,7 +125,7 @@ static void next_depth(struct nest_code *code, int rows)
         for (int base = 0; place->used && (base == 0 || (place->stride >= 0 && base * ROWS_PER_BASE < rows));
              base++)
             add_stride(code->machine, place->bases[base],
-                       &code->loop->streams.items[k].strides[code->nest->depth - 1]);
+                       &code->loop->streams.items[k].strides[code->depth - 1]);
     }
 }
 
@@ -172,6 +138,8 @@ static struct x86_memory address(const struct nest_code *code, const struct vect
     int size = dtype_table[value->dtype].size;
     struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
     memory.displacement += column * code->machine->lanes * (int)stream->step * size;
+    if (code->written)
+        memory.displacement += code->written * (int)stream->strides[code->nest->depth - 1].bytes;
     if (rows->kind == VECTOR_STRIDE)
         memory.displacement += (int)rows->bytes * row;
     if (place->stride < 0 || rows->kind != VECTOR_RUN_TIME_STRIDE)
@@ -187,10 +155,13 @@ static struct x86_memory address(const struct nest_code *code, const struct vect
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static int partial_of(struct nest_code *code, const struct vector_value *value, int row, int column)
+/* Tiles of few columns have more rows with AVX2, and the registers of the others. */
+static int partial_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                      int row, int column)
 {
+    int spread = machine_is_avx512(code->machine) ? MOST_COLUMNS : tile->columns;
     return machine_keep(code->machine, KEPT_PARTIAL, value->type, value->slot,
-                        (uint64_t)(row * MOST_COLUMNS + column));
+                        (uint64_t)(row * spread + column));
 }
 
 /* Those that there are, of the ones in the mask. */
@@ -297,15 +268,15 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
                          mask_of(code, tile, value, mask));
         return 0;
     case VECTOR_TOTAL:
-        return total(code, value, partial_of(code, value, row, column));
+        return total(code, value, partial_of(code, tile, value, row, column));
     case VECTOR_SET:
         machine_add(machine, (struct x86_instruction){.form = X86_VMOVAPS,
                                                       .bits = machine_bits(machine, value->type),
-                                                      .reg = partial_of(code, value, row, column),
+                                                      .reg = partial_of(code, tile, value, row, column),
                                                       .rm = operands[0]});
         return 0;
     case VECTOR_ACCUMULATE:
-        machine_accumulate(machine, value, partial_of(code, value, row, column), operands, mask);
+        machine_accumulate(machine, value, partial_of(code, tile, value, row, column), operands, mask);
         return 0;
     case VECTOR_REPEAT:
         repeat(code, tile, operands[0]);
@@ -358,7 +329,7 @@ static void build_section(struct nest_code *code, const struct tile *tile, machi
 /* The depths begin where the loop around the innermost one is. */
 static int depth_start(const struct nest_code *code)
 {
-    return code->nest->depth <= VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->nest->depth - 2;
+    return code->depth <= VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->depth - 2;
 }
 
 enum { LINE = 64 }; /* bytes of the cache */
@@ -489,6 +460,41 @@ static void load_early(struct nest_code *code, struct tile *tile)
         }
 }
 
+/* ---- what is written out ------------------------------------------------------------------------- */
+
+/* The iterations of a loop between constants; 0: they are not known, or many. */
+static int few_iterations(const struct ir_stmt *loop)
+{
+    enum { MOST = 8 };
+    if (loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER || loop->step == 0)
+        return 0;
+    int64_t low = loop->low->integer, high = loop->high->integer, count = 0;
+    for (; (loop->step > 0 ? low < high : low > high) && count <= MOST; low += loop->step)
+        count++;
+    return count <= MOST ? (int)count : 0;
+}
+
+/* With 16 registers a tile is so small that going round takes as long as an iteration: the innermost loop is
+ * written out where it is short, as windows are. */
+static void write_out(struct nest_code *code)
+{
+    enum { MOST_VALUES = 40 };
+    const struct vector_nest *nest = code->nest;
+    int level = nest->depth - 1, values = nest->result - nest->body;
+    code->depth = nest->depth;
+    code->written_out = 1;
+    if (machine_is_avx512(code->machine) || nest->is_while)
+        return;
+    int count = few_iterations(nest->loops[level]);
+    for (int k = 0; k < code->loop->streams.count; k++)
+        if (code->loop->streams.items[k].strides[level].kind == VECTOR_RUN_TIME_STRIDE)
+            return;
+    if (count < 2 || count * values > MOST_VALUES)
+        return;
+    code->written_out = count;
+    code->depth--;
+}
+
 static void build_body(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result;
@@ -497,13 +503,18 @@ static void build_body(struct nest_code *code, struct tile *tile)
     load_places(code, depth_start(code), tile->rows);
     if (code->has_early)
         load_early(code, tile);
-    build_section(code, tile, &tile->body, first, end);
+    for (int k = 0; k < code->written_out; k++) {
+        code->written = k;
+        build_section(code, tile, &tile->body, first, end);
+    }
+    code->written = 0;
     if (code->nest->is_while) {
         test_repeat(code);
-        return;
+    } else if (code->depth > VECTOR_DEPTHS) {
+        if (code->written_out == 1)
+            prefetch_next_depths(code, tile);
+        next_depth(code, tile->rows);
     }
-    prefetch_next_depths(code, tile);
-    next_depth(code, tile->rows);
 }
 
 static void build_tile(struct nest_code *code, struct tile *tile)
@@ -514,7 +525,7 @@ static void build_tile(struct nest_code *code, struct tile *tile)
     code->machine->section = &tile->start;
     load_places(code, VECTOR_ROWS, tile->rows);
     build_section(code, tile, &tile->start, 0, body);
-    if (tile->rows == code->rows)
+    if (tile->rows >= code->rows)
         prefetch_next_rows(code, tile);
     place_streams(code, result, end, tile->rows, false);
     code->machine->section = &tile->result;
@@ -581,9 +592,13 @@ static int choose_size(struct nest_code *code, int most_rows)
         code->rows = most_rows;
     if (!has_rows)
         choose_columns(code, vectors);
-    code->columns[COLUMN_KINDS - 1] = 1;
+    code->columns[SINGLE] = machine_is_avx512(machine) ? 0 : 1;
+    code->columns[LAST] = 1;
     if (code->rows < 1 || vectors < 1)
         machine_refuse(machine);
+    code->single_rows = code->rows;
+    if (has_rows && !machine_is_avx512(machine))
+        code->single_rows = COLUMNS * code->rows < most_rows ? COLUMNS * code->rows : most_rows;
     kept += code->rows * code->columns[0] * each;
     return kept < room || machine_is_avx512(machine) ? kept : room;
 }
@@ -591,170 +606,18 @@ static int choose_size(struct nest_code *code, int most_rows)
 static void build_tiles(struct nest_code *code)
 {
     static const int fewer[ROW_KINDS - 1] = {8, 4, 2, 1};
-    int rows = code->rows;
-    for (int k = 0; rows && !code->machine->refused; code->kinds++) {
-        for (int kind = 0; kind < COLUMN_KINDS; kind++) {
-            struct tile *tile = &code->tiles[kind][code->kinds];
-            *tile = (struct tile){
-                .rows = rows, .columns = code->columns[kind], .is_last = kind == COLUMN_KINDS - 1};
-            if (tile->columns)
-                build_tile(code, tile);
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        int rows = code->columns[kind] == 1 ? code->single_rows : code->columns[kind] ? code->rows : 0;
+        for (int k = 0; rows && !code->machine->refused; code->kinds[kind]++) {
+            struct tile *tile = &code->tiles[kind][code->kinds[kind]];
+            *tile = (struct tile){.rows = rows, .columns = code->columns[kind], .is_last = kind == LAST};
+            build_tile(code, tile);
+            while (k < ROW_KINDS - 1 && fewer[k] >= rows)
+                k++;
+            rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
-        while (k < ROW_KINDS - 1 && fewer[k] >= rows)
-            k++;
-        rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
     }
     machine_tail(code->machine, &code->tail);
-}
-
-/* ---- loops ----------------------------------------------------------------------------------------- */
-
-static void move(struct machine *machine, enum x86_form form, int reg, int slot)
-{
-    machine_emit(machine,
-                 (struct x86_instruction){
-                     .form = form, .reg = reg, .has_memory = true, .memory = machine_slot(machine, slot)});
-}
-
-static void copy_slot(struct machine *machine, int to, int from)
-{
-    move(machine, X86_MOV, X86_RAX, from);
-    move(machine, X86_MOV_STORE, X86_RAX, to);
-}
-
-static void add_to_slot(struct machine *machine, int slot, int64_t number)
-{
-    move(machine, X86_MOV, X86_RAX, slot);
-    machine_emit_by(machine, X86_ADD_BY, X86_RAX, number);
-    move(machine, X86_MOV_STORE, X86_RAX, slot); /* leaves the flags */
-}
-
-/* The slot `level` of every stream goes on by `count` iterations of that loop. */
-static void advance(struct nest_code *code, int level, int stride_level, int count)
-{
-    struct machine *machine = code->machine;
-    for (int k = 0; k < code->loop->streams.count; k++) {
-        const struct vector_stream *stream = &code->loop->streams.items[k];
-        const struct vector_stride *stride = &stream->strides[stride_level];
-        if (stride->kind == VECTOR_STRIDE) {
-            add_to_slot(machine, stream->state + level, stride->bytes * count);
-        } else if (stride->kind == VECTOR_RUN_TIME_STRIDE) {
-            machine_emit(machine, (struct x86_instruction){
-                                      .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = count});
-            move(machine, X86_IMUL, X86_RAX, stride->slot);
-            move(machine, X86_ADD, X86_RAX, stream->state + level);
-            move(machine, X86_MOV_STORE, X86_RAX, stream->state + level);
-        }
-    }
-}
-
-/* Every stream's slot of one loop from that of another. */
-static void copy_streams(struct nest_code *code, int to, int from)
-{
-    for (int k = 0; k < code->loop->streams.count; k++) {
-        int state = code->loop->streams.items[k].state;
-        copy_slot(code->machine, state + to, state + from);
-    }
-}
-
-static void place_depths(struct nest_code *code, struct tile *tile, int level)
-{
-    struct machine *machine = code->machine;
-    int head = machine->labels++;
-    if (level == code->nest->depth - 1) {
-        machine_allocate(machine, &tile->enter);
-        move(machine, X86_MOV, machine->count, level);
-        machine_emit_label(machine, head);
-        machine_allocate(machine, &tile->body);
-        machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
-    } else {
-        copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
-        copy_slot(machine, code->nest->state + level, level);
-        machine_emit_label(machine, head);
-        place_depths(code, tile, level + 1);
-        advance(code, level, level, 1);
-        add_to_slot(machine, code->nest->state + level, -1);
-    }
-    machine_emit_jump(machine, X86_JNE, head);
-}
-
-static void place_while(struct nest_code *code, struct tile *tile)
-{
-    struct machine *machine = code->machine;
-    int head = machine->labels++;
-    machine_allocate(machine, &tile->enter);
-    machine_emit_label(machine, head);
-    machine_allocate(machine, &tile->body);
-    machine_emit_jump(machine, X86_JNE, head);
-}
-
-/* All rows of one tile's columns. */
-static void place_rows(struct nest_code *code, struct tile *tiles)
-{
-    struct machine *machine = code->machine;
-    int left = code->nest->state + VECTOR_ROWS;
-    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
-    copy_slot(machine, left, VECTOR_ROWS);
-    for (int kind = 0; kind < code->kinds; kind++) {
-        int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
-        machine_emit_label(machine, head);
-        move(machine, X86_MOV, X86_RAX, left);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
-        machine_emit_jump(machine, X86_JL, next);
-        machine_allocate(machine, &tiles[kind].start);
-        if (code->nest->is_while)
-            place_while(code, &tiles[kind]);
-        else
-            place_depths(code, &tiles[kind], VECTOR_DEPTHS);
-        machine_allocate(machine, &tiles[kind].result);
-        advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
-        add_to_slot(machine, left, -rows);
-        machine_emit_jump(machine, X86_JMP, head);
-        machine_emit_label(machine, next);
-    }
-}
-
-/* The slot of the first value of the columns' variable, which is the same for all values that ask for it. */
-static int first_column(const struct vector_loop *loop)
-{
-    int k = 0;
-    while (loop->values.items[k].kind != VECTOR_INDEX)
-        k++;
-    return loop->values.items[k].slot;
-}
-
-static void place_columns(struct nest_code *code)
-{
-    struct machine *machine = code->machine;
-    int left = code->nest->state + VECTOR_COLUMNS;
-    int64_t step = code->nest->loops[VECTOR_COLUMNS]->step;
-    copy_slot(machine, left, VECTOR_COLUMNS);
-    if (code->nest->index >= 0)
-        copy_slot(machine, code->nest->index, first_column(code->loop));
-    for (int k = 0; k < code->loop->streams.count; k++)
-        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
-                  code->loop->streams.items[k].slot);
-    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
-        bool last = kind == COLUMN_KINDS - 1;
-        int head, next, width = code->columns[kind] * machine->lanes;
-        if (!width)
-            continue;
-        head = machine->labels++;
-        next = machine->labels++;
-        machine_emit_label(machine, head);
-        move(machine, X86_MOV, machine->count, left);
-        machine_emit_by(machine, X86_CMP_BY, machine->count, last ? 1 : width);
-        machine_emit_jump(machine, X86_JL, next);
-        if (last)
-            machine_allocate(machine, &code->tail);
-        place_rows(code, code->tiles[kind]);
-        advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
-        if (code->nest->index >= 0)
-            add_to_slot(machine, code->nest->index, width * step);
-        add_to_slot(machine, left, -width);
-        machine_emit_jump(machine, X86_JMP, head);
-        machine_emit_label(machine, next);
-    }
 }
 
 /* ---- all ------------------------------------------------------------------------------------------- */
@@ -785,6 +648,7 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     machine->count = X86_RCX;
     machine->stop = -1;
     find_early(code);
+    write_out(code);
     int kept = choose_size(code, most_rows);
     build_tiles(code);
     machine_pin(machine, kept);
@@ -792,7 +656,7 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     if (machine->refused)
         return false;
     machine_allocate(machine, &code->setup);
-    place_columns(code);
+    machine_place_columns(code);
     if (machine->stop >= 0)
         machine_emit_label(machine, machine->stop);
     machine_assemble(machine, listing);

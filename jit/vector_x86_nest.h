@@ -1,0 +1,49 @@
+/*
+ * vector_x86_nest.h: what the files that turn nests into x86-64 instructions share.
+ */
+#ifndef JIT_VECTOR_X86_NEST_H
+#define JIT_VECTOR_X86_NEST_H
+
+#include "vector_x86.h"
+
+/* Columns in vectors: COLUMNS where there are rows. */
+enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 5, ROWS_PER_BASE = 5, BASES = 3 };
+/* Tiles of full width, narrower ones, single vectors, the last ones, masked. */
+enum { SINGLE = 2, LAST, COLUMN_KINDS };
+
+/* Where the addresses of a stream are while a section runs. */
+struct place {
+    bool used;
+    int bases[BASES];   /* general registers: of row 0, 5, 10 */
+    int stride, triple; /* general registers with the distance of rows, and three times that; -1: none */
+};
+
+struct tile {
+    int rows, columns;
+    bool is_last; /* columns that are not there are masked */
+    machine_section start, enter, body, result;
+};
+
+struct nest_code {
+    struct machine *machine;
+    const struct vector_loop *loop;
+    const struct vector_nest *nest;
+    int rows, single_rows;     /* of the highest tile; of that of single vectors */
+    int kinds[COLUMN_KINDS];   /* tiles of the same columns */
+    int depth;                 /* levels that are loops: not the innermost one, where it is written out */
+    int written_out, written;  /* iterations of that one; which of them is being built */
+    int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
+    struct tile tiles[COLUMN_KINDS][ROW_KINDS];
+    machine_section setup, tail;
+    int *registers;             /* by value and column */
+    bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
+    bool has_early;
+    int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */
+    struct place places[VECTOR_STREAMS];
+    int free_generals; /* of the pool, as bits */
+};
+
+/* The loops around the tiles (vector_x86_nest_loops.c). */
+void machine_place_columns(struct nest_code *code);
+
+#endif

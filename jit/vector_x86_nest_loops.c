@@ -1,0 +1,257 @@
+/*
+ * vector_x86_nest_loops.c: the loops around the tiles of a nest.
+ *
+ * Consumes tiles whose sections are built (vector_x86_nest.c); appends the code that goes through columns,
+ * rows and depths, with the sections in their places. What is fewer than a tile goes to the next kind of
+ * tiles; with AVX2 iterations that are done already may be done again, so that the last ones fill a tile.
+ */
+#include "vector_x86_nest.h"
+
+static void move(struct machine *machine, enum x86_form form, int reg, int slot)
+{
+    machine_emit(machine,
+                 (struct x86_instruction){
+                     .form = form, .reg = reg, .has_memory = true, .memory = machine_slot(machine, slot)});
+}
+
+static void copy_slot(struct machine *machine, int to, int from)
+{
+    move(machine, X86_MOV, X86_RAX, from);
+    move(machine, X86_MOV_STORE, X86_RAX, to);
+}
+
+static void add_to_slot(struct machine *machine, int slot, int64_t number)
+{
+    move(machine, X86_MOV, X86_RAX, slot);
+    machine_emit_by(machine, X86_ADD_BY, X86_RAX, number);
+    move(machine, X86_MOV_STORE, X86_RAX, slot); /* leaves the flags */
+}
+
+/* The slot `level` of every stream goes on by `count` iterations of that loop. */
+static void advance(struct nest_code *code, int level, int stride_level, int count)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        const struct vector_stride *stride = &stream->strides[stride_level];
+        if (stride->kind == VECTOR_STRIDE) {
+            add_to_slot(machine, stream->state + level, stride->bytes * count);
+        } else if (stride->kind == VECTOR_RUN_TIME_STRIDE) {
+            machine_emit(machine, (struct x86_instruction){
+                                      .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = count});
+            move(machine, X86_IMUL, X86_RAX, stride->slot);
+            move(machine, X86_ADD, X86_RAX, stream->state + level);
+            move(machine, X86_MOV_STORE, X86_RAX, stream->state + level);
+        }
+    }
+}
+
+/* The slot goes on by as many strides as the count says. */
+static void add_product(struct machine *machine, int slot, const struct vector_stride *stride)
+{
+    if (stride->kind == VECTOR_STRIDE)
+        machine_emit(machine, (struct x86_instruction){
+                                  .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = stride->bytes});
+    else
+        move(machine, X86_MOV, X86_RAX, stride->slot);
+    machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = X86_RAX, .rm = machine->count});
+    move(machine, X86_ADD, X86_RAX, slot);
+    move(machine, X86_MOV_STORE, X86_RAX, slot);
+}
+
+/* Every stream's slot of one loop from that of another. */
+static void copy_streams(struct nest_code *code, int to, int from)
+{
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        int state = code->loop->streams.items[k].state;
+        copy_slot(code->machine, state + to, state + from);
+    }
+}
+
+static void place_depths(struct nest_code *code, struct tile *tile, int level)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++;
+    if (code->depth == VECTOR_DEPTHS) {
+        machine_allocate(machine, &tile->enter);
+        machine_allocate(machine, &tile->body);
+        return;
+    }
+    if (level == code->depth - 1) {
+        machine_allocate(machine, &tile->enter);
+        move(machine, X86_MOV, machine->count, level);
+        machine_emit_label(machine, head);
+        machine_allocate(machine, &tile->body);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
+    } else {
+        copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
+        copy_slot(machine, code->nest->state + level, level);
+        machine_emit_label(machine, head);
+        place_depths(code, tile, level + 1);
+        advance(code, level, level, 1);
+        add_to_slot(machine, code->nest->state + level, -1);
+    }
+    machine_emit_jump(machine, X86_JNE, head);
+}
+
+static void place_while(struct nest_code *code, struct tile *tile)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++;
+    machine_allocate(machine, &tile->enter);
+    machine_emit_label(machine, head);
+    machine_allocate(machine, &tile->body);
+    machine_emit_jump(machine, X86_JNE, head);
+}
+
+/* The streams go back, by the count, which is negative; then as many iterations are left as are said. */
+static void retreat(struct nest_code *code, int level, int left, int head)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        if (stream->strides[level].kind != VECTOR_STAYS)
+            add_product(machine, stream->state + level, &stream->strides[level]);
+    }
+    machine_emit(machine,
+                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = left});
+    move(machine, X86_MOV_STORE, X86_RAX, code->nest->state + level);
+    machine_emit_jump(machine, X86_JMP, head);
+}
+
+/* Whether iterations can be computed once more: nothing is loaded that is stored. */
+static bool can_compute_again(const struct nest_code *code)
+{
+    const struct vector_loop *loop = code->loop;
+    for (int k = 0; k < loop->values.count; k++)
+        for (int n = 0; n < loop->streams.count && loop->values.items[k].kind == VECTOR_STORE; n++)
+            if (loop->streams.items[n].is_loaded &&
+                loop->streams.items[n].access->buffer ==
+                    loop->streams.items[loop->values.items[k].stream].access->buffer)
+                return false;
+    return true;
+}
+
+/* Two tiles of the next kind are as fast as one and what it leaves: each accumulator waits for itself. */
+static bool is_better_halved(const struct nest_code *code, const struct tile *tiles, int kind, int kinds)
+{
+    int rows = tiles[kind].rows, next = kind + 1 < kinds ? tiles[kind + 1].rows : 0;
+    return !machine_is_avx512(code->machine) && 2 * next > rows && next < rows;
+}
+
+/* Rows that are fewer than the tile's, but more than those of the next one, are the last ones of a tile that
+ * begins before them, where there are so many rows. */
+static void step_rows_back(struct nest_code *code, int rows, int next_rows, int head)
+{
+    struct machine *machine = code->machine;
+    int forward = machine->labels++, left = code->nest->state + VECTOR_ROWS;
+    if (next_rows + 1 >= rows)
+        return;
+    move(machine, X86_MOV, machine->count, left);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, next_rows);
+    machine_emit_jump(machine, X86_JLE, forward);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, rows);
+    machine_emit_jump(machine, X86_JGE, forward);
+    move(machine, X86_MOV, X86_RAX, VECTOR_ROWS);
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
+    machine_emit_jump(machine, X86_JL, forward);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, rows);
+    retreat(code, VECTOR_ROWS, rows, head);
+    machine_emit_label(machine, forward);
+}
+
+/* All rows of one tile's columns. */
+static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_ROWS;
+    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
+    copy_slot(machine, left, VECTOR_ROWS);
+    for (int kind = 0; kind < kinds; kind++) {
+        int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
+        machine_emit_label(machine, head);
+        move(machine, X86_MOV, X86_RAX, left);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
+        machine_emit_jump(machine, X86_JL, next);
+        if (is_better_halved(code, tiles, kind, kinds)) {
+            machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
+            machine_emit_jump(machine, X86_JE, next);
+        }
+        machine_allocate(machine, &tiles[kind].start);
+        if (code->nest->is_while)
+            place_while(code, &tiles[kind]);
+        else
+            place_depths(code, &tiles[kind], VECTOR_DEPTHS);
+        machine_allocate(machine, &tiles[kind].result);
+        advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
+        add_to_slot(machine, left, -rows);
+        machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+        if (!machine_is_avx512(machine) && rows > 2 && can_compute_again(code))
+            step_rows_back(code, rows, kind + 1 < kinds ? tiles[kind + 1].rows : 0, head);
+    }
+}
+
+/* The slot of the first value of the columns' variable, which is the same for all values that ask for it. */
+static int first_column(const struct vector_loop *loop)
+{
+    int k = 0;
+    while (loop->values.items[k].kind != VECTOR_INDEX)
+        k++;
+    return loop->values.items[k].slot;
+}
+
+/* Columns that are fewer than a vector: with AVX2, whose masked stores may take as long as ten others, they
+ * are the last ones of a vector that begins before them, where there are so many columns. */
+static void step_columns_back(struct nest_code *code, int head)
+{
+    struct machine *machine = code->machine;
+    int masked = machine->labels++;
+    machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, -machine->lanes);
+    machine_emit_jump(machine, X86_JE, masked);
+    move(machine, X86_MOV, X86_RAX, VECTOR_COLUMNS);
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine->lanes);
+    machine_emit_jump(machine, X86_JL, masked);
+    if (code->nest->index >= 0)
+        add_product(machine, code->nest->index,
+                    &(struct vector_stride){VECTOR_STRIDE, code->nest->loops[VECTOR_COLUMNS]->step, -1});
+    retreat(code, VECTOR_COLUMNS, machine->lanes, head);
+    machine_emit_label(machine, masked);
+}
+
+void machine_place_columns(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_COLUMNS;
+    int64_t step = code->nest->loops[VECTOR_COLUMNS]->step;
+    copy_slot(machine, left, VECTOR_COLUMNS);
+    if (code->nest->index >= 0)
+        copy_slot(machine, code->nest->index, first_column(code->loop));
+    for (int k = 0; k < code->loop->streams.count; k++)
+        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
+                  code->loop->streams.items[k].slot);
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        bool last = kind == LAST;
+        int head, next, width = code->columns[kind] * machine->lanes;
+        if (!width)
+            continue;
+        head = machine->labels++;
+        next = machine->labels++;
+        machine_emit_label(machine, head);
+        move(machine, X86_MOV, machine->count, left);
+        machine_emit_by(machine, X86_CMP_BY, machine->count, last ? 1 : width);
+        machine_emit_jump(machine, X86_JL, next);
+        if (last)
+            machine_allocate(machine, &code->tail);
+        place_rows(code, code->tiles[kind], code->kinds[kind]);
+        advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
+        if (code->nest->index >= 0)
+            add_to_slot(machine, code->nest->index, width * step);
+        add_to_slot(machine, left, -width);
+        machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+        if (kind == SINGLE && can_compute_again(code))
+            step_columns_back(code, head);
+    }
+}
