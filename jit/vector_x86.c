@@ -317,7 +317,8 @@ static bool can_have_pieces(const struct vector_loop *loop)
 static bool may_repeat(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    if (machine_is_avx512(machine) || loop->accumulators.count || loop->stops || loop->calls || loop->is_even)
+    if (machine_is_avx512(machine) || loop->accumulators.count || loop->stops || loop->calls ||
+        loop->is_even || loop->is_rest)
         return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
