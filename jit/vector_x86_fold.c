@@ -64,7 +64,8 @@ static bool take(struct x86_instruction *instruction, const struct x86_instructi
     bool reads_memory = row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RVMI;
     if (instruction->form == X86_VMOVAPS /* takes aligned memory alone */ || instruction->has_memory ||
         instruction->mask || instruction->bits != load->bits || !reads_memory || row->rm != X86_V ||
-        (row->role == X86_RW && instruction->reg == number) || instruction->fourth == number)
+        row->reg == X86_D /* vmovmskps */ || (row->role == X86_RW && instruction->reg == number) ||
+        instruction->fourth == number)
         return false;
     if (instruction->vvvv == number && instruction->rm != number && commutes(instruction->form)) {
         instruction->vvvv = instruction->rm;
