@@ -200,6 +200,32 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
     return true;
 }
 
+/* Elements from one index of the axis to the next, where they are a constant; else 0. */
+static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
+{
+    int64_t pitch = 1;
+    if (!buffer->contiguous && axis < buffer->rank - 1)
+        return 0;
+    for (int k = axis + 1; k < buffer->rank; k++)
+        if (buffer->shape[k]->kind != IR_INTEGER ||
+            __builtin_mul_overflow(pitch, buffer->shape[k]->integer, &pitch))
+            return 0;
+    return pitch;
+}
+
+/* What an index that grows by `slope` moves the element by, where that is little and known; else 0. (AVX-512
+ * loads and stores several elements of an iteration by any step.) */
+static int64_t short_step(const struct vector_builder *builder, const struct ir_buffer *buffer, int axis,
+                          struct vector_slope slope)
+{
+    enum { FARTHEST = 8 /* elements; of larger ones nothing is gained by knowing them */ };
+    int64_t pitch = constant_pitch(buffer, axis), elements;
+    bool is_short = builder->options->target == X86_TARGET_AVX2 && slope.constant &&
+                    !__builtin_mul_overflow(slope.value, pitch, &elements) && elements <= FARTHEST &&
+                    elements >= -FARTHEST;
+    return is_short ? elements : 0;
+}
+
 /* The step of a new stream; false where the access is none. */
 static bool find_step(struct vector_builder *builder, const struct ir_access *access,
                       struct vector_stream *stream)
@@ -211,10 +237,12 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
         struct vector_slope slope = vector_index_slope(builder, access->indices[axis]);
         if (!slope.linear)
             return false;
-        if (axis == buffer->rank - 1 && slope.constant)
-            last = slope.value;
-        else
+        int64_t known = axis == buffer->rank - 1 && slope.constant ? slope.value
+                                                                   : short_step(builder, buffer, axis, slope);
+        if (!known)
             run_time |= !slope.constant || slope.value;
+        else if (__builtin_add_overflow(last, known, &last))
+            return false;
     }
     if (builder->is_once) { /* the band moves it; what goes along lies at its side */
         stream->step_kind = buffer->contiguous ? VECTOR_UNIT : VECTOR_CONSTANT_STEP;
@@ -232,19 +260,6 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
 }
 
 /* ---- the accesses of a nest ---------------------------------------------------------------------- */
-
-/* Elements from one index of the axis to the next, where they are a constant; else 0. */
-static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
-{
-    int64_t pitch = 1;
-    if (!buffer->contiguous && axis < buffer->rank - 1)
-        return 0;
-    for (int k = axis + 1; k < buffer->rank; k++)
-        if (buffer->shape[k]->kind != IR_INTEGER ||
-            __builtin_mul_overflow(pitch, buffer->shape[k]->integer, &pitch))
-            return 0;
-    return pitch;
-}
 
 bool vector_stride(const struct vector_builder *builder, const struct ir_access *access, int level,
                    struct vector_stride *stride)

@@ -51,6 +51,7 @@ enum kept_kind {
     KEPT_LANES,      /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
+    KEPT_THIRDS,     /* of eight elements, which lane each of every third has: `number` of a table */
     KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
     KEPT_EARLY,      /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,      /* of choices: the number of the round's first iteration, plus that of the lane */

@@ -3,10 +3,11 @@
  * that are loaded together.
  *
  * Consumes a stream with a step of which each iteration loads several elements of 4 or 8 bytes, two to four
- * from the first to the last of them, all lanes and without conditions; for AVX-512. Each iteration's
- * elements come by one load into a part of a vector (a broadcast under a mask, which reads nothing that the
- * mask leaves out); the vectors are then turned, so that each holds one element of all iterations. The values
- * of one vector of iterations share that.
+ * from the first to the last of them, all lanes and without conditions. Each iteration's elements come by one
+ * load into a part of a vector (with AVX-512 a broadcast under a mask, which reads nothing that the mask
+ * leaves out); the vectors are then turned, so that each holds one element of all iterations. The values of
+ * one vector of iterations share that. With AVX2 it is for three elements, or four, that lie behind those of
+ * the iteration before.
  */
 #include "vector_x86.h"
 
@@ -44,8 +45,20 @@ static bool are_points(const struct machine *machine, const struct vector_value 
            span >= 2 && span <= MOST && !stream->is_masked && near;
 }
 
+/* Of AVX2: three or four elements that lie one behind the other throughout. */
+static bool are_groups(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    int span = stream->high - stream->low + 1, size = size_of(machine, value);
+
+    return !machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span &&
+           (span == 3 || (span == 4 && size == 4)) && size * machine->lanes == 32 && !stream->is_masked;
+}
+
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
 {
+    if (are_groups(machine, value))
+        return true;
     return are_points(machine, value) && __builtin_popcount(offsets_of(machine, value)) > 1;
 }
 
@@ -225,6 +238,134 @@ static const struct machine_points *find_points(const struct machine *machine,
     return NULL;
 }
 
+/* ---- without masks ------------------------------------------------------------------------------ */
+
+/* Elements 3 * j + k for all lanes j lie at different places of the vectors they are in, so that all of them
+ * are one vector, which is to be brought in order; and back. */
+static int in_order(const struct points *points, int a, int k, bool is_store)
+{
+    enum { EACH = 3 };
+    struct machine *machine = points->machine;
+    int order = 0;
+
+    if (points->size == 4)
+        return machine_rvm(machine, X86_VPERMPS, points->bits,
+                           machine_keep(machine, KEPT_THIRDS, VECTOR_I32, k == 1 && is_store ? 3 : k, 0), a);
+    for (int lane = 0; lane < 4; lane++) /* its own inverse */
+        order |= (EACH * lane + k) % 4 << 2 * lane;
+    return machine_rmi(machine, X86_VPERMPD_BY, points->bits, a, order);
+}
+
+/* The places of vector `vector` that hold an element number `k` of its three. */
+static int places_of(const struct points *points, int vector, int k)
+{
+    int lanes = points->machine->lanes, places = 0;
+
+    for (int place = 0; place < lanes; place++)
+        places |= ((vector * lanes + place) % 3 == k) << place;
+    return places;
+}
+
+static int blend(const struct points *points, int a, int b, int places)
+{
+    return machine_rvmi(points->machine, points->size == 8 ? X86_VBLENDPD : X86_VBLENDPS, points->bits, a, b,
+                        places);
+}
+
+static struct x86_memory vector_memory(const struct points *points, int bytes)
+{
+    struct x86_memory memory = first_row(points);
+    memory.displacement += bytes;
+    return memory;
+}
+
+static void transfer(const struct points *points, enum x86_form form, int bits, int reg, int bytes)
+{
+    machine_add(points->machine, (struct x86_instruction){.form = form,
+                                                          .bits = bits,
+                                                          .reg = reg,
+                                                          .has_memory = true,
+                                                          .memory = vector_memory(points, bytes)});
+}
+
+static void load_thirds(struct points *points, unsigned offsets, int *results)
+{
+    const int *v = points->vectors;
+
+    for (int k = 0; k < 3; k++) {
+        points->vectors[k] = machine_new_vector(points->machine, points->bits);
+        transfer(points, X86_VMOVUPS_LOAD, points->bits, points->vectors[k], k * points->bits / 8);
+    }
+    for (int k = 0; k < 3; k++)
+        if (offsets >> k & 1)
+            results[k] = in_order(points,
+                                  blend(points, blend(points, v[0], v[1], places_of(points, 1, k)), v[2],
+                                        places_of(points, 2, k)),
+                                  k, false);
+}
+
+static void store_thirds(struct points *points, const int *operands)
+{
+    int ordered[3];
+
+    for (int k = 0; k < 3; k++)
+        ordered[k] = in_order(points, operands[k], k, true);
+    for (int k = 0; k < 3; k++) {
+        int two = blend(points, ordered[0], ordered[1], places_of(points, k, 1));
+        transfer(points, X86_VMOVUPS_STORE, points->bits,
+                 blend(points, two, ordered[2], places_of(points, k, 2)), k * points->bits / 8);
+    }
+}
+
+/* Iterations 0 to 3 in the lower halves of vectors, 4 to 7 in the upper ones. */
+static void load_fourths(struct points *points)
+{
+    enum { GROUP = 16 /* bytes */ };
+
+    for (int k = 0; k < 4; k++) {
+        int low = machine_new_vector(points->machine, 128);
+        transfer(points, X86_VMOVUPS_LOAD, 128, low, k * GROUP);
+        points->vectors[k] = machine_new_vector(points->machine, points->bits);
+        machine_add(points->machine,
+                    (struct x86_instruction){.form = X86_VINSERTF128,
+                                             .bits = points->bits,
+                                             .reg = points->vectors[k],
+                                             .vvvv = low,
+                                             .immediate = 1,
+                                             .has_memory = true,
+                                             .memory = vector_memory(points, (k + 4) * GROUP)});
+    }
+}
+
+static void store_fourths(const struct points *points)
+{
+    enum { LOWER = 0x20, UPPER = 0x31 };
+
+    for (int k = 0; k < 4; k++) {
+        const int *v = points->vectors + 2 * (k % 2);
+        int both =
+            machine_rvmi(points->machine, X86_VPERM2F128, points->bits, v[0], v[1], k < 2 ? LOWER : UPPER);
+        transfer(points, X86_VMOVUPS_STORE, points->bits, both, k * points->bits / 8);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+static void load_all(struct points *points, const struct vector_value *value, int *results)
+{
+    unsigned offsets = offsets_of(points->machine, value);
+
+    if (!are_groups(points->machine, value)) {
+        load_rows(points);
+        (points->size == 8 ? turn_wide : turn_narrow)(points, offsets, results);
+    } else if (points->span == 3) {
+        load_thirds(points, offsets, results);
+    } else {
+        load_fourths(points);
+        turn_narrow(points, offsets, results);
+    }
+}
+
 int machine_load_points(struct machine *machine, const struct vector_value *value)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
@@ -240,8 +381,7 @@ int machine_load_points(struct machine *machine, const struct vector_value *valu
         return known->vectors[value->offset - stream->low];
     points.bits = points.size * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
-    load_rows(&points);
-    (points.size == 8 ? turn_wide : turn_narrow)(&points, offsets_of(machine, value), made.vectors);
+    load_all(&points, value, made.vectors);
     list_push(machine->arena, &machine->points, made);
     return made.vectors[value->offset - stream->low];
 }
@@ -350,7 +490,8 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
                             .size = size_of(machine, value),
                             .span = stream->high - stream->low + 1};
 
-    if (!are_points(machine, value) || !are_all_stored(machine, value))
+    bool is_group = are_groups(machine, value);
+    if ((!is_group && !are_points(machine, value)) || !are_all_stored(machine, value))
         return false;
     struct machine_waiting row = {machine->section, value, operand};
     list_push(machine->arena, &machine->waiting, row);
@@ -358,7 +499,14 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
         return true;
     points.bits = points.size * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
+    if (is_group && points.span == 3) {
+        store_thirds(&points, operands);
+        return true;
+    }
     turn_back(&points, operands);
-    store_rows(&points);
+    if (is_group)
+        store_fourths(&points);
+    else
+        store_rows(&points);
     return true;
 }

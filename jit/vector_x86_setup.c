@@ -121,6 +121,16 @@ static void load_pairs(struct machine *machine, int target, enum vector_type typ
     load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[row] : table);
 }
 
+/* Those of three vectors that begin with element 0, 1 and 2; back from lanes: as they are but for 1. */
+static void load_thirds(struct machine *machine, const struct machine_kept *kept)
+{
+    static const int32_t tables[4][8] = {{0, 3, 6, 1, 4, 7, 2, 5},
+                                         {1, 4, 7, 2, 5, 0, 3, 6},
+                                         {2, 5, 0, 3, 6, 1, 4, 7},
+                                         {5, 0, 3, 6, 1, 4, 7, 2}};
+    load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
+}
+
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
 {
     int bits = machine_bits(machine, kept->type), target = kept->virtual_register;
@@ -220,6 +230,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_PAIRS:
         load_pairs(machine, kept->virtual_register, kept->type, kept->number);
+        break;
+    case KEPT_THIRDS:
+        load_thirds(machine, kept);
         break;
     case KEPT_PARTIAL:
         setup_partial(machine, kept);
