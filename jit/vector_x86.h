@@ -52,6 +52,7 @@ enum kept_kind {
     KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
     KEPT_THIRDS,     /* of eight elements, which lane each of every third has: `number` of a table */
+    KEPT_BYTES,      /* of halves of a vector, which byte each has: `number` of a table */
     KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
     KEPT_EARLY,      /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,      /* of choices: the number of the round's first iteration, plus that of the lane */
@@ -64,6 +65,11 @@ enum {
     PAIRS_ODD,
     PAIRS_IN_TURN, /* the first of each, the second of each, and so on; number + 1: the rest of them */
     PAIRS_REVERSED = PAIRS_IN_TURN + 2 /* those of the first, backwards */
+};
+
+enum {
+    BYTES_BY_THREE, /* three in each lane, of 12 in a row, which begin at byte 4 of the upper half */
+    BYTES_IN_A_ROW  /* and back, both from byte 0 on */
 };
 
 struct machine_kept {

@@ -45,14 +45,15 @@ static bool are_points(const struct machine *machine, const struct vector_value 
            span >= 2 && span <= MOST && !stream->is_masked && near;
 }
 
-/* Of AVX2: three or four elements that lie one behind the other throughout. */
+/* Of AVX2: three or four elements that lie one behind the other throughout; bytes too. */
 static bool are_groups(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int span = stream->high - stream->low + 1, size = size_of(machine, value);
 
     return !machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span &&
-           (span == 3 || (span == 4 && size == 4)) && size * machine->lanes == 32 && !stream->is_masked;
+           (span == 3 || (span == 4 && size < 8)) && (size == 1 ? 4 : size) * machine->lanes == 32 &&
+           size != 2 && !stream->is_masked;
 }
 
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
@@ -349,6 +350,87 @@ static void store_fourths(const struct points *points)
     }
 }
 
+/* ---- bytes without masks -------------------------------------------------------------------------- */
+
+static struct x86_instruction in_memory(const struct points *points, enum x86_form form, int bits, int reg,
+                                        int bytes)
+{
+    return (struct x86_instruction){
+        .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = vector_memory(points, bytes)};
+}
+
+/* An iteration's elements in each lane. */
+static int load_byte_groups(const struct points *points)
+{
+    enum { UPPER = 8 /* so that it ends with the last element */ };
+    struct machine *machine = points->machine;
+    int all = machine_new_vector(machine, points->bits), low;
+
+    if (points->span == 4) {
+        machine_add(machine, in_memory(points, X86_VMOVUPS_LOAD, points->bits, all, 0));
+        return all;
+    }
+    low = machine_new_vector(machine, 128);
+    machine_add(machine, in_memory(points, X86_VMOVUPS_LOAD, 128, low, 0));
+    struct x86_instruction insert = in_memory(points, X86_VINSERTF128, points->bits, all, UPPER);
+    insert.vvvv = low;
+    insert.immediate = 1;
+    machine_add(machine, insert);
+    return machine_rvm(machine, X86_VPSHUFB, points->bits, all,
+                       machine_keep(machine, KEPT_BYTES, VECTOR_I32, BYTES_BY_THREE, 0));
+}
+
+static int shifted(const struct points *points, enum x86_form form, int a, int bits)
+{
+    return bits ? machine_shift(points->machine, form, form, points->bits, a, bits) : a;
+}
+
+static void load_bytes(const struct points *points, akg_dtype dtype, unsigned offsets, int *results)
+{
+    struct machine *machine = points->machine;
+    int all = load_byte_groups(points);
+
+    for (int k = 0; k < points->span; k++) {
+        if (!(offsets >> k & 1))
+            continue;
+        if (dtype == AKG_INT8) {
+            results[k] = shifted(points, X86_VPSRAD_BY, shifted(points, X86_VPSLLD_BY, all, 24 - 8 * k), 24);
+            continue;
+        }
+        results[k] = machine_normal(machine, AKG_UINT8, shifted(points, X86_VPSRLD_BY, all, 8 * k));
+        if (dtype == AKG_BOOL)
+            results[k] = machine_compare(machine, OP_NE, AKG_INT32, results[k],
+                                         machine_constant(machine, VECTOR_I32, 0));
+    }
+}
+
+static void store_bytes(const struct points *points, akg_dtype dtype, const int *operands)
+{
+    enum { THREES = 12 /* bytes of half the lanes */ };
+    struct machine *machine = points->machine;
+    int all = 0;
+
+    for (int k = 0; k < points->span; k++) {
+        int one = dtype == AKG_BOOL ? machine_cast(machine, AKG_INT32, AKG_BOOL, operands[k]) : operands[k];
+        if (k < 3) /* what is above the last is shifted out, or not stored */
+            one = machine_normal(machine, AKG_UINT8, one);
+        one = shifted(points, X86_VPSLLD_BY, one, 8 * k);
+        all = k ? machine_rvm(machine, X86_VORPS, points->bits, all, one) : one;
+    }
+    if (points->span == 4) {
+        machine_add(machine, in_memory(points, X86_VMOVUPS_STORE, points->bits, all, 0));
+        return;
+    }
+    all = machine_rvm(machine, X86_VPSHUFB, points->bits, all,
+                      machine_keep(machine, KEPT_BYTES, VECTOR_I32, BYTES_IN_A_ROW, 0));
+    int high = machine_upper_half(machine, all, points->bits, false);
+    machine_add(machine, in_memory(points, X86_VMOVUPS_STORE, 128, all, 0)); /* its end is overwritten */
+    machine_add(machine, in_memory(points, X86_VMOVSD_STORE, 128, high, THREES));
+    struct x86_instruction last = in_memory(points, X86_VEXTRACTPS, 128, high, THREES + 8);
+    last.immediate = 2;
+    machine_add(machine, last);
+}
+
 /* ---- all ------------------------------------------------------------------------------------------- */
 
 static void load_all(struct points *points, const struct vector_value *value, int *results)
@@ -358,6 +440,8 @@ static void load_all(struct points *points, const struct vector_value *value, in
     if (!are_groups(points->machine, value)) {
         load_rows(points);
         (points->size == 8 ? turn_wide : turn_narrow)(points, offsets, results);
+    } else if (points->size == 1) {
+        load_bytes(points, value->dtype, offsets, results);
     } else if (points->span == 3) {
         load_thirds(points, offsets, results);
     } else {
@@ -379,7 +463,7 @@ int machine_load_points(struct machine *machine, const struct vector_value *valu
 
     if (known)
         return known->vectors[value->offset - stream->low];
-    points.bits = points.size * machine->lanes * 8;
+    points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
     load_all(&points, value, made.vectors);
     list_push(machine->arena, &machine->points, made);
@@ -497,8 +581,12 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
     list_push(machine->arena, &machine->waiting, row);
     if (find_waiting(machine, value, operands) < points.span)
         return true;
-    points.bits = points.size * machine->lanes * 8;
+    points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
+    if (points.size == 1) {
+        store_bytes(&points, value->dtype, operands);
+        return true;
+    }
     if (is_group && points.span == 3) {
         store_thirds(&points, operands);
         return true;

@@ -131,6 +131,15 @@ static void load_thirds(struct machine *machine, const struct machine_kept *kept
     load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
 }
 
+static void load_bytes(struct machine *machine, const struct machine_kept *kept)
+{
+    static const signed char tables[2][32] = {{0, 1, 2, -1, 3, 4, 5, -1, 6,  7,  8,  -1, 9,  10, 11, -1,
+                                               4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1},
+                                              {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1,
+                                               0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1}};
+    load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
+}
+
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
 {
     int bits = machine_bits(machine, kept->type), target = kept->virtual_register;
@@ -233,6 +242,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_THIRDS:
         load_thirds(machine, kept);
+        break;
+    case KEPT_BYTES:
+        load_bytes(machine, kept);
         break;
     case KEPT_PARTIAL:
         setup_partial(machine, kept);
