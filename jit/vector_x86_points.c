@@ -6,8 +6,8 @@
  * from the first to the last of them, all lanes and without conditions. Each iteration's elements come by one
  * load into a part of a vector (with AVX-512 a broadcast under a mask, which reads nothing that the mask
  * leaves out); the vectors are then turned, so that each holds one element of all iterations. The values of
- * one vector of iterations share that. With AVX2 it is for three elements, or four, that lie behind those of
- * the iteration before.
+ * one vector of iterations share that. With AVX2 it is for elements of 4 bytes, and for three or four that
+ * lie behind those of the iteration before, of which some iterations are a vector.
  */
 #include "vector_x86.h"
 
@@ -41,8 +41,10 @@ static bool are_points(const struct machine *machine, const struct vector_value 
     bool near = stream->step_kind != VECTOR_CONSTANT_STEP ||
                 (stream->step < FARTHEST / 64 && stream->step > -FARTHEST / 64);
 
-    return machine_is_avx512(machine) && size >= 4 && size * machine->lanes >= (size == 8 ? 64 : 32) &&
-           span >= 2 && span <= MOST && !stream->is_masked && near;
+    bool fits = machine_is_avx512(machine) ? size >= 4 && size * machine->lanes >= (size == 8 ? 64 : 32)
+                                           : size == 4 && machine->lanes == 8;
+
+    return fits && span >= 2 && span <= MOST && !stream->is_masked && near;
 }
 
 /* Of AVX2: three or four elements that lie one behind the other throughout; bytes too. */
@@ -431,6 +433,72 @@ static void store_bytes(const struct points *points, akg_dtype dtype, const int 
     machine_add(machine, last);
 }
 
+/* ---- any step, without masks ------------------------------------------------------------------------ */
+
+enum { LAST_OF_THREE = 8 /* bytes from the first */ };
+
+static struct x86_instruction point_at(enum x86_form form, int reg, struct x86_memory memory)
+{
+    return (struct x86_instruction){
+        .form = form, .bits = 128, .reg = reg, .has_memory = true, .memory = memory};
+}
+
+/* An iteration's elements of 4 bytes, and nothing beside them. */
+static int load_point(const struct points *points, struct x86_memory memory)
+{
+    struct machine *machine = points->machine;
+    int point = machine_new_vector(machine, 128);
+
+    machine_add(machine, point_at(points->span == 4 ? X86_VMOVUPS_LOAD : X86_VMOVSD_LOAD, point, memory));
+    if (points->span == 3) {
+        memory.displacement += LAST_OF_THREE;
+        struct x86_instruction insert = point_at(X86_VINSERTPS, point, memory);
+        insert.vvvv = point;
+        insert.immediate = 2 << 4;
+        machine_add(machine, insert);
+    }
+    return point;
+}
+
+static void store_point(const struct points *points, int point, struct x86_memory memory)
+{
+    struct machine *machine = points->machine;
+
+    machine_add(machine, point_at(points->span == 4 ? X86_VMOVUPS_STORE : X86_VMOVSD_STORE, point, memory));
+    if (points->span == 3) {
+        memory.displacement += LAST_OF_THREE;
+        struct x86_instruction last = point_at(X86_VEXTRACTPS, point, memory);
+        last.immediate = 2;
+        machine_add(machine, last);
+    }
+}
+
+/* Iterations 0 to 3 in the lower halves of vectors, 4 to 7 in the upper ones. */
+static void load_points_avx2(struct points *points)
+{
+    keep_step(points);
+    struct x86_memory memory = first_row(points);
+    for (int row = 0; row < points->machine->lanes; row++) {
+        int point = load_point(points, memory), *vector = &points->vectors[row % 4];
+        *vector =
+            row < 4 ? point : machine_rvmi(points->machine, X86_VINSERTF128, points->bits, *vector, point, 1);
+        next_row(points, &memory);
+    }
+}
+
+static void store_points_avx2(struct points *points)
+{
+    keep_step(points);
+    struct x86_memory memory = first_row(points);
+    for (int row = 0; row < points->machine->lanes; row++) {
+        int vector = points->vectors[row % 4];
+        store_point(points,
+                    row < 4 ? vector : machine_upper_half(points->machine, vector, points->bits, false),
+                    memory);
+        next_row(points, &memory);
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------------- */
 
 static void load_all(struct points *points, const struct vector_value *value, int *results)
@@ -438,7 +506,7 @@ static void load_all(struct points *points, const struct vector_value *value, in
     unsigned offsets = offsets_of(points->machine, value);
 
     if (!are_groups(points->machine, value)) {
-        load_rows(points);
+        (machine_is_avx512(points->machine) ? load_rows : load_points_avx2)(points);
         (points->size == 8 ? turn_wide : turn_narrow)(points, offsets, results);
     } else if (points->size == 1) {
         load_bytes(points, value->dtype, offsets, results);
@@ -595,6 +663,6 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
     if (is_group)
         store_fourths(&points);
     else
-        store_rows(&points);
+        (machine_is_avx512(machine) ? store_rows : store_points_avx2)(&points);
     return true;
 }
