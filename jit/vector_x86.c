@@ -285,6 +285,8 @@ enum { PIECES = 5 }; /* 16 lanes are 8, 4, 2, 1 and whole ones */
 struct sections {
     machine_section setup, main[MACHINE_PARTIALS], last[MACHINE_PARTIALS], tail, result;
     int last_count;
+    machine_section full[MACHINE_PARTIALS];
+    bool has_full; /* the last vectors also as those of which no lane is left out */
     machine_section pieces[PIECES];
     bool has_pieces; /* instead of `last` */
     machine_section whole;
@@ -310,6 +312,16 @@ static bool can_have_pieces(const struct vector_loop *loop)
             return false;
     }
     return true;
+}
+
+/* Whether what is left of a short body's main loop is gone through without masks as far as it can be: where
+ * they are not for nothing. */
+static bool can_have_full(const struct machine *machine)
+{
+    enum { MOST_VALUES = 12 };
+    const struct vector_loop *loop = machine->loop;
+    return !machine_is_avx512(machine) && loop->accumulators.count && !loop->calls && !loop->stops &&
+           !loop->is_even && loop->values.count <= MOST_VALUES;
 }
 
 /* Whether iterations may be done again, for nothing that they load is stored: that is for machines where
@@ -385,6 +397,9 @@ static void build_sections(struct machine *machine, struct sections *sections)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
     sections->may_repeat = may_repeat(machine);
+    sections->has_full = can_have_full(machine);
+    for (int k = 0; sections->has_full && k < machine->steps; k++)
+        build_step(machine, &sections->full[k], k, 0, false);
     if (sections->has_whole)
         build_step(machine, &sections->whole, 0, 0, false);
     if (sections->has_pieces)
@@ -544,6 +559,27 @@ static void place_whole(struct machine *machine, struct sections *sections, int 
     }
 }
 
+/* Whole vectors for each of the partial results as long as there are some, then the lanes that are left. */
+static void place_full(struct machine *machine, struct sections *sections, int done)
+{
+    int masked[MACHINE_PARTIALS];
+    for (int k = 0; k < machine->steps; k++) {
+        masked[k] = machine->labels++;
+        machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
+        machine_emit_jump(machine, X86_JL, masked[k]);
+        machine_allocate(machine, &sections->full[k]);
+        machine_emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
+        machine_emit_jump(machine, X86_JE, done);
+    }
+    for (int k = 0; k < machine->steps; k++) {
+        machine_emit_label(machine, masked[k]);
+        machine_allocate(machine, &sections->tail);
+        machine_allocate(machine, &sections->last[k]);
+        machine_emit_jump(machine, X86_JMP, done);
+    }
+}
+
 static void place_loops(struct machine *machine, struct sections *sections)
 {
     int round = machine->lanes * machine->steps, head = machine->labels++, rest = machine->labels++,
@@ -564,7 +600,9 @@ static void place_loops(struct machine *machine, struct sections *sections)
     if (sections->has_whole)
         place_whole(machine, sections, last, done);
     machine_emit_label(machine, last);
-    for (int k = 0; k < sections->last_count; k++) {
+    if (sections->has_full)
+        place_full(machine, sections, done);
+    for (int k = 0; k < sections->last_count && !sections->has_full; k++) {
         machine_allocate(machine, &sections->tail);
         machine_allocate(machine, &sections->last[k]);
         machine_emit_by(machine, X86_ADD_BY, machine->index, machine->lanes);

@@ -105,6 +105,16 @@ static void make_masks(struct points *points)
     }
 }
 
+static void load_step(const struct points *points)
+{
+    struct machine *machine = points->machine;
+
+    add(machine, X86_MOV, STEP, machine_slot(machine, points->stream->slot + 1)); /* of all lanes together */
+    machine_add(machine, (struct x86_instruction){.form = X86_SAR_BY,
+                                                  .rm = STEP,
+                                                  .immediate = __builtin_ctz((unsigned)machine->lanes)});
+}
+
 /* Masks come and go by way of STEP, so it goes into the frame. */
 static void keep_step(struct points *points)
 {
@@ -113,10 +123,7 @@ static void keep_step(struct points *points)
     if (points->stream->step_kind == VECTOR_CONSTANT_STEP)
         return;
     points->frame = machine_frame(machine, 8);
-    add(machine, X86_MOV, STEP, machine_slot(machine, points->stream->slot + 1)); /* of all lanes together */
-    machine_add(machine, (struct x86_instruction){.form = X86_SAR_BY,
-                                                  .rm = STEP,
-                                                  .immediate = __builtin_ctz((unsigned)machine->lanes)});
+    load_step(points);
     add(machine, X86_MOV_STORE, STEP, (struct x86_memory){X86_RSP, X86_NONE, 1, points->frame});
 }
 
@@ -473,29 +480,51 @@ static void store_point(const struct points *points, int point, struct x86_memor
     }
 }
 
+/* Where the elements of an iteration are: STEP stays, for there are no masks. `even`: where those of the last
+ * iteration of an even number are. */
+static struct x86_memory point_memory(const struct points *points, int row, struct x86_memory *even)
+{
+    struct x86_memory memory = *even;
+
+    if (points->stream->step_kind == VECTOR_CONSTANT_STEP) {
+        memory.displacement += row * (int)points->stream->step * points->size;
+    } else if (row % 2) {
+        memory.index = STEP;
+    } else if (row) {
+        memory.index = STEP;
+        memory.scale = 2;
+        add(points->machine, X86_LEA, AT, memory);
+        memory = *even = (struct x86_memory){AT, X86_NONE, 1, 0};
+    }
+    return memory;
+}
+
+static struct x86_memory first_point(const struct points *points)
+{
+    if (points->stream->step_kind != VECTOR_CONSTANT_STEP)
+        load_step(points);
+    return first_row(points);
+}
+
 /* Iterations 0 to 3 in the lower halves of vectors, 4 to 7 in the upper ones. */
 static void load_points_avx2(struct points *points)
 {
-    keep_step(points);
-    struct x86_memory memory = first_row(points);
+    struct x86_memory even = first_point(points);
     for (int row = 0; row < points->machine->lanes; row++) {
-        int point = load_point(points, memory), *vector = &points->vectors[row % 4];
+        int point = load_point(points, point_memory(points, row, &even)), *vector = &points->vectors[row % 4];
         *vector =
             row < 4 ? point : machine_rvmi(points->machine, X86_VINSERTF128, points->bits, *vector, point, 1);
-        next_row(points, &memory);
     }
 }
 
 static void store_points_avx2(struct points *points)
 {
-    keep_step(points);
-    struct x86_memory memory = first_row(points);
+    struct x86_memory even = first_point(points);
     for (int row = 0; row < points->machine->lanes; row++) {
         int vector = points->vectors[row % 4];
         store_point(points,
                     row < 4 ? vector : machine_upper_half(points->machine, vector, points->bits, false),
-                    memory);
-        next_row(points, &memory);
+                    point_memory(points, row, &even));
     }
 }
 
