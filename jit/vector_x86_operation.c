@@ -413,6 +413,24 @@ static int arithmetic(struct machine *machine, const struct vector_value *value,
     return machine_normal(machine, value->dtype, result);
 }
 
+/* Whether 32 bits hold it, with its sign, in each lane of 64. */
+static bool is_short(const struct machine *machine, int number)
+{
+    const struct vector_value *value = &machine->loop->values.items[number];
+    if (value->kind == VECTOR_CONSTANT)
+        return (int64_t)value->bits == (int32_t)value->bits;
+    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_integer(value->from) &&
+           dtype_table[value->from].size <= 4 && value->from != AKG_UINT32;
+}
+
+static int product(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    if (value->type == VECTOR_I64 && !machine_is_avx512(machine) && is_short(machine, value->operands[0]) &&
+        is_short(machine, value->operands[1]))
+        return machine_rvm(machine, X86_VPMULDQ, machine_bits(machine, VECTOR_I64), operands[0], operands[1]);
+    return arithmetic(machine, value, &multiply_forms, operands);
+}
+
 static int square_root(struct machine *machine, const struct vector_value *value, int a)
 {
     bool wide = value->type == VECTOR_F64;
@@ -485,7 +503,7 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
     case OP_SUB:
         return arithmetic(machine, value, &subtract_forms, operands);
     case OP_MUL:
-        return arithmetic(machine, value, &multiply_forms, operands);
+        return product(machine, value, operands);
     case OP_NEG:
         return negate(machine, dtype, a);
     case OP_ABS:
