@@ -83,6 +83,10 @@ int vector_index(struct vector_builder *builder, akg_dtype dtype);
 bool vector_may_test_first(const struct vector_builder *builder);
 /* The same in every iteration, and computed before the first one to the same effect. */
 bool vector_is_invariant(const struct vector_builder *builder, const struct ir_expr *expr);
+/* What follows is evaluated where the condition holds too; the mask that was, to be put back. */
+int vector_begin_guarded(struct vector_builder *builder, int condition);
+/* A quotient or a remainder of integers, with the dtype of the expression. */
+int vector_quotient(struct vector_builder *builder, const struct ir_expr *expr, int a, int b);
 
 /* Whether the bounds of all loops of the nest are the same all the time, and may be looked at before. */
 bool vector_bounds_stay(const struct vector_builder *builder);
@@ -97,6 +101,8 @@ int vector_serial_index(struct vector_builder *builder);
 int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
 /* The number itself, where that is one; -1: it may be larger. */
 int vector_small(struct vector_builder *builder, const struct ir_expr *expr);
+/* Of a quotient or a remainder; -1: it is none of these, too. */
+int vector_small_quotient(struct vector_builder *builder, const struct ir_expr *expr);
 /* A comparison of two such numbers; -1: one may be larger. */
 int vector_compare_small(struct vector_builder *builder, const struct ir_expr *expr);
 
@@ -128,7 +134,7 @@ void vector_place_choices(struct vector_loop *loop);
 
 /* ---- vector_divide.c ---- */
 
-/* A quotient or a remainder of integers. */
+/* A quotient or a remainder of integers, by no power of two. */
 int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b);
 
 /* ---- vector_gather.c ---- */

@@ -216,7 +216,7 @@ static bool is_power_of_two(const struct vector_value *value)
 }
 
 /* Quotients by a power of two are shifts, which floor as the language does. */
-static int divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
+int vector_quotient(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
 {
     enum operation operation = expr->operation;
     akg_dtype dtype = expr->dtype;
@@ -279,6 +279,10 @@ static int narrow_value(struct vector_builder *builder, const struct ir_expr *ex
     int value = -1;
     if (compares(expr->operation))
         return vector_compare_small(builder, expr);
+    if (dtype == AKG_INT64) {
+        value = vector_small_quotient(builder, expr);
+        return value < 0 ? value : vector_operation(builder, OP_CAST, dtype, AKG_INT32, value, -1, -1);
+    }
     if (expr->operation == OP_CAST && is_narrow)
         value = vector_low_bits(builder, expr->operands[0]);
     else if (expr->operation == OP_CAST && (dtype == AKG_FLOAT32 || dtype == AKG_FLOAT64))
@@ -301,7 +305,7 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     if (builder->refused || (expr->checked && !divides))
         return vector_refuse(builder);
     if (divides)
-        return divide(builder, expr, operands[0], operands[1]);
+        return vector_quotient(builder, expr, operands[0], operands[1]);
     int product = operation == OP_POW ? power(builder, dtype, operands[0], operands[1]) : -1;
     if (product >= 0)
         return product;
@@ -314,11 +318,17 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     return vector_operation(builder, operation, dtype, from, operands[0], operands[1], operands[2]);
 }
 
-/* An operand under one more condition. */
-static int guarded(struct vector_builder *builder, const struct ir_expr *expr, int condition)
+int vector_begin_guarded(struct vector_builder *builder, int condition)
 {
     int mask = builder->mask;
     builder->mask = mask < 0 ? condition : apply(builder, OP_AND, AKG_BOOL, mask, condition);
+    return mask;
+}
+
+/* An operand under one more condition. */
+static int guarded(struct vector_builder *builder, const struct ir_expr *expr, int condition)
+{
+    int mask = vector_begin_guarded(builder, condition);
     int value = vector_expression(builder, expr);
     builder->mask = mask;
     return value;

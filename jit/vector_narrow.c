@@ -3,9 +3,10 @@
  *
  * Consumes expressions of int64 that hang on the loop variable; produces values of int32. Their low bits are
  * all that a cast to 32 bits or fewer asks for: `uint32(j) & 7`. All of them are there where the numbers are
- * small, as in `j == int64(label[i])`, `float32(j)`: what is compared, or becomes a float, are casts of such
- * integers, and sums of two numbers each less than 2^30 away from 0. Whether the bounds of loops and what is
- * the same in the whole call are that, C finds out before the loop (vector_loop.small); else it stays C.
+ * small, as in `j == int64(label[i])`, `float32(j)`: what is compared, divided, or becomes a float, are casts
+ * of such integers, and sums of two numbers each less than 2^30 away from 0. Whether the bounds of loops and
+ * what is the same in the whole call are that, C finds out before the loop (vector_loop.small); else it stays
+ * C.
  */
 #include "pass.h"
 #include "vector_build.h"
@@ -57,16 +58,40 @@ static bool mentions(const struct vector_builder *builder, const struct ir_expr 
 
 /* ---- low bits ------------------------------------------------------------------------------------ */
 
-static bool has_low_bits(const struct vector_builder *builder, const struct ir_expr *expr)
+static bool is_small(struct vector_builder *builder, const struct ir_expr *expr);
+
+/* Quotients have them where both sides are small. */
+static bool divides(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD);
+}
+
+static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
+
+/* Both are evaluated under a condition. */
+static bool choices_have_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    bool guarded = builder->is_guarded;
+    builder->is_guarded = true;
+    bool result = has_low_bits(builder, expr->operands[1]) && has_low_bits(builder, expr->operands[2]);
+    builder->is_guarded = guarded;
+    return result;
+}
+
+static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
 {
     if (expr->dtype != AKG_INT64)
         return false;
     if (expr->kind == IR_INTEGER || is_own_variable(builder, expr) || is_cast_of_narrow(expr) ||
         vector_is_invariant(builder, expr))
         return true;
+    if (divides(expr) && !builder->nest && !builder->is_serial)
+        return is_small(builder, expr->operands[0]) && is_small(builder, expr->operands[1]);
     if (expr->kind != IR_OPERATION || expr->checked)
         return false;
     switch (expr->operation) {
+    case OP_SELECT:
+        return choices_have_low_bits(builder, expr);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -78,9 +103,25 @@ static bool has_low_bits(const struct vector_builder *builder, const struct ir_e
     }
 }
 
+static int low_bits(struct vector_builder *builder, const struct ir_expr *expr);
+
+static int low_bits_of_choice(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    int condition = vector_expression(builder, expr->operands[0]), values[2] = {-1, -1};
+    int inverse = vector_operation(builder, OP_NOT, AKG_BOOL, AKG_BOOL, condition, -1, -1);
+    for (int k = 0; k < 2 && !builder->refused; k++) {
+        int mask = vector_begin_guarded(builder, k ? inverse : condition);
+        values[k] = low_bits(builder, expr->operands[k + 1]);
+        builder->mask = mask;
+    }
+    return vector_operation(builder, OP_SELECT, AKG_INT32, AKG_INT32, condition, values[0], values[1]);
+}
+
 static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
 {
     int operands[2] = {-1, -1};
+    if (builder->refused)
+        return -1;
     if (expr->kind == IR_INTEGER)
         return narrow_constant(builder, expr->integer);
     if (is_own_variable(builder, expr))
@@ -89,16 +130,31 @@ static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
         return narrow_invariant(builder, expr);
     if (is_cast_of_narrow(expr))
         return narrow_cast(builder, expr);
+    if (expr->operation == OP_SELECT)
+        return low_bits_of_choice(builder, expr);
     for (int k = 0; k < expr->count && k < 2; k++)
         operands[k] = low_bits(builder, expr->operands[k]);
+    if (divides(expr)) {
+        struct ir_expr *narrow = arena_new(builder->arena, struct ir_expr);
+        *narrow = *expr;
+        narrow->dtype = AKG_INT32;
+        return builder->refused ? -1 : vector_quotient(builder, narrow, operands[0], operands[1]);
+    }
     return vector_operation(builder, expr->operation, AKG_INT32, AKG_INT32, operands[0], operands[1], -1);
+}
+
+int vector_small_quotient(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return divides(expr) ? vector_small(builder, expr) : -1;
 }
 
 int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    if (!mentions(builder, expr) || !has_low_bits(builder, expr))
-        return -1;
-    return low_bits(builder, expr);
+    int count = builder->loop->small.count;
+    if (mentions(builder, expr) && has_low_bits(builder, expr))
+        return low_bits(builder, expr);
+    builder->loop->small.count = count;
+    return -1;
 }
 
 /* ---- small numbers ------------------------------------------------------------------------------- */
@@ -113,6 +169,8 @@ static bool is_of_call(const struct ir_expr *expr)
 static bool must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
 {
     struct vector_loop *loop = builder->loop;
+    while (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        expr = expr->symbol->value;
     if (expr->kind == IR_INTEGER)
         return expr->integer >= -largest_small && expr->integer <= largest_small;
     if (!is_of_call(expr))
@@ -160,10 +218,13 @@ static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *e
     if (is_small_variable(builder, expr) ||
         (vector_is_invariant(builder, expr) && must_be_small(builder, expr)))
         return largest_small;
-    if (expr->kind != IR_OPERATION || (expr->operation != OP_ADD && expr->operation != OP_SUB))
+    if (expr->kind != IR_OPERATION ||
+        (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(expr)))
         return -1;
     a = magnitude(builder, expr->operands[0]);
     b = magnitude(builder, expr->operands[1]);
+    if (divides(expr))
+        return a < 0 || b < 0 ? -1 : expr->operation == OP_MOD ? b : a;
     return a < 0 || b < 0 || a + b > largest_sum ? -1 : a + b;
 }
 

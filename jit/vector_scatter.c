@@ -76,7 +76,10 @@ int vector_short_index(struct vector_builder *builder, const struct ir_expr *ind
         !dtype_is_float(index->operands[0]->dtype) && index->operands[0]->dtype != AKG_UINT32 &&
         vector_type_of(index->operands[0]->dtype) == VECTOR_I32)
         index = index->operands[0];
-    return vector_expression(builder, index);
+    int quotient = index->dtype == AKG_INT64 && !vector_is_invariant(builder, index)
+                       ? vector_small_quotient(builder, index)
+                       : -1;
+    return quotient < 0 ? vector_expression(builder, index) : quotient;
 }
 
 /* The index of the last axis, tested by the scatter itself. */
