@@ -44,7 +44,7 @@ enum vector_kind {
                         operand 1 */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
-                         lane */
+                         lane; without an operation it is stored there */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
                          the operand is whole, so many bits hold it, and what does not fit may wrap */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */

@@ -578,12 +578,34 @@ static bool only_looks_ahead(const struct vector_builder *builder, const struct 
     return true;
 }
 
+/* Whether iterations hang on each other by nothing but which of them is the last to store into an element
+ * that is found by data. */
+static bool only_overwrites(const struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    const struct dependences *dependences = builder->dependences;
+    int loop = (int)(verdict - dependences->loops.items);
+    if (verdict->scalar >= 0 || verdict->reduction >= 0)
+        return false;
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *item = &dependences->items.items[k];
+        const struct dependence_access *source = &dependences->accesses.items[item->source];
+        const struct dependence_access *sink = &dependences->accesses.items[item->sink];
+        if ((source->loop != loop && sink->loop != loop) || item->level != verdict->depth)
+            continue;
+        if (item->kind != DEPENDENCE_OUTPUT || source->stmt != sink->stmt ||
+            !vector_is_scatter(builder, source->stmt))
+            return false;
+    }
+    return true;
+}
+
 static bool verdict_allows(const struct vector_builder *builder, const struct dependence_loop *verdict)
 {
     if (!verdict || verdict->leaves || verdict->incomplete)
         return false;
     if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES &&
-        !vector_may_choose(verdict) && !only_looks_ahead(builder, verdict))
+        !vector_may_choose(verdict) && !only_looks_ahead(builder, verdict) &&
+        !only_overwrites(builder, verdict))
         return false;
     return reductions_stay(builder, verdict);
 }

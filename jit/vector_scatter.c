@@ -1,10 +1,11 @@
 /*
- * vector_scatter.c: elements that are found by what is computed, and changed: `count[bin(x[i])] += 1`.
+ * vector_scatter.c: elements that are found by what is computed, and changed: `count[bin(x[i])] += 1`, or
+ * overwritten: `y[place[i]] = x[i]`.
  *
- * Consumes a store that accumulates into an element of which some index is no linear function of the loop
- * variable; produces VECTOR_SCATTER: the indices and what is accumulated are computed for all lanes at once,
- * and then the elements changed lane by lane, in the order of the program, so that lanes may meet in one
- * element.
+ * Consumes a store of which some index is no linear function of the loop variable, into what the loop does
+ * not mention but to accumulate into that element; produces VECTOR_SCATTER: the indices and what is
+ * accumulated are computed for all lanes at once, and then the elements changed lane by lane, in the order of
+ * the program, so that lanes may meet in one element.
  *
  * Where the index is to be tested it is tested for all lanes before any of them changes anything. If one of
  * them is outside, the code ends there, and the C loop does the rest and stops where the program does. That
@@ -41,6 +42,17 @@ static bool has_one_row(const struct vector_builder *builder, const struct ir_ac
     return true;
 }
 
+/* Of iterations that may be run in any order, lanes that are masked must leave alone what others store. */
+static bool overwrites(const struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    return !builder->is_parallel && !vector_mentions(builder, stmt);
+}
+
+static bool accumulates(const struct vector_builder *builder, const struct ir_stmt *stmt)
+{
+    return operand_of(stmt) && vector_mentions(builder, stmt) == 1;
+}
+
 bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_access *access = &stmt->access;
@@ -50,7 +62,7 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
     bool linear = true;
     for (int axis = 0; axis < access->buffer->rank; axis++)
         linear &= vector_is_linear(builder, access->indices[axis]);
-    return !linear && operand_of(stmt) && vector_mentions(builder, stmt) == 1;
+    return !linear && (accumulates(builder, stmt) || overwrites(builder, stmt));
 }
 
 /* `in_address`: axes whose index is the same for all lanes. The row's first element, which is not reached
@@ -100,11 +112,13 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     int last = access->buffer->rank - 1, indices[AKG_MAX_RANK];
     bool in_address[AKG_MAX_RANK], one_row = has_one_row(builder, access);
     struct vector_value value = vector_blank(VECTOR_SCATTER, dtype);
-    value.operation = stmt->value->operation;
+    const struct ir_expr *operand = accumulates(builder, stmt) ? operand_of(stmt) : NULL;
+    if (operand)
+        value.operation = stmt->value->operation;
     vector_lane_indices(builder, access, in_address, indices);
     for (int axis = 0; axis <= last; axis++) /* before what is tested in the operand */
         builder->loop->stops |= !is_known(builder, access, axis);
-    value.operands[0] = vector_expression(builder, operand_of(stmt));
+    value.operands[0] = vector_expression(builder, operand ? operand : stmt->value);
     if (builder->refused)
         return;
     if (value.operation == OP_SUB) {

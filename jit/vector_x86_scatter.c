@@ -29,14 +29,21 @@ static int put(struct machine *machine, enum vector_type type, int vector)
     return place;
 }
 
+/* Elements in lanes, in the frame or in one or two vectors of 128 bits. */
+struct lanes {
+    int place, parts[2];
+};
+
 /* What one vector's lanes do. */
 struct scatter {
     const struct vector_value *value;
-    int base, indices, changes; /* a general register; places in the frame */
+    int base, indices; /* a general register; a place in the frame */
     int index_size, index, operand;
-    int pair;  /* a general register for the indices of two lanes; -1: they come from the frame */
+    int kept; /* where elements are overwritten under a mask: ones in the lanes that stay; 0: there is none */
+    int pair; /* a general register for the indices of two lanes; -1: lanes come from the frame */
     bool same; /* all lanes accumulate the same */
-    int index_parts[2], change_parts[2];
+    int index_parts[2];
+    struct lanes changes, stays;
 };
 
 /* ---- lanes out of a vector -------------------------------------------------------------------------- */
@@ -60,11 +67,28 @@ static int free_register(struct machine *machine)
     return -1;
 }
 
-/* What the lane accumulates, in the first lane of a vector. */
-static int change_of(struct machine *machine, const struct scatter *scatter, int lane)
+static void begin_lanes(struct machine *machine, const struct scatter *scatter, int vector, bool in_frame,
+                        struct lanes *lanes)
+{
+    const struct vector_value *value = scatter->value;
+    if (in_frame)
+        lanes->place = put(machine, value->type, vector);
+    else
+        machine_parts(machine, vector, machine->lanes * dtype_table[value->dtype].size, lanes->parts);
+}
+
+/* One of them, in the first lane of a vector. */
+static int lane_of(struct machine *machine, const struct scatter *scatter, const struct lanes *lanes,
+                   int lane)
 {
     int size = dtype_table[scatter->value->dtype].size, place = lane * size % 16 / size;
-    int part = scatter->change_parts[lane * size / 16];
+    if (scatter->pair < 0) {
+        int result = machine_new_vector(machine, 128);
+        move(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, result,
+             frame_at(lanes->place + lane * size));
+        return result;
+    }
+    int part = lanes->parts[lane * size / 16];
     if (!place)
         return part;
     return machine_rvmi(machine, size == 8 ? X86_VSHUFPD : X86_VSHUFPS, 128, part, part, place);
@@ -79,26 +103,44 @@ static void add_lane(struct machine *machine, const struct scatter *scatter, str
     bool wide = element.scale == 8;
     if (lane == 0 || !scatter->same)
         move(machine, wide ? X86_MOV : X86_MOV_DWORD, 0, X86_RAX,
-             frame_at(scatter->changes + lane * element.scale));
+             frame_at(scatter->changes.place + lane * element.scale));
     move(machine, wide ? X86_ADD_STORE : X86_ADD_DWORD_STORE, 0, X86_RAX, element);
+}
+
+static void store_lane(struct machine *machine, struct x86_memory element, int value)
+{
+    move(machine, element.scale == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, value, element);
+}
+
+static int load_lane(struct machine *machine, struct x86_memory element)
+{
+    int result = machine_new_vector(machine, 128);
+    move(machine, element.scale == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, result, element);
+    return result;
 }
 
 static void combine_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
                          int lane)
 {
     const struct vector_value *value = scatter->value;
-    bool wide = element.scale == 8;
-    enum x86_form load = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
-    int before = machine_new_vector(machine, 128), change = scatter->operand;
-    move(machine, load, 128, before, element);
-    if (!scatter->same && scatter->pair >= 0) {
-        change = change_of(machine, scatter, lane);
-    } else if (!scatter->same) {
-        change = machine_new_vector(machine, 128);
-        move(machine, load, 128, change, frame_at(scatter->changes + lane * element.scale));
+    int before = load_lane(machine, element), change = scatter->operand;
+    if (!scatter->same)
+        change = lane_of(machine, scatter, &scatter->changes, lane);
+    store_lane(machine, element,
+               machine_combine(machine, value->operation, value->dtype, 128, before, change));
+}
+
+/* Of lanes that are masked what is stored has no bits, and the element stays. */
+static void overwrite_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
+                           int lane)
+{
+    int after = scatter->same ? scatter->operand : lane_of(machine, scatter, &scatter->changes, lane);
+    if (scatter->kept) {
+        int before = load_lane(machine, element), stays = lane_of(machine, scatter, &scatter->stays, lane);
+        before = machine_rvm(machine, X86_VANDPS, 128, before, stays);
+        after = machine_rvm(machine, X86_VORPS, 128, before, after);
     }
-    int after = machine_combine(machine, value->operation, value->dtype, 128, before, change);
-    move(machine, wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, after, element);
+    store_lane(machine, element, after);
 }
 
 static void scatter_lanes(struct machine *machine, struct scatter *scatter)
@@ -110,11 +152,9 @@ static void scatter_lanes(struct machine *machine, struct scatter *scatter)
         scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
     else
         machine_parts(machine, scatter->index, machine->lanes * scatter->index_size, scatter->index_parts);
-    if (scatter->pair < 0 || sum)
-        scatter->changes = put(machine, value->type, scatter->operand);
-    else
-        machine_parts(machine, scatter->operand, machine->lanes * dtype_table[value->dtype].size,
-                      scatter->change_parts);
+    begin_lanes(machine, scatter, scatter->operand, scatter->pair < 0 || sum, &scatter->changes);
+    if (scatter->kept)
+        begin_lanes(machine, scatter, scatter->kept, scatter->pair < 0, &scatter->stays);
     for (int lane = 0; lane < machine->lanes; lane++) {
         struct x86_memory element = {scatter->base, SCRATCH, dtype_table[value->dtype].size, 0};
         if (scatter->pair >= 0)
@@ -125,6 +165,8 @@ static void scatter_lanes(struct machine *machine, struct scatter *scatter)
                  frame_at(scatter->indices + lane * scatter->index_size));
         if (sum)
             add_lane(machine, scatter, element, lane);
+        else if (value->operation == OPERATION_COUNT)
+            overwrite_lane(machine, scatter, element, lane);
         else
             combine_lane(machine, scatter, element, lane);
     }
@@ -136,6 +178,11 @@ static int harmless(struct machine *machine, enum vector_type type, int index, i
 {
     akg_dtype natural = vector_type_is_wide(type) ? AKG_UINT64 : AKG_UINT32;
     return machine_or(machine, mask, machine_compare(machine, OP_LT, natural, index, limit));
+}
+
+static uint64_t all_ones(enum vector_type type)
+{
+    return vector_type_is_wide(type) ? UINT64_MAX : UINT32_MAX;
 }
 
 void machine_scatter(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
@@ -154,11 +201,15 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
     }
     int limit = value->slot >= 0 ? machine_keep(machine, KEPT_SCALAR, type, value->slot, 0) : 0;
     if (mask) {
-        int nothing =
-            machine_constant(machine, value->type, machine_identity(value->operation, value->dtype));
+        bool overwrites = value->operation == OPERATION_COUNT;
+        uint64_t identity = overwrites ? 0 : machine_identity(value->operation, value->dtype);
+        int nothing = machine_constant(machine, value->type, identity);
         int kept = limit && !machine_is_avx512(machine) ? harmless(machine, type, index, limit, mask) : mask;
         index = machine_select(machine, type, kept, index, machine_constant(machine, type, 0));
         operand = machine_select(machine, value->type, mask, operand, nothing);
+        if (overwrites)
+            scatter.kept = machine_select(machine, value->type, mask, nothing,
+                                          machine_constant(machine, value->type, all_ones(value->type)));
     }
     if (limit)
         machine_test_below(machine, type, index, limit, true, 0);

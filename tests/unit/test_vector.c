@@ -418,7 +418,7 @@ static void scattered_column(struct generator *g)
         text_format(&g->text, ", int64((in_uint8[i%d] & 3:uint8))%s]", g->loop, draw(g, 2) ? "?" : "");
 }
 
-/* out[index] = out[index] op expression, perhaps under a condition. */
+/* out[index] = out[index] op expression, or just an expression, perhaps under a condition. */
 static void scatter(struct generator *g)
 {
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32,
@@ -442,6 +442,12 @@ static void scatter(struct generator *g)
     else
         put(g, "]");
     end = g->text.length;
+    if (draw(g, 4) == 0) {
+        put(g, " = ");
+        expression(g, dtype, 2);
+        text_format(&g->text, " @%d:1\n%s", ++g->names, choice ? "}\n" : "");
+        return;
+    }
     text_format(&g->text, extreme ? " = max(%.*s, " : " = (%.*s %s ", (int)(end - start),
                 g->text.data + start, word);
     if (draw(g, 3))
