@@ -4,9 +4,9 @@
  * Consumes expressions of int64 that hang on the loop variable; produces values of int32. Their low bits are
  * all that a cast to 32 bits or fewer asks for: `uint32(j) & 7`. All of them are there where the numbers are
  * small, as in `j == int64(label[i])`, `float32(j)`: what is compared, divided, or becomes a float, are casts
- * of such integers, and sums of two numbers each less than 2^30 away from 0. Whether the bounds of loops and
- * what is the same in the whole call are that, C finds out before the loop (vector_loop.small); else it stays
- * C.
+ * of such integers, and sums of two numbers each less than 2^30 away from 0, or, where they are compared with
+ * those, anything that is the same in all iterations. Whether the bounds of loops and what is the same in the
+ * whole call are that, C finds out before the loop (vector_loop.small); else it stays C.
  */
 #include "pass.h"
 #include "vector_build.h"
@@ -243,14 +243,52 @@ int vector_small(struct vector_builder *builder, const struct ir_expr *expr)
     return -1;
 }
 
+/* What stays the same in the loop, as the nearest number that fits: one that is nearer to 0 than what does
+ * not compares with both alike. */
+static int bounded_invariant(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    static const enum operation operations[] = {OP_MAX, OP_MIN};
+    for (int k = 0; k < 2; k++) {
+        struct ir_expr *bound = arena_new(builder->arena, struct ir_expr),
+                       *next = arena_new(builder->arena, struct ir_expr);
+        *bound = (struct ir_expr){.kind = IR_INTEGER, .dtype = AKG_INT64};
+        bound->integer = k ? largest_sum : -largest_sum;
+        *next = (struct ir_expr){
+            .kind = IR_OPERATION, .dtype = AKG_INT64, .operation = operations[k], .count = 2};
+        next->operands = arena_array(builder->arena, struct ir_expr *, 2);
+        next->operands[0] = (struct ir_expr *)expr;
+        next->operands[1] = bound;
+        expr = next;
+    }
+    return narrow_invariant(builder, expr);
+}
+
+/* The side of a comparison that does not hang on the loop variable; -1: it may be larger. */
+static int other_side(struct vector_builder *builder, const struct ir_expr *expr, int64_t least_bound)
+{
+    int count = builder->loop->small.count;
+    if (is_small(builder, expr))
+        return low_bits(builder, expr);
+    builder->loop->small.count = count;
+    bool bounded = least_bound < largest_sum && expr->dtype == AKG_INT64;
+    return bounded && vector_is_invariant(builder, expr) ? bounded_invariant(builder, expr) : -1;
+}
+
 int vector_compare_small(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    const struct ir_expr *a = expr->operands[0], *b = expr->operands[1];
-    int count = builder->loop->small.count;
-    if ((!mentions(builder, a) && !mentions(builder, b)) || !is_small(builder, a) || !is_small(builder, b)) {
+    int count = builder->loop->small.count, sides[2] = {-1, -1};
+    int first = mentions(builder, expr->operands[0]) ? 0 : 1;
+    const struct ir_expr *own = expr->operands[first], *other = expr->operands[1 - first];
+    bool both = mentions(builder, other);
+    if (mentions(builder, own) && is_small(builder, own) && (!both || is_small(builder, other))) {
+        int64_t size = magnitude(builder, own);
+        sides[1 - first] = both ? low_bits(builder, other) : other_side(builder, other, size);
+        if (sides[1 - first] >= 0)
+            sides[first] = low_bits(builder, own);
+    }
+    if (sides[0] < 0 || sides[1] < 0) {
         builder->loop->small.count = count;
         return -1;
     }
-    int left = low_bits(builder, a), right = low_bits(builder, b);
-    return vector_operation(builder, expr->operation, AKG_BOOL, AKG_INT32, left, right, -1);
+    return vector_operation(builder, expr->operation, AKG_BOOL, AKG_INT32, sides[0], sides[1], -1);
 }
