@@ -14,8 +14,9 @@
 struct pass {
     struct ir_kernel *kernel;
     struct arena *arena;
-    int analyses;                    /* dependence analyses that may still be made for this kernel */
-    const struct pass_tiles *tiles;  /* sizes of blocks; NULL: none are to be made */
+    int analyses;                   /* dependence analyses that may still be made for this kernel */
+    const struct pass_tiles *tiles; /* sizes of blocks; NULL: none are to be made */
+    enum x86_target target;
     LIST(struct ir_symbol *) copied; /* by pass_copy_block, with notes that stand for their copies */
 };
 

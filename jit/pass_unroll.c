@@ -115,14 +115,26 @@ static bool goes_across(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || ir_block_walk(stmt->body, stmt_stays_in_row, stmt->symbol);
 }
 
+/* Whether the loop, for AVX2, has a window inside that is so small that its coefficients stay in registers.
+ * With 16 of these the tiles of a nest are too small to be worth what is around them, unless its rows share
+ * more than coefficients. */
+static bool is_window(const struct pass *pass, const struct ir_stmt *loop)
+{
+    enum { LONGEST_WINDOW = 9, MOST_STATEMENTS = 20 };
+    struct size size = {.longest = LONGEST_WINDOW};
+
+    return pass->target == X86_TARGET_AVX2 && ir_block_walk(loop->body, keeps_memory, NULL) &&
+           count_block(&size, loop->body, 0) && size.has_loop && size.statements <= MOST_STATEMENTS;
+}
+
 /* A loop over a temporary that may become scalars is worth nothing by itself. */
-static bool can_be_written_out(const struct ir_stmt *loop)
+static bool can_be_written_out(const struct pass *pass, const struct ir_stmt *loop)
 {
     bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
     int longest = ir_block_walk(loop->body, goes_across, NULL) ? LONGEST_ACROSS : VECTOR_SHORTEST - 1;
     struct size size = {.longest = all_stays ? longest : LONGEST};
 
-    return count_block(&size, loop->body, 0) && size.has_loop;
+    return (count_block(&size, loop->body, 0) && size.has_loop) || is_window(pass, loop);
 }
 
 static bool jumps(struct ir_stmt *stmt, void *context)
@@ -141,12 +153,13 @@ static bool loops_may_stop(struct ir_stmt *block)
     return false;
 }
 
-static bool is_candidate(struct ir_stmt *loop)
+static bool is_candidate(const struct pass *pass, struct ir_stmt *loop)
 {
     int64_t low;
 
     return loop->kind == IR_FOR && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
-           can_be_written_out(loop) && ir_block_walk(loop->body, jumps, NULL) && !loops_may_stop(loop->body);
+           can_be_written_out(pass, loop) && ir_block_walk(loop->body, jumps, NULL) &&
+           !loops_may_stop(loop->body);
 }
 
 static const struct dependence_loop *parallel(const struct dependences *dependences,
@@ -158,13 +171,25 @@ static const struct dependence_loop *parallel(const struct dependences *dependen
     return any_order ? row : NULL;
 }
 
+/* Whether something that is loaded for each column is the same for all rows. */
+static bool rows_share(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_LOAD && loop->values.items[k].by_column &&
+            !loop->values.items[k].by_row)
+            return true;
+    return false;
+}
+
 static bool is_nest(struct pass *pass, const struct dependences *dependences, const struct ir_stmt *rows)
 {
     struct vector_nest nest;
 
-    return vector_nest_shape(rows, VECTOR_ROWS, &nest) && parallel(dependences, rows) &&
-           parallel(dependences, nest.loops[VECTOR_COLUMNS]) &&
-           vector_nest_build(pass->arena, &nest, &usual_options);
+    if (!vector_nest_shape(rows, VECTOR_ROWS, &nest) || !parallel(dependences, rows) ||
+        !parallel(dependences, nest.loops[VECTOR_COLUMNS]))
+        return false;
+    const struct vector_loop *loop = vector_nest_build(pass->arena, &nest, &usual_options);
+    return loop && (rows_share(loop) || !is_window(pass, nest.loops[VECTOR_COLUMNS]));
 }
 
 /* ---- writing out ------------------------------------------------------------------------------ */
@@ -288,7 +313,7 @@ static void unroll_block(struct unroller *unroller, struct ir_stmt *block, struc
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
         unroll_block(unroller, stmt->body, stmt, depth + 1);
         unroll_block(unroller, stmt->otherwise, stmt, depth + 1);
-        if (is_candidate(stmt)) {
+        if (is_candidate(unroller->pass, stmt)) {
             bool in_nest = around && around->kind == IR_FOR && vector_nest_shape(around, VECTOR_ROWS, &nest);
             unroller->changed |= unroll(unroller->pass, stmt, in_nest ? around : NULL);
         }

@@ -72,8 +72,11 @@ static void run_pass(struct passes *passes, enum pass_id id)
     struct ir_kernel *kernel = passes->kernel;
     struct arena *arena = kernel->arena, scratch;
     jmp_buf escape, *outer = arena->escape;
-    struct pass pass = {
-        .kernel = kernel, .arena = &scratch, .analyses = passes->analyses, .tiles = passes->options->tiles};
+    struct pass pass = {.kernel = kernel,
+                        .arena = &scratch,
+                        .analyses = passes->analyses,
+                        .tiles = passes->options->tiles,
+                        .target = passes->options->target};
 
     arena_init(&scratch, &escape);
     if (setjmp(escape)) {

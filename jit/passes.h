@@ -10,6 +10,7 @@
 #define JIT_PASSES_H
 
 #include "../ir/ir.h"
+#include "x86_cpu.h"
 
 enum pass_id {
 #define X(name, about) PASS_##name,
@@ -35,6 +36,7 @@ struct passes_options {
     const enum pass_id *order; /* other than the usual one; NULL: that */
     int order_count;
     const struct pass_tiles *tiles; /* NULL: nothing is packed */
+    enum x86_target target;         /* what vector loops are for; NONE: it is not known */
     struct text *dump;     /* gets the kernel after each pass that changed it, with the time it took */
     const char *dump_only; /* after this pass only; NULL: after all of them */
 };

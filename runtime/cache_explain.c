@@ -14,8 +14,9 @@
 
 /* ---- the key of the call ------------------------------------------------------------------------- */
 
-static akg_status optimise(struct ir_kernel *kernel, akg_diagnostics *diagnostics)
+static akg_status optimise(struct ir_kernel *kernel, enum x86_target target, akg_diagnostics *diagnostics)
 {
+    const struct passes_options passes = {.target = target};
     jmp_buf escape;
     struct jit_sites sites = {0};
     bool good;
@@ -27,7 +28,7 @@ static akg_status optimise(struct ir_kernel *kernel, akg_diagnostics *diagnostic
     }
     kernel->arena->escape = &escape;
     diagnostics_set_escape(diagnostics, &escape);
-    good = pipeline_optimise(kernel, NULL, diagnostics);
+    good = pipeline_optimise(kernel, &passes, diagnostics);
     if (good)
         sites_number(kernel, &sites);
     kernel->arena->escape = NULL;
@@ -51,7 +52,7 @@ static akg_status make_key(akg_kernel *kernel, const akg_argument *arguments, si
                      : AKG_ERROR_CALL;
     call_end(&binding);
     if (status == AKG_OK)
-        status = optimise(instance->kernel, diagnostics);
+        status = optimise(instance->kernel, vectors.target, diagnostics);
     return status == AKG_OK ? pipeline_key(instance->kernel, &vectors, key, diagnostics) : status;
 }
 

@@ -147,8 +147,10 @@ static bool emit_is_for_threads(akg_stage stage)
 /* The kernel is made what code is generated from. It works in its arena, and in the list of messages. */
 static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
 {
-    struct passes_options options = {
-        .verify = true, .for_threads = emit_is_for_threads(emission->stage), .dump_only = emission->pass};
+    struct passes_options options = {.verify = true,
+                                     .for_threads = emit_is_for_threads(emission->stage),
+                                     .target = x86_cpu_target(),
+                                     .dump_only = emission->pass};
     struct jit_sites sites = {0};
 
     if (emission->dumps)
