@@ -60,10 +60,18 @@ static bool mentions(const struct vector_builder *builder, const struct ir_expr 
 
 static bool is_small(struct vector_builder *builder, const struct ir_expr *expr);
 
-/* Quotients have them where both sides are small. */
-static bool divides(const struct ir_expr *expr)
+/* Quotients, choices, and what is compared with large numbers are narrow for AVX2 alone: no processor with
+ * AVX-512 was at hand to run them. */
+static bool is_tried(const struct vector_builder *builder)
 {
-    return expr->kind == IR_OPERATION && (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD);
+    return builder->options->target == X86_TARGET_AVX2;
+}
+
+/* Quotients have them where both sides are small. */
+static bool divides(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    return is_tried(builder) && expr->kind == IR_OPERATION &&
+           (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD);
 }
 
 static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
@@ -85,13 +93,13 @@ static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *e
     if (expr->kind == IR_INTEGER || is_own_variable(builder, expr) || is_cast_of_narrow(expr) ||
         vector_is_invariant(builder, expr))
         return true;
-    if (divides(expr) && !builder->nest && !builder->is_serial)
+    if (divides(builder, expr) && !builder->nest && !builder->is_serial)
         return is_small(builder, expr->operands[0]) && is_small(builder, expr->operands[1]);
     if (expr->kind != IR_OPERATION || expr->checked)
         return false;
     switch (expr->operation) {
     case OP_SELECT:
-        return choices_have_low_bits(builder, expr);
+        return is_tried(builder) && choices_have_low_bits(builder, expr);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -134,7 +142,7 @@ static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
         return low_bits_of_choice(builder, expr);
     for (int k = 0; k < expr->count && k < 2; k++)
         operands[k] = low_bits(builder, expr->operands[k]);
-    if (divides(expr)) {
+    if (divides(builder, expr)) {
         struct ir_expr *narrow = arena_new(builder->arena, struct ir_expr);
         *narrow = *expr;
         narrow->dtype = AKG_INT32;
@@ -145,7 +153,7 @@ static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
 
 int vector_small_quotient(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    return divides(expr) ? vector_small(builder, expr) : -1;
+    return divides(builder, expr) ? vector_small(builder, expr) : -1;
 }
 
 int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
@@ -169,7 +177,8 @@ static bool is_of_call(const struct ir_expr *expr)
 static bool must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
 {
     struct vector_loop *loop = builder->loop;
-    while (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+    while (is_tried(builder) && expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
+           expr->symbol->value)
         expr = expr->symbol->value;
     if (expr->kind == IR_INTEGER)
         return expr->integer >= -largest_small && expr->integer <= largest_small;
@@ -219,11 +228,11 @@ static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *e
         (vector_is_invariant(builder, expr) && must_be_small(builder, expr)))
         return largest_small;
     if (expr->kind != IR_OPERATION ||
-        (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(expr)))
+        (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(builder, expr)))
         return -1;
     a = magnitude(builder, expr->operands[0]);
     b = magnitude(builder, expr->operands[1]);
-    if (divides(expr))
+    if (divides(builder, expr))
         return a < 0 || b < 0 ? -1 : expr->operation == OP_MOD ? b : a;
     return a < 0 || b < 0 || a + b > largest_sum ? -1 : a + b;
 }
@@ -270,7 +279,7 @@ static int other_side(struct vector_builder *builder, const struct ir_expr *expr
     if (is_small(builder, expr))
         return low_bits(builder, expr);
     builder->loop->small.count = count;
-    bool bounded = least_bound < largest_sum && expr->dtype == AKG_INT64;
+    bool bounded = is_tried(builder) && least_bound < largest_sum && expr->dtype == AKG_INT64;
     return bounded && vector_is_invariant(builder, expr) ? bounded_invariant(builder, expr) : -1;
 }
 
