@@ -232,8 +232,8 @@ static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *e
         return -1;
     a = magnitude(builder, expr->operands[0]);
     b = magnitude(builder, expr->operands[1]);
-    if (divides(builder, expr))
-        return a < 0 || b < 0 ? -1 : expr->operation == OP_MOD ? b : a;
+    if (divides(builder, expr)) /* the least int32 over -1 is none */
+        return a < 0 || b < 0 ? -1 : expr->operation == OP_MOD ? b : a > largest_sum ? -1 : a;
     return a < 0 || b < 0 || a + b > largest_sum ? -1 : a + b;
 }
 
