@@ -558,29 +558,12 @@ static bool reductions_stay(const struct vector_builder *builder, const struct d
     return true;
 }
 
-/* Whether all that iterations hang on each other by are loads of elements that later ones store, as in
- * `v[i] = (v[i] + v[i + 1]) / 2`: a vector is loaded before any of it is stored. */
-static bool only_looks_ahead(const struct vector_builder *builder, const struct dependence_loop *verdict)
-{
-    const struct dependences *dependences = builder->dependences;
-    int loop = (int)(verdict - dependences->loops.items);
-    if (verdict->verdict != DEPENDENCE_SERIAL || verdict->scalar >= 0 || verdict->reduction >= 0)
-        return false;
-    for (int k = 0; k < dependences->items.count; k++) {
-        const struct dependence *item = &dependences->items.items[k];
-        const struct dependence_access *source = &dependences->accesses.items[item->source];
-        const struct dependence_access *sink = &dependences->accesses.items[item->sink];
-        if ((source->loop != loop && sink->loop != loop) || item->level != verdict->depth)
-            continue;
-        if (item->kind != DEPENDENCE_ANTI || (item->source > item->sink && source->stmt != sink->stmt))
-            return false;
-    }
-    return true;
-}
+typedef bool allows_dependence(const struct vector_builder *builder, const struct dependence *item,
+                               const struct dependence_access *source, const struct dependence_access *sink);
 
-/* Whether iterations hang on each other by nothing but which of them is the last to store into an element
- * that is found by data. */
-static bool only_overwrites(const struct vector_builder *builder, const struct dependence_loop *verdict)
+/* Whether all that iterations of the loop hang on each other by is allowed; a scalar handed on is not. */
+static bool all_allowed(const struct vector_builder *builder, const struct dependence_loop *verdict,
+                        allows_dependence *allows)
 {
     const struct dependences *dependences = builder->dependences;
     int loop = (int)(verdict - dependences->loops.items);
@@ -590,13 +573,28 @@ static bool only_overwrites(const struct vector_builder *builder, const struct d
         const struct dependence *item = &dependences->items.items[k];
         const struct dependence_access *source = &dependences->accesses.items[item->source];
         const struct dependence_access *sink = &dependences->accesses.items[item->sink];
-        if ((source->loop != loop && sink->loop != loop) || item->level != verdict->depth)
-            continue;
-        if (item->kind != DEPENDENCE_OUTPUT || source->stmt != sink->stmt ||
-            !vector_is_scatter(builder, source->stmt))
+        if ((source->loop == loop || sink->loop == loop) && item->level == verdict->depth &&
+            !allows(builder, item, source, sink))
             return false;
     }
     return true;
+}
+
+/* A load of an element that a later iteration stores, as in `v[i] = (v[i] + v[i + 1]) / 2`: a vector is
+ * loaded before any of it is stored. */
+static bool looks_ahead(const struct vector_builder *builder, const struct dependence *item,
+                        const struct dependence_access *source, const struct dependence_access *sink)
+{
+    (void)builder;
+    return item->kind == DEPENDENCE_ANTI && (item->source <= item->sink || source->stmt == sink->stmt);
+}
+
+/* Which iteration is the last to store into an element that is found by data. */
+static bool is_overwritten(const struct vector_builder *builder, const struct dependence *item,
+                           const struct dependence_access *source, const struct dependence_access *sink)
+{
+    return item->kind == DEPENDENCE_OUTPUT && source->stmt == sink->stmt &&
+           vector_is_scatter(builder, source->stmt);
 }
 
 static bool verdict_allows(const struct vector_builder *builder, const struct dependence_loop *verdict)
@@ -604,8 +602,9 @@ static bool verdict_allows(const struct vector_builder *builder, const struct de
     if (!verdict || verdict->leaves || verdict->incomplete)
         return false;
     if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES &&
-        !vector_may_choose(verdict) && !only_looks_ahead(builder, verdict) &&
-        !only_overwrites(builder, verdict))
+        !vector_may_choose(verdict) &&
+        !(verdict->verdict == DEPENDENCE_SERIAL && all_allowed(builder, verdict, looks_ahead)) &&
+        !all_allowed(builder, verdict, is_overwritten))
         return false;
     return reductions_stay(builder, verdict);
 }

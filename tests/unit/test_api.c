@@ -577,6 +577,26 @@ static void test_emit_errors(void)
     akg_free(text);
 }
 
+/* Lanes that a condition leaves out touch nothing of a tensor without elements, which may have no address. */
+static void test_scatter_into_nothing(void)
+{
+    const int64_t none = 0;
+    akg_module *scatters =
+        api_compile("def k(p: int32[M], y: int32[N]):\n    for i in range(M):\n        if 0 <= p[i] < N:\n"
+                    "            y[p[i]] += 1\n    return y\n");
+    akg_tensor *places = api_vector(AKG_INT32, 100, 0, 1), *empty = NULL, *result = NULL;
+    CHECK(akg_tensor_from_memory(NULL, AKG_INT32, 1, &none, NULL, NULL, NULL, &empty) == AKG_OK);
+    if (CHECK(scatters && places && empty)) {
+        akg_argument arguments[] = {api_tensor("p", places), api_tensor("y", empty)};
+        CHECK_INT(akg_kernel_call(akg_module_kernel_at(scatters, 0), arguments, 2, NULL, &result, NULL),
+                  AKG_OK);
+    }
+    akg_tensor_release(result);
+    akg_tensor_release(empty);
+    akg_tensor_release(places);
+    akg_module_release(scatters);
+}
+
 int main(void)
 {
     test_constants();
@@ -597,5 +617,6 @@ int main(void)
     test_emit();
     test_emit_of_a_call();
     test_emit_errors();
+    test_scatter_into_nothing();
     return check_done();
 }

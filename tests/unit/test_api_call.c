@@ -509,26 +509,6 @@ static void test_empty_and_scalar(void)
 }
 
 /* The most axes there can be. */
-/* Lanes that a condition leaves out touch nothing of a tensor without elements, which may have no address. */
-static void test_scatter_into_nothing(void)
-{
-    const int64_t none = 0;
-    akg_module *scatters =
-        api_compile("def k(p: int32[M], y: int32[N]):\n    for i in range(M):\n        if 0 <= p[i] < N:\n"
-                    "            y[p[i]] += 1\n    return y\n");
-    akg_tensor *places = api_vector(AKG_INT32, 100, 0, 1), *empty = NULL, *result = NULL;
-    CHECK(akg_tensor_from_memory(NULL, AKG_INT32, 1, &none, NULL, NULL, NULL, &empty) == AKG_OK);
-    if (CHECK(scatters && places && empty)) {
-        akg_argument arguments[] = {api_tensor("p", places), api_tensor("y", empty)};
-        CHECK_INT(akg_kernel_call(akg_module_kernel_at(scatters, 0), arguments, 2, NULL, &result, NULL),
-                  AKG_OK);
-    }
-    akg_tensor_release(result);
-    akg_tensor_release(empty);
-    akg_tensor_release(places);
-    akg_module_release(scatters);
-}
-
 static void test_rank(void)
 {
     static const char text[] = "def copy(x):\n"
@@ -796,7 +776,6 @@ int main(void)
     test_wrong_use();
     test_layouts();
     test_empty_and_scalar();
-    test_scatter_into_nothing();
     test_rank();
     test_given_outputs();
     test_two_outputs();
