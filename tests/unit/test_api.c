@@ -1,7 +1,7 @@
 /*
  * test_api.c: the public interface but for calls: status texts, compiling, modules, kernels, reports, stages
- * of a compile, explanations, and what each function says to a wrong use; and one call, with a tensor that has
- * no address.
+ * of a compile, explanations, and what each function says to a wrong use; and one call, with a tensor that
+ * has no address.
  */
 #include "api_support.h"
 #include "check.h"
