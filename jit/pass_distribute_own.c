@@ -230,7 +230,7 @@ struct ir_stmt *distribute_allocate(const struct rows *rows, struct ir_buffer *b
 static struct ir_expr *most_rows(const struct rows *rows)
 {
     const struct pass_tiles *tiles = rows->pass->tiles;
-    int64_t block = tiles && tiles->block ? tiles->block : pass_usual_tiles.block;
+    int64_t block = tiles && tiles->block ? tiles->block : pass_usual_tiles(rows->pass->target)->block;
     struct ir_expr *bytes = number(rows, 0);
     for (int k = 0; k < rows->own.count; k++) {
         const struct ir_buffer *buffer = rows->own.items[k];

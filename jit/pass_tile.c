@@ -23,8 +23,28 @@
  */
 #include "pass.h"
 
-const struct pass_tiles pass_usual_tiles = {
-    .rows = 112, .columns = 64, .depths = 512, .large = 480000, .few = 48, .block = 256};
+/* With 16 registers a tile is two vectors wide. A panel of just that many columns lies in the first cache, of
+ * which every line is used; wider ones leave lines between those of a tile, which fall into the same sets. A
+ * block of rows takes a quarter of the second cache, which may be half of what processors with 32 registers
+ * have. */
+const struct pass_tiles *pass_usual_tiles(enum x86_target target)
+{
+    static const struct pass_tiles wide = {.rows = 112,
+                                           .columns = 64,
+                                           .depths = 512,
+                                           .large = 480000,
+                                           .few = 48,
+                                           .block = 256},
+                                   narrow = {.rows = 72,
+                                             .columns = 16,
+                                             .panel = 64,
+                                             .depths = 512,
+                                             .large = 480000,
+                                             .few = 48,
+                                             .block = 256,
+                                             .turns = true};
+    return target == X86_TARGET_AVX2 ? &narrow : &wide;
+}
 
 enum {
     TERMS = 4,
@@ -36,6 +56,7 @@ struct term {
     const struct ir_expr *value;
     bool by_row;        /* hangs on the rows, else on the columns */
     bool is_transposed; /* of rows: those of one k lie side by side */
+    bool is_across;     /* and so they do in the copy */
     bool needs_copy;    /* of columns: they do not lie side by side */
     struct ir_buffer *copy;
 };
@@ -46,6 +67,7 @@ struct nest {
     struct term terms[TERMS];
     int count;
     bool fails;
+    int64_t width;                        /* columns of a panel */
     struct ir_symbol *panel, *left, *top; /* of the panel; its first column; the first row of the block */
     struct ir_stmt *sum, *store;          /* where k is split: what is accumulated, and stored in between */
     struct ir_symbol *near, *far;         /* the ends of the stretch; NULL: it is all of k */
@@ -226,8 +248,11 @@ static void add_term(struct nest *nest, struct ir_expr *expr, bool by_row)
         return;
     }
     bool lies = ir_expr_walk(expr, lies_along, variable);
-    nest->terms[nest->count++] = (struct term){
-        .value = expr, .by_row = by_row, .is_transposed = by_row && lies, .needs_copy = !by_row && !lies};
+    nest->terms[nest->count++] = (struct term){.value = expr,
+                                               .by_row = by_row,
+                                               .is_transposed = by_row && lies,
+                                               .is_across = by_row && lies && !nest->pass->tiles->turns,
+                                               .needs_copy = !by_row && !lies};
 }
 
 /* The largest parts that hang on k and on one of i and j, in what is always evaluated. */
@@ -259,6 +284,19 @@ static void find_all_terms(struct nest *nest)
         columns |= !nest->terms[k].by_row;
     }
     nest->fails |= !rows || !columns;
+}
+
+/* As many columns in a panel as fit into its rows, for each of the terms. */
+static void find_width(struct nest *nest)
+{
+    const struct pass_tiles *tiles = nest->pass->tiles;
+
+    nest->width = tiles->columns;
+    for (int k = 0; k < nest->count; k++) {
+        int64_t fitting = tiles->panel / dtype_table[nest->terms[k].value->dtype].size;
+        if (tiles->panel && !nest->terms[k].by_row && fitting < nest->width)
+            nest->width = fitting;
+    }
 }
 
 /* ---- the nest ------------------------------------------------------------------------------------- */
@@ -468,12 +506,12 @@ static void make_buffer(struct nest *nest, struct term *term, struct ir_expr *de
     term->copy = buffer;
     buffer->span = term->value->span;
     if (!term->by_row) {
-        first = round_up(nest, extent(nest, nest->columns), tiles->columns);
+        first = round_up(nest, extent(nest, nest->columns), nest->width);
         buffer->shape[1] = depth;
-        buffer->shape[2] = number(nest, tiles->columns);
+        buffer->shape[2] = number(nest, nest->width);
     } else {
-        first = term->is_transposed ? depth : number(nest, tiles->rows);
-        buffer->shape[1] = term->is_transposed ? number(nest, tiles->rows) : row_pitch(nest);
+        first = term->is_across ? depth : number(nest, tiles->rows);
+        buffer->shape[1] = term->is_across ? number(nest, tiles->rows) : row_pitch(nest);
     }
     buffer->shape[0] = ir_operation(kernel, OP_SELECT, copy(nest, decided), first, number(nest, 0));
 }
@@ -487,8 +525,8 @@ static struct ir_expr *load_copy(const struct nest *nest, const struct term *ter
 
     depth = apply(nest, OP_SUB, depth, near_end(nest));
     at = apply(nest, OP_SUB, at, use(nest, first));
-    indices[0] = !term->by_row ? use(nest, nest->panel) : term->is_transposed ? depth : at;
-    indices[1] = !term->by_row || !term->is_transposed ? depth : at;
+    indices[0] = !term->by_row ? use(nest, nest->panel) : term->is_across ? depth : at;
+    indices[1] = !term->by_row || !term->is_across ? depth : at;
     indices[2] = at;
     load = ir_load(nest->pass->kernel, term->copy, indices);
     for (int k = 0; k < term->copy->rank; k++)
@@ -511,7 +549,7 @@ static struct ir_stmt *fill_copy(const struct nest *nest, const struct term *ter
     store->value = copy(nest, term->value);
     outer->symbol->note = nest->depths->symbol->note = NULL;
     store->access = load_copy(nest, term, use(nest, at), use(nest, depth))->access;
-    if (term->by_row && !term->is_transposed) {
+    if (term->by_row && !term->is_across) {
         loop = loop_over(nest, depth, near_end(nest), far_end(nest), 1, store);
         return loop_over(nest, at, use(nest, first), end, 1, loop);
     }
@@ -561,20 +599,19 @@ static struct ir_expr *replace_terms(struct pass *pass, struct ir_expr *expr, vo
 /* for panel: { left, right; body }. `nest->panel` and `nest->left` are those of the body made next. */
 static struct ir_stmt *begin_panels(struct nest *nest, struct ir_symbol **right)
 {
-    const struct pass_tiles *tiles = nest->pass->tiles;
     struct span span = nest->columns->span;
 
     nest->panel = loop_symbol(nest, "panel");
     struct ir_expr *left = apply(nest, OP_ADD, copy(nest, nest->columns->low),
-                                 apply(nest, OP_MUL, use(nest, nest->panel), number(nest, tiles->columns)));
+                                 apply(nest, OP_MUL, use(nest, nest->panel), number(nest, nest->width)));
     struct ir_stmt *first = pass_declare(nest->pass, IR_SYMBOL_LET, "left", left, span);
     nest->left = first->symbol;
     struct ir_expr *end = apply(nest, OP_MIN, copy(nest, nest->columns->high),
-                                apply(nest, OP_ADD, use(nest, nest->left), number(nest, tiles->columns)));
+                                apply(nest, OP_ADD, use(nest, nest->left), number(nest, nest->width)));
     first->next = pass_declare(nest->pass, IR_SYMBOL_LET, "right", end, span);
     *right = first->next->symbol;
     return loop_over(nest, nest->panel, number(nest, 0),
-                     round_up(nest, extent(nest, nest->columns), tiles->columns), 1, first);
+                     round_up(nest, extent(nest, nest->columns), nest->width), 1, first);
 }
 
 /* The nest for one stretch: the sum begins where the stretch before left it, and what follows the sum is done
@@ -696,6 +733,7 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
     find_all_terms(&nest);
     if (nest.fails)
         return false;
+    find_width(&nest);
     find_sum(&nest);
     dependences = pass_dependences(pass, stmt);
     if (!dependences || !is_parallel(dependences, nest.rows) || !is_parallel(dependences, nest.columns))

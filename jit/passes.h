@@ -22,13 +22,16 @@ enum pass_id {
 /* The sizes of what pass_tile and pass_distribute make. */
 struct pass_tiles {
     int64_t rows;    /* that are packed at a time */
-    int64_t columns; /* in a panel of packed columns */
+    int64_t columns; /* in a panel of packed columns, at most */
+    int64_t panel;   /* bytes of a row of such a panel, at most; 0: any */
     int64_t depths;  /* in a stretch of what is accumulated */
     int64_t large;   /* bytes of a factor: as many, and packing pays */
     int64_t few;     /* rows or columns: fewer, and it does not */
     int64_t block;   /* rows whose temporaries are there at a time, at most; 0: the usual number */
+    bool turns;      /* whether rows are packed one behind the other, even where they lie side by side */
 };
-extern const struct pass_tiles pass_usual_tiles;
+/* Those that suit the target best. */
+const struct pass_tiles *pass_usual_tiles(enum x86_target target);
 
 struct passes_options {
     bool verify;               /* after each pass */

@@ -125,7 +125,7 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
     struct text complaint;
 
     options.verify |= PIPELINE_VERIFIES;
-    options.tiles = options.tiles ? options.tiles : &pass_usual_tiles;
+    options.tiles = options.tiles ? options.tiles : pass_usual_tiles(options.target);
     text_init(&complaint);
     if (passes_run(kernel, &options, &complaint))
         return true;

@@ -32,7 +32,8 @@ struct compiling {
 
 static void compile_optimise(struct compiling *job, bool for_threads)
 {
-    struct passes_options options = {.verify = true, .tiles = &pass_usual_tiles, .for_threads = for_threads};
+    struct passes_options options = {
+        .verify = true, .tiles = pass_usual_tiles(X86_TARGET_NONE), .for_threads = for_threads};
 
     if (!passes_run(job->kernel, &options, &job->complaint) && !job->complaint.failed) {
         fprintf(stderr, "passes: %s\n", job->complaint.data ? job->complaint.data : "");

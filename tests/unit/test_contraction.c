@@ -274,6 +274,8 @@ static bool optimise(struct generator *g, struct jit_pair *pair, int *blocks)
     text_init(&complaint);
     tiles.large = draw(g, 3) ? 1 : 200;
     tiles.few = 1 + draw(g, 3);
+    tiles.panel = draw(g, 2) ? 8 + draw(g, 100) : 0;
+    tiles.turns = draw(g, 2);
     bool good = passes_run(pair->kernel, &options, &complaint);
     if (!good)
         fprintf(stderr, "%s\n", complaint.data);
