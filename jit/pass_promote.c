@@ -333,6 +333,8 @@ static void promote(struct promoter *promoter, const struct ir_access *element, 
     store->access = pass_load(pass, element, loop->span)->access;
     store->value = ir_symbol_use(pass->kernel, var->symbol);
     promoter->scalar = var->symbol;
+    var->symbol->note = var; /* the loop changes it: no element is the same whose index it is in now */
+    list_push(pass->arena, &promoter->changing, var->symbol);
     promoter->element = &load->access; /* the one at hand may be that of a store, which goes */
     loop->next = NULL;
     ir_block_walk(loop, replace_accesses, promoter);
