@@ -27,6 +27,7 @@ struct pass_tiles {
     int64_t depths;  /* in a stretch of what is accumulated */
     int64_t large;   /* bytes of a factor: as many, and packing pays */
     int64_t few;     /* rows or columns: fewer, and it does not */
+    int64_t stretch; /* of what few rows accumulate of a large factor, which is not packed; 0: all of it */
     int64_t block;   /* rows whose temporaries are there at a time, at most; 0: the usual number */
     bool turns;      /* whether rows are packed one behind the other, even where they lie side by side */
 };

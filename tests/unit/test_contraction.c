@@ -276,6 +276,7 @@ static bool optimise(struct generator *g, struct jit_pair *pair, int *blocks)
     tiles.few = 1 + draw(g, 3);
     tiles.panel = draw(g, 2) ? 8 + draw(g, 100) : 0;
     tiles.turns = draw(g, 2);
+    tiles.stretch = draw(g, 2) ? 1 + draw(g, 9) : 0;
     bool good = passes_run(pair->kernel, &options, &complaint);
     if (!good)
         fprintf(stderr, "%s\n", complaint.data);

@@ -41,16 +41,31 @@ static bool verified(const struct ir_kernel *kernel)
     return good;
 }
 
-/* The pass that the folder is named after. */
+/* The pass that the folder is named after; behind a dot the vector instructions that it is for. */
 static bool run(struct ir_kernel *kernel, const char *folder)
 {
-    static const struct pass_tiles tiles = {.rows = 4, .columns = 8, .depths = 32, .large = 400, .few = 2};
-    struct passes_options options = {.verify = true, .tiles = &tiles};
+    static const struct pass_tiles wide = {.rows = 4, .columns = 8, .depths = 32, .large = 400, .few = 2},
+                                   narrow = {.rows = 4,
+                                             .columns = 8,
+                                             .panel = 16,
+                                             .depths = 32,
+                                             .large = 400,
+                                             .few = 2,
+                                             .stretch = 16,
+                                             .turns = true};
+    struct passes_options options = {.verify = true, .tiles = &wide};
     struct text complaint;
     enum pass_id id = 0;
+    size_t length = strcspn(folder, ".");
     bool good;
 
-    while (passes_name(id) && strcmp(passes_name(id), folder) != 0)
+    if (folder[length] && !x86_target_from_name(folder + length + 1, &options.target)) {
+        fprintf(stderr, "there is no target %s\n", folder + length + 1);
+        return false;
+    }
+    if (options.target == X86_TARGET_AVX2)
+        options.tiles = &narrow;
+    while (passes_name(id) && (strncmp(passes_name(id), folder, length) != 0 || passes_name(id)[length]))
         id++;
     if (id < PASS_COUNT) {
         options.order = &id;
