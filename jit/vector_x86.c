@@ -654,7 +654,8 @@ bool machine_build_loop(struct machine *machine)
     if (rows && loop->nest->is_flat)
         machine_flatten_rows(machine);
     machine_allocate(machine, &sections->setup);
-    int head = rows ? machine_begin_rows(machine) : -1;
+    if (rows)
+        machine_begin_rows(machine);
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = machine->count,
                                                    .has_memory = true,
@@ -668,7 +669,7 @@ bool machine_build_loop(struct machine *machine)
         place_long(machine, sections);
     place_loops(machine, sections);
     if (rows)
-        machine_end_rows(machine, head);
+        machine_end_rows(machine);
     place_stop(machine);
     machine_allocate(machine, &sections->result);
     machine_place_choices(machine, &sections->choices);
@@ -688,6 +689,8 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     *machine = (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls};
     if (!(loop->is_serial ? machine_build_serial(machine) : machine_build_loop(machine)))
         return false;
+    if (vector_is_rows(loop->nest))
+        machine_hold_slots(machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -138,6 +138,7 @@ struct machine {
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
     int stop;  /* the label where the code ends early; -1: it does not */
+    int head;  /* the label of the loop around all: over rows, or columns of a nest */
     int end;   /* in rows: the label behind the last one */
     int ahead; /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
@@ -420,7 +421,8 @@ uint64_t machine_identity(enum operation operation, akg_dtype dtype);
 
 /* ---- vector_x86_slots.c ---- */
 
-/* Registers in the place of the slots of a band, for as many as there are free. */
+/* Registers in the place of slots that the loop around all uses, for as many as there are free; when all code
+ * is there but entry and exit. */
 void machine_hold_slots(struct machine *machine);
 
 /* ---- vector_x86_transpose.c ---- */
@@ -453,8 +455,8 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
 /* Before the setup: makes one of rows that lie one behind the other. */
 void machine_flatten_rows(struct machine *machine);
 /* What stands before the code of each row, and behind it. */
-int machine_begin_rows(struct machine *machine);
-void machine_end_rows(struct machine *machine, int head);
+void machine_begin_rows(struct machine *machine);
+void machine_end_rows(struct machine *machine);
 
 /* The instructions of the loop as a function void(union slot *), or false where the target lacks something.
  */

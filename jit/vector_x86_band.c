@@ -101,8 +101,8 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     *machine =
         (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls, .lanes = 1};
     machine_choose_slots(machine);
-    int head = machine->labels++;
-    machine_emit_label(machine, head);
+    machine->head = machine->labels++;
+    machine_emit_label(machine, machine->head);
     fill_slots(&code);
     for (int k = 0; k < loop->band->parts.count; k++)
         if (!place_part(&code, &loop->band->parts.items[k]))
@@ -111,7 +111,7 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     slot(machine, X86_MOV, loop->count);
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     slot(machine, X86_MOV_STORE, loop->count); /* leaves the flags */
-    machine_emit_jump(machine, X86_JNE, head);
+    machine_emit_jump(machine, X86_JNE, machine->head);
     machine_hold_slots(machine);
     machine_assemble(machine, listing);
     return !machine->refused;

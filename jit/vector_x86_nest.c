@@ -659,6 +659,7 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     machine_place_columns(code);
     if (machine->stop >= 0)
         machine_emit_label(machine, machine->stop);
+    machine_hold_slots(machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

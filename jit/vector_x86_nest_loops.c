@@ -174,6 +174,7 @@ static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
         machine_emit_jump(machine, X86_JL, next);
         if (is_better_halved(code, tiles, kind, kinds)) {
+            move(machine, X86_MOV, X86_RAX, left);
             machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
             machine_emit_jump(machine, X86_JE, next);
         }
@@ -231,6 +232,8 @@ void machine_place_columns(struct nest_code *code)
     for (int k = 0; k < code->loop->streams.count; k++)
         copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
                   code->loop->streams.items[k].slot);
+    machine->head = machine->labels++;
+    machine_emit_label(machine, machine->head);
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         bool last = kind == LAST;
         int head, next, width = code->columns[kind] * machine->lanes;

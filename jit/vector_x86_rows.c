@@ -127,16 +127,17 @@ void machine_flatten_rows(struct machine *machine)
     machine_emit_label(machine, apart);
 }
 
-int machine_begin_rows(struct machine *machine)
+void machine_begin_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    int head = machine->labels++, first = first_slot(loop);
+    int first = first_slot(loop);
+    machine->head = machine->labels++;
     machine->end = machine->labels++;
     for (int k = 0; k < loop->streams.count; k++)
         copy_slot(machine, loop->streams.items[k].state, loop->streams.items[k].slot);
     if (first >= 0)
         copy_slot(machine, loop->nest->index, first);
-    machine_emit_label(machine, head);
+    machine_emit_label(machine, machine->head);
     for (int k = 0; k < loop->streams.count; k++) {
         if (machine->pointers[k] >= 0)
             move(machine, X86_MOV, machine->pointers[k], loop->streams.items[k].state);
@@ -146,10 +147,9 @@ int machine_begin_rows(struct machine *machine)
     if (first >= 0)
         copy_slot(machine, first, loop->nest->index);
     pick_rows(machine);
-    return head;
 }
 
-void machine_end_rows(struct machine *machine, int head)
+void machine_end_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     for (int k = 0; k < loop->streams.count; k++) {
@@ -166,6 +166,6 @@ void machine_end_rows(struct machine *machine, int head)
     move(machine, X86_MOV, X86_RAX, loop->nest->state);
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     move(machine, X86_MOV_STORE, X86_RAX, loop->nest->state); /* leaves the flags */
-    machine_emit_jump(machine, X86_JNE, head);
+    machine_emit_jump(machine, X86_JNE, machine->head);
     machine_emit_label(machine, machine->end);
 }

@@ -207,11 +207,28 @@ uint64_t machine_identity(enum operation operation, akg_dtype dtype)
     }
 }
 
+/* An earlier partial result that starts with the same: a copy of a register takes less than another load. */
+static const struct machine_kept *same_start(const struct machine *machine, const struct machine_kept *kept)
+{
+    const struct vector_accumulator *rows = machine->loop->accumulators.items, *row = &rows[kept->number];
+    for (const struct machine_kept *other = machine->kept.items; other < kept; other++)
+        if (other->kind == KEPT_PARTIAL && other->type == kept->type && row->role != VECTOR_CHOSEN &&
+            rows[other->number].role != VECTOR_CHOSEN &&
+            machine_identity(rows[other->number].operation, rows[other->number].dtype) ==
+                machine_identity(row->operation, row->dtype))
+            return other;
+    return NULL;
+}
+
 /* What leaves the others as they are: of choices, what was there before all iterations. */
 static void setup_partial(struct machine *machine, const struct machine_kept *kept)
 {
     const struct vector_accumulator *row = &machine->loop->accumulators.items[kept->number];
-    if (row->role == VECTOR_CHOSEN && row->symbol)
+    const struct machine_kept *same = same_start(machine, kept);
+    if (same)
+        machine_into(machine, X86_VMOVAPS, machine_bits(machine, kept->type), kept->virtual_register, 0,
+                     same->virtual_register, 0);
+    else if (row->role == VECTOR_CHOSEN && row->symbol)
         spread_memory(machine, kept->virtual_register, kept->type, machine_slot(machine, row->slot), 0);
     else
         machine_spread_constant(machine, kept->virtual_register, kept->type,

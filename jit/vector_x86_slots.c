@@ -1,10 +1,10 @@
 /*
- * vector_x86_slots.c: slots of a band in registers.
+ * vector_x86_slots.c: slots of a band, or of a loop over rows, in registers.
  *
  * Consumes the instructions of a band, between entry and exit, whose parts hand one another what they know
- * through slots; produces the same with registers in the place of slots, as many as no part uses: loaded
- * before, and stored behind where C takes them back. In short loops that way through memory takes longer
- * than what is computed.
+ * through slots, or those of a loop over rows, which keeps in slots where it is; produces the same with
+ * registers in the place of slots, as many as nothing else uses: loaded before, and stored behind where C
+ * takes them back. In short loops that way through memory takes longer than what is computed.
  *
  * A slot has a register where all that reads or writes it does so whole, as an address or a number of 64
  * bits, or as one lane of a vector. Slots that are written come first.
@@ -15,7 +15,7 @@ enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAY
 
 struct slot_use {
     enum slot_class class;
-    int count;
+    int count; /* uses in the loop around all */
     bool is_written, is_considered;
     int reg; /* -1: it stays in memory */
 };
@@ -52,6 +52,7 @@ static enum slot_class class_of(enum x86_form form)
     case X86_ADD:
     case X86_SUB:
     case X86_CMP:
+    case X86_IMUL:
         return SLOT_GENERAL;
     default:
         return SLOT_STAYS;
@@ -63,7 +64,7 @@ static bool is_store(enum x86_form form)
     return form == X86_MOV_STORE || form == X86_VMOVSS_STORE || form == X86_VMOVSD_STORE;
 }
 
-static void note_slot(struct slots *slots, const struct x86_instruction *instruction)
+static void note_slot(struct slots *slots, const struct x86_instruction *instruction, bool is_inside)
 {
     const struct x86_memory *memory = &instruction->memory;
     struct slot_use *use = &slots->uses[memory->displacement / 8];
@@ -73,7 +74,7 @@ static void note_slot(struct slots *slots, const struct x86_instruction *instruc
     if (memory->index != X86_NONE || memory->displacement % 8 != 0 || instruction->mask)
         class = SLOT_STAYS;
     use->class = class;
-    use->count++;
+    use->count += is_inside;
     use->is_written |= is_store(instruction->form);
 }
 
@@ -117,13 +118,15 @@ static void note_registers(struct slots *slots, const struct x86_instruction *in
 static void note_all(struct slots *slots)
 {
     const struct machine *machine = slots->machine;
+    bool is_inside = false;
     for (int k = 0; k < machine->body.count; k++) {
         const struct x86_instruction *instruction = &machine->body.items[k];
+        is_inside |= instruction->form == X86_NO_FORM && instruction->label == machine->head;
         if (instruction->form == X86_NO_FORM)
             continue;
         note_registers(slots, instruction);
         if (is_slot(slots, instruction))
-            note_slot(slots, instruction);
+            note_slot(slots, instruction, is_inside);
     }
 }
 
@@ -157,7 +160,7 @@ static struct slot_use *next_slot(struct slots *slots)
     struct slot_use *best = NULL;
     for (int k = 0; k < slots->count; k++) {
         struct slot_use *use = &slots->uses[k];
-        bool may = use->class != SLOT_UNUSED && use->class != SLOT_STAYS && !use->is_considered;
+        bool may = use->class != SLOT_UNUSED && use->class != SLOT_STAYS && use->count && !use->is_considered;
         if (may && (!best || comes_before(use, best)))
             best = use;
     }
@@ -232,7 +235,8 @@ static int shorten(struct slots *slots, const struct x86_instruction *items, int
     struct x86_instruction short_form = left > 1 ? items[1] : items[0];
     if (reg < 0)
         return 0;
-    bool by_number = short_form.form == X86_SUB_BY && short_form.rm == X86_RAX,
+    bool by_number =
+             (short_form.form == X86_SUB_BY || short_form.form == X86_ADD_BY) && short_form.rm == X86_RAX,
          moves = (by_number || is_of_rax(&short_form, X86_ADD)) && is_of_rax(&items[2], X86_MOV_STORE) &&
                  held_in(slots, &items[2]) == reg;
     if (!moves && !(short_form.form == X86_CMP_BY && short_form.rm == X86_RAX))
@@ -246,6 +250,14 @@ static int shorten(struct slots *slots, const struct x86_instruction *items, int
     }
     machine_emit(slots->machine, short_form);
     return moves ? 3 : 2;
+}
+
+/* Results, and how many rows are left, or columns, where one may stop. */
+static bool is_taken_back(const struct vector_loop *loop, int slot)
+{
+    const struct vector_nest *nest = loop->nest;
+    return loop->arguments.items[slot].kind == VECTOR_ARGUMENT_ACCUMULATOR ||
+           (nest && slot == nest->state + (nest->is_while ? VECTOR_COLUMNS : 0));
 }
 
 static void rewrite(struct slots *slots, const machine_code *old)
@@ -263,7 +275,7 @@ static void rewrite(struct slots *slots, const machine_code *old)
         length = 1;
     }
     for (int k = 0; k < slots->count; k++)
-        if (slots->uses[k].reg >= 0 && loop->arguments.items[k].kind == VECTOR_ARGUMENT_ACCUMULATOR)
+        if (slots->uses[k].reg >= 0 && is_taken_back(loop, k))
             move_slot(slots, k, false);
 }
 
