@@ -137,10 +137,11 @@ struct machine {
     LIST(struct machine_pairs) pairs;
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
-    int stop;  /* the label where the code ends early; -1: it does not */
-    int head;  /* the label of the loop around all: over rows, or columns of a nest */
-    int end;   /* in rows: the label behind the last one */
-    int ahead; /* elements from the index to the vector that the section is of */
+    int stop;        /* the label where the code ends early; -1: it does not */
+    int head;        /* the label of the loop around all: over rows, or columns of a nest */
+    LIST(int) parts; /* of a band: where the instructions of each begin */
+    int end;         /* in rows: the label behind the last one */
+    int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */

@@ -52,6 +52,7 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
         .arena = machine->arena, .loop = row->loop, .options = machine->options, .calls = machine->calls};
     if (!(row->loop->is_serial ? machine_build_serial(part) : machine_build_loop(part)))
         return false;
+    list_push(machine->arena, &machine->parts, machine->body.count);
     if (row->guard >= 0) {
         slot(machine, X86_MOV, row->guard);
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(row->loop));

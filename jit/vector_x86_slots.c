@@ -16,15 +16,23 @@ enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAY
 struct slot_use {
     enum slot_class class;
     int count; /* uses in the loop around all */
-    bool is_written, is_considered;
-    int reg; /* -1: it stays in memory */
+    bool is_written, is_considered, begins_written;
+    int first, last; /* the instructions between which it means anything, if it begins written */
+    bool is_brief;   /* has its register for these alone */
+    int reg;         /* -1: it stays in memory */
+};
+
+struct inner_loop {
+    int first, last; /* instructions */
 };
 
 struct slots {
     struct machine *machine;
+    LIST(struct inner_loop) loops;
     struct slot_use *uses; /* one per argument of the band */
     int count;
     unsigned general, vectors; /* the registers that are free, as bits */
+    unsigned held;             /* vector registers that hold slots all the time */
 };
 
 /* ---- what is used ---------------------------------------------------------------------------------- */
@@ -64,8 +72,9 @@ static bool is_store(enum x86_form form)
     return form == X86_MOV_STORE || form == X86_VMOVSS_STORE || form == X86_VMOVSD_STORE;
 }
 
-static void note_slot(struct slots *slots, const struct x86_instruction *instruction, bool is_inside)
+static void note_slot(struct slots *slots, int at, bool is_inside)
 {
+    const struct x86_instruction *instruction = &slots->machine->body.items[at];
     const struct x86_memory *memory = &instruction->memory;
     struct slot_use *use = &slots->uses[memory->displacement / 8];
     enum slot_class class = class_of(instruction->form);
@@ -73,6 +82,11 @@ static void note_slot(struct slots *slots, const struct x86_instruction *instruc
         class = SLOT_STAYS;
     if (memory->index != X86_NONE || memory->displacement % 8 != 0 || instruction->mask)
         class = SLOT_STAYS;
+    if (use->class == SLOT_UNUSED) {
+        use->first = at;
+        use->begins_written = is_store(instruction->form);
+    }
+    use->last = at;
     use->class = class;
     use->count += is_inside;
     use->is_written |= is_store(instruction->form);
@@ -126,7 +140,7 @@ static void note_all(struct slots *slots)
             continue;
         note_registers(slots, instruction);
         if (is_slot(slots, instruction))
-            note_slot(slots, instruction, is_inside);
+            note_slot(slots, k, is_inside);
     }
 }
 
@@ -174,6 +188,85 @@ static void choose_registers(struct slots *slots)
         use->reg = take_register(slots, use->class);
         if (use->reg >= 0 && use->class == SLOT_GENERAL)
             slots->machine->general |= 1u << use->reg;
+        else if (use->reg >= 0)
+            slots->held |= 1u << use->reg;
+    }
+}
+
+/* ---- registers for a while ------------------------------------------------------------------------- */
+
+/* Jumps back, but for that of the loop around all. */
+static void find_loops(struct slots *slots)
+{
+    const struct machine *machine = slots->machine;
+    int *places = arena_array(machine->arena, int, machine->labels); /* of labels; 0: not there yet */
+    for (int k = 0; k < machine->body.count; k++) {
+        const struct x86_instruction *instruction = &machine->body.items[k];
+        if (instruction->label == machine->head)
+            continue;
+        if (instruction->form == X86_NO_FORM)
+            places[instruction->label] = k + 1;
+        else if (places[instruction->label])
+            list_push(machine->arena, &slots->loops,
+                      ((struct inner_loop){places[instruction->label] - 1, k}));
+    }
+}
+
+/* A loop inside that the slot's time reaches into belongs to it as a whole. */
+static void widen(const struct slots *slots, struct slot_use *use)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (int k = 0; k < slots->loops.count; k++) {
+            struct inner_loop loop = slots->loops.items[k];
+            if (loop.last < use->first || loop.first > use->last)
+                continue;
+            again |= loop.first < use->first || loop.last > use->last;
+            use->first = loop.first < use->first ? loop.first : use->first;
+            use->last = loop.last > use->last ? loop.last : use->last;
+        }
+    }
+}
+
+/* Whether another part begins in between. What is in registers within one part need not be used there. */
+static bool spans_parts(const struct slots *slots, const struct slot_use *use)
+{
+    bool spans = false;
+    for (int k = 0; k < slots->machine->parts.count; k++)
+        spans |= slots->machine->parts.items[k] > use->first && slots->machine->parts.items[k] <= use->last;
+    return spans;
+}
+
+static unsigned free_meanwhile(const struct slots *slots, const struct slot_use *use)
+{
+    struct slots trial = {.machine = slots->machine, .vectors = ~slots->held & ~1u};
+    trial.vectors &= machine_is_avx512(slots->machine) ? ~0u : 0xffff;
+    for (int k = use->first; k <= use->last; k++)
+        if (slots->machine->body.items[k].form != X86_NO_FORM)
+            note_registers(&trial, &slots->machine->body.items[k]);
+    for (int k = 0; k < slots->count; k++) {
+        const struct slot_use *other = &slots->uses[k];
+        if (other->is_brief && other->first <= use->last && use->first <= other->last)
+            trial.vectors &= ~(1u << other->reg);
+    }
+    return trial.vectors;
+}
+
+/* A scalar that one part hands to the next, or to itself, has a register from the one to the other. */
+static void choose_brief(struct slots *slots)
+{
+    find_loops(slots);
+    for (int k = 0; k < slots->count; k++) {
+        struct slot_use *use = &slots->uses[k];
+        if (use->reg >= 0 || (use->class != SLOT_SINGLE && use->class != SLOT_DOUBLE) ||
+            !use->begins_written || slots->machine->loop->arguments.items[k].kind != VECTOR_ARGUMENT_STATE)
+            continue;
+        widen(slots, use);
+        unsigned free_ones = spans_parts(slots, use) ? free_meanwhile(slots, use) : 0;
+        if (!free_ones)
+            continue;
+        use->reg = __builtin_ctz(free_ones);
+        use->is_brief = true;
     }
 }
 
@@ -264,7 +357,7 @@ static void rewrite(struct slots *slots, const machine_code *old)
 {
     const struct vector_loop *loop = slots->machine->loop;
     for (int k = 0; k < slots->count; k++)
-        if (slots->uses[k].reg >= 0)
+        if (slots->uses[k].reg >= 0 && !slots->uses[k].is_brief)
             move_slot(slots, k, true);
     for (int k = 0, length; k < old->count; k += length) {
         length = shorten(slots, &old->items[k], old->count - k);
@@ -292,6 +385,7 @@ void machine_hold_slots(struct machine *machine)
         slots.uses[k].reg = -1;
     note_all(&slots);
     choose_registers(&slots);
+    choose_brief(&slots);
     machine->body = (machine_code){.count = 0};
     rewrite(&slots, &old);
 }
