@@ -169,6 +169,12 @@ static bool has_jumps(const struct tile_nest *nest)
     return jumps;
 }
 
+/* Elements of what all rows use. */
+static struct ir_expr *shared_elements(const struct tile_nest *nest)
+{
+    return apply(nest, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
+}
+
 /* Whether copies pay. */
 static struct ir_expr *condition(const struct tile_nest *nest)
 {
@@ -183,24 +189,35 @@ static struct ir_expr *condition(const struct tile_nest *nest)
                  apply(nest, OP_GE, elements, number(nest, has_jumps(nest) ? (large + 3) / 4 : large)));
 }
 
-/* Whether rows are few, and what they all use is so large that it does not stay in the second cache. A copy
- * of it pays the sooner where its rows lie a multiple of some KiB apart, for what a tile uses of many falls
- * into the same sets, or where rows are to be copied anyway. */
+/* Whether half the usual rows are enough for copies: what they all use is several times as large. Asked where
+ * the nest is not stretched. */
+static struct ir_expr *pays_early(const struct tile_nest *nest)
+{
+    enum { TIMES = 8 };
+    struct ir_expr *some = apply(nest, OP_AND, is_part(nest, row_extent(nest), 2),
+                                 apply(nest, OP_LT, row_extent(nest), number(nest, nest->pass->tiles->few)));
+    return apply(nest, OP_AND, some,
+                 apply(nest, OP_GE, shared_elements(nest), number(nest, TIMES * large_count(nest))));
+}
+
+/* Whether rows are few, and what they all use is so large that it does not stay in the second cache. Copies
+ * of it pay with fewer rows where its own lie a multiple of some KiB apart, for what a tile uses of many of
+ * them falls into the same sets of the caches; but for what is huge they do not. Nor where rows are copied
+ * anyway. */
 static struct ir_expr *is_stretched(const struct tile_nest *nest)
 {
-    enum { APART = 2048, TIMES = 3 };
-    int64_t few = nest->pass->tiles->few;
-    struct ir_expr *rows = row_extent(nest), *columns = extent(nest, nest->columns);
-    struct ir_expr *enough = apply(nest, OP_LT, rows, number(nest, few));
-    if (!has_jumps(nest)) {
-        struct ir_expr *past =
-            apply(nest, OP_MOD, copy(nest, columns), number(nest, APART / widest_term(nest)));
-        struct ir_expr *some = apply(nest, OP_LT, copy(nest, rows), number(nest, TIMES * few));
-        some = apply(nest, OP_AND, some, apply(nest, OP_NE, past, number(nest, 0)));
-        enough = apply(nest, OP_OR, enough, some);
-    }
-    struct ir_expr *elements = apply(nest, OP_MUL, columns, extent(nest, nest->depths));
-    return apply(nest, OP_AND, enough, apply(nest, OP_GE, elements, number(nest, large_count(nest))));
+    enum { APART = 2048, TIMES = 3, HUGE_TIMES = 64 };
+    int64_t few = nest->pass->tiles->few, large = large_count(nest),
+            most = has_jumps(nest) ? few : TIMES * few;
+    struct ir_expr *unit = number(nest, APART / widest_term(nest));
+    struct ir_expr *past = apply(nest, OP_MOD, extent(nest, nest->columns), unit);
+    struct ir_expr *huge = apply(nest, OP_GE, shared_elements(nest), number(nest, HUGE_TIMES * large));
+    struct ir_expr *apart = apply(nest, OP_OR, apply(nest, OP_NE, past, number(nest, 0)), huge);
+    struct ir_expr *some =
+        apply(nest, OP_AND, apply(nest, OP_LT, row_extent(nest), number(nest, most)), apart);
+    struct ir_expr *enough =
+        apply(nest, OP_OR, apply(nest, OP_LT, row_extent(nest), number(nest, few / 2)), some);
+    return apply(nest, OP_AND, enough, apply(nest, OP_GE, shared_elements(nest), number(nest, large)));
 }
 
 /* ---- copies ---------------------------------------------------------------------------------------- */
@@ -474,6 +491,7 @@ static void tile(struct tile_nest *nest)
     if (nest->sum && pass->tiles->stretch && !needs_copies(nest)) {
         stretched = stretch(pass, pass_copy_block(pass, stmt));
         is_long = is_stretched(nest);
+        pays = apply(nest, OP_OR, pays, pays_early(nest));
         struct ir_expr *is_short = ir_operation(pass->kernel, OP_NOT, copy(nest, is_long), NULL, NULL);
         copies = apply(nest, OP_AND, copy(nest, pays), is_short);
     }
