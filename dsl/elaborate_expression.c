@@ -12,6 +12,18 @@ static const struct value *elaborate_slot_value(struct elaborator *e, struct ast
 
 /* ---- names ------------------------------------------------------------------------ */
 
+/* An annotation may name tensors whose own extents are found later. */
+static bool has_extents(const struct value *value)
+{
+    bool has = true;
+
+    for (int k = 0; value->kind == VALUE_TUPLE && k < value->count; k++)
+        has &= has_extents(&value->items[k]);
+    for (int k = 0; value->kind == VALUE_TENSOR && k < value->buffer->rank; k++)
+        has &= value->buffer->shape[k] != NULL;
+    return has;
+}
+
 static struct value elaborate_name(struct elaborator *e, const struct ast_expr *expr)
 {
     struct ast_binding *binding = ast_binding_of(expr);
@@ -47,6 +59,14 @@ static struct value elaborate_name(struct elaborator *e, const struct ast_expr *
         diagnostic_note(message, binding->kind == AST_BINDING_DIM
                                      ? "note: no tensor that was handed in has an axis of that name"
                                      : "note: no statement that ran before gives it a value");
+        return value_error();
+    }
+    if (!has_extents(&slot->value)) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_USED_BEFORE_DECLARATION, expr->span, binding->name);
+        diagnostic_note(message, "note: not all of its extents are known in this annotation");
+        diagnostic_note(message, "help: give the extent a name where it is: %s: T[N]; and write N here",
+                        binding->name);
         return value_error();
     }
     return value_copy(e, *elaborate_slot_value(e, binding));

@@ -397,14 +397,16 @@ static bool is_worthwhile(const struct vector_nest *nest, const struct vector_lo
     return reuse;
 }
 
-/* In the innermost loop, what is the same for all columns is computed ahead of what is stored for each. */
+/* Before the innermost loop, in it and behind it, what is the same for all rows, or columns, is computed
+ * ahead of what is stored for each: an iteration, which may be the only one, must not load what it has
+ * stored. */
 static bool loads_may_lag(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *load = &loop->values.items[k];
-        for (int n = 0; load->kind == VECTOR_LOAD && load->section == 1 && !load->by_row && n < k; n++) {
+        for (int n = 0; load->kind == VECTOR_LOAD && !load->by_row && n < k; n++) {
             const struct vector_value *store = &loop->values.items[n];
-            if (store->kind == VECTOR_STORE && store->section == 1 &&
+            if (store->kind == VECTOR_STORE && store->section == load->section &&
                 loop->streams.items[store->stream].access->buffer ==
                     loop->streams.items[load->stream].access->buffer)
                 return true;
