@@ -144,8 +144,7 @@ static int widest_term(const struct tile_nest *nest)
     return size;
 }
 
-/* Elements of a factor that is large, the widest one; some, or the loop over blocks would have no iteration
- * for a sum of no terms. */
+/* Elements of a factor that is large, the widest one. */
 static int64_t large_count(const struct tile_nest *nest)
 {
     int size = widest_term(nest);
@@ -169,10 +168,19 @@ static bool has_jumps(const struct tile_nest *nest)
     return jumps;
 }
 
-/* Elements of what all rows use. */
-static struct ir_expr *shared_elements(const struct tile_nest *nest)
+/* The loop over blocks would have no iteration for a sum of no terms; and products of extents say nothing
+ * where these are negative. */
+static struct ir_expr *is_some(const struct tile_nest *nest, const struct ir_stmt *loop)
 {
-    return apply(nest, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
+    return apply(nest, OP_GT, extent(nest, loop), number(nest, 0));
+}
+
+/* Whether what all rows use has so many elements. */
+static struct ir_expr *shares(const struct tile_nest *nest, int64_t least)
+{
+    struct ir_expr *elements = apply(nest, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
+    struct ir_expr *some = apply(nest, OP_AND, is_some(nest, nest->columns), is_some(nest, nest->depths));
+    return apply(nest, OP_AND, some, apply(nest, OP_GE, elements, number(nest, least)));
 }
 
 /* Whether copies pay. */
@@ -180,9 +188,9 @@ static struct ir_expr *condition(const struct tile_nest *nest)
 {
     bool transposes = needs_copies(nest);
     int64_t large = large_count(nest);
-    struct ir_expr *enough = are_enough(nest, transposes);
+    struct ir_expr *enough = apply(nest, OP_AND, are_enough(nest, transposes), is_some(nest, nest->depths));
     if (transposes)
-        return apply(nest, OP_AND, enough, apply(nest, OP_GT, extent(nest, nest->depths), number(nest, 0)));
+        return enough;
     struct ir_expr *widest = apply(nest, OP_MAX, row_extent(nest), extent(nest, nest->columns));
     struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
     return apply(nest, OP_AND, enough,
@@ -196,8 +204,7 @@ static struct ir_expr *pays_early(const struct tile_nest *nest)
     enum { TIMES = 8 };
     struct ir_expr *some = apply(nest, OP_AND, is_part(nest, row_extent(nest), 2),
                                  apply(nest, OP_LT, row_extent(nest), number(nest, nest->pass->tiles->few)));
-    return apply(nest, OP_AND, some,
-                 apply(nest, OP_GE, shared_elements(nest), number(nest, TIMES * large_count(nest))));
+    return apply(nest, OP_AND, some, shares(nest, TIMES * large_count(nest)));
 }
 
 /* Whether rows are few, and what they all use is so large that it does not stay in the second cache. Copies
@@ -211,13 +218,13 @@ static struct ir_expr *is_stretched(const struct tile_nest *nest)
             most = has_jumps(nest) ? few : TIMES * few;
     struct ir_expr *unit = number(nest, APART / widest_term(nest));
     struct ir_expr *past = apply(nest, OP_MOD, extent(nest, nest->columns), unit);
-    struct ir_expr *huge = apply(nest, OP_GE, shared_elements(nest), number(nest, HUGE_TIMES * large));
-    struct ir_expr *apart = apply(nest, OP_OR, apply(nest, OP_NE, past, number(nest, 0)), huge);
+    struct ir_expr *apart =
+        apply(nest, OP_OR, apply(nest, OP_NE, past, number(nest, 0)), shares(nest, HUGE_TIMES * large));
     struct ir_expr *some =
         apply(nest, OP_AND, apply(nest, OP_LT, row_extent(nest), number(nest, most)), apart);
     struct ir_expr *enough =
         apply(nest, OP_OR, apply(nest, OP_LT, row_extent(nest), number(nest, few / 2)), some);
-    return apply(nest, OP_AND, enough, apply(nest, OP_GE, shared_elements(nest), number(nest, large)));
+    return apply(nest, OP_AND, enough, shares(nest, large));
 }
 
 /* ---- copies ---------------------------------------------------------------------------------------- */
@@ -465,7 +472,7 @@ static struct ir_stmt *choose(const struct tile_nest *nest, struct ir_expr *cond
     return choice;
 }
 
-/* The copy of a nest, stretch by stretch. */
+/* A copy of the nest, in which all that was found is found again, stretch by stretch. */
 static struct ir_stmt *stretch(struct pass *pass, struct ir_stmt *stmt)
 {
     struct tile_nest nest;

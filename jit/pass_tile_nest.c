@@ -247,6 +247,43 @@ static bool needs_what_was(const struct tile_nest *nest, const struct ir_stmt *s
     return all.count > first.count;
 }
 
+struct mention {
+    const struct ir_symbol *symbol;
+    bool found;
+};
+
+static bool note_use(struct ir_expr *expr, void *context)
+{
+    struct mention *mention = context;
+    mention->found |= expr->kind == IR_SYMBOL && expr->symbol == mention->symbol;
+    return !mention->found;
+}
+
+static bool note_change(struct ir_stmt *stmt, void *context)
+{
+    struct mention *mention = context;
+    mention->found |= stmt->kind == IR_ASSIGN && stmt->symbol == mention->symbol;
+    return !mention->found;
+}
+
+/* Whether a statement between the declaration and the loop has to do with the sum: it would see what a
+ * stretch has left there. */
+static bool is_used_before(struct ir_stmt *sum, struct ir_stmt *depths)
+{
+    struct mention mention = {.symbol = sum->symbol};
+    struct ir_stmt *last = sum->next;
+
+    if (last == depths)
+        return false;
+    while (last->next != depths)
+        last = last->next;
+    last->next = NULL;
+    ir_block_expressions(sum->next, note_use, &mention);
+    ir_block_walk(sum->next, note_change, &mention);
+    last->next = depths;
+    return mention.found;
+}
+
 /* Whether k may be split: there is one sum, and one store, which stands behind the loop and can hold it. */
 static void find_sum(struct tile_nest *nest)
 {
@@ -265,7 +302,7 @@ static void find_sum(struct tile_nest *nest)
     ir_block_walk(nest->rows->body, count_store, &stores);
     if (sums != 1 || stores.count != 1 || stores.found != last || last == nest->depths ||
         sum->symbol->dtype != last->access.buffer->dtype || dtype_is_half(sum->symbol->dtype) ||
-        needs_what_was(nest, sum, last->access.buffer))
+        needs_what_was(nest, sum, last->access.buffer) || is_used_before(sum, nest->depths))
         return;
     for (int k = 0; k < last->access.buffer->rank; k++)
         ir_expr_walk(last->access.indices[k], note_mention, &mentions);

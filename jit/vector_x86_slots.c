@@ -29,7 +29,7 @@ struct inner_loop {
 struct slots {
     struct machine *machine;
     LIST(struct inner_loop) loops;
-    struct slot_use *uses; /* one per argument of the band */
+    struct slot_use *uses; /* one per argument */
     int count;
     unsigned general, vectors; /* the registers that are free, as bits */
     unsigned held;             /* vector registers that hold slots all the time */
