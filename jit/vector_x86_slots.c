@@ -195,6 +195,11 @@ static void choose_registers(struct slots *slots)
 
 /* ---- registers for a while ------------------------------------------------------------------------- */
 
+static bool is_jump(enum x86_form form)
+{
+    return x86_is_general(form) && x86_general_rows[form - X86_GENERAL_FIRST].shape == X86_JUMP;
+}
+
 /* Jumps back, but for that of the loop around all. */
 static void find_loops(struct slots *slots)
 {
@@ -202,13 +207,11 @@ static void find_loops(struct slots *slots)
     int *places = arena_array(machine->arena, int, machine->labels); /* of labels; 0: not there yet */
     for (int k = 0; k < machine->body.count; k++) {
         const struct x86_instruction *instruction = &machine->body.items[k];
-        if (instruction->label == machine->head)
-            continue;
+        int label = instruction->label;
         if (instruction->form == X86_NO_FORM)
-            places[instruction->label] = k + 1;
-        else if (places[instruction->label])
-            list_push(machine->arena, &slots->loops,
-                      ((struct inner_loop){places[instruction->label] - 1, k}));
+            places[label] = k + 1;
+        else if (is_jump(instruction->form) && label != machine->head && places[label])
+            list_push(machine->arena, &slots->loops, ((struct inner_loop){places[label] - 1, k}));
     }
 }
 
