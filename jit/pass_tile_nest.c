@@ -247,41 +247,29 @@ static bool needs_what_was(const struct tile_nest *nest, const struct ir_stmt *s
     return all.count > first.count;
 }
 
-struct mention {
-    const struct ir_symbol *symbol;
-    bool found;
-};
-
-static bool note_use(struct ir_expr *expr, void *context)
+static bool is_no_use(struct ir_expr *expr, void *symbol)
 {
-    struct mention *mention = context;
-    mention->found |= expr->kind == IR_SYMBOL && expr->symbol == mention->symbol;
-    return !mention->found;
+    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
 }
 
-static bool note_change(struct ir_stmt *stmt, void *context)
+static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
 {
-    struct mention *mention = context;
-    mention->found |= stmt->kind == IR_ASSIGN && stmt->symbol == mention->symbol;
-    return !mention->found;
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
 }
 
 /* Whether a statement between the declaration and the loop has to do with the sum: it would see what a
  * stretch has left there. */
-static bool is_used_before(struct ir_stmt *sum, struct ir_stmt *depths)
+static bool is_used_before(const struct ir_stmt *sum, const struct ir_stmt *depths)
 {
-    struct mention mention = {.symbol = sum->symbol};
-    struct ir_stmt *last = sum->next;
+    bool is_used = false;
 
-    if (last == depths)
-        return false;
-    while (last->next != depths)
-        last = last->next;
-    last->next = NULL;
-    ir_block_expressions(sum->next, note_use, &mention);
-    ir_block_walk(sum->next, note_change, &mention);
-    last->next = depths;
-    return mention.found;
+    for (struct ir_stmt *stmt = sum->next; stmt != depths; stmt = stmt->next) {
+        struct ir_stmt alone = *stmt;
+        alone.next = NULL;
+        is_used |= !ir_block_expressions(&alone, is_no_use, sum->symbol) ||
+                   !ir_block_walk(&alone, is_no_assignment, sum->symbol);
+    }
+    return is_used;
 }
 
 /* Whether k may be split: there is one sum, and one store, which stands behind the loop and can hold it. */

@@ -1,10 +1,11 @@
 /*
- * vector_x86_slots.c: slots of a band, or of a loop over rows, in registers.
+ * vector_x86_slots.c: slots of a band, of a loop over rows or of a nest in registers.
  *
- * Consumes the instructions of a band, between entry and exit, whose parts hand one another what they know
- * through slots, or those of a loop over rows, which keeps in slots where it is; produces the same with
+ * Consumes the instructions between entry and exit: of a band, whose parts hand one another what they know
+ * through slots, or of loops around loops, which keep in slots where they are; produces the same with
  * registers in the place of slots, as many as nothing else uses: loaded before, and stored behind where C
- * takes them back. In short loops that way through memory takes longer than what is computed.
+ * takes them back. What one part of a band hands to another may have a register for just that long. In short
+ * loops the way through memory takes longer than what is computed.
  *
  * A slot has a register where all that reads or writes it does so whole, as an address or a number of 64
  * bits, or as one lane of a vector. Slots that are written come first.
