@@ -197,12 +197,13 @@ static void oracle_compare_calls(struct oracle *oracle, struct oracle_call *code
         oracle_tell(oracle, ORACLE_PARTIAL, "inputs", code->diagnostics);
 }
 
-/* A program that is right by construction is refused only for what depends on the call. */
+/* A program that is right by construction is refused only for what depends on the call, or, as `n // (v - v)`,
+ * for what would stop each one. */
 static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call *call)
 {
     static const char *const good[] = {"call-bounds", "index-out-of-bounds", "division-by-zero",
                                        "call-assert", "call-shape",          "call-size",
-                                       "call-alias",  "assert-false"};
+                                       "call-alias",  "assert-false",        "constant-division-by-zero"};
     const akg_diagnostic *error = oracle_first_error(call->diagnostics);
 
     if (call->status == AKG_OK || !error || !oracle->request->must_compile)
