@@ -83,8 +83,7 @@ static bool look_at(struct carrier *carrier, struct ir_stmt *stmt)
         stores = place == PLACE_HERE && !carrier->inside;
         carrier->refused |= !stores && place != PLACE_APART;
         /* the value would be computed before the element is looked at */
-        carrier->refused |=
-            stores && pass_access_may_stop(&stmt->access) && pass_expr_may_stop(stmt->value);
+        carrier->refused |= stores && pass_access_may_stop(&stmt->access) && pass_expr_may_stop(stmt->value);
         carrier->may_be_stored |= stores;
     }
     carrier->inside |= stmt->kind == IR_FOR || stmt->kind == IR_WHILE;

@@ -46,7 +46,8 @@ enum vector_kind {
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane; without an operation it is stored there */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
-                         the operand is whole, so many bits hold it, and what does not fit may wrap */
+                         the operand is whole, so many bits hold it, and what does not fit may wrap.
+                         OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1 */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */

@@ -377,18 +377,21 @@ static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
     int condition = vector_expression(builder, stmt->value), mask = builder->mask;
     if (builder->refused)
         return;
-    int count = builder->scalars.count;
+    int count = builder->scalars.count, masks[2], middle, first = builder->loop->values.count;
     int *before = copy_scalars(builder, count);
-    builder->mask = both(builder, mask, condition);
+    builder->mask = masks[0] = both(builder, mask, condition);
     vector_statements(builder, stmt->body);
+    middle = builder->loop->values.count;
     int *then = copy_scalars(builder, count);
     for (int k = 0; k < count; k++)
         builder->scalars.items[k].value = before[k];
     builder->scalars.count = count;
     if (stmt->otherwise && !builder->refused) {
         int otherwise = vector_operation(builder, OP_NOT, AKG_BOOL, AKG_BOOL, condition, -1, -1);
-        builder->mask = both(builder, mask, otherwise);
+        builder->mask = masks[1] = both(builder, mask, otherwise);
         vector_statements(builder, stmt->otherwise);
+        builder->mask = mask;
+        vector_join_branches(builder, condition, first, middle, masks);
     }
     builder->mask = mask;
     if (!builder->refused)
@@ -529,6 +532,8 @@ void vector_sweep(struct vector_builder *builder)
         struct vector_value value = loop->values.items[k];
         if (!number[k])
             continue;
+        if ((value.kind == VECTOR_LOAD || value.kind == VECTOR_STORE) && value.mask >= 0)
+            loop->streams.items[value.stream].is_masked = true;
         for (int operand = 0; operand < 3; operand++)
             if (value.operands[operand] >= 0)
                 value.operands[operand] = number[value.operands[operand]];

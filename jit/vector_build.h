@@ -90,6 +90,15 @@ int vector_quotient(struct vector_builder *builder, const struct ir_expr *expr, 
 
 /* Whether the bounds of all loops of the nest are the same all the time, and may be looked at before. */
 bool vector_bounds_stay(const struct vector_builder *builder);
+/* ---- vector_join.c ---- */
+
+/* Behind both branches of the condition, whose values begin at `first` and `middle` and have these masks:
+ * what both store becomes one store under the mask of the builder. */
+void vector_join_branches(struct vector_builder *builder, int condition, int first, int middle,
+                          const int masks[2]);
+/* Adds a store under a mask to the one before it into the same element; false: there is none. */
+bool vector_join_store(struct vector_builder *builder, struct vector_value store);
+
 /* ---- vector_serial.c ---- */
 
 /* The loop variable of a serial loop. */

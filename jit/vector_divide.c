@@ -9,7 +9,8 @@
  * leaves a rest of at most |b| / 2 where a has 32 bits, and of at most |b| / 2 + 2^13 where it has 64; of the
  * second, the rest divided once more is at most |b| / 2 too. What is left takes the sign of the divisor, as
  * the language floors. Integers of 8 and 16 bits go the same way by float32. Where a lane's divisor is 0, for
- * its iteration does not divide, the lane is worth nothing, but stops nothing either.
+ * its iteration does not divide, the lane is worth nothing, but stops nothing either. A divisor that is known
+ * makes one value, OP_FLOORDIV, of it (vector_x86_divide.c).
  */
 #include "vector_build.h"
 
@@ -108,6 +109,26 @@ static void test_divisor(struct vector_builder *builder, const struct division *
     vector_test(builder, apply(builder, OP_SUB, dtype, division->divisor, one), largest);
 }
 
+/* By a number above 1 that is known: the machine code has a product for it. */
+static bool is_known(const struct vector_builder *builder, akg_dtype dtype, int divisor)
+{
+    const struct vector_value *value = &builder->loop->values.items[divisor];
+    return value->kind == VECTOR_CONSTANT && dtype_table[dtype].size <= 4 &&
+           (dtype == AKG_UINT32 || (int32_t)(uint32_t)value->bits > 1);
+}
+
+static int divide_by_known(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
+{
+    akg_dtype dtype = expr->dtype, lane = dtype == AKG_UINT32 ? AKG_UINT32 : AKG_INT32;
+    int quotient = apply(builder, OP_FLOORDIV, dtype, a, b);
+    if (expr->operation == OP_FLOORDIV)
+        return quotient;
+    const struct division division = {.dtype = lane, .divisor = cast(builder, lane, dtype, b)};
+    return cast(
+        builder, dtype, lane,
+        rest_of(builder, &division, cast(builder, lane, dtype, a), cast(builder, lane, dtype, quotient)));
+}
+
 int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
 {
     akg_dtype dtype = expr->dtype;
@@ -116,6 +137,8 @@ int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, in
                                 .real = small ? AKG_FLOAT32 : AKG_FLOAT64};
     if (builder->nest || builder->is_serial || dtype == AKG_UINT64 || dtype == AKG_BOOL)
         return vector_refuse(builder);
+    if (is_known(builder, dtype, b))
+        return divide_by_known(builder, expr, a, b);
     a = cast(builder, division.dtype, dtype, a);
     division.divisor = cast(builder, division.dtype, dtype, b);
     if (expr->checked)

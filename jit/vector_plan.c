@@ -382,8 +382,13 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
             text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,
                         loop->band->parts.count);
         else
-            text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits\n", k, loop->stmt->span.line,
+            text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits", k, loop->stmt->span.line,
                         lanes, lanes == 1 ? "" : "s", bits);
+        int slim = planning.listings.items[k].slim_lanes;
+        if (slim && !loop->band)
+            text_format(out, " behind %d of %d", slim, width / slim);
+        if (!loop->band)
+            text_string(out, "\n");
         print_listing(out, &planning.listings.items[k]);
     }
     vector_plan_free(&plan);

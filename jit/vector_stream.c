@@ -370,7 +370,6 @@ static struct vector_stream *note_use(struct vector_builder *builder, int number
     struct vector_stream *stream = &builder->loop->streams.items[number];
     stream->low = offset < stream->low ? offset : stream->low;
     stream->high = offset > stream->high ? offset : stream->high;
-    stream->is_masked |= builder->mask >= 0;
     return stream;
 }
 
@@ -424,6 +423,7 @@ void vector_store(struct vector_builder *builder, const struct ir_access *access
         return;
     value.mask = builder->mask;
     note_use(builder, value.stream, value.offset)->is_stored = true;
-    vector_add(builder, value);
+    if (!vector_join_store(builder, value))
+        vector_add(builder, value);
     builder->stores++;
 }

@@ -10,6 +10,7 @@
  * function takes the address of the slots in rdi and keeps to the System V convention.
  */
 #include "vector_x86.h"
+#include "vector_x86_slim.h"
 
 #include <string.h>
 
@@ -297,6 +298,8 @@ struct sections {
     bool has_long; /* a main loop for many iterations */
     machine_section far_main[MACHINE_PARTIALS];
     bool has_far; /* a main loop for more than caches hold */
+    struct machine_slim slim;
+    bool has_slim; /* loops over lanes of fewer bits come first */
     struct machine_choices choices;
 };
 
@@ -377,11 +380,16 @@ static int most_pressure(struct machine *machine, const struct sections *section
         int pressure = machine_pressure(machine, &sections->last[k]);
         most = pressure > most ? pressure : most;
     }
+    for (int k = 0; k < sections->slim.steps; k++) {
+        int pressure = machine_pressure(machine, &sections->slim.round[k]);
+        most = pressure > most ? pressure : most;
+    }
     return most; /* pieces need no more than main */
 }
 
 static void build_sections(struct machine *machine, struct sections *sections)
 {
+    sections->has_slim = machine_build_slim(machine, &sections->slim);
     sections->has_pieces = can_have_pieces(machine->loop);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
@@ -390,7 +398,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < machine->steps && machine->is_long; k++)
         build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
-    machine->is_far = sections->has_far = machine_has_far(machine, &sections->main[0]);
+    machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     for (int k = 0; k < machine->steps && machine->is_far; k++)
         build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
     machine->is_far = false;
@@ -636,7 +644,8 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing)
     enter(machine, has_frame);
     move_to_front(machine, count);
     leave(machine, has_frame);
-    *listing = (struct vector_listing){.items = machine->body, .data = machine->data};
+    *listing = (struct vector_listing){
+        .items = machine->body, .data = machine->data, .slim_lanes = machine->slim_lanes};
 }
 
 bool machine_build_loop(struct machine *machine)
@@ -663,6 +672,8 @@ bool machine_build_loop(struct machine *machine)
     if (loop->is_even)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    if (sections->has_slim)
+        machine_place_slim(machine, &sections->slim, sections->may_repeat);
     if (sections->has_far)
         machine_place_far(machine, sections->far_main);
     if (sections->has_long)

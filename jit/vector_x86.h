@@ -44,19 +44,20 @@ typedef LIST(struct machine_item) machine_section;
 
 /* A kept register and how the setup makes it. */
 enum kept_kind {
-    KEPT_CONSTANT,   /* bits in every lane */
-    KEPT_SCALAR,     /* what slot `number` holds, in every lane */
-    KEPT_RECIPROCAL, /* of the divisor in the virtual register `number`: made before a long loop */
-    KEPT_STEPS,      /* 0, 1, 2, ... times `bits` */
-    KEPT_LANES,      /* 0, 1, 2, ... as 32 or 64 bits */
-    KEPT_INDICES,    /* of a stream with a step: distances in bytes, 32 bits wide */
-    KEPT_PAIRS,      /* which elements of two vectors, by a number of those below */
-    KEPT_THIRDS,     /* of eight elements, which lane each of every third has: `number` of a table */
-    KEPT_BYTES,      /* of halves of a vector, which byte each has: `number` of a table */
-    KEPT_PARTIAL,    /* partial result `bits` of accumulator `number` */
-    KEPT_EARLY,      /* of nests around a while: what value `number` loads for column `bits` of the tile */
-    KEPT_PLACE,      /* of choices: the number of the round's first iteration, plus that of the lane */
-    KEPT_TAIL        /* which lanes of the last vector there are */
+    KEPT_CONSTANT,    /* bits in every lane */
+    KEPT_SCALAR,      /* what slot `number` holds, in every lane */
+    KEPT_SLIM_SCALAR, /* the same in lanes of `bits` bytes */
+    KEPT_RECIPROCAL,  /* of the divisor in the virtual register `number`: made before a long loop */
+    KEPT_STEPS,       /* 0, 1, 2, ... times `bits` */
+    KEPT_LANES,       /* 0, 1, 2, ... as 32 or 64 bits */
+    KEPT_INDICES,     /* of a stream with a step: distances in bytes, 32 bits wide */
+    KEPT_PAIRS,       /* which elements of two vectors, by a number of those below */
+    KEPT_THIRDS,      /* of eight elements, which lane each of every third has: `number` of a table */
+    KEPT_BYTES,       /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_PARTIAL,     /* partial result `bits` of accumulator `number` */
+    KEPT_EARLY,       /* of nests around a while: what value `number` loads for column `bits` of the tile */
+    KEPT_PLACE,       /* of choices: the number of the round's first iteration, plus that of the lane */
+    KEPT_TAIL         /* which lanes of the last vector there are */
 };
 
 enum {
@@ -115,14 +116,16 @@ typedef LIST(struct vector_datum) machine_data;
 struct vector_listing {
     machine_code items;
     machine_data data;
+    int slim_lanes; /* at once in the loop that comes first, of fewer than 32 bits each; 0: there is none */
 };
 
 struct machine {
     struct arena *arena;
     const struct vector_loop *loop;
     const struct vector_options *options;
-    int lanes; /* iterations at once in what is being built; 1: of a serial loop, or of a last piece */
-    int steps; /* vectors in one round of the main loop */
+    int lanes;      /* iterations at once in what is being built; 1: of a serial loop, or of a last piece */
+    int steps;      /* vectors in one round of the main loop */
+    int slim_lanes; /* as of the listing */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;
     machine_section *section; /* where instructions go */
@@ -250,6 +253,8 @@ int machine_reciprocal_root(struct machine *machine, int x);
 
 /* A quotient by what is the same all the time; -1: it takes a division. */
 int machine_quotient(struct machine *machine, const struct vector_value *value, const int *operands);
+/* Of integers, by a constant above 1. */
+int machine_floor_quotient(struct machine *machine, akg_dtype dtype, int a, uint32_t divisor);
 /* Whether there are divisors that are known only when the loop is reached. */
 bool machine_has_quotients(const struct machine *machine);
 /* Goes to a label where the exponent of one is too small or too large. */
@@ -291,6 +296,8 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
                      int mask);
 void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int operand, int mask);
+/* The elements of a vector that lie one after the other. */
+struct x86_memory machine_unit_memory(struct machine *machine, const struct vector_value *value);
 /* The general register with the address of the stream. */
 int machine_base(struct machine *machine, int stream);
 /* Under a mask of AVX2 for the type of the value: elements of 4 and 8 bytes. */

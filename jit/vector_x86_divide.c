@@ -1,5 +1,6 @@
 /*
- * vector_x86_divide.c: quotients by what is the same in all iterations, without a division in the loop.
+ * vector_x86_divide.c: quotients by what is the same in all iterations, without a division in the loop: first
+ * those of floats, then those of integers by a constant.
  *
  * Consumes a dividend in a virtual register, and which value is the divisor; appends five instructions. Of
  * the divisor d they need r = 1 / d rounded once:
@@ -89,6 +90,71 @@ int machine_quotient(struct machine *machine, const struct vector_value *value, 
     if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
         return -1;
     return corrected(machine, value->type, x, d, machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
+}
+
+/* ---- quotients of integers ---------------------------------------------------------------------- */
+
+/* Numbers of 16 bits as floats, which hold them exactly: half a unit more keeps what is a whole number far
+ * enough above it for the error of the product. */
+static int floor_quotient_of_small(struct machine *machine, akg_dtype dtype, int a, uint32_t divisor)
+{
+    enum { DOWN = 9 };
+    int bits = machine_bits(machine, VECTOR_I32);
+    int real = machine_rm(machine, X86_VCVTDQ2PS, bits, a);
+    real = machine_rvm(machine, X86_VADDPS, bits, real, machine_float(machine, VECTOR_F32, 0.5));
+    real =
+        machine_rvm(machine, X86_VMULPS, bits, real, machine_float(machine, VECTOR_F32, 1 / (double)divisor));
+    if (dtype_is_signed(dtype))
+        real = machine_rmi(machine, machine_is_avx512(machine) ? X86_VRNDSCALEPS : X86_VROUNDPS, bits, real,
+                           DOWN);
+    return machine_rm(machine, X86_VCVTTPS2DQ, bits, real);
+}
+
+/* The high halves of the products of numbers without a sign with one of 32 bits. */
+static int high_product(struct machine *machine, int bits, int a, uint32_t factor)
+{
+    int factors = machine_constant(machine, VECTOR_I32, factor);
+    int even = machine_rvm(machine, X86_VPMULUDQ, bits, a, factors);
+    int odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, a, 32);
+    odd = machine_rvm(machine, X86_VPMULUDQ, bits, odd, factors);
+    even = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, even, 32);
+    if (!machine_is_avx512(machine)) {
+        enum { ODD_ONES = 0xaa };
+        return machine_rvmi(machine, X86_VBLENDPS, bits, even, odd, ODD_ONES);
+    }
+    odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, odd, 32);
+    odd = machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits, odd, 32);
+    return machine_rvm(machine, X86_VORPS, bits, even, odd);
+}
+
+static int shift_right(struct machine *machine, int bits, int a, int count)
+{
+    return count ? machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, a, count) : a;
+}
+
+/* The factor is 2^shift / d rounded up: by less than 1, which the product with a dividend of 31 bits makes no
+ * unit of where 2^(shift - 31) is d or more (Granlund and Montgomery, Division by Invariant Integers using
+ * Multiplication, section 4). Of 32 bits it takes one more than a lane has: the highest is added apart. Below
+ * 0, a // d is ~(~a // d). */
+int machine_floor_quotient(struct machine *machine, akg_dtype dtype, int a, uint32_t divisor)
+{
+    enum { WORD = 32 };
+    int bits = machine_bits(machine, VECTOR_I32), up = WORD - __builtin_clz(divisor - 1);
+    bool is_signed = dtype == AKG_INT32;
+    if (dtype_table[dtype].size <= 2)
+        return floor_quotient_of_small(machine, dtype, a, divisor);
+    if (is_signed) {
+        uint64_t factor = (((uint64_t)1 << (WORD - 1 + up)) + divisor - 1) / divisor;
+        int sign = machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, a, WORD - 1);
+        int size = machine_rvm(machine, X86_VXORPS, bits, a, sign);
+        int high = high_product(machine, bits, size, (uint32_t)factor);
+        return machine_rvm(machine, X86_VXORPS, bits, shift_right(machine, bits, high, up - 1), sign);
+    }
+    /* 2^(32 + up) / d - 2^32, rounded up */
+    uint64_t factor = ((((uint64_t)1 << up) - divisor) << WORD) / divisor + 1;
+    int high = high_product(machine, bits, a, (uint32_t)factor);
+    int rest = shift_right(machine, bits, machine_rvm(machine, X86_VPSUBD, bits, a, high), 1);
+    return shift_right(machine, bits, machine_rvm(machine, X86_VPADDD, bits, rest, high), up - 1);
 }
 
 /* ---- the long loop ------------------------------------------------------------------------------ */

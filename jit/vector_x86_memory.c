@@ -28,7 +28,7 @@ int machine_base(struct machine *machine, int stream)
 }
 
 /* The elements of a vector that lie one after the other. */
-static struct x86_memory unit_memory(struct machine *machine, const struct vector_value *value)
+struct x86_memory machine_unit_memory(struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[value->dtype].size;
     return (struct x86_memory){machine_base(machine, value->stream), machine->index,
@@ -456,7 +456,7 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
 {
     enum vector_type type = lanes_of(value);
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
-        return machine_load_from(machine, value, unit_memory(machine, value), mask);
+        return machine_load_from(machine, value, machine_unit_memory(machine, value), mask);
     if (machine->lanes == 1)
         return machine_load_from(machine, value, step_memory(machine, value), mask);
     if (is_one_element(machine, value, mask))
@@ -568,7 +568,7 @@ static void store_backwards(struct machine *machine, const struct vector_value *
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
-        machine_store_to(machine, value, unit_memory(machine, value), operand, mask);
+        machine_store_to(machine, value, machine_unit_memory(machine, value), operand, mask);
     else if (machine->lanes == 1)
         machine_store_to(machine, value, step_memory(machine, value), operand, mask);
     else if (is_backwards(machine, value, mask))

@@ -504,6 +504,11 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
         return arithmetic(machine, value, &subtract_forms, operands);
     case OP_MUL:
         return product(machine, value, operands);
+    case OP_FLOORDIV:
+        if (dtype_is_float(dtype))
+            return real_operation(machine, value, operands);
+        return machine_floor_quotient(machine, dtype, a,
+                                      (uint32_t)machine->loop->values.items[value->operands[1]].bits);
     case OP_NEG:
         return negate(machine, dtype, a);
     case OP_ABS:

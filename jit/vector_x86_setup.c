@@ -245,6 +245,14 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_SCALAR:
         setup_scalar(machine, kept);
         break;
+    case KEPT_SLIM_SCALAR:
+        machine_add(machine,
+                    (struct x86_instruction){.form = kept->bits == 1 ? X86_VPBROADCASTB : X86_VPBROADCASTW,
+                                             .bits = machine_bits(machine, kept->type),
+                                             .reg = kept->virtual_register,
+                                             .has_memory = true,
+                                             .memory = machine_slot(machine, kept->number)});
+        break;
     case KEPT_STEPS:
         setup_steps(machine, kept);
         break;

@@ -50,6 +50,8 @@ static enum slot_class class_of(enum x86_form form)
     case X86_VMOVSS_LOAD:
     case X86_VMOVSS_STORE:
     case X86_VBROADCASTSS:
+    case X86_VPBROADCASTB:
+    case X86_VPBROADCASTW:
         return SLOT_SINGLE;
     case X86_VMOVSD_LOAD:
     case X86_VMOVSD_STORE:

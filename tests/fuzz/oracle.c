@@ -197,8 +197,8 @@ static void oracle_compare_calls(struct oracle *oracle, struct oracle_call *code
         oracle_tell(oracle, ORACLE_PARTIAL, "inputs", code->diagnostics);
 }
 
-/* A program that is right by construction is refused only for what depends on the call, or, as `n // (v - v)`,
- * for what would stop each one. */
+/* A program that is right by construction is refused only for what depends on the call, or, as `n // (v -
+ * v)`, for what would stop each one. */
 static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call *call)
 {
     static const char *const good[] = {"call-bounds", "index-out-of-bounds", "division-by-zero",

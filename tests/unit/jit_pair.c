@@ -6,6 +6,7 @@
 #include "../../jit/interpreter.h"
 #include "../../jit/scalar.h"
 #include "../../jit/vector_plan.h"
+#include "../../jit/vector_slim.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
         symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     pair->vector_loops = plan->loops.count;
-    pair->gathering_loops = 0;
+    pair->gathering_loops = pair->slim_loops = 0;
     for (int k = 0; k < plan->loops.count; k++) {
         const struct vector_nest *nest = plan->loops.items[k]->nest;
         pair->nests += nest != NULL;
@@ -92,7 +93,9 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->nests_of_while += nest && nest->is_while;
         pair->serial_loops += plan->loops.items[k]->is_serial;
         pair->bands += plan->loops.items[k]->band != NULL;
+        struct vector_slim slim;
         pair->gathering_loops += gathers(plan->loops.items[k]);
+        pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], &slim);
     }
     if (compile_and_move(pair, symbols))
         return true;

@@ -42,18 +42,26 @@ static bool is_right(akg_dtype dtype, double x, double exact, double y)
            fabs(y - exact) <= fabs(exact) * (dtype == AKG_FLOAT32 ? 0x1p-23 : 0x1p-52);
 }
 
-static akg_tensor *divide(const char *program, akg_tensor *x, akg_tensor *divisor, enum x86_target target)
+/* The kernel's outputs, of which there is room for as many. */
+static bool run(const char *program, akg_tensor *x, akg_tensor *divisor, enum x86_target target,
+                akg_tensor **outputs)
 {
     jit_options options = {.target = x86_target_name(target)};
     akg_argument arguments[2] = {{.kind = AKG_ARGUMENT_TENSOR, .as.tensor = x},
                                  {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = divisor}};
     jit_source source = {.name = "divide.akg", .text = program, .length = strlen(program)};
-    akg_tensor *output = NULL;
     akg_module *module = NULL;
-    CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK &&
-          akg_kernel_call(akg_module_kernel_at(module, 0), arguments, divisor ? 2 : 1, NULL, &output, NULL) ==
-              AKG_OK);
+    bool good = jit_compile(&source, &options, &module, NULL) == AKG_OK &&
+                akg_kernel_call(akg_module_kernel_at(module, 0), arguments, divisor ? 2 : 1, NULL, outputs,
+                                NULL) == AKG_OK;
     akg_module_release(module);
+    return good;
+}
+
+static akg_tensor *divide(const char *program, akg_tensor *x, akg_tensor *divisor, enum x86_target target)
+{
+    akg_tensor *output = NULL;
+    CHECK(run(program, x, divisor, target, &output));
     return output;
 }
 
@@ -188,6 +196,89 @@ static void check_integer_dtype(akg_dtype dtype)
     akg_tensor_release(divisor);
 }
 
+/* ---- integers over constants ------------------------------------------------------------------------ */
+
+enum { PATTERNS = 1 << 16 };
+
+/* All numbers of 16 bits; of 32 bits, what lies beside multiples of the divisor and the ends, and others. */
+static int64_t dividend(akg_dtype dtype, int64_t divisor, int number, uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    int64_t any = (int64_t)(*state >> 32);
+    if (dtype_table[dtype].size <= 2)
+        return dtype_wrap(dtype, number);
+    if (number % 3 == 0)
+        return dtype_wrap(dtype, any / divisor * divisor - number % 2);
+    return dtype_wrap(dtype, number % 5 ? any >> any % 32 : (number % 2 ? INT32_MIN : -1) + number % 16 - 8);
+}
+
+static int64_t floor_quotient(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* In lanes as the loop has them, and in those of 32 bits that a float asks for. */
+static void check_constant(akg_dtype dtype, int64_t divisor, enum x86_target target)
+{
+    static const char form[] = "def k(x: %s[N], unused: %s[N]):\n    q = output_tensor(x.shape, x.dtype)\n"
+                               "    r = output_tensor(x.shape, x.dtype)\n"
+                               "    for i in range(N):\n        q[i] = x[i] // %lld\n"
+                               "    for j in range(N):\n        r[j] = x[j] %% %lld\n    return q, r\n",
+                      wide_form[] = "def k(x: %s[N], unused: %s[N]):\n"
+                                    "    q = output_tensor(x.shape, float64)\n"
+                                    "    r = output_tensor(x.shape, float64)\n"
+                                    "    for i in range(N):\n        q[i] = float64(x[i] // %lld)\n"
+                                    "    for j in range(N):\n        r[j] = float64(x[j] %% %lld)\n"
+                                    "    return q, r\n";
+    const int64_t shape[] = {PATTERNS};
+    const char *name = akg_dtype_name(dtype);
+    akg_tensor *x = NULL;
+    uint64_t state = (uint64_t)divisor;
+    char program[500];
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK))
+        return;
+    for (int64_t k = 0; k < PATTERNS; k++)
+        akg_tensor_set(x, &k, (double)dividend(dtype, divisor, (int)k, &state));
+    for (int wide = 0; wide < 2; wide++) {
+        akg_tensor *outputs[2] = {NULL, NULL};
+        int wrong = 0;
+        snprintf(program, sizeof program, wide ? wide_form : form, name, name, (long long)divisor,
+                 (long long)divisor);
+        if (!CHECK(run(program, x, x, target, outputs)))
+            continue;
+        for (int64_t k = 0; k < PATTERNS; k++) {
+            int64_t a = (int64_t)akg_tensor_get(x, &k), q = floor_quotient(a, divisor);
+            wrong += (int64_t)akg_tensor_get(outputs[0], &k) != q ||
+                     (int64_t)akg_tensor_get(outputs[1], &k) != a - q * divisor;
+        }
+        if (!CHECK(wrong == 0))
+            fprintf(stderr, "%s over %lld, %s, %d\n", name, (long long)divisor, x86_target_name(target),
+                    wide);
+        akg_tensor_release(outputs[0]);
+        akg_tensor_release(outputs[1]);
+    }
+    akg_tensor_release(x);
+}
+
+static void check_constants(akg_dtype dtype, enum x86_target target)
+{
+    int bits = dtype_table[dtype].size * 8 - dtype_is_signed(dtype);
+    int64_t largest = ((int64_t)1 << bits) - 1;
+    uint64_t state = 3;
+    for (int64_t divisor = 2; divisor <= 40 && divisor <= largest; divisor++)
+        check_constant(dtype, divisor, target);
+    for (int k = 6; k <= bits; k++) /* beside powers of two */
+        for (int64_t divisor = ((int64_t)1 << k) - 1; divisor <= ((int64_t)1 << k) + 1; divisor++)
+            if (divisor <= largest)
+                check_constant(dtype, divisor, target);
+    for (int k = 0; k < 24; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        int64_t divisor = (int64_t)(state >> 33) >> (state >> 20) % 31 & largest;
+        if (divisor > 1)
+            check_constant(dtype, divisor, target);
+    }
+}
+
 int main(void)
 {
     if (x86_cpu_target() == X86_TARGET_NONE) {
@@ -198,5 +289,9 @@ int main(void)
     check_dtype(AKG_FLOAT64);
     for (int dtype = AKG_INT8; dtype <= AKG_UINT64; dtype++)
         check_integer_dtype((akg_dtype)dtype);
+    for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++)
+        for (int dtype = AKG_INT8; dtype <= AKG_UINT64; dtype++)
+            if (dtype_table[dtype].size <= 4)
+                check_constants((akg_dtype)dtype, (enum x86_target)target);
     return check_done();
 }

@@ -1,0 +1,294 @@
+/*
+ * vector_slim.c: loops over integers of 8 and 16 bits whose lanes need no more bits than these.
+ *
+ * Consumes the values of a vector loop, which are kept in lanes of 32 bits; produces the size of lanes that
+ * is enough, and the range of each value. A lane holds the low bits of its value. Sums, products and bits of
+ * low bits are low bits; comparisons, quotients, shifts to the right need the number itself, which is there
+ * where its range fits, with or without a sign: of uint8(int32(a[i]) * 3 >> 2) all fits into 16 bits. Assumes
+ * nothing of the target.
+ */
+#include "vector_slim.h"
+
+enum { WHOLE = 4 /* bytes of a lane that is not slim */ };
+
+/* ---- ranges ------------------------------------------------------------------------------------------- */
+
+static struct slim_range range_of_dtype(akg_dtype dtype)
+{
+    int bits = dtype_table[dtype].size * 8;
+    int64_t half = (int64_t)1 << (bits - 1);
+    return dtype_is_signed(dtype) ? (struct slim_range){-half, half - 1, false}
+                                  : (struct slim_range){0, 2 * half - 1, false};
+}
+
+bool slim_fits(const struct slim_range *range, int size, bool is_signed)
+{
+    int64_t half = (int64_t)1 << (8 * size - 1);
+    return is_signed ? range->low >= -half && range->high < half : range->low >= 0 && range->high < 2 * half;
+}
+
+int64_t slim_constant(const struct vector_value *value)
+{
+    return dtype_is_signed(value->dtype) ? (int32_t)(uint32_t)value->bits : (int64_t)(uint32_t)value->bits;
+}
+
+/* What is left of numbers between the two when the dtype has cut them. */
+static struct slim_range cut(akg_dtype dtype, int64_t low, int64_t high)
+{
+    struct slim_range all = range_of_dtype(dtype);
+    if (low >= all.low && high <= all.high)
+        return (struct slim_range){low, high, false};
+    all.wraps = true;
+    return all;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t greatest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct slim_range product(akg_dtype dtype, const struct slim_range *a, const struct slim_range *b)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN, ends[4];
+    bool overflows = __builtin_mul_overflow(a->low, b->low, &ends[0]) ||
+                     __builtin_mul_overflow(a->low, b->high, &ends[1]) ||
+                     __builtin_mul_overflow(a->high, b->low, &ends[2]) ||
+                     __builtin_mul_overflow(a->high, b->high, &ends[3]);
+    for (int k = 0; k < 4 && !overflows; k++) {
+        low = least(low, ends[k]);
+        high = greatest(high, ends[k]);
+    }
+    return overflows ? cut(dtype, INT64_MIN, INT64_MAX) : cut(dtype, low, high);
+}
+
+/* The bits of both taken together in whatever way. */
+static struct slim_range bitwise(enum operation operation, const struct slim_range *a,
+                                 const struct slim_range *b)
+{
+    int64_t size = 1;
+    if (operation == OP_BITAND && (a->low >= 0 || b->low >= 0))
+        return (struct slim_range){0,
+                                   a->low < 0   ? b->high
+                                   : b->low < 0 ? a->high
+                                                : least(a->high, b->high),
+                                   false};
+    while (least(a->low, b->low) < -size || greatest(a->high, b->high) >= size)
+        size *= 2;
+    return (struct slim_range){least(a->low, b->low) < 0 ? -size : 0, size - 1, false};
+}
+
+static struct slim_range magnitude(akg_dtype dtype, const struct slim_range *a)
+{
+    return a->low >= 0 ? *a : cut(dtype, greatest(0, -a->high), greatest(-a->low, a->high));
+}
+
+static int64_t floor_quotient(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+static int shift_of(const struct vector_loop *loop, const struct vector_value *value)
+{
+    return (int)(loop->values.items[value->operands[1]].bits &
+                 (uint64_t)(8 * dtype_table[value->dtype].size - 1));
+}
+
+static struct slim_range range_of_operation(const struct vector_loop *loop, const struct vector_slim *slim,
+                                            const struct vector_value *value)
+{
+    static const struct slim_range none = {0, 0, false};
+    const struct slim_range *a = &slim->ranges[value->operands[0]],
+                            *b = value->operands[1] >= 0 ? &slim->ranges[value->operands[1]] : &none;
+    akg_dtype dtype = value->dtype;
+
+    switch (value->operation) {
+    case OP_ADD:
+        return cut(dtype, a->low + b->low, a->high + b->high);
+    case OP_SUB:
+        return cut(dtype, a->low - b->high, a->high - b->low);
+    case OP_MUL:
+        return product(dtype, a, b);
+    case OP_NEG:
+        return cut(dtype, -a->high, -a->low);
+    case OP_BITNOT:
+        return cut(dtype, -1 - a->high, -1 - a->low);
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        return bitwise(value->operation, a, b);
+    case OP_SHL: {
+        struct slim_range power = {(int64_t)1 << shift_of(loop, value), (int64_t)1 << shift_of(loop, value),
+                                   false};
+        return product(dtype, a, &power);
+    }
+    case OP_SHR:
+        return (struct slim_range){a->low >> shift_of(loop, value), a->high >> shift_of(loop, value), false};
+    case OP_MIN:
+        return (struct slim_range){least(a->low, b->low), least(a->high, b->high), false};
+    case OP_MAX:
+        return (struct slim_range){greatest(a->low, b->low), greatest(a->high, b->high), false};
+    case OP_ABS:
+        return magnitude(dtype, a);
+    case OP_SIGN:
+        return (struct slim_range){a->low < 0 ? -1 : 0, 1, false};
+    case OP_FLOORDIV:
+        return (struct slim_range){floor_quotient(a->low, b->low), floor_quotient(a->high, b->low), false};
+    case OP_SELECT: {
+        const struct slim_range *c = &slim->ranges[value->operands[2]];
+        return (struct slim_range){least(b->low, c->low), greatest(b->high, c->high), false};
+    }
+    default: /* OP_CAST */
+        return value->from == AKG_BOOL ? (struct slim_range){0, 1, false} : cut(dtype, a->low, a->high);
+    }
+}
+
+/* ---- values ------------------------------------------------------------------------------------------- */
+
+/* Integers of at most 32 bits, and truth values. */
+static bool is_narrow(akg_dtype dtype)
+{
+    return dtype == AKG_BOOL || (dtype_is_integer(dtype) && dtype_table[dtype].size <= WHOLE);
+}
+
+/* Whether lanes hold the number itself. */
+static bool holds(const struct vector_slim *slim, int number)
+{
+    const struct slim_range *range = &slim->ranges[number];
+    return slim_fits(range, slim->size, true) || slim_fits(range, slim->size, false);
+}
+
+/* Both alike. */
+static bool holds_both(const struct vector_slim *slim, int a, int b)
+{
+    for (int is_signed = 0; is_signed < 2; is_signed++)
+        if (slim_fits(&slim->ranges[a], slim->size, is_signed) &&
+            slim_fits(&slim->ranges[b], slim->size, is_signed))
+            return true;
+    return false;
+}
+
+static bool is_constant(const struct vector_loop *loop, int number)
+{
+    return loop->values.items[number].kind == VECTOR_CONSTANT;
+}
+
+/* Whether the element is loaded in each iteration whatever the mask is, so that a whole vector of it may be
+ * loaded, and stored again. */
+static bool is_there(const struct vector_loop *loop, const struct vector_value *value)
+{
+    if (value->mask < 0)
+        return true;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if (other->kind == VECTOR_LOAD && other->mask < 0 && other->stream == value->stream &&
+            other->offset == value->offset)
+            return true;
+    }
+    return false;
+}
+
+static bool is_slim_access(const struct vector_loop *loop, const struct vector_slim *slim,
+                           const struct vector_value *value)
+{
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    return stream->step_kind == VECTOR_UNIT && !stream->is_gathered &&
+           dtype_table[value->dtype].size <= slim->size && is_there(loop, value);
+}
+
+static bool is_slim_operation(const struct vector_loop *loop, const struct vector_slim *slim,
+                              const struct vector_value *value)
+{
+    int a = value->operands[0], b = value->operands[1];
+    if (!is_narrow(value->from))
+        return false;
+    switch (value->operation) {
+    case OP_AND:
+    case OP_OR:
+    case OP_NOT:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+    case OP_BITNOT:
+    case OP_SELECT:
+        return true;
+    case OP_SHL:
+        return is_constant(loop, b);
+    case OP_SHR:
+        return is_constant(loop, b) && holds(slim, a);
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE:
+        return value->from == AKG_BOOL || holds_both(slim, a, b);
+    case OP_MIN:
+    case OP_MAX:
+        return holds_both(slim, a, b);
+    case OP_ABS:
+        return slim->ranges[a].low >= 0 || slim_fits(&slim->ranges[a], slim->size, true);
+    case OP_SIGN:
+        return holds(slim, a);
+    case OP_FLOORDIV: /* by a constant: vector_divide.c */
+        return slim->size == 2 && slim->ranges[b].low > 1 && holds(slim, a);
+    case OP_CAST:
+        return value->from == AKG_BOOL || value->dtype != AKG_BOOL || holds(slim, a);
+    default:
+        return false;
+    }
+}
+
+/* Sets the range; false: lanes of that size are too small for the value. */
+static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *slim, int number)
+{
+    const struct vector_value *value = &loop->values.items[number];
+    struct slim_range *range = &slim->ranges[number];
+    if (!is_narrow(value->dtype))
+        return false;
+    switch (value->kind) {
+    case VECTOR_CONSTANT:
+        *range = (struct slim_range){slim_constant(value), slim_constant(value), false};
+        return true;
+    case VECTOR_SCALAR:
+        *range = range_of_dtype(value->dtype);
+        return true;
+    case VECTOR_LOAD:
+        *range = range_of_dtype(value->dtype);
+        return is_slim_access(loop, slim, value);
+    case VECTOR_STORE:
+        return is_slim_access(loop, slim, value);
+    case VECTOR_OPERATION:
+        if (!is_slim_operation(loop, slim, value))
+            return false;
+        if (value->type != VECTOR_MASK)
+            *range = range_of_operation(loop, slim, value);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, struct vector_slim *slim)
+{
+    if (loop->wide || loop->calls || loop->stops || loop->is_serial || loop->is_rest ||
+        loop->accumulators.count)
+        return false;
+    slim->ranges = arena_array(arena, struct slim_range, loop->values.count);
+    for (slim->size = 1; slim->size < WHOLE; slim->size *= 2) {
+        int fits = 0;
+        while (fits < loop->values.count && is_slim_value(loop, slim, fits))
+            fits++;
+        if (fits == loop->values.count)
+            return true;
+    }
+    return false;
+}
