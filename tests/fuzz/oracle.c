@@ -197,8 +197,8 @@ static void oracle_compare_calls(struct oracle *oracle, struct oracle_call *code
         oracle_tell(oracle, ORACLE_PARTIAL, "inputs", code->diagnostics);
 }
 
-/* A program that is right by construction is refused only for what depends on the call, or, as `n // (v -
- * v)`, for what would stop each one. */
+/* A program that is right by construction is refused only for what depends on the call, or (see below) for
+ * what would stop each one. */
 static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call *call)
 {
     static const char *const good[] = {"call-bounds", "index-out-of-bounds", "division-by-zero",
@@ -517,8 +517,9 @@ enum oracle_fault oracle_check(const struct oracle_request *request, struct text
     }
     if (status != AKG_OK && request->must_compile) {
         const akg_diagnostic *error = oracle_first_error(diagnostics);
-        /* wild indices may turn out to miss their axis in every call */
-        if (!error || strcmp(error->name, "impossible-index") != 0)
+        /* wild indices may turn out to miss their axis in every call, and `n // (v - v)` stops each one */
+        if (!error || (strcmp(error->name, "impossible-index") != 0 &&
+                       strcmp(error->name, "constant-division-by-zero") != 0))
             oracle_tell(&oracle, ORACLE_REFUSED, error ? error->message : "", diagnostics);
     }
     if (oracle.module && !request->only_compile && !oracle.fault && oracle_check_calls(&oracle) == 0)
