@@ -4,7 +4,8 @@
  * Consumes a load that is no stream, for some of its indices are no linear functions of the loop variable or
  * are to be tested; produces VECTOR_GATHER: these indices are computed for all lanes at once, and together
  * they are how many elements the lane's lies behind that of the stream, whose indices are the others and 0.
- * Integers of 8 and 16 bits come out of the words that hold them; halves and truth values stay C.
+ * With AVX-512, integers of 8 and 16 bits come out of the words that hold them; halves and truth values stay
+ * C there, and all of these in nests.
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
  * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
@@ -181,7 +182,7 @@ static int with_number(struct vector_builder *builder, enum operation operation,
 
 /* The element out of the aligned word that holds it: what that holds besides, perhaps behind the buffer, is
  * in the same page. */
-static int gather_narrow(struct vector_builder *builder, struct vector_value value, int distance)
+static int gather_from_words(struct vector_builder *builder, struct vector_value value, int distance)
 {
     akg_dtype dtype = value.dtype;
     if (!is_wide(builder, distance))
@@ -228,9 +229,10 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
 {
     struct vector_value value = vector_blank(VECTOR_GATHER, access->buffer->dtype);
     int rank = access->buffer->rank, indices[AKG_MAX_RANK];
-    bool in_address[AKG_MAX_RANK], narrow = dtype_table[value.dtype].size < 4;
+    bool in_address[AKG_MAX_RANK], is_small = dtype_table[value.dtype].size < 4;
+    bool in_words = is_small && builder->options->target == X86_TARGET_AVX512;
     if ((builder->nest && !builder->nest->is_while) || builder->is_serial || !rank ||
-        (narrow && (!dtype_is_integer(value.dtype) || builder->nest)))
+        (is_small && builder->nest) || (in_words && !dtype_is_integer(value.dtype)))
         return vector_refuse(builder);
     vector_lane_indices(builder, access, in_address, indices);
     value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
@@ -240,5 +242,5 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     value.operands[0] = distance;
     value.mask = builder->mask;
     value.epoch = epoch;
-    return narrow ? gather_narrow(builder, value, distance) : vector_add(builder, value);
+    return in_words ? gather_from_words(builder, value, distance) : vector_add(builder, value);
 }

@@ -192,12 +192,42 @@ static bool is_there(const struct vector_loop *loop, const struct vector_value *
     return false;
 }
 
+/* Whether the other one of each two elements is loaded too, so that both may be loaded together. */
+static bool is_half_of_pair(const struct vector_loop *loop, const struct vector_value *value)
+{
+    int other = slim_pair(loop, value) == value->offset ? value->offset + 1 : value->offset - 1;
+    for (int k = 0; k < loop->values.count && value->kind == VECTOR_LOAD && value->mask < 0; k++) {
+        const struct vector_value *row = &loop->values.items[k];
+        if (row->kind == VECTOR_LOAD && row->mask < 0 && row->stream == value->stream && row->offset == other)
+            return true;
+    }
+    return false;
+}
+
+int slim_pair(const struct vector_loop *loop, const struct vector_value *value)
+{
+    return value->offset - (value->offset - loop->streams.items[value->stream].low) % 2;
+}
+
 static bool is_slim_access(const struct vector_loop *loop, const struct vector_slim *slim,
                            const struct vector_value *value)
 {
     const struct vector_stream *stream = &loop->streams.items[value->stream];
-    return stream->step_kind == VECTOR_UNIT && !stream->is_gathered &&
-           dtype_table[value->dtype].size <= slim->size && is_there(loop, value);
+    if (stream->is_gathered || dtype_table[value->dtype].size > slim->size)
+        return false;
+    if (stream->step_kind == VECTOR_CONSTANT_STEP)
+        return stream->step == 2 && is_half_of_pair(loop, value);
+    return stream->step_kind == VECTOR_UNIT && is_there(loop, value);
+}
+
+/* What leaves the result as it is when it is done once more, with numbers that lanes hold. */
+static bool is_slim_accumulation(const struct vector_loop *loop, const struct vector_slim *slim,
+                                 const struct vector_value *value)
+{
+    bool is_extreme = value->operation == OP_MIN || value->operation == OP_MAX;
+    return loop->accumulators.items[value->slot].role == VECTOR_REDUCED && value->mask < 0 &&
+           dtype_is_integer(value->dtype) && dtype_table[value->dtype].size <= slim->size &&
+           (is_extreme || value->operation == OP_BITAND || value->operation == OP_BITOR);
 }
 
 static bool is_slim_operation(const struct vector_loop *loop, const struct vector_slim *slim,
@@ -266,6 +296,8 @@ static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *sl
         return is_slim_access(loop, slim, value);
     case VECTOR_STORE:
         return is_slim_access(loop, slim, value);
+    case VECTOR_ACCUMULATE:
+        return is_slim_accumulation(loop, slim, value);
     case VECTOR_OPERATION:
         if (!is_slim_operation(loop, slim, value))
             return false;
@@ -279,8 +311,8 @@ static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *sl
 
 bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, struct vector_slim *slim)
 {
-    if (loop->wide || loop->calls || loop->stops || loop->is_serial || loop->is_rest ||
-        loop->accumulators.count)
+    if (loop->wide || loop->calls || loop->stops || loop->is_serial || loop->is_rest || loop->choices.count ||
+        loop->late.count)
         return false;
     slim->ranges = arena_array(arena, struct slim_range, loop->values.count);
     for (slim->size = 1; slim->size < WHOLE; slim->size *= 2) {

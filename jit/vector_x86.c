@@ -270,7 +270,8 @@ void machine_pin(struct machine *machine, int free_vectors)
             const struct machine_kept *kept = &machine->kept.items[k];
             struct machine_register *entry =
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
-            bool first = kept->kind == KEPT_PARTIAL || kept->kind == KEPT_PLACE;
+            bool first =
+                kept->kind == KEPT_PARTIAL || kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL;
             if (first != (round == 0) || machine->loop->calls)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)
@@ -328,13 +329,12 @@ static bool can_have_full(const struct machine *machine)
            !loop->is_even && loop->values.count <= MOST_VALUES;
 }
 
-/* Whether iterations may be done again, for nothing that they load is stored: that is for machines where
- * masks cost more than the lanes that are done twice. */
+/* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored:
+ * that is for machines where masks cost more than the lanes that are done twice. */
 static bool may_repeat(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    if (machine_is_avx512(machine) || loop->accumulators.count || loop->stops || loop->calls ||
-        loop->is_even || loop->is_rest)
+    if (machine_is_avx512(machine) || loop->stops || loop->calls || loop->is_even || loop->is_rest)
         return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
@@ -405,7 +405,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
-    sections->may_repeat = may_repeat(machine);
+    sections->may_repeat = !machine->loop->accumulators.count && may_repeat(machine);
     sections->has_full = can_have_full(machine);
     for (int k = 0; sections->has_full && k < machine->steps; k++)
         build_step(machine, &sections->full[k], k, 0, false);
@@ -467,7 +467,7 @@ static void leave(struct machine *machine, bool has_frame)
 }
 
 /* A stream with a step back by as many iterations as BACK says. */
-static void place_back(struct machine *machine, int number)
+static void stream_back(struct machine *machine, int number)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[number];
     int size = dtype_table[stream->dtype].size, reg = machine->pointers[number];
@@ -494,19 +494,24 @@ static void place_back(struct machine *machine, int number)
     machine_emit(machine, slot);
 }
 
-/* What is left is less than a vector: where one was done before, a whole one that begins so much earlier. */
-static void place_repeat(struct machine *machine, int few, int whole)
+void machine_place_back(struct machine *machine, int lanes)
 {
     const struct vector_loop *loop = machine->loop;
-    machine_emit_by(machine, X86_CMP_BY, machine->index, machine->lanes);
-    machine_emit_jump(machine, X86_JL, few);
-    machine_emit(machine, (struct x86_instruction){
-                              .form = X86_MOV_IMMEDIATE, .reg = BACK, .immediate = machine->lanes});
+    machine_emit(machine,
+                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = BACK, .immediate = lanes});
     machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = BACK, .rm = machine->count});
     machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = machine->index, .rm = BACK});
     for (int k = 0; k < loop->streams.count; k++)
         if (loop->streams.items[k].step_kind != VECTOR_UNIT)
-            place_back(machine, k);
+            stream_back(machine, k);
+}
+
+/* What is left is less than a vector: where one was done before, a whole one that begins so much earlier. */
+static void place_repeat(struct machine *machine, int few, int whole)
+{
+    machine_emit_by(machine, X86_CMP_BY, machine->index, machine->lanes);
+    machine_emit_jump(machine, X86_JL, few);
+    machine_place_back(machine, machine->lanes);
     machine_emit(machine, (struct x86_instruction){
                               .form = X86_MOV_IMMEDIATE, .reg = machine->count, .immediate = machine->lanes});
     machine_emit_jump(machine, X86_JMP, whole);
@@ -673,7 +678,7 @@ bool machine_build_loop(struct machine *machine)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
     if (sections->has_slim)
-        machine_place_slim(machine, &sections->slim, sections->may_repeat);
+        machine_place_slim(machine, &sections->slim, may_repeat(machine));
     if (sections->has_far)
         machine_place_far(machine, sections->far_main);
     if (sections->has_long)

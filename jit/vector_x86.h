@@ -44,20 +44,22 @@ typedef LIST(struct machine_item) machine_section;
 
 /* A kept register and how the setup makes it. */
 enum kept_kind {
-    KEPT_CONSTANT,    /* bits in every lane */
-    KEPT_SCALAR,      /* what slot `number` holds, in every lane */
-    KEPT_SLIM_SCALAR, /* the same in lanes of `bits` bytes */
-    KEPT_RECIPROCAL,  /* of the divisor in the virtual register `number`: made before a long loop */
-    KEPT_STEPS,       /* 0, 1, 2, ... times `bits` */
-    KEPT_LANES,       /* 0, 1, 2, ... as 32 or 64 bits */
-    KEPT_INDICES,     /* of a stream with a step: distances in bytes, 32 bits wide */
-    KEPT_PAIRS,       /* which elements of two vectors, by a number of those below */
-    KEPT_THIRDS,      /* of eight elements, which lane each of every third has: `number` of a table */
-    KEPT_BYTES,       /* of halves of a vector, which byte each has: `number` of a table */
-    KEPT_PARTIAL,     /* partial result `bits` of accumulator `number` */
-    KEPT_EARLY,       /* of nests around a while: what value `number` loads for column `bits` of the tile */
-    KEPT_PLACE,       /* of choices: the number of the round's first iteration, plus that of the lane */
-    KEPT_TAIL         /* which lanes of the last vector there are */
+    KEPT_CONSTANT,     /* bits in every lane */
+    KEPT_SCALAR,       /* what slot `number` holds, in every lane */
+    KEPT_SLIM_SCALAR,  /* the same in lanes of `bits` bytes */
+    KEPT_SLIM_PARTIAL, /* of accumulator `number` in such lanes; `bits`: what it begins with, and above 32
+                          which of several */
+    KEPT_RECIPROCAL,   /* of the divisor in the virtual register `number`: made before a long loop */
+    KEPT_STEPS,        /* 0, 1, 2, ... times `bits` */
+    KEPT_LANES,        /* 0, 1, 2, ... as 32 or 64 bits */
+    KEPT_INDICES,      /* of a stream with a step: distances in bytes, 32 bits wide */
+    KEPT_PAIRS,        /* which elements of two vectors, by a number of those below */
+    KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
+    KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
+    KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
+    KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
+    KEPT_TAIL          /* which lanes of the last vector there are */
 };
 
 enum {
@@ -296,6 +298,10 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
                      int mask);
 void machine_store_to(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int operand, int mask);
+/* With AVX2: the memory by a register of its own, which is the slots' where no lane is in the mask. */
+struct x86_memory machine_readable(struct machine *machine, struct x86_memory memory, int mask);
+/* The element of this iteration of a stream with a step. */
+struct x86_memory machine_step_memory(struct machine *machine, const struct vector_value *value);
 /* The elements of a vector that lie one after the other. */
 struct x86_memory machine_unit_memory(struct machine *machine, const struct vector_value *value);
 /* The general register with the address of the stream. */
@@ -394,6 +400,8 @@ void machine_emit(struct machine *machine, struct x86_instruction instruction);
 void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number);
 void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);
+/* To so many iterations before the end of what is left. */
+void machine_place_back(struct machine *machine, int lanes);
 /* The upper half of what is left of a vector, to be combined with the lower one. */
 int machine_upper_half(struct machine *machine, int a, int left, bool wide);
 /* Which lanes there are: those below the count. */

@@ -114,12 +114,53 @@ static int gather_apart(struct machine *machine, const struct vector_value *valu
     return machine_rvmi(machine, X86_VINSERTF128, 256, low, high, 1);
 }
 
+/* Elements of 8 and 16 bits, lane by lane, by indices that go through the frame: what is left out is what
+ * lies where the stream begins, if any lane has an element there. */
+static int gather_small(struct machine *machine, const struct vector_value *value, int index, bool far,
+                        int mask)
+{
+    enum vector_type type = far ? VECTOR_I64 : VECTOR_I32;
+    int size = dtype_table[value->dtype].size, bits = machine_bits(machine, type);
+    int place = machine_frame(machine, bits / 8), raw = machine_constant(machine, VECTOR_I32, 0);
+    if (mask)
+        index = machine_rvm(machine, X86_VANDPS, bits, index, machine_mask_for(machine, type, mask));
+    machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_STORE,
+                                                  .bits = bits,
+                                                  .reg = index,
+                                                  .has_memory = true,
+                                                  .memory = {X86_RSP, X86_NONE, 1, place}});
+    struct x86_memory element = {machine_base(machine, value->stream), X86_NONE, 1, 0};
+    if (mask)
+        element = machine_readable(machine, element, mask);
+    element.index = X86_RAX;
+    element.scale = size;
+    for (int lane = 0; lane < machine->lanes; lane++) {
+        int more = machine_new_vector(machine, 128);
+        machine_add(machine,
+                    (struct x86_instruction){.form = far ? X86_MOV : X86_MOV_DWORD,
+                                             .reg = X86_RAX,
+                                             .has_memory = true,
+                                             .memory = {X86_RSP, X86_NONE, 1, place + lane * (far ? 8 : 4)}});
+        machine_add(machine, (struct x86_instruction){.form = size == 1 ? X86_VPINSRB : X86_VPINSRW,
+                                                      .bits = 128,
+                                                      .reg = more,
+                                                      .vvvv = raw,
+                                                      .has_memory = true,
+                                                      .memory = element,
+                                                      .immediate = lane});
+        raw = more;
+    }
+    return machine_from_memory(machine, value->dtype, raw);
+}
+
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask)
 {
     bool far = vector_type_is_wide(machine->loop->values.items[value->operands[0]].type);
     bool wide = vector_type_is_wide(value->type), own_mask = machine_is_avx512(machine);
     if (machine->lanes == 1)
         return machine_refuse(machine);
+    if (dtype_table[value->dtype].size < 4)
+        return gather_small(machine, value, index, far, mask);
     if (can_gather_apart(machine, value, mask))
         return gather_apart(machine, value, index, far);
     int result =

@@ -37,7 +37,7 @@ struct x86_memory machine_unit_memory(struct machine *machine, const struct vect
 }
 
 /* The element of this iteration of a stream with a step. */
-static struct x86_memory step_memory(struct machine *machine, const struct vector_value *value)
+struct x86_memory machine_step_memory(struct machine *machine, const struct vector_value *value)
 {
     return (struct x86_memory){machine_base(machine, value->stream), X86_NONE, 1,
                                value->offset * dtype_table[value->dtype].size};
@@ -184,7 +184,7 @@ static int load_small_one(struct machine *machine, const struct vector_value *va
 
 /* A register with the address; with that of the slots, where anything can be read, if no lane is in the mask.
  */
-static struct x86_memory readable(struct machine *machine, struct x86_memory memory, int mask)
+struct x86_memory machine_readable(struct machine *machine, struct x86_memory memory, int mask)
 {
     enum { ALL_LANES = 0xff };
     machine_add(machine, (struct x86_instruction){
@@ -200,7 +200,7 @@ static struct x86_memory readable(struct machine *machine, struct x86_memory mem
 static int load_one_masked_avx2(struct machine *machine, const struct vector_value *value,
                                 struct x86_memory memory, int mask)
 {
-    int all = machine_load_one(machine, value, readable(machine, memory, mask), 0);
+    int all = machine_load_one(machine, value, machine_readable(machine, memory, mask), 0);
     return machine_rvm(machine, X86_VANDPS, machine_bits(machine, value->type), all,
                        machine_mask_for(machine, value->type, mask));
 }
@@ -424,7 +424,7 @@ static bool is_backwards(const struct machine *machine, const struct vector_valu
 /* From the last lane's element on. */
 static struct x86_memory backwards_memory(struct machine *machine, const struct vector_value *value)
 {
-    struct x86_memory memory = step_memory(machine, value);
+    struct x86_memory memory = machine_step_memory(machine, value);
     memory.displacement -= (machine->lanes - 1) * dtype_table[value->dtype].size;
     return memory;
 }
@@ -458,9 +458,9 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
         return machine_load_from(machine, value, machine_unit_memory(machine, value), mask);
     if (machine->lanes == 1)
-        return machine_load_from(machine, value, step_memory(machine, value), mask);
+        return machine_load_from(machine, value, machine_step_memory(machine, value), mask);
     if (is_one_element(machine, value, mask))
-        return machine_load_one(machine, value, step_memory(machine, value), mask);
+        return machine_load_one(machine, value, machine_step_memory(machine, value), mask);
     if (is_pairs(stream_of(machine, value)))
         return load_pairs(machine, value, mask);
     if (is_backwards(machine, value, mask))
@@ -570,7 +570,7 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
         machine_store_to(machine, value, machine_unit_memory(machine, value), operand, mask);
     else if (machine->lanes == 1)
-        machine_store_to(machine, value, step_memory(machine, value), operand, mask);
+        machine_store_to(machine, value, machine_step_memory(machine, value), operand, mask);
     else if (is_backwards(machine, value, mask))
         store_backwards(machine, value, operand, mask);
     else if (machine_store_pair(machine, value, operand, mask) ||

@@ -253,6 +253,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
                                              .has_memory = true,
                                              .memory = machine_slot(machine, kept->number)});
         break;
+    case KEPT_SLIM_PARTIAL:
+        machine_spread_constant(machine, kept->virtual_register, kept->type, (uint32_t)kept->bits);
+        break;
     case KEPT_STEPS:
         setup_steps(machine, kept);
         break;

@@ -9,12 +9,13 @@
  */
 #include "vector_x86_slim.h"
 
-enum { BITS = 256, BACK = X86_R10 };
+enum { BITS = 256 };
 
 struct slim_body {
     struct machine *machine;
     const struct vector_slim *slim;
     const int *registers; /* of the values so far */
+    int step;             /* of a round, which vector it is */
 };
 
 static bool is_byte(const struct slim_body *body)
@@ -24,12 +25,16 @@ static bool is_byte(const struct slim_body *body)
 
 /* ---- constants, forms ------------------------------------------------------------------------------ */
 
-/* The low bits of the number in every lane. */
+/* The low bits of the number as often as 32 bits hold them. */
+static uint32_t lanes_of(const struct slim_body *body, int64_t number)
+{
+    return is_byte(body) ? (uint32_t)(number & 0xff) * 0x01010101u
+                         : (uint32_t)(number & 0xffff) * 0x00010001u;
+}
+
 static int constant(const struct slim_body *body, int64_t number)
 {
-    uint32_t bits =
-        is_byte(body) ? (uint32_t)(number & 0xff) * 0x01010101u : (uint32_t)(number & 0xffff) * 0x00010001u;
-    return machine_constant(body->machine, VECTOR_I32, bits);
+    return machine_constant(body->machine, VECTOR_I32, lanes_of(body, number));
 }
 
 /* A number of 16 bits in both bytes' places, whatever the lanes are. */
@@ -154,13 +159,18 @@ static int quotient(const struct slim_body *body, const struct vector_value *val
 /* ---- comparisons, least and greatest --------------------------------------------------------------------
  */
 
-static int extreme(const struct slim_body *body, bool least, bool is_signed, int a, int b)
+static enum x86_form extreme_form(const struct slim_body *body, bool least, bool is_signed)
 {
     static const enum x86_form forms[2][2][2] = {
         {{X86_VPMAXUW, X86_VPMAXUB}, {X86_VPMAXSW, X86_VPMAXSB}},
         {{X86_VPMINUW, X86_VPMINUB}, {X86_VPMINSW, X86_VPMINSB}},
     };
-    return apply(body, forms[least][is_signed][is_byte(body)], a, b);
+    return forms[least][is_signed][is_byte(body)];
+}
+
+static int extreme(const struct slim_body *body, bool least, bool is_signed, int a, int b)
+{
+    return apply(body, extreme_form(body, least, is_signed), a, b);
 }
 
 static int equal(const struct slim_body *body, int a, int b)
@@ -345,9 +355,64 @@ static struct x86_instruction at(const struct slim_body *body, const struct vect
                                     .memory = machine_unit_memory(body->machine, value)};
 }
 
+static int load_whole(const struct slim_body *body, struct x86_memory memory, int bytes)
+{
+    int result = machine_new_vector(body->machine, BITS);
+    memory.displacement += bytes;
+    machine_add(
+        body->machine,
+        (struct x86_instruction){
+            .form = X86_VMOVUPS_LOAD, .bits = BITS, .reg = result, .has_memory = true, .memory = memory});
+    return result;
+}
+
+/* One element of each two: the low or the high half of a word or of 32 bits, and what is left of two vectors
+ * in one. */
+static int half_of(const struct slim_body *body, const struct vector_value *value, struct x86_memory memory,
+                   bool is_second)
+{
+    enum { BY_LANES = 0xd8 /* packing goes by halves */ };
+    struct machine *machine = body->machine;
+    bool bytes = dtype_table[value->dtype].size == 1;
+    int low_half = machine_constant(machine, VECTOR_I32, bytes ? 0x00ff00ff : 0x0000ffff), halves[2];
+    for (int k = 0; k < 2; k++) {
+        int all = load_whole(body, memory, k * BITS / 8);
+        halves[k] = !is_second ? apply(body, X86_VANDPS, all, low_half)
+                    : bytes    ? shift_words(body, X86_VPSRLW_BY, all, 8)
+                               : machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY, BITS, all, 16);
+    }
+    int both = apply(body, bytes ? X86_VPACKUSWB : X86_VPACKUSDW, halves[0], halves[1]);
+    return machine_rmi(machine, X86_VPERMPD_BY, BITS, both, BY_LANES);
+}
+
+/* Bytes that become words where they are. */
+static int byte_of_word(const struct slim_body *body, const struct vector_value *value,
+                        struct x86_memory memory, bool is_second)
+{
+    int all = load_whole(body, memory, 0);
+    bool is_signed = dtype_is_signed(value->dtype);
+    if (!is_signed)
+        return is_second ? shift_words(body, X86_VPSRLW_BY, all, 8)
+                         : apply(body, X86_VANDPS, all, constant(body, 0xff));
+    return shift_words(body, X86_VPSRAW_BY, is_second ? all : shift_words(body, X86_VPSLLW_BY, all, 8), 8);
+}
+
+static int load_of_pair(const struct slim_body *body, const struct vector_value *value)
+{
+    struct vector_value first = *value;
+    first.offset = slim_pair(body->machine->loop, value);
+    struct x86_memory memory = machine_step_memory(body->machine, &first);
+    bool is_second = value->offset != first.offset,
+         widens = dtype_table[value->dtype].size < body->slim->size;
+    int result = (widens ? byte_of_word : half_of)(body, value, memory, is_second);
+    return value->dtype == AKG_BOOL ? from_memory_truth(body, result) : result;
+}
+
 static int load(const struct slim_body *body, const struct vector_value *value)
 {
     struct machine *machine = body->machine;
+    if (machine->loop->streams.items[value->stream].step_kind != VECTOR_UNIT)
+        return load_of_pair(body, value);
     int result = machine_new_vector(machine, BITS);
     enum x86_form form = dtype_table[value->dtype].size == body->slim->size ? X86_VMOVUPS_LOAD
                          : dtype_is_signed(value->dtype)                    ? X86_VPMOVSXBW
@@ -382,6 +447,67 @@ static void store(const struct slim_body *body, const struct vector_value *value
     machine_add(machine, at(body, value, X86_VMOVUPS_STORE, bits, a));
 }
 
+/* ---- accumulation ---------------------------------------------------------------------------------- */
+
+/* What leaves numbers of the dtype as they are. */
+static int64_t identity_of(const struct vector_accumulator *row)
+{
+    int64_t half = (int64_t)1 << (8 * dtype_table[row->dtype].size - 1);
+    bool is_signed = dtype_is_signed(row->dtype);
+    switch (row->operation) {
+    case OP_MIN:
+        return is_signed ? half - 1 : 2 * half - 1;
+    case OP_MAX:
+        return is_signed ? -half : 0;
+    default:
+        return row->operation == OP_BITAND ? -1 : 0;
+    }
+}
+
+static int partial_of(const struct slim_body *body, int number, int step)
+{
+    const struct vector_accumulator *row = &body->machine->loop->accumulators.items[number];
+    return machine_keep(body->machine, KEPT_SLIM_PARTIAL, VECTOR_I32, number,
+                        lanes_of(body, identity_of(row)) | (uint64_t)step << 32);
+}
+
+static int combine(const struct slim_body *body, const struct vector_value *value, int bits, int a, int b)
+{
+    enum operation operation = value->operation;
+    enum x86_form form = operation == OP_BITAND ? X86_VANDPS
+                         : operation == OP_BITOR
+                             ? X86_VORPS
+                             : extreme_form(body, operation == OP_MIN, dtype_is_signed(value->dtype));
+    return machine_rvm(body->machine, form, bits, a, b);
+}
+
+static void accumulate(const struct slim_body *body, const struct vector_value *value)
+{
+    int partial = partial_of(body, value->slot, body->step);
+    int result = combine(body, value, BITS, partial, operand(body, value, 0));
+    machine_put(body->machine, VECTOR_I32, partial, result, 0);
+}
+
+/* What the lanes have come to goes into a partial result of 32 bits a lane: eight of them are left. */
+static void hand_on(const struct slim_body *body, const struct vector_value *value, int steps)
+{
+    struct machine *machine = body->machine;
+    bool is_signed = dtype_is_signed(value->dtype);
+    enum x86_form widen = is_byte(body) ? is_signed ? X86_VPMOVSXBD : X86_VPMOVZXBD
+                          : is_signed   ? X86_VPMOVSXWD
+                                        : X86_VPMOVZXWD;
+    int result = partial_of(body, value->slot, 0);
+    for (int k = 1; k < steps; k++)
+        result = combine(body, value, BITS, result, partial_of(body, value->slot, k));
+    result = combine(body, value, 128, result, machine_upper_half(machine, result, BITS, false));
+    if (is_byte(body))
+        result = combine(body, value, 128, result, machine_upper_half(machine, result, 128, false));
+    result = machine_rm(machine, widen, BITS, result);
+    int partial = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, 0);
+    machine_put(machine, value->type, partial,
+                machine_combine(machine, value->operation, value->dtype, BITS, partial, result), 0);
+}
+
 /* ---- the body ------------------------------------------------------------------------------------------ */
 
 static int build_value(const struct slim_body *body, int number)
@@ -401,6 +527,9 @@ static int build_value(const struct slim_body *body, int number)
     case VECTOR_STORE:
         store(body, value);
         return 0;
+    case VECTOR_ACCUMULATE:
+        accumulate(body, value);
+        return 0;
     default: {
         int result = operation(body, value);
         bool is_cut = value->type != VECTOR_MASK && body->slim->ranges[number].wraps;
@@ -409,19 +538,33 @@ static int build_value(const struct slim_body *body, int number)
     }
 }
 
+/* `step`: of the vectors of a round, which one it is. */
 static void build_vector(struct machine *machine, const struct vector_slim *slim, machine_section *section,
-                         int ahead)
+                         int step)
 {
     const struct vector_loop *loop = machine->loop;
-    int *registers = arena_array(machine->arena, int, loop->values.count);
-    struct slim_body body = {machine, slim, registers};
+    int *registers = arena_array(machine->arena, int, loop->values.count), lanes = machine->lanes;
+    struct slim_body body = {machine, slim, registers, step};
     machine->section = section;
-    machine->ahead = ahead;
+    machine->ahead = step * BITS / 8 / slim->size;
     for (int k = 0; k < loop->values.count; k++) {
         machine->line = loop->values.items[k].line;
         registers[k] = build_value(&body, k);
     }
     machine->line = 0;
+    machine->lanes = BITS / 8 / slim->size;
+    machine_advance(machine);
+    machine->lanes = lanes;
+}
+
+static void build_result(struct machine *machine, const struct vector_slim *slim,
+                         struct machine_slim *sections)
+{
+    struct slim_body body = {machine, slim, NULL, 0};
+    machine->section = &sections->result;
+    for (int k = 0; k < machine->loop->values.count; k++)
+        if (machine->loop->values.items[k].kind == VECTOR_ACCUMULATE)
+            hand_on(&body, &machine->loop->values.items[k], sections->steps);
 }
 
 bool machine_build_slim(struct machine *machine, struct machine_slim *sections)
@@ -433,9 +576,10 @@ bool machine_build_slim(struct machine *machine, struct machine_slim *sections)
     sections->lanes = BITS / 8 / slim.size;
     sections->steps = machine->loop->values.count <= SHORT ? 2 : 1;
     for (int k = 0; k < sections->steps; k++)
-        build_vector(machine, &slim, &sections->round[k], k * sections->lanes);
+        build_vector(machine, &slim, &sections->round[k], k);
     build_vector(machine, &slim, &sections->one, 0);
     build_vector(machine, &slim, &sections->last, 0);
+    build_result(machine, &slim, sections);
     machine->slim_lanes = sections->lanes;
     return !machine->refused;
 }
@@ -466,9 +610,7 @@ static void place_last(struct machine *machine, struct machine_slim *sections)
     machine_emit_jump(machine, X86_JE, few);
     machine_emit_by(machine, X86_CMP_BY, machine->index, sections->lanes);
     machine_emit_jump(machine, X86_JL, few);
-    machine_emit_by(machine, X86_SUB_BY, machine->index, sections->lanes);
-    machine_emit(machine,
-                 (struct x86_instruction){.form = X86_ADD, .reg = machine->index, .rm = machine->count});
+    machine_place_back(machine, sections->lanes);
     machine_allocate(machine, &sections->last);
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->count});
     machine_emit_label(machine, few);
@@ -481,4 +623,5 @@ void machine_place_slim(struct machine *machine, struct machine_slim *sections, 
     place_rounds(machine, &sections->one, 1, sections->lanes);
     if (may_repeat)
         place_last(machine, sections);
+    machine_allocate(machine, &sections->result);
 }

@@ -9,7 +9,7 @@
 
 struct machine_slim {
     int lanes, steps; /* of a vector; vectors of a round */
-    machine_section round[2], one, last;
+    machine_section round[2], one, last, result;
 };
 
 /* The bodies; false: the loop has no such lanes. */

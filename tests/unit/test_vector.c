@@ -126,7 +126,7 @@ static void load(struct generator *g, akg_dtype dtype)
 {
     const char *name = akg_dtype_name(dtype);
     unsigned kind = draw(g, 16);
-    if ((dtype_is_integer(dtype) || dtype_table[dtype].size >= 4) && draw(g, 12) == 0) {
+    if (draw(g, 12) == 0) {
         gathered_load(g, dtype);
         return;
     }

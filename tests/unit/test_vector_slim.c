@@ -22,6 +22,7 @@ struct generator {
     int dtype_count;
     const char *place; /* of what is stored */
     char variable;     /* of the loop */
+    bool has_pairs;    /* every other element is loaded as well */
 };
 
 static unsigned draw(struct generator *g, unsigned count)
@@ -60,7 +61,9 @@ static void leaf(struct generator *g, akg_dtype dtype)
         return;
     }
     text_format(&g->text, is_cast ? "%s(" : "", akg_dtype_name(dtype));
-    if (kind == 1)
+    if (g->has_pairs && kind > 4)
+        text_format(&g->text, draw(g, 2) ? "w%d[(2 * %c)]" : "w%d[((2 * %c) + 1)]", input, g->variable);
+    else if (kind == 1)
         text_format(&g->text, "x%d[1]", input);
     else if (kind == 2)
         text_format(&g->text, "x%d[(%c %c %u)]", input, g->variable, draw(g, 2) ? '+' : '-',
@@ -217,20 +220,36 @@ static void in_place(struct generator *g)
     text_string(&g->text, "\n}\n}\n");
 }
 
+/* What all iterations come to, from a number on. */
+static void reduction(struct generator *g)
+{
+    static const char *const forms[] = {"min(m, ", "max(m, ", "(m & ", "(m | ", "(m + ", "(m ^ "};
+    akg_dtype dtype = g->dtypes[0];
+    g->variable = 'k';
+    text_format(&g->text, "var m: %s = ", akg_dtype_name(dtype));
+    constant(g, some_number(g, dtype), dtype);
+    text_format(&g->text, "\nfor k = 2 to (N + 2) step 1 {\nm = %s", forms[draw(g, 6)]);
+    expression(g, dtype, 2);
+    text_string(&g->text, ")\n}\nmost[0] = m\n");
+}
+
 static void kernel_text(struct generator *g)
 {
     choose_dtypes(g);
     g->variable = 'i';
+    g->has_pairs = draw(g, 3) == 0;
     g->place = draw(g, 4) ? "i" : "r, i";
     bool rows = g->place[0] == 'r';
     text_string(&g->text, "kernel k {\n input shape: bool[N]\n");
     for (int k = 0; k < INPUTS; k++)
-        text_format(&g->text, " %s x%d: %s[%d]\n", k ? "input" : "inout", k, akg_dtype_name(g->inputs[k]),
-                    ELEMENTS);
+        text_format(&g->text, " %s x%d: %s[%d]\n input w%d: %s[%d]\n", k ? "input" : "inout", k,
+                    akg_dtype_name(g->inputs[k]), ELEMENTS, k, akg_dtype_name(g->inputs[k]),
+                    2 * (LONGEST + MARGIN));
     for (int k = 0; k < OUTPUTS; k++)
         text_format(&g->text, rows ? " output y%d: %s[3, %d] clear\n" : " output y%d: %s[%d] clear\n", k,
                     akg_dtype_name(g->outputs[k]), ELEMENTS);
-    text_string(&g->text, " parameters shape, x0, x1, x2\n results x0, y0, y1\n body {\n");
+    text_format(&g->text, " output most: %s[1] clear\n", akg_dtype_name(g->dtypes[0]));
+    text_string(&g->text, " parameters shape, x0, w0, x1, w1, x2, w2\n results x0, y0, y1, most\n body {\n");
     text_string(&g->text, rows ? "for r = 0 to 3 step 1 {\n" : "");
     text_string(&g->text, "for i = 2 to (N + 2) step 1 {\n");
     statement(g, 0);
@@ -239,16 +258,20 @@ static void kernel_text(struct generator *g)
     text_string(&g->text, rows ? "}\n}\n" : "}\n");
     if (draw(g, 4) == 0)
         in_place(g);
+    if (draw(g, 3) == 0)
+        reduction(g);
     text_string(&g->text, " }\n}\n");
 }
 
 static void fill(struct generator *g, struct jit_pair *pair)
 {
-    for (int k = 0; k < INPUTS; k++)
-        for (int64_t at = 0; at < ELEMENTS; at++) {
-            union dtype_value value = {.i = some_number(g, g->inputs[k])};
+    for (int k = 0; k < 2 * INPUTS; k++) {
+        const struct ir_buffer *buffer = pair->kernel->buffers.items[1 + k];
+        for (int64_t at = 0; at < (k % 2 ? 2 * (LONGEST + MARGIN) : ELEMENTS); at++) {
+            union dtype_value value = {.i = some_number(g, buffer->dtype)};
             pair_set(pair, 1 + k, at, value);
         }
+    }
 }
 
 static bool agrees(uint64_t seed, enum x86_target target, int *loops, int *slim)
