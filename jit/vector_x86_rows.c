@@ -67,7 +67,7 @@ static void emit_modulo(struct machine *machine, int slot)
     machine_emit_label(machine, done);
 }
 
-/* The address of the row that is picked into rax. */
+/* How far it is to the row that is picked, in bytes, into rax. */
 static void emit_pick(struct machine *machine, const struct vector_pick *pick)
 {
     const struct vector_stream *from = &machine->loop->streams.items[pick->from];
@@ -87,9 +87,9 @@ static void emit_pick(struct machine *machine, const struct vector_pick *pick)
         machine_emit_jump(machine, X86_JAE, machine->end);
     }
     move(machine, X86_IMUL, X86_RAX, pick->pitch);
-    move(machine, X86_ADD, X86_RAX, machine->loop->streams.items[pick->stream].state);
 }
 
+/* Several axes of a stream may be picked. */
 static void pick_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
@@ -97,9 +97,9 @@ static void pick_rows(struct machine *machine)
         const struct vector_pick *pick = &loop->picks.items[k];
         emit_pick(machine, pick);
         if (machine->pointers[pick->stream] >= 0)
-            registers(machine, X86_MOV, machine->pointers[pick->stream], X86_RAX);
+            registers(machine, X86_ADD, machine->pointers[pick->stream], X86_RAX);
         else
-            move(machine, X86_MOV_STORE, X86_RAX, loop->streams.items[pick->stream].slot);
+            move(machine, X86_ADD_STORE, X86_RAX, loop->streams.items[pick->stream].slot);
     }
 }
 

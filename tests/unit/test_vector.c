@@ -718,9 +718,10 @@ static void picked_text(struct generator *g, akg_dtype dtype, bool wide)
     const char *name = akg_dtype_name(dtype);
     text_format(&g->text,
                 "kernel k {\n input x: %s[A, B]\n input index: %s[K]\n input fixed: %s[K, 3, B]\n"
-                " output y: %s[K, B] clear\n output z: %s[4, B] clear\n parameters x, index, fixed\n"
+                " input twice: %s[2, 3, B]\n"
+                " output y: %s[K, B] clear\n output z: %s[4, B] clear\n parameters x, index, fixed, twice\n"
                 " results y, z\n body {\nlet rows: int32 = int32((A - 1))\n",
-                name, wide ? "int64" : "int32", name, name, name);
+                name, wide ? "int64" : "int32", name, name, name, name);
     for (g->loop = 1; g->loop <= 2; g->loop++) {
         text_format(&g->text, "for k%d = 0 to K step 1 {\nfor d%d = 0 to B step 1 {\n", g->loop, g->loop);
         size_t start = g->text.length;
@@ -731,8 +732,14 @@ static void picked_text(struct generator *g, akg_dtype dtype, bool wide)
         size_t end = g->text.length;
         text_format(&g->text, " = (%.*s + (x[", (int)(end - start), g->text.data + start);
         picked_row(g, wide);
-        text_format(&g->text, ", d%d] * fixed[k%d, %u, d%d]))\n}\n}\n", g->loop, g->loop, draw(g, 3),
-                    g->loop);
+        if (!wide && draw(g, 2)) /* two axes */
+            text_format(&g->text,
+                        ", d%d] * twice[int64((index[k%d] %% 2:int32)), int64((index[k%d] %% 3:int32)), "
+                        "d%d]))\n}\n}\n",
+                        g->loop, g->loop, g->loop, g->loop);
+        else
+            text_format(&g->text, ", d%d] * fixed[k%d, %u, d%d]))\n}\n}\n", g->loop, g->loop, draw(g, 3),
+                        g->loop);
     }
     put(g, " }\n}\n");
 }
