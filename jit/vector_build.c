@@ -70,6 +70,15 @@ int vector_add_again(struct vector_builder *builder, struct vector_value value, 
     return vector_add(builder, value);
 }
 
+void vector_forget(struct vector_builder *builder, int number)
+{
+    struct vector_value *value = &builder->loop->values.items[number], constant;
+    constant = vector_blank(VECTOR_CONSTANT, value->dtype);
+    constant.section = value->section;
+    constant.line = value->line;
+    *value = constant;
+}
+
 struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype)
 {
     return (struct vector_value){.kind = kind,
@@ -532,8 +541,6 @@ void vector_sweep(struct vector_builder *builder)
         struct vector_value value = loop->values.items[k];
         if (!number[k])
             continue;
-        if ((value.kind == VECTOR_LOAD || value.kind == VECTOR_STORE) && value.mask >= 0)
-            loop->streams.items[value.stream].is_masked = true;
         for (int operand = 0; operand < 3; operand++)
             if (value.operands[operand] >= 0)
                 value.operands[operand] = number[value.operands[operand]];

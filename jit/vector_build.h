@@ -41,6 +41,8 @@ int vector_refuse(struct vector_builder *builder);
 int vector_add(struct vector_builder *builder, struct vector_value value);
 /* One of an earlier list of values, whose operands now are where `moved` says. */
 int vector_add_again(struct vector_builder *builder, struct vector_value value, const int *moved);
+/* Nobody uses it any more: the sweep takes it out. */
+void vector_forget(struct vector_builder *builder, int number);
 /* Whether it is there for more than its result. */
 bool vector_has_effect(enum vector_kind kind);
 struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype);

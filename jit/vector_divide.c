@@ -114,7 +114,7 @@ static bool is_known(const struct vector_builder *builder, akg_dtype dtype, int 
 {
     const struct vector_value *value = &builder->loop->values.items[divisor];
     return value->kind == VECTOR_CONSTANT && dtype_table[dtype].size <= 4 &&
-           (dtype == AKG_UINT32 || (int32_t)(uint32_t)value->bits > 1);
+           (dtype == AKG_UINT32 ? value->bits > 1 : (int32_t)(uint32_t)value->bits > 1);
 }
 
 static int divide_by_known(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)

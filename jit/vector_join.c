@@ -29,12 +29,6 @@ static bool is_same_element(const struct vector_value *a, const struct vector_va
            a->offset == b->offset;
 }
 
-static void drop(struct vector_builder *builder, int number)
-{
-    struct vector_value *value = &builder->loop->values.items[number];
-    *value = vector_blank(VECTOR_CONSTANT, value->dtype);
-}
-
 static void add_choice(struct vector_builder *builder, struct vector_value store, int condition, int then,
                        int otherwise, int mask)
 {
@@ -61,8 +55,8 @@ void vector_join_branches(struct vector_builder *builder, int condition, int fir
             loop->values.items[before].mask != masks[0] || store.mask != masks[1])
             continue;
         int then = loop->values.items[before].operands[0];
-        drop(builder, before);
-        drop(builder, k);
+        vector_forget(builder, before);
+        vector_forget(builder, k);
         add_choice(builder, store, condition, then, store.operands[0], builder->mask);
     }
 }
@@ -75,7 +69,7 @@ bool vector_join_store(struct vector_builder *builder, struct vector_value store
         !is_same_element(&loop->values.items[before], &store))
         return false;
     int otherwise = loop->values.items[before].operands[0];
-    drop(builder, before);
+    vector_forget(builder, before);
     add_choice(builder, store, store.mask, store.operands[0], otherwise, -1);
     return true;
 }

@@ -232,13 +232,6 @@ static bool is_used(const struct vector_builder *builder, int number)
     return false;
 }
 
-/* Nobody uses it; the sweep takes it out. */
-static void forget(struct vector_builder *builder, int number)
-{
-    struct vector_value *value = &builder->loop->values.items[number];
-    *value = vector_blank(VECTOR_CONSTANT, value->dtype);
-}
-
 /* The sum is computed into the accumulator, in lanes where the mask (-1: always) holds. */
 static void accumulate(struct vector_builder *builder, int accumulator, int number, int mask)
 {
@@ -248,7 +241,7 @@ static void accumulate(struct vector_builder *builder, int accumulator, int numb
     effect.operands[0] = value.operands[is_total(builder, value.operands[0], accumulator)];
     effect.slot = accumulator;
     effect.mask = mask;
-    forget(builder, number);
+    vector_forget(builder, number);
     vector_add(builder, effect);
 }
 
@@ -304,7 +297,7 @@ static void finish_accumulator(struct vector_builder *builder, int accumulator)
            (inner = chosen(builder, accumulator, step, &mask)) >= 0 && !builder->refused) {
         choices[count] = loop->values.items[step];
         numbers[count++] = step;
-        forget(builder, step);
+        vector_forget(builder, step);
         step = inner;
     }
     if (builder->refused)

@@ -92,7 +92,7 @@ static int64_t floor_quotient(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-static int shift_of(const struct vector_loop *loop, const struct vector_value *value)
+int slim_shift(const struct vector_loop *loop, const struct vector_value *value)
 {
     return (int)(loop->values.items[value->operands[1]].bits &
                  (uint64_t)(8 * dtype_table[value->dtype].size - 1));
@@ -122,12 +122,13 @@ static struct slim_range range_of_operation(const struct vector_loop *loop, cons
     case OP_BITXOR:
         return bitwise(value->operation, a, b);
     case OP_SHL: {
-        struct slim_range power = {(int64_t)1 << shift_of(loop, value), (int64_t)1 << shift_of(loop, value),
-                                   false};
+        struct slim_range power = {(int64_t)1 << slim_shift(loop, value),
+                                   (int64_t)1 << slim_shift(loop, value), false};
         return product(dtype, a, &power);
     }
     case OP_SHR:
-        return (struct slim_range){a->low >> shift_of(loop, value), a->high >> shift_of(loop, value), false};
+        return (struct slim_range){a->low >> slim_shift(loop, value), a->high >> slim_shift(loop, value),
+                                   false};
     case OP_MIN:
         return (struct slim_range){least(a->low, b->low), least(a->high, b->high), false};
     case OP_MAX:

@@ -23,6 +23,8 @@ bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, struct 
 bool slim_fits(const struct slim_range *range, int size, bool is_signed);
 /* Of a load of every other element: the offset of the first one of the two that are loaded together. */
 int slim_pair(const struct vector_loop *loop, const struct vector_value *value);
+/* By how many bits a shift by a constant goes. */
+int slim_shift(const struct vector_loop *loop, const struct vector_value *value);
 /* The constant as a number. */
 int64_t slim_constant(const struct vector_value *value);
 

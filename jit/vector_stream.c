@@ -370,6 +370,7 @@ static struct vector_stream *note_use(struct vector_builder *builder, int number
     struct vector_stream *stream = &builder->loop->streams.items[number];
     stream->low = offset < stream->low ? offset : stream->low;
     stream->high = offset > stream->high ? offset : stream->high;
+    stream->is_masked |= builder->mask >= 0;
     return stream;
 }
 

@@ -89,7 +89,8 @@ static bool are_signed(const struct slim_body *body, const struct vector_value *
 static int shift_left(const struct slim_body *body, int a, int count)
 {
     int result = shift_words(body, X86_VPSLLW_BY, a, count);
-    return is_byte(body) && count ? apply(body, X86_VANDPS, result, constant(body, 0xff << count)) : result;
+    return is_byte(body) && count ? apply(body, X86_VANDPS, result, constant(body, (int64_t)(0xffu << count)))
+                                  : result;
 }
 
 /* Of bytes with a sign: that bit is moved along, and what it comes to is extended by taking it away again. */
@@ -291,12 +292,6 @@ static int select_one(const struct slim_body *body, const struct vector_value *v
                                       : blend(body, BITS, condition, a, b);
 }
 
-static int shift_count(const struct slim_body *body, const struct vector_value *value)
-{
-    const struct vector_value *by = &body->machine->loop->values.items[value->operands[1]];
-    return (int)(by->bits & (uint64_t)(8 * dtype_table[value->dtype].size - 1));
-}
-
 static int operation(const struct slim_body *body, const struct vector_value *value)
 {
     struct machine *machine = body->machine;
@@ -319,9 +314,9 @@ static int operation(const struct slim_body *body, const struct vector_value *va
     case OP_FLOORDIV:
         return quotient(body, value);
     case OP_SHL:
-        return shift_left(body, a, shift_count(body, value));
+        return shift_left(body, a, slim_shift(machine->loop, value));
     case OP_SHR:
-        return shift_right(body, a, shift_count(body, value), fits(body, value, 0, true));
+        return shift_right(body, a, slim_shift(machine->loop, value), fits(body, value, 0, true));
     case OP_MIN:
     case OP_MAX:
         return extreme(body, value->operation == OP_MIN, are_signed(body, value, 2), a, b);
