@@ -60,7 +60,8 @@ static void leaf(struct generator *g, akg_dtype dtype)
         constant(g, some_number(g, dtype), dtype);
         return;
     }
-    text_format(&g->text, is_cast ? "%s(" : "", akg_dtype_name(dtype));
+    if (is_cast)
+        text_format(&g->text, "%s(", akg_dtype_name(dtype));
     if (g->has_pairs && kind > 4)
         text_format(&g->text, draw(g, 2) ? "w%d[(2 * %c)]" : "w%d[((2 * %c) + 1)]", input, g->variable);
     else if (kind == 1)
