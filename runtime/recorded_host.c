@@ -122,11 +122,12 @@ akg_status bound_run_host(struct bound_graph *bound, const struct recorded_step 
 {
     const struct recorded_argument *arguments = tensors_of(step);
     size_t count = arguments->argument.as.tensors.count, outputs = (size_t)step->output_count;
-    akg_tensor **tensors = memory_zeroed(count + outputs + 1, sizeof *tensors), **results = tensors + count;
+    akg_tensor **tensors = memory_zeroed(count + outputs + 1, sizeof *tensors), **results;
     akg_status status;
 
     if (!tensors)
         return AKG_ERROR_MEMORY;
+    results = tensors + count;
     for (size_t i = 0; i < count; i++) {
         struct bound_value *value = arguments->values[i] < 0 ? NULL : &bound->values[arguments->values[i]];
         tensors[i] = value ? value->tensor : NULL;

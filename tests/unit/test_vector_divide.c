@@ -209,7 +209,8 @@ static int64_t dividend(akg_dtype dtype, int64_t divisor, int number, uint64_t *
         return dtype_wrap(dtype, number);
     if (number % 3 == 0)
         return dtype_wrap(dtype, any / divisor * divisor - number % 2);
-    return dtype_wrap(dtype, number % 5 ? any >> any % 32 : (number % 2 ? INT32_MIN : -1) + number % 16 - 8);
+    return dtype_wrap(dtype, number % 5 ? any >> any % 32
+                                        : (number % 2 ? (int64_t)INT32_MIN : -1) + number % 16 - 8);
 }
 
 static int64_t floor_quotient(int64_t a, int64_t b)
