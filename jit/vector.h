@@ -24,7 +24,8 @@
 #include "dependence.h"
 #include "x86_cpu.h"
 
-/* How a value is kept in lanes. Integers narrower than 32 bits are kept extended, halves as float. */
+/* How a value is kept in lanes. Integers narrower than 32 bits are kept extended (but for loops that are
+ * slim, vector_slim.h), halves as float. */
 enum vector_type { VECTOR_F32, VECTOR_F64, VECTOR_I32, VECTOR_I64, VECTOR_MASK };
 
 enum vector_type vector_type_of(akg_dtype dtype);

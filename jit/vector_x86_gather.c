@@ -5,7 +5,8 @@
  * Consumes indices in lanes, as elements behind the address of a stream; appends a gather, whose mask is a
  * register of its own with AVX-512, and a vector with AVX2. Lanes that the mask leaves out are neither tested
  * nor read. Where there is no mask, AVX2 loads lane by lane, which is faster: by a fifth for eight elements
- * of 32 bits, by more for four of 64 (Zen 3).
+ * of 32 bits, by more for four of 64 (Zen 3). Elements of 8 and 16 bits it loads so in any case, and for
+ * lanes that are left out, where others are not, the stream's first one, which is there if any is.
  */
 #include "vector_x86.h"
 

@@ -5,7 +5,7 @@
  * vector, and places it before the other loops, which are left with what is less than one. Where iterations
  * may be done twice, that is had in a vector that begins earlier instead. What a lane holds above the bits
  * of a narrower dtype is what the dtype is extended by, as in lanes of 32 bits. Masks are lanes of ones or
- * zeros.
+ * zeros. What is accumulated goes into the partial results of 32 bits behind it.
  */
 #include "vector_x86_slim.h"
 
