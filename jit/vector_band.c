@@ -55,6 +55,13 @@ static bool note_stop(struct ir_expr *expr, void *context)
     return !stops->found;
 }
 
+bool vector_may_stop(struct ir_expr *expr, const struct vector_options *options)
+{
+    struct stops stops = {options->trust_indices, false};
+    ir_expr_walk(expr, note_stop, &stops);
+    return stops.found;
+}
+
 /* Stores that are tested, and statements that a band has not. */
 static bool note_statement(struct ir_stmt *stmt, void *context)
 {

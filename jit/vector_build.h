@@ -100,6 +100,9 @@ void vector_join_branches(struct vector_builder *builder, int condition, int fir
                           const int masks[2]);
 /* Adds a store under a mask to the one before it into the same element; false: there is none. */
 bool vector_join_store(struct vector_builder *builder, struct vector_value store);
+/* Behind a condition whose values begin at `first`, with no other around it: masked stores into elements that
+ * the iteration has loaded get along without masks. */
+void vector_join_loads(struct vector_builder *builder, int first);
 
 /* ---- vector_serial.c ---- */
 
@@ -185,6 +188,11 @@ bool vector_scatters_alone(const struct vector_loop *loop);
 bool vector_is_harmless(struct ir_expr *expr);
 /* The expression itself, whatever its operands are. */
 bool vector_is_harmless_node(const struct ir_expr *expr);
+/* Whether the expression may stop the kernel (vector_band.c). */
+bool vector_may_stop(struct ir_expr *expr, const struct vector_options *options);
+/* The same of LETs among the block's statements: of a nest's loops nothing computes those that nothing uses.
+ */
+bool vector_lets_may_stop(const struct ir_stmt *first, const struct vector_options *options);
 /* Whether it is the variable of the only depth of a nest, in the section of that. */
 bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol);
 /* ---- vector_pick.c ---- */

@@ -94,6 +94,14 @@ bool vector_is_harmless(struct ir_expr *expr)
     return ir_expr_walk(expr, is_harmless, NULL);
 }
 
+bool vector_lets_may_stop(const struct ir_stmt *first, const struct vector_options *options)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_LET && vector_may_stop(stmt->value, options))
+            return true;
+    return false;
+}
+
 /* A bound that is the same all the time, and may be looked at before the loops around are known to run. */
 static bool stays(const struct vector_builder *builder, struct ir_expr *bound)
 {
@@ -518,6 +526,9 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
                                       const struct vector_options *options)
 {
     bool wants_depth = false;
+    for (int level = nest->first; level < nest->depth; level++)
+        if (vector_lets_may_stop(nest->loops[level]->body, options))
+            return NULL;
     struct vector_loop *loop = build_nest(arena, nest, options, &wants_depth);
     return loop || !wants_depth ? loop : build_nest(arena, nest, options, &wants_depth);
 }

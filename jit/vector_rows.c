@@ -133,6 +133,8 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
 {
     struct vector_builder rows = {
         .arena = arena, .stmt = nest->loops[VECTOR_ROWS], .options = options, .mask = -1, .nest = nest};
+    if (vector_lets_may_stop(nest->loops[VECTOR_ROWS]->body, options))
+        return NULL;
     rows.loop = vector_build(arena, nest->loops[VECTOR_COLUMNS], verdict, dependences, options);
     if (!rows.loop || !only_accumulates(rows.loop) || rows.loop->stops || rows.loop->reaches.count ||
         !vector_bounds_stay(&rows) || !values_stay(&rows, rows.loop) || !add_streams(&rows))
