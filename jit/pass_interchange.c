@@ -18,7 +18,8 @@
 enum {
     NEST = DEPENDENCE_LOOPS,
     SHAPES = 8,
-    STRIDED = 8,   /* the cost of a load whose elements lie apart; 1: side by side */
+    FEW = 4,       /* elements that far apart lie in one another's vectors */
+    STRIDED = 8,   /* the cost of a load whose elements lie further apart; 1: side by side */
     SCATTERED = 9, /* of such a store: twice what it takes to gather them, but less than several loads */
     CALLED = 8     /* of a function such as cos, where its argument changes with the loop */
 };
@@ -43,6 +44,14 @@ static void find_nest(struct ir_stmt *stmt, struct nest *nest)
 
 /* ---- costs -------------------------------------------------------------------------------------------- */
 
+/* Elements a few apart are that many vectors, which are then sorted. */
+static int cost_of_step(int64_t step, int apart)
+{
+    if (step == 1 || step == -1)
+        return 1;
+    return step >= -FEW && step <= FEW ? 1 + (int)(step < 0 ? -step : step) : apart;
+}
+
 static int cost_of(const struct ir_access *access, const struct ir_symbol *variable, int apart)
 {
     int last = access->buffer->rank - 1;
@@ -57,7 +66,7 @@ static int cost_of(const struct ir_access *access, const struct ir_symbol *varia
         }
         step = pass_affine_coefficient(&affine, variable);
         if (step != 0)
-            return axis == last && (step == 1 || step == -1) ? 1 : apart;
+            return axis == last ? cost_of_step(step, apart) : apart;
     }
     return 0;
 }
