@@ -403,6 +403,8 @@ static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
         vector_join_branches(builder, condition, first, middle, masks);
     }
     builder->mask = mask;
+    if (mask < 0 && !builder->refused)
+        vector_join_loads(builder, first);
     if (!builder->refused)
         merge(builder, condition, then, count);
 }
@@ -699,8 +701,10 @@ static int longest_chain(const struct vector_loop *loop)
 
 int vector_partials(const struct vector_loop *loop)
 {
-    int lanes = vector_group(loop->wide);
-    int most = loop->values.count <= 10 ? 4 : loop->values.count <= 24 ? 2 : 1;
+    int lanes = vector_group(loop->wide), accumulators = loop->accumulators.count;
+    int most = loop->values.count <= 10 && accumulators <= 1   ? 4
+               : loop->values.count <= 24 && accumulators <= 3 ? 2
+                                                               : 1;
     if (most < 4 && !loop->accumulators.count)
         most = longest_chain(loop) > 144 ? 4 : longest_chain(loop) > 48 ? 2 : most;
     return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;

@@ -325,8 +325,8 @@ static bool can_have_full(const struct machine *machine)
 {
     enum { MOST_VALUES = 12 };
     const struct vector_loop *loop = machine->loop;
-    return !machine_is_avx512(machine) && loop->accumulators.count && !loop->calls && !loop->stops &&
-           !loop->is_even && loop->values.count <= MOST_VALUES;
+    return !machine_is_avx512(machine) && loop->accumulators.count && !loop->calls && !loop->is_even &&
+           loop->values.count <= MOST_VALUES;
 }
 
 /* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored:

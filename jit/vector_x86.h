@@ -95,8 +95,8 @@ struct machine_pairs {
 /* Elements of one vector of iterations, by their distance from the lowest (vector_x86_points.c). */
 struct machine_points {
     const machine_section *section;
-    int stream, epoch;
-    int vectors[4]; /* 0: it is not loaded */
+    int stream, epoch, low;
+    int vectors[4]; /* from element `low` of an iteration on; 0: it is not loaded */
 };
 
 /* What is stored when the other of two elements is (vector_x86_pairs.c). */

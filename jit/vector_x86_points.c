@@ -13,17 +13,33 @@
 
 enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24 /* bytes */ };
 
-/* Elements that are loaded somewhere in the loop, a bit each from the lowest on. */
+/* The least element of those that are loaded together with this one. With AVX2 more than a few are loaded a
+ * few at a time. */
+static int low_of(const struct machine *machine, const struct vector_value *value)
+{
+    int low = machine->loop->streams.items[value->stream].low;
+    return machine_is_avx512(machine) ? low : low + (value->offset - low) / MOST * MOST;
+}
+
+static int span_of(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    int span = stream->high - low_of(machine, value) + 1;
+    return machine_is_avx512(machine) || span < MOST ? span : MOST;
+}
+
+/* Which of them are loaded somewhere in the loop, a bit each from the lowest on. */
 static unsigned offsets_of(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_loop *loop = machine->loop;
-    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    int low = low_of(machine, value), span = span_of(machine, value);
     unsigned offsets = 0;
 
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *other = &loop->values.items[k];
-        if (other->kind == VECTOR_LOAD && other->stream == value->stream && other->epoch == value->epoch)
-            offsets |= 1u << (other->offset - stream->low);
+        if (other->kind == VECTOR_LOAD && other->stream == value->stream && other->epoch == value->epoch &&
+            other->offset >= low && other->offset < low + span)
+            offsets |= 1u << (other->offset - low);
     }
     return offsets;
 }
@@ -33,11 +49,12 @@ static int size_of(const struct machine *machine, const struct vector_value *val
     return dtype_table[machine->loop->streams.items[value->stream].dtype].size;
 }
 
-/* Whether an iteration's elements are few, and those of all lanes near enough. */
-static bool are_points(const struct machine *machine, const struct vector_value *value)
+/* Whether an iteration's elements, `span` from the first to the last, are few, and those of all lanes near
+ * enough. */
+static bool are_points(const struct machine *machine, const struct vector_value *value, int span)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
-    int span = stream->high - stream->low + 1, size = size_of(machine, value);
+    int size = size_of(machine, value);
     bool near = stream->step_kind != VECTOR_CONSTANT_STEP ||
                 (stream->step < FARTHEST / 64 && stream->step > -FARTHEST / 64);
 
@@ -62,7 +79,8 @@ bool machine_can_load_points(const struct machine *machine, const struct vector_
 {
     if (are_groups(machine, value))
         return true;
-    return are_points(machine, value) && __builtin_popcount(offsets_of(machine, value)) > 1;
+    return are_points(machine, value, span_of(machine, value)) &&
+           __builtin_popcount(offsets_of(machine, value)) > 1;
 }
 
 /* ---- loads ----------------------------------------------------------------------------------- */
@@ -71,7 +89,8 @@ struct points {
     struct machine *machine;
     const struct vector_value *value;
     const struct vector_stream *stream;
-    int size, bits, span;
+    int size, bits;
+    int low, span;  /* of an iteration: the least element, and how many from there on */
     bool halves;    /* an iteration's elements take half a vector, not a quarter of 512 bits */
     int masks[4];   /* of the parts */
     int vectors[4]; /* before they are turned */
@@ -145,7 +164,7 @@ static void next_row(const struct points *points, struct x86_memory *memory)
 static struct x86_memory first_row(const struct points *points)
 {
     return (struct x86_memory){machine_base(points->machine, points->value->stream), X86_NONE, 1,
-                               points->stream->low * points->size};
+                               points->low * points->size};
 }
 
 /* The vector and the part of it that an iteration's elements go into, so that they are in order when turned.
@@ -242,7 +261,7 @@ static const struct machine_points *find_points(const struct machine *machine,
     for (int k = 0; k < machine->points.count; k++) {
         const struct machine_points *points = &machine->points.items[k];
         if (points->section == machine->section && points->stream == value->stream &&
-            points->epoch == value->epoch)
+            points->epoch == value->epoch && points->low == low_of(machine, value))
             return points;
     }
     return NULL;
@@ -551,20 +570,21 @@ int machine_load_points(struct machine *machine, const struct vector_value *valu
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     const struct machine_points *known = find_points(machine, value);
-    struct machine_points made = {machine->section, value->stream, value->epoch, {0}};
     struct points points = {.machine = machine,
                             .value = value,
                             .stream = stream,
                             .size = size_of(machine, value),
-                            .span = stream->high - stream->low + 1};
+                            .low = low_of(machine, value),
+                            .span = span_of(machine, value)};
+    struct machine_points made = {machine->section, value->stream, value->epoch, points.low, {0}};
 
     if (known)
-        return known->vectors[value->offset - stream->low];
+        return known->vectors[value->offset - points.low];
     points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
     load_all(&points, value, made.vectors);
     list_push(machine->arena, &machine->points, made);
-    return made.vectors[value->offset - stream->low];
+    return made.vectors[value->offset - points.low];
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */
@@ -669,10 +689,11 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
                             .value = value,
                             .stream = stream,
                             .size = size_of(machine, value),
+                            .low = stream->low,
                             .span = stream->high - stream->low + 1};
 
     bool is_group = are_groups(machine, value);
-    if ((!is_group && !are_points(machine, value)) || !are_all_stored(machine, value))
+    if ((!is_group && !are_points(machine, value, points.span)) || !are_all_stored(machine, value))
         return false;
     struct machine_waiting row = {machine->section, value, operand};
     list_push(machine->arena, &machine->waiting, row);
