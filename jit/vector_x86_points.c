@@ -6,8 +6,9 @@
  * from the first to the last of them, all lanes and without conditions. Each iteration's elements come by one
  * load into a part of a vector (with AVX-512 a broadcast under a mask, which reads nothing that the mask
  * leaves out); the vectors are then turned, so that each holds one element of all iterations. The values of
- * one vector of iterations share that. With AVX2 it is for elements of 4 bytes, and for three or four that
- * lie behind those of the iteration before, of which some iterations are a vector.
+ * one vector of iterations share that. With AVX2 it is for elements of 4 bytes, of which more than four are
+ * loaded four at a time, and for three or four that lie behind those of the iteration before, of which some
+ * iterations are a vector.
  */
 #include "vector_x86.h"
 
