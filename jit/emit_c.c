@@ -229,6 +229,15 @@ void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emi
         up ? low->nonnegative : high->nonnegative || (high->constant && high->number.i == -1);
 }
 
+struct emit_value emit_first(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    struct emit_value low = emit_index(emitter, stmt->low);
+    struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
+    entry->bits = 63;
+    entry->nonnegative = low.nonnegative;
+    return low;
+}
+
 void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                struct emit_value high)
 {

@@ -143,6 +143,8 @@ void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt);
 /* The bounds of a FOR as texts that keep their values while it runs; its variable has its entry then. */
 void emit_bounds(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value *low,
                  struct emit_value *high);
+/* Only where it begins; the entry is that of its first iteration. */
+struct emit_value emit_first(struct emitter *emitter, const struct ir_stmt *stmt);
 /* "for (...) {" */
 void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                    struct emit_value high);

@@ -217,26 +217,16 @@ static void emit_extent_of(struct vector_emission *emission, int slot, const str
         emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
 }
 
-/* The tensor is contiguous. */
-static void emit_pitch(struct vector_emission *emission, int slot, const struct vector_argument *argument)
-{
-    struct emitter *emitter = emission->emitter;
-    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
-    const char *text = arena_format(&emitter->arena, "%d", dtype_table[buffer->dtype].size);
-    for (int axis = argument->level + 1; axis < buffer->rank; axis++)
-        text = arena_format(&emitter->arena, "%s * %s", text,
-                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
-    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
-}
-
+/* From one index of the axis to the next: elements, of a pitch bytes. */
 static void emit_spacing(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
-    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
-    const char *text = "1";
+    const struct ir_buffer *buffer = access_of(emission, argument)->buffer;
+    int unit = argument->kind == VECTOR_ARGUMENT_PITCH ? dtype_table[buffer->dtype].size : 1;
+    const char *text = arena_format(&emitter->arena, "%dLL", unit);
     if (!buffer->contiguous)
-        text =
-            arena_format(&emitter->arena, "%s_stride%d_", emitter->buffers[buffer->index], argument->level);
+        text = arena_format(&emitter->arena, "%s * %s_stride%d_", text, emitter->buffers[buffer->index],
+                            argument->level);
     for (int axis = argument->level + 1; buffer->contiguous && axis < buffer->rank; axis++)
         text = arena_format(&emitter->arena, "%s * %s", text,
                             emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
@@ -300,8 +290,6 @@ static void emit_argument(struct vector_emission *emission, int slot)
                   accumulated(emission, row).text);
         break;
     case VECTOR_ARGUMENT_PITCH:
-        emit_pitch(emission, slot, argument);
-        break;
     case VECTOR_ARGUMENT_SPACING:
         emit_spacing(emission, slot, argument);
         break;
@@ -323,17 +311,26 @@ static void emit_argument(struct vector_emission *emission, int slot)
 
 /* ---- the first two iterations of a band ------------------------------------------------------------ */
 
-/* The loops right inside, as they begin in this iteration. */
+/* Whether C knows where the loop of the band begins. */
+static bool is_begun_by_c(const struct vector_emission *emission, const struct ir_stmt *loop)
+{
+    const struct vector_band *band = emission->loop->band;
+    for (int k = 0; k < band->parts.count; k++)
+        if (band->parts.items[k].loop->stmt == loop && band->parts.items[k].loop->begins_anew)
+            return false;
+    return true;
+}
+
+/* The loops right inside, as they begin in this iteration. Nothing is computed of what there may be no
+ * second one of. */
 static void emit_inner_firsts(struct vector_emission *emission)
 {
     struct emitter *emitter = emission->emitter;
     for (const struct ir_stmt *loop = emission->stmt->body; loop; loop = loop->next) {
-        struct emit_value low, high;
-        if (loop->kind != IR_FOR)
+        if (loop->kind != IR_FOR || !is_begun_by_c(emission, loop))
             continue;
         emit_lets(emission, loop->low);
-        emit_lets(emission, loop->high);
-        emit_bounds(emitter, loop, &low, &high);
+        struct emit_value low = emit_first(emitter, loop);
         const char *first = loop_name(emission, loop, "_first_"), *name = loop_name(emission, loop, "");
         emit_line(emitter, "const long long %s = %s;", first, low.text);
         emit_line(emitter, "const long long %s = %s;", name, first);

@@ -254,6 +254,7 @@ struct vector_loop {
     bool is_once;                   /* one iteration of that, straight on */
     bool is_even, is_rest;          /* only whole groups of iterations, or only what is left of one */
     bool is_large, is_small;        /* of a band: only where it has VECTOR_LARGE iterations, or fewer */
+    bool begins_anew;               /* likewise: where it begins is found out in each iteration of that */
     int count;                      /* the slot of the iterations; not of nests */
     const struct vector_nest *nest; /* NULL: none */
     const struct vector_band *band; /* NULL: none */

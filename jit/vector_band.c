@@ -9,8 +9,10 @@
  * iteration to the next, by what C finds between the first two; scalars that one part hands to another, or
  * one iteration to the next, have a slot each.
  *
- * It gives up where some place may stop the kernel, where bounds or addresses are not linear in the loop
- * variable, and on what vector_serial.c gives up on.
+ * What is not linear in the loop variable, as of rows that an index out of a tensor picks and of loops whose
+ * bounds are such, straight code before the loop computes.
+ *
+ * It gives up where some place may stop the kernel, and on what vector_serial.c gives up on.
  */
 #include "pass.h"
 #include "vector_build.h"
@@ -181,10 +183,18 @@ static bool is_constant(struct vector_slope slope)
     return slope.linear && slope.constant && slope.value == 0;
 }
 
+/* What all iterations have in common. */
+static bool is_fixed(enum vector_argument_kind kind)
+{
+    return kind == VECTOR_ARGUMENT_STEP || kind == VECTOR_ARGUMENT_PITCH || kind == VECTOR_ARGUMENT_SPACING;
+}
+
 /* Whether the slot's value changes with the loop around; refuses where it is not linear in its variable. */
 static bool changes(struct band_builder *builder, const struct vector_argument *argument)
 {
     bool constant = true, linear = true;
+    if (is_fixed(argument->kind))
+        return false;
     if (argument->loop == builder->outer.stmt && !argument->access)
         return true; /* its variable */
     if (argument->access) {
@@ -214,7 +224,7 @@ static void place_argument(struct band_builder *builder, int at, struct vector_a
 {
     struct vector_moving moving = {at, -1, -1};
     int holder = at;
-    bool moves = argument.kind != VECTOR_ARGUMENT_STEP && changes(builder, &argument);
+    bool moves = changes(builder, &argument);
     builder->loop->arguments.items[at] = argument;
     if (!moves && !is_overwritten)
         return;
@@ -291,7 +301,8 @@ static void end_straight(struct band_builder *builder, struct vector_builder *st
     for (int end = loop->arguments.count; first < end; first++) {
         struct vector_argument argument = loop->arguments.items[first];
         argument.loop = builder->outer.stmt;
-        argument.access = argument.stream < 0 ? NULL : loop->streams.items[argument.stream].access;
+        if (argument.stream >= 0)
+            argument.access = loop->streams.items[argument.stream].access;
         if (argument.kind == VECTOR_ARGUMENT_ADDRESS || argument.kind == VECTOR_ARGUMENT_FIRST)
             place_argument(builder, first, argument, false);
     }
@@ -346,6 +357,15 @@ static void share_accumulators(struct band_builder *builder, struct vector_loop 
     }
 }
 
+/* The slot that the part sets. */
+static void set_argument(struct vector_builder *straight, int at, akg_dtype dtype, int value)
+{
+    struct vector_accumulator row = {.dtype = dtype, .type = vector_type_of(dtype), .slot = at};
+    int accumulator = straight->loop->accumulators.count;
+    list_push(straight->arena, &straight->loop->accumulators, row);
+    set_slot(straight, accumulator, value);
+}
+
 /* A value that the loop has to be given: C computes it where it is the same in all iterations and can be
  * computed though the loop may not run; else a part before the loop does, whose accumulators are the slots.
  */
@@ -353,18 +373,12 @@ static void place_value(struct band_builder *builder, struct vector_builder *str
                         const struct vector_argument *argument)
 {
     struct ir_expr *value = (struct ir_expr *)argument->value;
-    struct vector_accumulator row = {.dtype = value->dtype, .type = vector_type_of(value->dtype), .slot = at};
-    if (vector_is_invariant(&builder->outer, value) && vector_is_harmless(value)) {
+    if (vector_is_invariant(&builder->outer, value) && vector_is_harmless(value))
         builder->loop->arguments.items[at] = straight->loop->arguments.items[at] = *argument;
-        return;
-    }
-    if (row.type == VECTOR_MASK) {
+    else if (vector_type_of(value->dtype) == VECTOR_MASK)
         refuse(builder);
-        return;
-    }
-    int accumulator = straight->loop->accumulators.count;
-    list_push(builder->arena, &straight->loop->accumulators, row);
-    set_slot(straight, accumulator, vector_expression(straight, value));
+    else
+        set_argument(straight, at, value->dtype, vector_expression(straight, value));
 }
 
 static bool is_overwritten(const struct vector_loop *loop, const struct vector_argument *argument)
@@ -381,8 +395,7 @@ static bool is_strange(const struct vector_loop *loop)
     for (int k = 0; k < loop->values.count; k++)
         scatters |= loop->values.items[k].kind == VECTOR_SCATTER;
     for (int k = 0; k < loop->arguments.count; k++)
-        scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_SPACING ||
-                    loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT;
+        scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT;
     return loop->stops || loop->reaches.count || scatters;
 }
 
@@ -395,21 +408,169 @@ static bool is_harmless_there(struct ir_expr *expr, void *loop_pointer)
     return vector_is_harmless_node(expr);
 }
 
-/* C computes where the streams begin though the loop may not run: `p[3 % n]` of a loop over n elements. */
-static bool may_look_ahead(const struct vector_loop *loop)
+/* ---- slots that straight code computes ------------------------------------------------------------------
+ */
+
+/* Whether C cannot tell the index of each iteration of the band before these: it is not linear, or may not be
+ * computed where the loop inside does not run (`p[3 % n]` of a loop over n elements). */
+static bool is_computed(const struct band_builder *builder, const struct vector_loop *loop,
+                        struct ir_expr *index)
 {
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct ir_access *access = loop->streams.items[k].access;
-        for (int axis = 0; axis < access->buffer->rank; axis++)
-            if (!ir_expr_walk(access->indices[axis], is_harmless_there, (void *)loop->stmt))
-                return false;
+    return !vector_slope_of(&builder->outer, index).linear ||
+           !ir_expr_walk(index, is_harmless_there, (void *)loop->stmt);
+}
+
+static bool is_computed_slot(const struct band_builder *builder, const struct vector_loop *loop,
+                             const struct vector_argument *argument)
+{
+    bool computed = false;
+    switch (argument->kind) {
+    case VECTOR_ARGUMENT_COUNT:
+        return !vector_slope_of(&builder->outer, loop->stmt->low).linear ||
+               !vector_slope_of(&builder->outer, loop->stmt->high).linear;
+    case VECTOR_ARGUMENT_FIRST:
+        return !vector_slope_of(&builder->outer, loop->stmt->low).linear;
+    case VECTOR_ARGUMENT_ADDRESS:
+    case VECTOR_ARGUMENT_STEP:
+        for (int axis = 0; axis < argument->access->buffer->rank; axis++)
+            computed |= is_computed(builder, loop, argument->access->indices[axis]);
+        return computed;
+    default:
+        return false;
     }
+}
+
+struct inner_lets {
+    struct vector_builder *straight;
+    const struct vector_loop *loop;
+};
+
+/* Scalars of the loop inside that an index uses, as its first iteration finds them. */
+static bool declare_let(struct ir_expr *expr, void *context)
+{
+    struct inner_lets *lets = context;
+    const struct ir_symbol *symbol = expr->symbol;
+    if (expr->kind != IR_SYMBOL || symbol->kind != IR_SYMBOL_LET ||
+        !vector_is_declared(lets->loop->stmt, symbol) || vector_scalar(lets->straight, symbol))
+        return true;
+    ir_expr_walk(symbol->value, declare_let, context);
+    vector_declare(lets->straight, symbol, vector_expression(lets->straight, symbol->value));
     return true;
+}
+
+static int index_value(struct vector_builder *straight, const struct vector_loop *loop, struct ir_expr *index)
+{
+    struct inner_lets lets = {straight, loop};
+    ir_expr_walk(index, declare_let, &lets);
+    return vector_expression(straight, index);
+}
+
+static int add_numbers(struct vector_builder *straight, enum operation operation, int a, int b)
+{
+    return vector_operation(straight, operation, AKG_INT64, AKG_INT64, a, b, -1);
+}
+
+static int number_in_slot(struct vector_builder *straight, struct vector_argument argument)
+{
+    struct vector_value value = vector_blank(VECTOR_SCALAR, AKG_INT64);
+    value.slot = vector_argument_new(straight, argument);
+    return vector_add(straight, value);
+}
+
+/* The access with 0 for what the part computes. */
+static const struct ir_access *origin_of(const struct band_builder *builder, struct vector_builder *straight,
+                                         const struct vector_loop *loop, const struct ir_access *access)
+{
+    bool in_address[AKG_MAX_RANK];
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        in_address[axis] = !is_computed(builder, loop, access->indices[axis]);
+    return vector_origin(straight, access, in_address);
+}
+
+/* Bytes from one index to the next of the axis. */
+static int pitch_of(struct vector_builder *straight, const struct ir_access *access, int axis)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    if (buffer->contiguous && axis == buffer->rank - 1)
+        return vector_constant(straight, AKG_INT64,
+                               (union dtype_value){.i = dtype_table[buffer->dtype].size});
+    return number_in_slot(straight,
+                          (struct vector_argument){
+                              .kind = VECTOR_ARGUMENT_PITCH, .stream = -1, .level = axis, .access = access});
+}
+
+static void compute_address(struct band_builder *builder, struct vector_builder *straight, int at,
+                            const struct vector_loop *loop, const struct ir_access *access)
+{
+    const struct ir_access *origin = origin_of(builder, straight, loop, access);
+    int address = number_in_slot(
+        straight, (struct vector_argument){.kind = VECTOR_ARGUMENT_ADDRESS, .stream = -1, .access = origin});
+    for (int axis = 0; axis < access->buffer->rank && !straight->refused; axis++) {
+        if (!is_computed(builder, loop, access->indices[axis]))
+            continue;
+        int index = index_value(straight, loop, access->indices[axis]);
+        int bytes = add_numbers(straight, OP_MUL, index, pitch_of(straight, access, axis));
+        address = add_numbers(straight, OP_ADD, address, bytes);
+    }
+    set_argument(straight, at, AKG_INT64, address);
+}
+
+static void compute_slot(struct band_builder *builder, struct vector_builder *straight, int at,
+                         const struct vector_loop *loop, const struct vector_argument *argument)
+{
+    if (argument->kind == VECTOR_ARGUMENT_ADDRESS)
+        compute_address(builder, straight, at, loop, argument->access);
+    else if (argument->kind == VECTOR_ARGUMENT_FIRST)
+        set_argument(straight, at, AKG_INT64, vector_expression(straight, loop->stmt->low));
+    else
+        vector_refuse(straight);
+}
+
+/* The loop's iterations, where its bounds are not known before. */
+static void compute_count(struct band_builder *builder, struct vector_loop *loop)
+{
+    const struct ir_stmt *stmt = loop->stmt;
+    struct vector_builder straight = begin_straight(builder, false);
+    if (loop->choices.count || (stmt->step != 1 && stmt->step != -1)) {
+        refuse(builder);
+        return;
+    }
+    int low = vector_expression(&straight, stmt->low), high = vector_expression(&straight, stmt->high);
+    set_argument(&straight, loop->count, AKG_INT64,
+                 add_numbers(&straight, OP_SUB, stmt->step > 0 ? high : low, stmt->step > 0 ? low : high));
+    end_straight(builder, &straight, -1);
+}
+
+/* All slots of the loop that are to be there before it, and do not move. */
+static void compute_slots(struct band_builder *builder, struct vector_loop *loop, int base)
+{
+    struct vector_argument count = {.kind = VECTOR_ARGUMENT_COUNT};
+    if (is_computed_slot(builder, loop, &count))
+        compute_count(builder, loop);
+    struct vector_builder straight = begin_straight(builder, true);
+    const struct ir_stmt *stmt = loop->stmt;
+    if (!vector_slope_of(&builder->outer, stmt->low).linear)
+        loop->begins_anew = true;
+    vector_declare(&straight, stmt->symbol, vector_expression(&straight, stmt->low));
+    for (int k = 0; k < loop->arguments.count && !builder->refused && !straight.refused; k++) {
+        const struct vector_argument *argument = &loop->arguments.items[k];
+        if (argument->kind == VECTOR_ARGUMENT_VALUE)
+            place_value(builder, &straight, base + k, argument);
+        else if (argument->kind != VECTOR_ARGUMENT_COUNT && is_computed_slot(builder, loop, argument))
+            compute_slot(builder, &straight, base + k, loop, argument);
+    }
+    end_straight(builder, &straight, loop->count);
+}
+
+static bool is_placed(const struct vector_argument *argument)
+{
+    return argument->kind != VECTOR_ARGUMENT_VALUE && argument->kind != VECTOR_ARGUMENT_ACCUMULATOR &&
+           argument->kind != VECTOR_ARGUMENT_STATE;
 }
 
 static void add_loop(struct band_builder *builder, struct vector_loop *loop)
 {
-    if (is_strange(loop) || !may_look_ahead(loop))
+    if (is_strange(loop))
         refuse(builder);
     int base = builder->loop->arguments.count, count = loop->arguments.count;
     for (int k = 0; k < count; k++)
@@ -417,20 +578,13 @@ static void add_loop(struct band_builder *builder, struct vector_loop *loop)
     renumber(loop, base);
     share_accumulators(builder, loop);
     for (int k = 0; k < count && !builder->refused; k++) {
-        struct vector_argument argument = loop->arguments.items[k];
-        bool is_value = argument.kind == VECTOR_ARGUMENT_VALUE ||
-                        argument.kind == VECTOR_ARGUMENT_ACCUMULATOR ||
-                        argument.kind == VECTOR_ARGUMENT_STATE;
-        argument.loop = loop->stmt;
-        argument.access = argument.stream < 0 ? NULL : loop->streams.items[argument.stream].access;
-        if (!is_value)
-            place_argument(builder, base + k, argument, is_overwritten(loop, &argument));
+        struct vector_argument *argument = &loop->arguments.items[k];
+        argument->loop = loop->stmt;
+        argument->access = argument->stream < 0 ? NULL : loop->streams.items[argument->stream].access;
+        if (is_placed(argument) && !is_computed_slot(builder, loop, argument))
+            place_argument(builder, base + k, *argument, is_overwritten(loop, argument));
     }
-    struct vector_builder straight = begin_straight(builder, true);
-    for (int k = 0; k < count && !builder->refused && !straight.refused; k++)
-        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_VALUE)
-            place_value(builder, &straight, base + k, &loop->arguments.items[k]);
-    end_straight(builder, &straight, loop->count);
+    compute_slots(builder, loop, base);
     struct vector_part part = {loop, loop->count};
     list_push(builder->arena, &builder->band->parts, part);
 }

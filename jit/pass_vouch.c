@@ -1,0 +1,652 @@
+/*
+ * pass_vouch.c: indices out of tensors are tested before the nest that uses them, and where all of them are
+ * inside, a version of the nest runs that tests none: loops that cannot stop may become bands and nests of
+ * vectors, rows of a few elements too.
+ *
+ *     for i { for k { s = s + v[i, k] * x[col[i, k]] } ... }
+ *
+ *     largest = 0; for i { for k { largest = max(largest, uint32(col[i, k])) } }
+ *     if largest < x.shape[0] { the nest, without tests } else { the nest as it was, which tells what it is }
+ *
+ * The loops that test have the bounds and the conditions of the nest, but for loops on whose variables
+ * nothing hangs that they test. Indices that are only used once other ones are known to be inside
+ * (`x[p[q[i]]]`, or those of a loop from row[i] to row[i + 1]) are tested in a later phase. An index that is
+ * linear in the variable of its loop is tested for the first and the last iteration.
+ *
+ * Assumes that what the indices hang on does not change in the nest, and looks at no nest where it may. The
+ * test of an index that the program would not come to can only lead to the nest as it was.
+ */
+#include "pass.h"
+
+#include <string.h>
+
+enum {
+    STATEMENTS = 40, /* of a nest, which there will be twice; */
+    NESTS = 8,       /* of a kernel */
+    PHASES = 3,
+    NODES = 400, /* of the expressions looked at, those of scalars each time they are used */
+    LONG = 64    /* iterations: of loops that are longer, and test in each, vectors that test are as good */
+};
+
+/* What is known of an index when its phase is over: as uint32 the greatest, or the least and the greatest. */
+struct bound {
+    struct ir_expr *index; /* in the nest */
+    struct ir_symbol *least, *greatest;
+    struct ir_expr *condition; /* bool: all were inside */
+    LIST(const struct ir_expr *) extents;
+};
+
+struct voucher {
+    struct pass *pass;
+    struct ir_stmt *nest;
+    LIST(struct bound) bounds; /* of the phase that is being made */
+    LIST(struct ir_stmt *) declarations;
+    LIST(const struct ir_stmt *) brief; /* loops that must not be long */
+    struct ir_expr *brevity;            /* bool: they are not; NULL: there are none */
+    int phase, last_phase, nodes;
+    bool refused;
+};
+
+/* Statements being written. */
+struct block {
+    struct ir_stmt *first, **end;
+};
+
+static struct block begin_block(void)
+{
+    return (struct block){NULL, NULL};
+}
+
+static void append(struct block *block, struct ir_stmt *stmt)
+{
+    if (!stmt)
+        return;
+    if (block->first)
+        *block->end = stmt;
+    else
+        block->first = stmt;
+    while (stmt->next)
+        stmt = stmt->next;
+    block->end = &stmt->next;
+}
+
+static void build_block(struct voucher *voucher, struct ir_stmt *first, int context, struct block *out);
+
+/* ---- what indices hang on ---------------------------------------------------------------------------- */
+
+struct change {
+    const struct ir_buffer *buffer;
+    const struct ir_symbol *symbol;
+    bool found;
+};
+
+static bool note_change(struct ir_stmt *stmt, void *context)
+{
+    struct change *change = context;
+    change->found |= stmt->kind == IR_STORE && stmt->access.buffer == change->buffer;
+    change->found |= (stmt->kind == IR_ASSIGN || stmt->kind == IR_VARIABLE) && stmt->symbol == change->symbol;
+    return !change->found;
+}
+
+static bool changes(const struct voucher *voucher, const struct ir_buffer *buffer,
+                    const struct ir_symbol *symbol)
+{
+    struct change change = {buffer, symbol, false};
+    struct ir_stmt *nest = voucher->nest;
+    ir_block_walk(nest->body, note_change, &change);
+    return change.found;
+}
+
+static bool is_declared_inside(const struct voucher *voucher, const struct ir_symbol *symbol)
+{
+    return symbol->kind == IR_SYMBOL_LET && symbol->note && voucher->nest;
+}
+
+/* The phase behind which it may be evaluated: 0: at once. Refuses what may not be evaluated ahead. */
+static int phase_of(struct voucher *voucher, const struct ir_expr *expr)
+{
+    int phase = 0, tested = 0;
+    if (++voucher->nodes > NODES)
+        voucher->refused = true;
+    if (voucher->refused)
+        return 0;
+    if (expr->kind == IR_SYMBOL && is_declared_inside(voucher, expr->symbol))
+        return phase_of(voucher, expr->symbol->value);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        voucher->refused |= changes(voucher, NULL, expr->symbol);
+    if (expr->kind == IR_OPERATION) {
+        voucher->refused |= expr->checked;
+        for (int k = 0; k < expr->count; k++) {
+            int other = phase_of(voucher, expr->operands[k]);
+            phase = other > phase ? other : phase;
+        }
+    }
+    if (expr->kind != IR_LOAD)
+        return phase;
+    voucher->refused |= changes(voucher, expr->access.buffer, NULL);
+    for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
+        int other = phase_of(voucher, expr->access.indices[axis]);
+        phase = other > phase ? other : phase;
+        tested |= expr->access.checks[axis] == IR_CHECK_ELEMENT;
+    }
+    return phase + tested;
+}
+
+static int later(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- building ---------------------------------------------------------------------------------------- */
+
+static bool trust_load(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
+        if (expr->access.checks[axis] == IR_CHECK_ELEMENT)
+            expr->access.checks[axis] = IR_CHECK_PROVED;
+    return true;
+}
+
+/* A copy for the loops that test, in which earlier phases answer for what it loads. */
+static struct ir_expr *copy_of(struct voucher *voucher, const struct ir_expr *expr)
+{
+    struct ir_expr *copy = pass_copy(voucher->pass, expr);
+    ir_expr_walk(copy, trust_load, NULL);
+    return copy;
+}
+
+static struct ir_expr *use(struct voucher *voucher, struct ir_symbol *symbol)
+{
+    return ir_symbol_use(voucher->pass->kernel, symbol);
+}
+
+static struct ir_expr *operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
+                                 struct ir_expr *b)
+{
+    return ir_operation(voucher->pass->kernel, operation, a, b, NULL);
+}
+
+static struct ir_stmt *new_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
+                              struct ir_stmt *otherwise, struct span span)
+{
+    struct ir_stmt *stmt = ir_stmt_new(voucher->pass->kernel, IR_IF, span);
+    stmt->value = condition;
+    stmt->body = body;
+    stmt->otherwise = otherwise;
+    return stmt;
+}
+
+static struct ir_symbol *declare(struct voucher *voucher, const char *name, struct ir_expr *value)
+{
+    struct ir_stmt *stmt = pass_declare(voucher->pass, IR_SYMBOL_VARIABLE, name, value, voucher->nest->span);
+    list_push(voucher->pass->arena, &voucher->declarations, stmt);
+    return stmt->symbol;
+}
+
+/* The integer of up to 32 bits that the index is; NULL: it is none. */
+static struct ir_expr *narrow_index(struct ir_expr *index)
+{
+    if (index->kind != IR_OPERATION || index->operation != OP_CAST)
+        return NULL;
+    akg_dtype dtype = index->operands[0]->dtype;
+    return dtype_is_integer(dtype) && dtype_table[dtype].size <= 4 ? index->operands[0] : NULL;
+}
+
+static struct bound *bound_of(struct voucher *voucher, struct ir_expr *index)
+{
+    struct ir_kernel *kernel = voucher->pass->kernel;
+    struct bound bound = {.index = index};
+    for (int k = 0; k < voucher->bounds.count; k++)
+        if (ir_expr_equal(voucher->bounds.items[k].index, index))
+            return &voucher->bounds.items[k];
+    if (narrow_index(index)) {
+        bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_UINT32, 0));
+    } else {
+        bound.least = declare(voucher, "least", ir_integer(kernel, AKG_INT64, 0));
+        bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_INT64, 0));
+    }
+    list_push(voucher->pass->arena, &voucher->bounds, bound);
+    return &voucher->bounds.items[voucher->bounds.count - 1];
+}
+
+static void append_extreme(struct voucher *voucher, struct block *out, struct ir_symbol *symbol,
+                           enum operation extreme, struct ir_expr *value)
+{
+    struct ir_stmt *stmt = ir_stmt_new(voucher->pass->kernel, IR_ASSIGN, value->span);
+    for (const struct ir_stmt *other = out->first; other; other = other->next)
+        if (other->kind == IR_ASSIGN && other->symbol == symbol &&
+            ir_expr_equal(other->value->operands[1], value))
+            return;
+    stmt->symbol = symbol;
+    stmt->value = operation(voucher, extreme, use(voucher, symbol), value);
+    append(out, stmt);
+}
+
+/* The index of the access is what it is here. */
+static void append_test(struct voucher *voucher, struct block *out, const struct ir_access *access, int axis)
+{
+    struct bound *bound = bound_of(voucher, access->indices[axis]);
+    struct ir_expr *narrow = narrow_index(bound->index);
+    const struct ir_expr *extent = access->buffer->shape[axis];
+    bool known = false;
+    if (narrow) {
+        struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, copy_of(voucher, narrow));
+        append_extreme(voucher, out, bound->greatest, OP_MAX, value);
+    } else {
+        append_extreme(voucher, out, bound->least, OP_MIN, copy_of(voucher, bound->index));
+        append_extreme(voucher, out, bound->greatest, OP_MAX, copy_of(voucher, bound->index));
+    }
+    for (int k = 0; k < bound->extents.count; k++)
+        known |= ir_expr_equal(bound->extents.items[k], extent);
+    if (!known)
+        list_push(voucher->pass->arena, &bound->extents, extent);
+}
+
+/* ---- tests of expressions ----------------------------------------------------------------------------- */
+
+static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
+                        struct block *out);
+
+static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context);
+
+/* What is tested while the expression is evaluated. `context`: the phase of the conditions it stands under.
+ */
+static void test_expression(struct voucher *voucher, struct ir_expr *expr, int context, struct block *out)
+{
+    if (voucher->refused || !pass_expr_may_stop(expr))
+        return;
+    if (expr->kind == IR_LOAD)
+        test_access(voucher, &expr->access, context, out);
+    if (expr->kind != IR_OPERATION)
+        return;
+    test_expression(voucher, expr->operands[0], context, out);
+    bool is_lazy = expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT;
+    voucher->refused |= expr->checked;
+    for (int k = 1; k < expr->count && !is_lazy; k++)
+        test_expression(voucher, expr->operands[k], context, out);
+    if (!is_lazy)
+        return;
+    context = later(context, phase_of(voucher, expr->operands[0]));
+    struct block last = test_guarded(voucher, expr->operands[expr->count - 1], context),
+                 middle = begin_block();
+    if (expr->operation == OP_SELECT)
+        middle = test_guarded(voucher, expr->operands[1], context);
+    if (expr->operation == OP_AND) {
+        middle = last;
+        last = begin_block();
+    }
+    if ((middle.first || last.first) && !voucher->refused)
+        append(out,
+               new_if(voucher, copy_of(voucher, expr->operands[0]), middle.first, last.first, expr->span));
+}
+
+static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context)
+{
+    struct block block = begin_block();
+    test_expression(voucher, expr, context, &block);
+    return block;
+}
+
+static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
+                        struct block *out)
+{
+    int phase = context;
+    bool tested = false;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        test_expression(voucher, access->indices[axis], context, out);
+        tested |= access->checks[axis] == IR_CHECK_ELEMENT;
+    }
+    for (int axis = 0; axis < access->buffer->rank && tested; axis++)
+        phase = later(phase, phase_of(voucher, access->indices[axis]));
+    if (!tested || voucher->refused)
+        return;
+    voucher->last_phase = later(voucher->last_phase, phase + 1);
+    for (int axis = 0; axis < access->buffer->rank && phase + 1 == voucher->phase; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT)
+            append_test(voucher, out, access, axis);
+}
+
+/* ---- tests of loops ------------------------------------------------------------------------------------ */
+
+static bool note_mention(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
+}
+
+static bool block_mentions(struct ir_stmt *block, struct ir_symbol *symbol)
+{
+    return !ir_block_expressions(block, note_mention, symbol);
+}
+
+/* Whether it grows by the same with each value of the symbol. */
+static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    if (!pass_mentions(expr, symbol) || (expr->kind == IR_SYMBOL && expr->symbol == symbol))
+        return true;
+    if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
+        return false;
+    if (expr->operation == OP_MUL)
+        return is_linear(expr->operands[0], symbol) && expr->operands[1]->kind == IR_INTEGER;
+    return (expr->operation == OP_ADD || expr->operation == OP_SUB) && is_linear(expr->operands[0], symbol) &&
+           is_linear(expr->operands[1], symbol);
+}
+
+static bool is_linear_block(const struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind != IR_ASSIGN || !is_linear(stmt->value->operands[1], symbol))
+            return false;
+    return true;
+}
+
+/* The block as it is for one value of the symbol. */
+static struct ir_stmt *block_at(struct voucher *voucher, const struct ir_stmt *block,
+                                struct ir_symbol *symbol, struct ir_expr *value)
+{
+    symbol->note = value;
+    struct ir_stmt *copy = pass_copy_block(voucher->pass, block);
+    symbol->note = NULL;
+    return copy;
+}
+
+/* Whether the loop has an iteration. */
+static struct ir_expr *runs(struct voucher *voucher, const struct ir_stmt *loop)
+{
+    return operation(voucher, loop->step > 0 ? OP_LT : OP_GT, pass_copy(voucher->pass, loop->low),
+                     pass_copy(voucher->pass, loop->high));
+}
+
+static bool has_loop(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || has_loop(stmt->body) || has_loop(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* A test in each iteration of an innermost loop of the nest: where the call says how many these are, they are
+ * to be few. */
+static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop)
+{
+    struct pass *pass = voucher->pass;
+    if (!pass_is_of_call(loop->low) || !pass_is_of_call(loop->high))
+        return;
+    for (int k = 0; k < voucher->brief.count; k++)
+        if (voucher->brief.items[k] == loop)
+            return;
+    list_push(pass->arena, &voucher->brief, loop);
+    struct ir_expr *distance =
+        operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+    struct ir_expr *few = operation(voucher, OP_LT, distance, ir_integer(pass->kernel, AKG_INT64, LONG));
+    voucher->brevity = voucher->brevity ? operation(voucher, OP_AND, voucher->brevity, few) : few;
+}
+
+static bool tests_each(const struct ir_stmt *loop)
+{
+    return block_mentions(loop->body, loop->symbol) &&
+           !(loop->step == 1 && is_linear_block(loop->body, loop->symbol));
+}
+
+/* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
+static void append_loop(struct voucher *voucher, struct block *out, struct ir_stmt *loop)
+{
+    struct ir_stmt *inner = loop->body, *choice;
+    if (!block_mentions(inner, loop->symbol)) {
+        append(out, new_if(voucher, runs(voucher, loop), inner, NULL, loop->span));
+    } else if (!tests_each(loop)) {
+        struct ir_expr *last = operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
+                                         ir_integer(voucher->pass->kernel, AKG_INT64, 1));
+        struct block both = begin_block();
+        append(&both, block_at(voucher, inner, loop->symbol, loop->low));
+        append(&both, block_at(voucher, inner, loop->symbol, last));
+        append(out, new_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
+    } else if (inner->kind == IR_IF && !inner->next && !inner->otherwise && pass_is_of_call(inner->value)) {
+        choice = inner;
+        loop->body = choice->body;
+        choice->body = loop;
+        append(out, choice);
+    } else {
+        append(out, loop);
+    }
+}
+
+static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
+{
+    struct pass *pass = voucher->pass;
+    struct block inner = begin_block();
+    test_expression(voucher, stmt->low, context, out);
+    test_expression(voucher, stmt->high, context, out);
+    context = later(context, later(phase_of(voucher, stmt->low), phase_of(voucher, stmt->high)));
+    if (voucher->refused)
+        return;
+    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, stmt->span);
+    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, stmt->symbol->name, stmt->symbol->dtype);
+    loop->symbol->span = stmt->symbol->span;
+    loop->symbol->label = stmt->symbol->label;
+    loop->low = copy_of(voucher, stmt->low);
+    loop->high = copy_of(voucher, stmt->high);
+    loop->step = stmt->step;
+    stmt->symbol->note = ir_symbol_use(pass->kernel, loop->symbol);
+    build_block(voucher, stmt->body, context, &inner);
+    stmt->symbol->note = NULL;
+    loop->body = inner.first;
+    if (!inner.first || voucher->refused)
+        return;
+    if (!has_loop(stmt->body) && tests_each(loop))
+        ask_for_brevity(voucher, stmt);
+    append_loop(voucher, out, loop);
+}
+
+static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
+{
+    struct block body = begin_block(), otherwise = begin_block();
+    test_expression(voucher, stmt->value, context, out);
+    if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
+        return;
+    context = later(context, phase_of(voucher, stmt->value));
+    build_block(voucher, stmt->body, context, &body);
+    build_block(voucher, stmt->otherwise, context, &otherwise);
+    if ((body.first || otherwise.first) && !voucher->refused)
+        append(out, new_if(voucher, copy_of(voucher, stmt->value), body.first, otherwise.first, stmt->span));
+}
+
+/* Scalars of the nest stand for their values while its block is gone through. */
+static void build_block(struct voucher *voucher, struct ir_stmt *first, int context, struct block *out)
+{
+    for (struct ir_stmt *stmt = first; stmt && !voucher->refused; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR) {
+            build_loop(voucher, stmt, context, out);
+        } else if (stmt->kind == IR_IF) {
+            build_choice(voucher, stmt, context, out);
+        } else {
+            test_expression(voucher, stmt->value, context, out);
+            if (stmt->kind == IR_STORE)
+                test_access(voucher, &stmt->access, context, out);
+            if (stmt->kind == IR_LET)
+                stmt->symbol->note = pass_copy(voucher->pass, stmt->value);
+        }
+    }
+    for (struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_LET)
+            stmt->symbol->note = NULL;
+}
+
+/* ---- nests ----------------------------------------------------------------------------------------------
+ */
+
+static bool is_plain(struct ir_stmt *stmt, void *count)
+{
+    ++*(int *)count;
+    return stmt->kind == IR_FOR || stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
+           stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN;
+}
+
+static bool hangs_on(struct ir_expr *expr, struct ir_symbol *symbol);
+
+static bool note_hang(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_SYMBOL || (expr->symbol != symbol && (expr->symbol->kind != IR_SYMBOL_LET ||
+                                                                  !hangs_on(expr->symbol->value, symbol)));
+}
+
+/* Scalars stand for their values. */
+static bool hangs_on(struct ir_expr *expr, struct ir_symbol *symbol)
+{
+    return !ir_expr_walk(expr, note_hang, symbol);
+}
+
+static bool access_hangs_on(const struct ir_access *access, struct ir_symbol *symbol, bool tested)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if ((!tested || access->checks[axis] == IR_CHECK_ELEMENT) && hangs_on(access->indices[axis], symbol))
+            return true;
+    return false;
+}
+
+static bool is_fixed_load(struct ir_expr *expr, void *column)
+{
+    return expr->kind != IR_LOAD || !access_hangs_on(&expr->access, column, true);
+}
+
+/* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
+ * each iteration around: loops over rows test that themselves. */
+static bool only_picks_rows(const struct ir_stmt *loop)
+{
+    struct ir_stmt *inner = loop->body;
+    while (inner->kind == IR_LET && !pass_stmt_may_stop(inner) && inner->next)
+        inner = inner->next;
+    if (inner->kind != IR_FOR || inner->next)
+        return false;
+    if (has_loop(inner->body))
+        return only_picks_rows(inner);
+    if (inner->low->kind == IR_INTEGER && inner->high->kind == IR_INTEGER)
+        return false; /* perhaps too short for that */
+    for (struct ir_stmt *stmt = inner->body; stmt; stmt = stmt->next)
+        if ((stmt->kind != IR_STORE && stmt->kind != IR_LET) ||
+            !ir_stmt_expressions(stmt, is_fixed_load, inner->symbol) ||
+            (stmt->kind == IR_STORE && (access_hangs_on(&stmt->access, inner->symbol, true) ||
+                                        !access_hangs_on(&stmt->access, loop->symbol, false))))
+            return false;
+    return true;
+}
+
+/* Loops in one another, that stop by nothing but indices. */
+static bool is_candidate(struct ir_stmt *stmt)
+{
+    int count = 0;
+    return has_loop(stmt->body) && ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
+           pass_block_may_stop(stmt->body) && !only_picks_rows(stmt);
+}
+
+/* All indices of the phase were inside. */
+static struct ir_expr *condition_of(struct voucher *voucher)
+{
+    struct ir_kernel *kernel = voucher->pass->kernel;
+    struct ir_expr *all = NULL;
+    for (int k = 0; k < voucher->bounds.count; k++) {
+        const struct bound *bound = &voucher->bounds.items[k];
+        struct ir_expr *part = NULL;
+        if (bound->least)
+            part = operation(voucher, OP_GE, use(voucher, bound->least), ir_integer(kernel, AKG_INT64, 0));
+        for (int e = 0; e < bound->extents.count; e++) {
+            struct ir_expr *greatest = ir_cast(kernel, AKG_INT64, use(voucher, bound->greatest));
+            struct ir_expr *below =
+                operation(voucher, OP_LT, greatest, pass_copy(voucher->pass, bound->extents.items[e]));
+            part = part ? operation(voucher, OP_AND, part, below) : below;
+        }
+        all = all ? operation(voucher, OP_AND, all, part) : part;
+    }
+    return all;
+}
+
+/* The statements of one phase, which tell `sure` whether all were inside. */
+static struct ir_stmt *make_phase(struct voucher *voucher, struct ir_symbol *sure)
+{
+    struct block block = begin_block();
+    struct ir_stmt *next = voucher->nest->next;
+    voucher->bounds.count = 0;
+    voucher->nest->next = NULL;
+    build_block(voucher, voucher->nest, 0, &block);
+    voucher->nest->next = next;
+    struct ir_expr *condition = voucher->refused ? NULL : condition_of(voucher);
+    if (!condition)
+        return NULL;
+    struct ir_stmt *assign = ir_stmt_new(voucher->pass->kernel, IR_ASSIGN, voucher->nest->span);
+    assign->symbol = sure;
+    assign->value = condition;
+    append(&block, assign);
+    return block.first;
+}
+
+static bool trust_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
+        if (stmt->access.checks[axis] == IR_CHECK_ELEMENT)
+            stmt->access.checks[axis] = IR_CHECK_PROVED;
+    return true;
+}
+
+/* The nest as it was, whose loops messages name, and a copy without tests; `place` is where it stands. */
+static void make_versions(struct voucher *voucher, struct ir_stmt **place, struct ir_symbol *sure,
+                          struct ir_stmt *const *phases)
+{
+    struct ir_stmt *nest = voucher->nest, *next = nest->next;
+    struct block block = begin_block();
+    nest->next = NULL;
+    struct ir_stmt *trusted = pass_copy_block(voucher->pass, nest);
+    ir_block_walk(trusted, trust_store, NULL);
+    ir_block_expressions(trusted, trust_load, NULL);
+    for (int k = 0; k < voucher->declarations.count; k++)
+        append(&block, voucher->declarations.items[k]);
+    for (int phase = 0; phase < voucher->last_phase; phase++)
+        append(&block, phase || voucher->brevity
+                           ? new_if(voucher, use(voucher, sure), phases[phase], NULL, nest->span)
+                           : phases[phase]);
+    append(&block, new_if(voucher, use(voucher, sure), trusted, nest, nest->span));
+    append(&block, next);
+    *place = block.first;
+}
+
+static bool vouch(struct pass *pass, struct ir_stmt **place)
+{
+    struct voucher voucher = {.pass = pass, .nest = *place};
+    struct ir_stmt *phases[PHASES];
+    struct ir_symbol *sure = declare(&voucher, "sure", ir_integer(pass->kernel, AKG_BOOL, 1));
+    do {
+        voucher.phase++;
+        phases[voucher.phase - 1] = make_phase(&voucher, sure);
+        voucher.refused |= !phases[voucher.phase - 1] || voucher.last_phase > PHASES;
+    } while (voucher.phase < voucher.last_phase && !voucher.refused);
+    if (voucher.refused)
+        return false;
+    if (voucher.brevity)
+        pass_set_value(voucher.declarations.items[0], voucher.brevity);
+    make_versions(&voucher, place, sure, phases);
+    return true;
+}
+
+static bool vouch_block(struct pass *pass, struct ir_stmt **block, int *made)
+{
+    bool changed = false;
+    for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_FOR && *made < NESTS && is_candidate(stmt) && vouch(pass, place)) {
+            changed = true;
+            ++*made;
+            while ((*place)->otherwise != stmt)
+                place = &(*place)->next;
+            continue;
+        }
+        changed |= stmt->body && vouch_block(pass, &stmt->body, made);
+        changed |= stmt->otherwise && vouch_block(pass, &stmt->otherwise, made);
+    }
+    return changed;
+}
+
+bool pass_vouch(struct pass *pass)
+{
+    int made = 0;
+    return vouch_block(pass, &pass->kernel->body, &made);
+}
