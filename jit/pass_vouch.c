@@ -43,6 +43,8 @@ struct voucher {
     LIST(struct ir_stmt *) declarations;
     LIST(const struct ir_stmt *) brief; /* loops that must not be long */
     struct ir_expr *brevity;            /* bool: they are not; NULL: there are none */
+    const struct ir_symbol *range; /* of the loop right around whose bounds come out of tensors; NULL: none */
+    int range_context;             /* what its bounds hang on */
     int phase, last_phase, nodes;
     bool refused;
 };
@@ -245,6 +247,19 @@ static void append_test(struct voucher *voucher, struct block *out, const struct
 
 /* ---- tests of expressions ----------------------------------------------------------------------------- */
 
+/* Whether it grows by the same with each value of the symbol. */
+static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    if (!pass_mentions(expr, symbol) || (expr->kind == IR_SYMBOL && expr->symbol == symbol))
+        return true;
+    if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
+        return false;
+    if (expr->operation == OP_MUL)
+        return is_linear(expr->operands[0], symbol) && expr->operands[1]->kind == IR_INTEGER;
+    return (expr->operation == OP_ADD || expr->operation == OP_SUB) && is_linear(expr->operands[0], symbol) &&
+           is_linear(expr->operands[1], symbol);
+}
+
 static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
                         struct block *out);
 
@@ -284,19 +299,32 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
 static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context)
 {
     struct block block = begin_block();
+    const struct ir_symbol *range = voucher->range;
+    voucher->range = NULL;
     test_expression(voucher, expr, context, &block);
+    voucher->range = range;
     return block;
+}
+
+/* Whether one test before the loop and one for its last iteration will do. */
+static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT &&
+            !is_linear(copy_of(voucher, access->indices[axis]), voucher->range))
+            return false;
+    return true;
 }
 
 static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
                         struct block *out)
 {
-    int phase = context;
     bool tested = false;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         test_expression(voucher, access->indices[axis], context, out);
         tested |= access->checks[axis] == IR_CHECK_ELEMENT;
     }
+    int phase = voucher->range && tests_ends(voucher, access) ? voucher->range_context : context;
     for (int axis = 0; axis < access->buffer->rank && tested; axis++)
         phase = later(phase, phase_of(voucher, access->indices[axis]));
     if (!tested || voucher->refused)
@@ -317,19 +345,6 @@ static bool note_mention(struct ir_expr *expr, void *symbol)
 static bool block_mentions(struct ir_stmt *block, struct ir_symbol *symbol)
 {
     return !ir_block_expressions(block, note_mention, symbol);
-}
-
-/* Whether it grows by the same with each value of the symbol. */
-static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    if (!pass_mentions(expr, symbol) || (expr->kind == IR_SYMBOL && expr->symbol == symbol))
-        return true;
-    if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
-        return false;
-    if (expr->operation == OP_MUL)
-        return is_linear(expr->operands[0], symbol) && expr->operands[1]->kind == IR_INTEGER;
-    return (expr->operation == OP_ADD || expr->operation == OP_SUB) && is_linear(expr->operands[0], symbol) &&
-           is_linear(expr->operands[1], symbol);
 }
 
 static bool is_linear_block(const struct ir_stmt *block, const struct ir_symbol *symbol)
@@ -411,6 +426,19 @@ static void append_loop(struct voucher *voucher, struct block *out, struct ir_st
     }
 }
 
+static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, const struct ir_stmt *loop,
+                       int context, struct block *out)
+{
+    const struct ir_symbol *range = voucher->range;
+    int range_context = voucher->range_context;
+    bool is_range = !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
+    voucher->range = is_range && loop->step == 1 ? loop->symbol : NULL;
+    voucher->range_context = context;
+    build_block(voucher, stmt->body, context + is_range, out);
+    voucher->range = range;
+    voucher->range_context = range_context;
+}
+
 static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
 {
     struct pass *pass = voucher->pass;
@@ -428,7 +456,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     loop->high = copy_of(voucher, stmt->high);
     loop->step = stmt->step;
     stmt->symbol->note = ir_symbol_use(pass->kernel, loop->symbol);
-    build_block(voucher, stmt->body, context, &inner);
+    build_body(voucher, stmt, loop, context, &inner);
     stmt->symbol->note = NULL;
     loop->body = inner.first;
     if (!inner.first || voucher->refused)
@@ -445,8 +473,11 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
         return;
     context = later(context, phase_of(voucher, stmt->value));
+    const struct ir_symbol *range = voucher->range;
+    voucher->range = NULL;
     build_block(voucher, stmt->body, context, &body);
     build_block(voucher, stmt->otherwise, context, &otherwise);
+    voucher->range = range;
     if ((body.first || otherwise.first) && !voucher->refused)
         append(out, new_if(voucher, copy_of(voucher, stmt->value), body.first, otherwise.first, stmt->span));
 }
@@ -560,7 +591,7 @@ static struct ir_expr *condition_of(struct voucher *voucher)
     return all;
 }
 
-/* The statements of one phase, which tell `sure` whether all were inside. */
+/* The statements of one phase, which tell `sure` whether all were inside; NULL: there are none. */
 static struct ir_stmt *make_phase(struct voucher *voucher, struct ir_symbol *sure)
 {
     struct block block = begin_block();
@@ -601,7 +632,7 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
     for (int k = 0; k < voucher->declarations.count; k++)
         append(&block, voucher->declarations.items[k]);
     for (int phase = 0; phase < voucher->last_phase; phase++)
-        append(&block, phase || voucher->brevity
+        append(&block, phases[phase] && (phase || voucher->brevity)
                            ? new_if(voucher, use(voucher, sure), phases[phase], NULL, nest->span)
                            : phases[phase]);
     append(&block, new_if(voucher, use(voucher, sure), trusted, nest, nest->span));
@@ -617,7 +648,7 @@ static bool vouch(struct pass *pass, struct ir_stmt **place)
     do {
         voucher.phase++;
         phases[voucher.phase - 1] = make_phase(&voucher, sure);
-        voucher.refused |= !phases[voucher.phase - 1] || voucher.last_phase > PHASES;
+        voucher.refused |= !voucher.last_phase || voucher.last_phase > PHASES;
     } while (voucher.phase < voucher.last_phase && !voucher.refused);
     if (voucher.refused)
         return false;
