@@ -99,44 +99,10 @@ static bool changes(const struct voucher *voucher, const struct ir_buffer *buffe
     return change.found;
 }
 
-static bool is_declared_inside(const struct voucher *voucher, const struct ir_symbol *symbol)
+/* Its note is its value then. */
+static bool is_declared_inside(const struct ir_symbol *symbol)
 {
-    return symbol->kind == IR_SYMBOL_LET && symbol->note && voucher->nest;
-}
-
-/* The phase behind which it may be evaluated: 0: at once. Refuses what may not be evaluated ahead. */
-static int phase_of(struct voucher *voucher, const struct ir_expr *expr)
-{
-    int phase = 0, tested = 0;
-    if (++voucher->nodes > NODES)
-        voucher->refused = true;
-    if (voucher->refused)
-        return 0;
-    if (expr->kind == IR_SYMBOL && is_declared_inside(voucher, expr->symbol))
-        return phase_of(voucher, expr->symbol->value);
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        voucher->refused |= changes(voucher, NULL, expr->symbol);
-    if (expr->kind == IR_OPERATION) {
-        voucher->refused |= expr->checked;
-        for (int k = 0; k < expr->count; k++) {
-            int other = phase_of(voucher, expr->operands[k]);
-            phase = other > phase ? other : phase;
-        }
-    }
-    if (expr->kind != IR_LOAD)
-        return phase;
-    voucher->refused |= changes(voucher, expr->access.buffer, NULL);
-    for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
-        int other = phase_of(voucher, expr->access.indices[axis]);
-        phase = other > phase ? other : phase;
-        tested |= expr->access.checks[axis] == IR_CHECK_ELEMENT;
-    }
-    return phase + tested;
-}
-
-static int later(int a, int b)
-{
-    return a > b ? a : b;
+    return symbol->kind == IR_SYMBOL_LET && symbol->note;
 }
 
 /* ---- building ---------------------------------------------------------------------------------------- */
@@ -245,7 +211,8 @@ static void append_test(struct voucher *voucher, struct block *out, const struct
         list_push(voucher->pass->arena, &bound->extents, extent);
 }
 
-/* ---- tests of expressions ----------------------------------------------------------------------------- */
+/* ---- phases ----------------------------------------------------------------------------------------------
+ */
 
 /* Whether it grows by the same with each value of the symbol. */
 static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
@@ -259,6 +226,63 @@ static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
     return (expr->operation == OP_ADD || expr->operation == OP_SUB) && is_linear(expr->operands[0], symbol) &&
            is_linear(expr->operands[1], symbol);
 }
+
+/* Whether one test before the loop and one for its last iteration will do. */
+static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT &&
+            !is_linear(copy_of(voucher, access->indices[axis]), voucher->range))
+            return false;
+    return true;
+}
+
+static int later(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int phase_of(struct voucher *voucher, const struct ir_expr *expr, int context);
+
+/* That in which the access is tested; else that behind which its indices may be evaluated. */
+static int phase_of_access(struct voucher *voucher, const struct ir_access *access, int context)
+{
+    int phase = 0;
+    bool tested = false;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        phase = later(phase, phase_of(voucher, access->indices[axis], context));
+        tested |= access->checks[axis] == IR_CHECK_ELEMENT;
+    }
+    if (!tested || voucher->refused)
+        return phase;
+    return later(phase, voucher->range && tests_ends(voucher, access) ? voucher->range_context : context) + 1;
+}
+
+/* The phase behind which it may be evaluated; 0: at once. `context`: that behind which it is known that the
+ * program comes here. Refuses what may not be evaluated ahead. */
+static int phase_of(struct voucher *voucher, const struct ir_expr *expr, int context)
+{
+    int phase = 0;
+    if (++voucher->nodes > NODES)
+        voucher->refused = true;
+    if (voucher->refused)
+        return 0;
+    if (expr->kind == IR_SYMBOL && is_declared_inside(expr->symbol))
+        return phase_of(voucher, expr->symbol->value, context);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        voucher->refused |= changes(voucher, NULL, expr->symbol);
+    if (expr->kind == IR_OPERATION) {
+        voucher->refused |= expr->checked;
+        for (int k = 0; k < expr->count; k++)
+            phase = later(phase, phase_of(voucher, expr->operands[k], context));
+    }
+    if (expr->kind != IR_LOAD)
+        return phase;
+    voucher->refused |= changes(voucher, expr->access.buffer, NULL);
+    return phase_of_access(voucher, &expr->access, context);
+}
+
+/* ---- tests of expressions ----------------------------------------------------------------------------- */
 
 static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
                         struct block *out);
@@ -282,7 +306,7 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
         test_expression(voucher, expr->operands[k], context, out);
     if (!is_lazy)
         return;
-    context = later(context, phase_of(voucher, expr->operands[0]));
+    context = later(context, phase_of(voucher, expr->operands[0], context));
     struct block last = test_guarded(voucher, expr->operands[expr->count - 1], context),
                  middle = begin_block();
     if (expr->operation == OP_SELECT)
@@ -306,16 +330,6 @@ static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, 
     return block;
 }
 
-/* Whether one test before the loop and one for its last iteration will do. */
-static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
-{
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (access->checks[axis] == IR_CHECK_ELEMENT &&
-            !is_linear(copy_of(voucher, access->indices[axis]), voucher->range))
-            return false;
-    return true;
-}
-
 static void test_access(struct voucher *voucher, const struct ir_access *access, int context,
                         struct block *out)
 {
@@ -324,13 +338,11 @@ static void test_access(struct voucher *voucher, const struct ir_access *access,
         test_expression(voucher, access->indices[axis], context, out);
         tested |= access->checks[axis] == IR_CHECK_ELEMENT;
     }
-    int phase = voucher->range && tests_ends(voucher, access) ? voucher->range_context : context;
-    for (int axis = 0; axis < access->buffer->rank && tested; axis++)
-        phase = later(phase, phase_of(voucher, access->indices[axis]));
+    int phase = phase_of_access(voucher, access, context);
     if (!tested || voucher->refused)
         return;
-    voucher->last_phase = later(voucher->last_phase, phase + 1);
-    for (int axis = 0; axis < access->buffer->rank && phase + 1 == voucher->phase; axis++)
+    voucher->last_phase = later(voucher->last_phase, phase);
+    for (int axis = 0; axis < access->buffer->rank && phase == voucher->phase; axis++)
         if (access->checks[axis] == IR_CHECK_ELEMENT)
             append_test(voucher, out, access, axis);
 }
@@ -445,7 +457,8 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     struct block inner = begin_block();
     test_expression(voucher, stmt->low, context, out);
     test_expression(voucher, stmt->high, context, out);
-    context = later(context, later(phase_of(voucher, stmt->low), phase_of(voucher, stmt->high)));
+    context =
+        later(context, later(phase_of(voucher, stmt->low, context), phase_of(voucher, stmt->high, context)));
     if (voucher->refused)
         return;
     struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, stmt->span);
@@ -472,7 +485,7 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     test_expression(voucher, stmt->value, context, out);
     if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
         return;
-    context = later(context, phase_of(voucher, stmt->value));
+    context = later(context, phase_of(voucher, stmt->value, context));
     const struct ir_symbol *range = voucher->range;
     voucher->range = NULL;
     build_block(voucher, stmt->body, context, &body);

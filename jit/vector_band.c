@@ -303,7 +303,8 @@ static void end_straight(struct band_builder *builder, struct vector_builder *st
         argument.loop = builder->outer.stmt;
         if (argument.stream >= 0)
             argument.access = loop->streams.items[argument.stream].access;
-        if (argument.kind == VECTOR_ARGUMENT_ADDRESS || argument.kind == VECTOR_ARGUMENT_FIRST)
+        if (argument.kind == VECTOR_ARGUMENT_ADDRESS || argument.kind == VECTOR_ARGUMENT_FIRST ||
+            is_fixed(argument.kind))
             place_argument(builder, first, argument, false);
     }
     struct vector_part part = {loop, guard};

@@ -9,7 +9,8 @@
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
  * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
- * program does. In nests around a while lanes load so too, each where it is, as in a binary search.
+ * program does. In nests around a while lanes load so too, each where it is, as in a binary search. One lane
+ * does where nothing is tested.
  */
 #include "vector_build.h"
 
@@ -21,7 +22,10 @@ static bool is_tested(const struct vector_builder *builder, const struct ir_acce
 /* Whether the lanes need not know of the index: it is in the address. */
 static bool is_in_address(const struct vector_builder *builder, const struct ir_access *access, int axis)
 {
-    return !is_tested(builder, access, axis) && vector_is_invariant(builder, access->indices[axis]);
+    struct ir_expr *index = access->indices[axis];
+    if (builder->is_once) /* the band moves it, and C computes it before that */
+        return vector_is_linear(builder, index) && vector_is_harmless(index);
+    return !is_tested(builder, access, axis) && vector_is_invariant(builder, index);
 }
 
 /* ---- the stream ------------------------------------------------------------------------------------ */
@@ -74,15 +78,19 @@ static int stream_of(struct vector_builder *builder, const struct ir_access *acc
 
 /* ---- indices ---------------------------------------------------------------------------------------- */
 
-/* The slot with what is known of an axis of the stream's buffer. */
+/* The slot with what is known of an axis of the stream's buffer. (Other parts of a band have said what theirs
+ * are for.) */
 static int argument_of(struct vector_builder *builder, enum vector_argument_kind kind, int stream, int axis)
 {
     struct vector_loop *loop = builder->loop;
     const struct ir_buffer *buffer = loop->streams.items[stream].access->buffer;
     for (int k = 0; k < loop->arguments.count; k++) {
         const struct vector_argument *argument = &loop->arguments.items[k];
-        if (argument->kind == kind && argument->level == axis &&
-            loop->streams.items[argument->stream].access->buffer == buffer)
+        if (argument->kind != kind || argument->level != axis)
+            continue;
+        const struct ir_access *access =
+            argument->access ? argument->access : loop->streams.items[argument->stream].access;
+        if (access->buffer == buffer)
             return k;
     }
     return vector_argument_new(builder, (struct vector_argument){kind, stream, -1, NULL, axis, NULL, NULL});
@@ -231,8 +239,10 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     int rank = access->buffer->rank, indices[AKG_MAX_RANK];
     bool in_address[AKG_MAX_RANK], is_small = dtype_table[value.dtype].size < 4;
     bool in_words = is_small && builder->options->target == X86_TARGET_AVX512;
-    if ((builder->nest && !builder->nest->is_while) || builder->is_serial || !rank ||
-        (is_small && builder->nest) || (in_words && !dtype_is_integer(value.dtype)))
+    if ((builder->nest && !builder->nest->is_while) || !rank || (is_small && builder->nest) ||
+        (in_words && !dtype_is_integer(value.dtype)))
+        return vector_refuse(builder);
+    if (builder->is_serial && (builder->mask >= 0 || in_words))
         return vector_refuse(builder);
     vector_lane_indices(builder, access, in_address, indices);
     value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);

@@ -154,12 +154,29 @@ static int gather_small(struct machine *machine, const struct vector_value *valu
     return machine_from_memory(machine, value->dtype, raw);
 }
 
+/* Of one lane, which no mask leaves out. */
+static int gather_one(struct machine *machine, const struct vector_value *value, int index, bool far)
+{
+    int size = dtype_table[value->dtype].size;
+    if (value->mask >= 0)
+        return machine_refuse(machine);
+    struct x86_memory element = {machine_base(machine, value->stream), X86_RAX, size, 0};
+    machine_add(machine,
+                (struct x86_instruction){
+                    .form = far ? X86_VMOVQ_FROM : X86_VMOVD_FROM, .bits = 128, .reg = index, .rm = X86_RAX});
+    if (size < 4)
+        return machine_load_one(machine, value, element, 0);
+    int result = machine_new_vector(machine, 128);
+    load_lane(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, result, element);
+    return result;
+}
+
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask)
 {
     bool far = vector_type_is_wide(machine->loop->values.items[value->operands[0]].type);
     bool wide = vector_type_is_wide(value->type), own_mask = machine_is_avx512(machine);
     if (machine->lanes == 1)
-        return machine_refuse(machine);
+        return gather_one(machine, value, index, far);
     if (dtype_table[value->dtype].size < 4)
         return gather_small(machine, value, index, far, mask);
     if (can_gather_apart(machine, value, mask))

@@ -80,6 +80,8 @@ static int build_value(struct serial_code *code, const struct vector_value *valu
         return machine_keep(machine, KEPT_SCALAR, value->type, value->slot, 0);
     case VECTOR_LOAD:
         return machine_load(machine, value, mask_of(code, value));
+    case VECTOR_GATHER:
+        return machine_gather(machine, value, operands[0], 0);
     case VECTOR_STORE:
         machine_store(machine, value, operands[0], mask_of(code, value));
         return 0;
