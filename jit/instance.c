@@ -119,7 +119,8 @@ static akg_status instance_build(struct instance_making *making)
         return diagnostics_tell_of_bug(making->diagnostics) ? AKG_ERROR_INTERNAL : AKG_ERROR_CALL;
     instance->kernel = result.kernel;
     since = instance_time(instance, JIT_STAGE_SPECIALISE, since);
-    const struct passes_options passes = {.for_threads = making->request->backend == JIT_BACKEND_CUDA,
+    const struct passes_options passes = {.trust_indices = making->request->trust_indices,
+                                          .for_threads = making->request->backend == JIT_BACKEND_CUDA,
                                           .target = kernel->module->vectors.target};
     if (making->request->backend != JIT_BACKEND_INTERPRETER &&
         !pipeline_optimise(instance->kernel, &passes, making->diagnostics))

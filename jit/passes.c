@@ -156,6 +156,11 @@ static bool moves_loops(enum pass_id id)
            id == PASS_unroll || id == PASS_vouch || id == PASS_repeat;
 }
 
+static bool is_left_out(const struct passes_options *options, enum pass_id id)
+{
+    return (options->for_threads && moves_loops(id)) || (options->trust_indices && id == PASS_vouch);
+}
+
 bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint)
 {
     const enum pass_id *order = options->order ? options->order : usual_order;
@@ -169,7 +174,7 @@ bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, 
         ir_print(&passes.before, kernel);
     ir_block_walk(kernel->body, link_values, NULL);
     for (int k = 0; k < count && good; k++)
-        if (options->order || !options->for_threads || !moves_loops(order[k]))
+        if (options->order || !is_left_out(options, order[k]))
             good = run_one(&passes, order[k]);
     text_free(&passes.before);
     return good;

@@ -36,6 +36,7 @@ const struct pass_tiles *pass_usual_tiles(enum x86_target target);
 
 struct passes_options {
     bool verify;               /* after each pass */
+    bool trust_indices;        /* indices are not to be tested at all */
     bool for_threads;          /* for code whose loops are spread over threads: none is moved inwards */
     const enum pass_id *order; /* other than the usual one; NULL: that */
     int order_count;

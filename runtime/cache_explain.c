@@ -14,9 +14,10 @@
 
 /* ---- the key of the call ------------------------------------------------------------------------- */
 
-static akg_status optimise(struct ir_kernel *kernel, enum x86_target target, akg_diagnostics *diagnostics)
+static akg_status optimise(struct ir_kernel *kernel, const struct vector_options *vectors,
+                           akg_diagnostics *diagnostics)
 {
-    const struct passes_options passes = {.target = target};
+    const struct passes_options passes = {.trust_indices = vectors->trust_indices, .target = vectors->target};
     jmp_buf escape;
     struct jit_sites sites = {0};
     bool good;
@@ -52,7 +53,7 @@ static akg_status make_key(akg_kernel *kernel, const akg_argument *arguments, si
                      : AKG_ERROR_CALL;
     call_end(&binding);
     if (status == AKG_OK)
-        status = optimise(instance->kernel, vectors.target, diagnostics);
+        status = optimise(instance->kernel, &vectors, diagnostics);
     return status == AKG_OK ? pipeline_key(instance->kernel, &vectors, key, diagnostics) : status;
 }
 
