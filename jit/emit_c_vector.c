@@ -165,12 +165,28 @@ static void emit_address(struct vector_emission *emission, int slot, const struc
     emit_line(emission->emitter, "%s = &%s;", format_slot(emission, slot, "p"), element(emission, access));
 }
 
-/* From the address of the first iteration, which the slot holds in between, to that of the second. */
+/* Whether C knows where the loop of the band begins. */
+static bool is_begun_by_c(const struct vector_emission *emission, const struct ir_stmt *loop)
+{
+    const struct vector_band *band = emission->loop->band;
+    for (int k = 0; k < band->parts.count; k++)
+        if (band->parts.items[k].loop->stmt == loop && band->parts.items[k].loop->begins_anew)
+            return false;
+    return true;
+}
+
+/* From the address of the first iteration, which the slot holds in between, to that of the second. Where
+ * straight code finds out where the loop begins, C has steps of accesses alone that do not mention its
+ * variable. */
 static void emit_step(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
     const struct ir_access *access = access_of(emission, argument);
     const struct ir_stmt *loop = argument->loop ? argument->loop : lanes_of(emission);
+    if (emission->loop->band && argument->loop && !is_begun_by_c(emission, loop)) {
+        emit_line(emitter, "%s = 0;", format_slot(emission, slot, "i"));
+        return;
+    }
     emit_address(emission, slot, access);
     emit_line(emitter, "{");
     emitter->indent++;
@@ -310,16 +326,6 @@ static void emit_argument(struct vector_emission *emission, int slot)
 }
 
 /* ---- the first two iterations of a band ------------------------------------------------------------ */
-
-/* Whether C knows where the loop of the band begins. */
-static bool is_begun_by_c(const struct vector_emission *emission, const struct ir_stmt *loop)
-{
-    const struct vector_band *band = emission->loop->band;
-    for (int k = 0; k < band->parts.count; k++)
-        if (band->parts.items[k].loop->stmt == loop && band->parts.items[k].loop->begins_anew)
-            return false;
-    return true;
-}
 
 /* The loops right inside, as they begin in this iteration. Nothing is computed of what there may be no
  * second one of. */
