@@ -11,7 +11,9 @@
  * The loops that test have the bounds and the conditions of the nest, but for loops on whose variables
  * nothing hangs that they test. Indices that are only used once other ones are known to be inside
  * (`x[p[q[i]]]`, or those of a loop from row[i] to row[i + 1]) are tested in a later phase. An index that is
- * linear in the variable of its loop is tested for the first and the last iteration.
+ * linear in the variable of its loop is tested for the first and the last iteration; these are not so far
+ * from each other that integers wrap between them. A loop whose bounds come out of tensors is gone through
+ * once one of those has told that it is not longer than a tensor.
  *
  * Assumes that what the indices hang on does not change in the nest, and looks at no nest where it may. The
  * test of an index that the program would not come to can only lead to the nest as it was.
@@ -28,6 +30,9 @@ enum {
     LONG = 64    /* iterations: of loops that are longer, and test in each, vectors that test are as good */
 };
 
+#define ENDLESS (1LL << 28) /* iterations: of longer loops around, what stops the nest may be near */
+#define SPAN (1LL << 31)    /* of iterations and slopes where ends are tested: their product does not wrap */
+
 /* What is known of an index when its phase is over: as uint32 the greatest, or the least and the greatest. */
 struct bound {
     struct ir_expr *index; /* in the nest */
@@ -41,11 +46,12 @@ struct voucher {
     struct ir_stmt *nest;
     LIST(struct bound) bounds; /* of the phase that is being made */
     LIST(struct ir_stmt *) declarations;
-    LIST(const struct ir_stmt *) brief; /* loops that must not be long */
-    struct ir_expr *brevity;            /* bool: they are not; NULL: there are none */
+    LIST(const struct ir_expr *) brief; /* bool: loops that must not be long are not; */
+    struct ir_expr *brevity;            /* all of these; NULL: there are none */
     const struct ir_symbol *range; /* of the loop right around whose bounds come out of tensors; NULL: none */
     int range_context;             /* what its bounds hang on */
     int phase, last_phase, nodes;
+    bool is_measured, is_measured_inside; /* an index tells how long it is; one in a loop inside does */
     bool refused;
 };
 
@@ -152,10 +158,15 @@ static struct ir_symbol *declare(struct voucher *voucher, const char *name, stru
     return stmt->symbol;
 }
 
+static bool is_cast(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && expr->operation == OP_CAST;
+}
+
 /* The integer of up to 32 bits that the index is; NULL: it is none. */
 static struct ir_expr *narrow_index(struct ir_expr *index)
 {
-    if (index->kind != IR_OPERATION || index->operation != OP_CAST)
+    if (!is_cast(index))
         return NULL;
     akg_dtype dtype = index->operands[0]->dtype;
     return dtype_is_integer(dtype) && dtype_table[dtype].size <= 4 ? index->operands[0] : NULL;
@@ -170,6 +181,8 @@ static struct bound *bound_of(struct voucher *voucher, struct ir_expr *index)
             return &voucher->bounds.items[k];
     if (narrow_index(index)) {
         bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_UINT32, 0));
+        if (dtype_is_signed(narrow_index(index)->dtype)) /* negative ones are great, and so may extents be */
+            list_push(voucher->pass->arena, &bound.extents, ir_integer(kernel, AKG_INT64, 1LL << 31));
     } else {
         bound.least = declare(voucher, "least", ir_integer(kernel, AKG_INT64, 0));
         bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_INT64, 0));
@@ -191,12 +204,12 @@ static void append_extreme(struct voucher *voucher, struct block *out, struct ir
     append(out, stmt);
 }
 
-/* The index of the access is what it is here. */
-static void append_test(struct voucher *voucher, struct block *out, const struct ir_access *access, int axis)
+/* The index is what it is here. */
+static void append_index(struct voucher *voucher, struct block *out, struct ir_expr *index,
+                         const struct ir_expr *extent)
 {
-    struct bound *bound = bound_of(voucher, access->indices[axis]);
+    struct bound *bound = bound_of(voucher, index);
     struct ir_expr *narrow = narrow_index(bound->index);
-    const struct ir_expr *extent = access->buffer->shape[axis];
     bool known = false;
     if (narrow) {
         struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, copy_of(voucher, narrow));
@@ -214,26 +227,61 @@ static void append_test(struct voucher *voucher, struct block *out, const struct
 /* ---- phases ----------------------------------------------------------------------------------------------
  */
 
-/* Whether it grows by the same with each value of the symbol. */
+/* As below, of an expression of the dtype, int32 or int64; int32 ones wrap soon. */
+static bool find_slope_in(struct ir_expr *expr, akg_dtype dtype, const struct ir_symbol *symbol,
+                          long long *slope)
+{
+    const struct ir_expr *value = dtype == AKG_INT32 && is_cast(expr) ? expr->operands[0] : expr;
+    long long other = 0, limit = dtype == AKG_INT64 ? SPAN : 1;
+    *slope = value->kind == IR_SYMBOL && value->symbol == symbol;
+    if (*slope || !pass_mentions(expr, symbol))
+        return true;
+    if (expr->kind != IR_OPERATION || expr->dtype != dtype || expr->count != 2 ||
+        !find_slope_in(expr->operands[0], dtype, symbol, slope))
+        return false;
+    if (expr->operation == OP_MUL && expr->operands[1]->kind == IR_INTEGER) {
+        long long factor = expr->operands[1]->integer;
+        if (factor > limit || factor < -limit)
+            return false;
+        *slope *= factor;
+    } else if (expr->operation == OP_ADD || expr->operation == OP_SUB) {
+        if (!find_slope_in(expr->operands[1], dtype, symbol, &other))
+            return false;
+        *slope += expr->operation == OP_ADD ? other : -other;
+    } else {
+        return false;
+    }
+    return *slope <= limit && *slope >= -limit;
+}
+
+/* By what it grows with each value of the symbol; false: not by the same, or by so much that it may come back
+ * from outside within SPAN values: integers wrap. */
+static bool find_slope(struct ir_expr *expr, const struct ir_symbol *symbol, long long *slope)
+{
+    if (is_cast(expr) && expr->operands[0]->dtype == AKG_INT32)
+        return find_slope_in(expr->operands[0], AKG_INT32, symbol, slope);
+    return find_slope_in(expr, AKG_INT64, symbol, slope);
+}
+
 static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
 {
-    if (!pass_mentions(expr, symbol) || (expr->kind == IR_SYMBOL && expr->symbol == symbol))
-        return true;
-    if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
-        return false;
-    if (expr->operation == OP_MUL)
-        return is_linear(expr->operands[0], symbol) && expr->operands[1]->kind == IR_INTEGER;
-    return (expr->operation == OP_ADD || expr->operation == OP_SUB) && is_linear(expr->operands[0], symbol) &&
-           is_linear(expr->operands[1], symbol);
+    long long slope;
+    return find_slope(expr, symbol, &slope);
 }
 
 /* Whether one test before the loop and one for its last iteration will do. */
 static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
 {
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (access->checks[axis] == IR_CHECK_ELEMENT &&
-            !is_linear(copy_of(voucher, access->indices[axis]), voucher->range))
+    bool measures = false;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        long long slope;
+        if (access->checks[axis] != IR_CHECK_ELEMENT)
+            continue;
+        if (!find_slope(copy_of(voucher, access->indices[axis]), voucher->range, &slope))
             return false;
+        measures |= slope != 0;
+    }
+    voucher->is_measured |= measures;
     return true;
 }
 
@@ -344,7 +392,7 @@ static void test_access(struct voucher *voucher, const struct ir_access *access,
     voucher->last_phase = later(voucher->last_phase, phase);
     for (int axis = 0; axis < access->buffer->rank && phase == voucher->phase; axis++)
         if (access->checks[axis] == IR_CHECK_ELEMENT)
-            append_test(voucher, out, access, axis);
+            append_index(voucher, out, access->indices[axis], access->buffer->shape[axis]);
 }
 
 /* ---- tests of loops ------------------------------------------------------------------------------------ */
@@ -392,20 +440,26 @@ static bool has_loop(const struct ir_stmt *block)
     return false;
 }
 
-/* A test in each iteration of an innermost loop of the nest: where the call says how many these are, they are
- * to be few. */
-static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop)
+static bool is_of_call(const struct ir_stmt *loop)
+{
+    return pass_is_of_call(loop->low) && pass_is_of_call(loop->high);
+}
+
+/* The loop, whose bounds the call says, has fewer iterations than the limit. */
+static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop, long long limit)
 {
     struct pass *pass = voucher->pass;
-    if (!pass_is_of_call(loop->low) || !pass_is_of_call(loop->high))
+    const struct ir_expr *low = loop->low, *high = loop->high;
+    if (low->kind == IR_INTEGER && high->kind == IR_INTEGER && low->integer > -limit / 2 &&
+        low->integer < limit / 2 && high->integer < limit / 2 && high->integer > -limit / 2)
         return;
+    struct ir_expr *distance = operation(voucher, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
+    struct ir_expr *few = operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, distance),
+                                    ir_integer(pass->kernel, AKG_UINT64, limit));
     for (int k = 0; k < voucher->brief.count; k++)
-        if (voucher->brief.items[k] == loop)
+        if (ir_expr_equal(voucher->brief.items[k], few))
             return;
-    list_push(pass->arena, &voucher->brief, loop);
-    struct ir_expr *distance =
-        operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
-    struct ir_expr *few = operation(voucher, OP_LT, distance, ir_integer(pass->kernel, AKG_INT64, LONG));
+    list_push(pass->arena, &voucher->brief, few);
     voucher->brevity = voucher->brevity ? operation(voucher, OP_AND, voucher->brevity, few) : few;
 }
 
@@ -415,40 +469,78 @@ static bool tests_each(const struct ir_stmt *loop)
            !(loop->step == 1 && is_linear_block(loop->body, loop->symbol));
 }
 
+/* The first and the last iteration are close enough for all between them to be so. */
+static void test_distance(struct voucher *voucher, const struct ir_stmt *loop, struct block *out)
+{
+    bool wraps = false;
+    for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        struct ir_expr *value = stmt->value->operands[1];
+        wraps |= value->kind != IR_SYMBOL && pass_mentions(value, loop->symbol);
+    }
+    if (!wraps)
+        return;
+    if (is_of_call(loop)) {
+        ask_for_brevity(voucher, loop, SPAN);
+        return;
+    }
+    struct pass *pass = voucher->pass;
+    struct ir_expr *distance =
+        operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+    append_index(voucher, out, distance, ir_integer(pass->kernel, AKG_INT64, SPAN));
+}
+
+/* Whether all is under what the call says. */
+static bool is_choice_of_call(const struct ir_stmt *block)
+{
+    return block->kind == IR_IF && !block->next && !block->otherwise && pass_is_of_call(block->value);
+}
+
 /* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
 static void append_loop(struct voucher *voucher, struct block *out, struct ir_stmt *loop)
 {
-    struct ir_stmt *inner = loop->body, *choice;
+    struct ir_stmt *inner = loop->body;
     if (!block_mentions(inner, loop->symbol)) {
         append(out, new_if(voucher, runs(voucher, loop), inner, NULL, loop->span));
+    } else if (is_choice_of_call(inner)) {
+        struct block block = begin_block();
+        loop->body = inner->body;
+        append_loop(voucher, &block, loop);
+        inner->body = block.first;
+        append(out, inner);
     } else if (!tests_each(loop)) {
         struct ir_expr *last = operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
                                          ir_integer(voucher->pass->kernel, AKG_INT64, 1));
         struct block both = begin_block();
         append(&both, block_at(voucher, inner, loop->symbol, loop->low));
         append(&both, block_at(voucher, inner, loop->symbol, last));
+        test_distance(voucher, loop, &both);
         append(out, new_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
-    } else if (inner->kind == IR_IF && !inner->next && !inner->otherwise && pass_is_of_call(inner->value)) {
-        choice = inner;
-        loop->body = choice->body;
-        choice->body = loop;
-        append(out, choice);
     } else {
         append(out, loop);
     }
 }
 
+/* Loops inside whose bounds the call says leave the ends of the range what they are. */
 static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, const struct ir_stmt *loop,
                        int context, struct block *out)
 {
-    const struct ir_symbol *range = voucher->range;
-    int range_context = voucher->range_context;
+    const struct voucher around = *voucher;
     bool is_range = !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
-    voucher->range = is_range && loop->step == 1 ? loop->symbol : NULL;
-    voucher->range_context = context;
+    bool is_passed = !is_range && is_of_call(loop);
+    if (!is_passed) {
+        voucher->range = is_range && loop->step == 1 ? loop->symbol : NULL;
+        voucher->range_context = context;
+    }
+    voucher->is_measured = voucher->is_measured_inside = false;
     build_block(voucher, stmt->body, context + is_range, out);
-    voucher->range = range;
-    voucher->range_context = range_context;
+    if (is_range && out->first && block_mentions(out->first, loop->symbol))
+        voucher->refused |=
+            !voucher->is_measured && !(voucher->is_measured_inside && is_choice_of_call(out->first));
+    voucher->is_measured_inside =
+        around.is_measured_inside || (is_passed && (voucher->is_measured || voucher->is_measured_inside));
+    voucher->is_measured = around.is_measured;
+    voucher->range = around.range;
+    voucher->range_context = around.range_context;
 }
 
 static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
@@ -474,8 +566,8 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     loop->body = inner.first;
     if (!inner.first || voucher->refused)
         return;
-    if (!has_loop(stmt->body) && tests_each(loop))
-        ask_for_brevity(voucher, stmt);
+    if (tests_each(loop) && is_of_call(stmt))
+        ask_for_brevity(voucher, stmt, has_loop(stmt->body) ? ENDLESS : LONG);
     append_loop(voucher, out, loop);
 }
 
