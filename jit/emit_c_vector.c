@@ -362,6 +362,76 @@ static void emit_delta(struct vector_emission *emission, int slot, const struct 
     }
 }
 
+/* Whether it stays far from where integers wrap: constants, extents, and the variable of a band between such.
+ */
+static bool is_near(const struct vector_emission *emission, const struct ir_expr *expr)
+{
+    bool near = expr->kind == IR_OPERATION && (expr->operation == OP_ADD || expr->operation == OP_SUB ||
+                                               expr->operation == OP_MIN || expr->operation == OP_MAX);
+    if (expr->kind == IR_INTEGER)
+        return expr->integer > INT32_MIN && expr->integer < INT32_MAX;
+    if (expr->kind == IR_SYMBOL && expr->symbol == emission->stmt->symbol)
+        return is_near(emission, emission->stmt->low) && is_near(emission, emission->stmt->high);
+    for (int k = 0; near && k < expr->count; k++)
+        near = is_near(emission, expr->operands[k]);
+    return near || (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM);
+}
+
+/* Whether the slot is that of the iterations of a loop of a band whose bounds C finds, and these may be far.
+ */
+static bool may_wrap(const struct vector_emission *emission, const struct vector_argument *argument)
+{
+    const struct ir_stmt *loop = argument->loop;
+    return emission->loop->band && argument->kind == VECTOR_ARGUMENT_COUNT && loop &&
+           loop != emission->stmt && is_begun_by_c(emission, loop) &&
+           !(is_near(emission, loop->low) && is_near(emission, loop->high));
+}
+
+/* The next such slot from this one on whose loop has not been seen; that behind the last: there is none. */
+static int next_far_loop(const struct vector_emission *emission, int slot)
+{
+    const struct vector_argument *arguments = emission->loop->arguments.items;
+    for (; slot < emission->loop->arguments.count; slot++) {
+        bool seen = !may_wrap(emission, &arguments[slot]);
+        for (int k = 0; k < slot && !seen; k++)
+            seen = arguments[k].loop == arguments[slot].loop && may_wrap(emission, &arguments[k]);
+        if (!seen)
+            break;
+    }
+    return slot;
+}
+
+static const char *is_between(struct vector_emission *emission, const char *number, int bits)
+{
+    long long limit = 1LL << bits;
+    return arena_format(&emission->emitter->arena, "%s > -%lldLL && %s < %lldLL", number, limit, number,
+                        limit);
+}
+
+/* Where such loops begin, kept beyond the block of the second iteration. */
+static void emit_far_lows(struct vector_emission *emission)
+{
+    int count = emission->loop->arguments.count;
+    for (int slot = next_far_loop(emission, 0); slot < count; slot = next_far_loop(emission, slot + 1)) {
+        const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
+        emit_line(emission->emitter, "long long %s = %s;", loop_name(emission, loop, "_low_"),
+                  loop_name(emission, loop, "_first_"));
+    }
+}
+
+/* Where they begin in the second iteration becomes how far that is from the first, if the first is near;
+ * else it becomes far. */
+static void emit_far_deltas(struct vector_emission *emission)
+{
+    int count = emission->loop->arguments.count;
+    for (int slot = next_far_loop(emission, 0); slot < count; slot = next_far_loop(emission, slot + 1)) {
+        const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
+        const char *low = loop_name(emission, loop, "_low_");
+        emit_line(emission->emitter, "%s = %s ? %s - %s : 1LL << 60;", low, is_between(emission, low, 60),
+                  loop_name(emission, loop, "_first_"), low);
+    }
+}
+
 /* What slots grow by: the difference of what they are in the second iteration, whether there is one or not.
  */
 static void emit_deltas(struct vector_emission *emission)
@@ -370,11 +440,13 @@ static void emit_deltas(struct vector_emission *emission)
     struct vector_emission second = *emission;
     second.lets.items = NULL;
     second.lets.count = second.lets.capacity = 0;
+    emit_far_lows(emission);
     emit_line(emitter, "{");
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
               (long long)emission->stmt->step);
     emit_inner_firsts(&second);
+    emit_far_deltas(&second);
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
         if (emission->loop->arguments.items[slot].kind == VECTOR_ARGUMENT_DELTA)
             emit_delta(&second, slot, &emission->loop->arguments.items[slot]);
@@ -529,6 +601,29 @@ static const char *test_scatters(struct vector_emission *emission, const char *t
     return tests;
 }
 
+/* Bounds of loops of the band that the call hands in: near at first, and not to go far in the iterations
+ * there are, so that their distance says in each of them whether the loop runs. */
+static const char *test_bounds(struct vector_emission *emission, const char *tests)
+{
+    const struct vector_loop *loop = emission->loop;
+    const char *all = format_slot(emission, loop->count, "i");
+    bool tested = false;
+    for (int slot = 0; slot < loop->arguments.count; slot++) {
+        const struct vector_argument *argument = &loop->arguments.items[slot];
+        const char *number = format_slot(emission, slot, "i");
+        if (may_wrap(emission, argument)) {
+            tests = add_test(emission, tests, is_between(emission, number, 60));
+            tests = add_test(emission, tests,
+                             is_between(emission, loop_name(emission, argument->loop, "_low_"), 29));
+            tested = true;
+        } else if (argument->kind == VECTOR_ARGUMENT_DELTA &&
+                   may_wrap(emission, &loop->arguments.items[argument->level])) {
+            tests = add_test(emission, tests, is_between(emission, number, 29));
+        }
+    }
+    return tested ? add_test(emission, tests, is_between(emission, all, 31)) : tests;
+}
+
 static const char *test_loop(struct vector_emission *emission, const char *tests,
                              const struct vector_loop *loop)
 {
@@ -541,7 +636,7 @@ static const char *slot_tests(struct vector_emission *emission)
 {
     struct arena *arena = &emission->emitter->arena;
     const struct vector_loop *loop = emission->loop;
-    const char *tests = test_loop(emission, NULL, loop);
+    const char *tests = test_bounds(emission, test_loop(emission, NULL, loop));
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
         tests = test_loop(emission, tests, loop->band->parts.items[k].loop);
     for (int slot = 0; slot < loop->arguments.count; slot++) {

@@ -537,8 +537,10 @@ static void compute_count(struct band_builder *builder, struct vector_loop *loop
         return;
     }
     int low = vector_expression(&straight, stmt->low), high = vector_expression(&straight, stmt->high);
-    set_argument(&straight, loop->count, AKG_INT64,
-                 add_numbers(&straight, OP_SUB, stmt->step > 0 ? high : low, stmt->step > 0 ? low : high));
+    int from = stmt->step > 0 ? low : high, to = stmt->step > 0 ? high : low;
+    /* none, where the difference would wrap */
+    to = add_numbers(&straight, OP_MAX, to, from);
+    set_argument(&straight, loop->count, AKG_INT64, add_numbers(&straight, OP_SUB, to, from));
     end_straight(builder, &straight, -1);
 }
 

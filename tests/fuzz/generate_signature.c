@@ -219,7 +219,9 @@ static void generate_tensor_argument(struct generator *g, const struct generate_
 
 static void generate_number_argument(struct generator *g, akg_dtype dtype)
 {
-    if (dtype == AKG_INT64)
+    if (dtype == AKG_INT64 && generate_chance(g, 4)) /* loops up to it have no iteration; differences wrap */
+        text_format(g->out, "int=%lld", (long long)INT64_MIN + generate_below(g, 40));
+    else if (dtype == AKG_INT64)
         text_format(g->out, "int=%d", generate_below(g, 7) - 1);
     else if (dtype == AKG_FLOAT64)
         text_format(g->out, "real=%d.%d", generate_below(g, 4), generate_below(g, 100));
