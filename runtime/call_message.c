@@ -151,6 +151,19 @@ static void message_note_index(struct diagnostic_entry *entry, const struct ir_p
                     (long long)index, place, precondition->axis, (long long)extent);
 }
 
+/* Proofs are of numbers that do not wrap: where one would, nothing is known of what the kernel does. */
+static void message_refuse_overflow(akg_diagnostics *diagnostics, const struct ir_precondition *precondition,
+                                    const int64_t *dims, const union jit_scalar *scalars)
+{
+    struct diagnostic_entry *entry =
+        diagnostic_add(diagnostics, MSG_CALL_OVERFLOW, precondition->span,
+                       precondition->buffer ? precondition->buffer->name : "a tensor");
+
+    diagnostic_note(entry, "note: a number on the way does not fit in an int64, or a divisor is 0");
+    message_note_symbols(entry, precondition->condition, dims, scalars);
+    diagnostic_note(entry, "help: nothing was computed; hand in smaller numbers");
+}
+
 void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
                               const struct ir_precondition *precondition, const int64_t *dims,
                               const union jit_scalar *scalars)
@@ -162,6 +175,10 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
     if (precondition->kind == IR_PRECONDITION_ASSERT) {
         entry = diagnostic_add(diagnostics, MSG_CALL_ASSERT, precondition->span, precondition->message);
         message_note_symbols(entry, precondition->condition, dims, scalars);
+        return;
+    }
+    if (!message_evaluate(precondition->condition, dims, scalars, &index)) {
+        message_refuse_overflow(diagnostics, precondition, dims, scalars);
         return;
     }
     entry = diagnostic_add(diagnostics, MSG_CALL_BOUNDS, precondition->span,

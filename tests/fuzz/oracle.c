@@ -201,9 +201,10 @@ static void oracle_compare_calls(struct oracle *oracle, struct oracle_call *code
  * what would stop each one. */
 static void oracle_check_refusal(struct oracle *oracle, const struct oracle_call *call)
 {
-    static const char *const good[] = {"call-bounds", "index-out-of-bounds", "division-by-zero",
-                                       "call-assert", "call-shape",          "call-size",
-                                       "call-alias",  "assert-false",        "constant-division-by-zero"};
+    static const char *const good[] = {"call-bounds",  "index-out-of-bounds", "division-by-zero",
+                                       "call-assert",  "call-shape",          "call-size",
+                                       "call-alias",   "assert-false",        "constant-division-by-zero",
+                                       "call-overflow"};
     const akg_diagnostic *error = oracle_first_error(call->diagnostics);
 
     if (call->status == AKG_OK || !error || !oracle->request->must_compile)
@@ -403,7 +404,7 @@ static void oracle_check_certificates(struct oracle *oracle, akg_status status)
             oracle_tell(oracle, ORACLE_STATUS, "a call ran that a precondition refuses", NULL);
         if (shapes && oracle->request->certify)
             oracle_certify(oracle, &run);
-        if (shapes && (!refusal || refusal->kind == IR_PRECONDITION_BOUNDS)) {
+        if (shapes && (!refusal || oracle_run_must_stop(&run, refusal))) {
             oracle_running(oracle, 1);
             oracle_run_execute(&run);
             oracle_running(oracle, 0);

@@ -150,6 +150,14 @@ const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, b
     return NULL;
 }
 
+bool oracle_run_must_stop(const struct oracle_run *run, const struct ir_precondition *refusal)
+{
+    union dtype_value value;
+
+    return refusal->kind == IR_PRECONDITION_BOUNDS &&
+           scalar_evaluate(refusal->condition, run->dims, run->scalars, &value);
+}
+
 /* Loops that threads may share, in pieces of two iterations: the code is strict, so that no piece is too
  * small. */
 static int oracle_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,

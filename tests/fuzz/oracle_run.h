@@ -30,6 +30,9 @@ void oracle_run_free(struct oracle_run *run);
 
 /* The first precondition that does not hold, or NULL. False in *shapes where an annotation is not met. */
 const struct ir_precondition *oracle_run_refusal(const struct oracle_run *run, bool *shapes);
+/* Whether the kernel stops without the precondition: not where its numbers leave int64, for they would wrap.
+ */
+bool oracle_run_must_stop(const struct oracle_run *run, const struct ir_precondition *refusal);
 
 /* What interpreter_run takes. */
 struct jit_frame oracle_run_frame(struct oracle_run *run);
