@@ -110,10 +110,21 @@ static bool only_accumulates(const struct vector_loop *loop)
     return true;
 }
 
-/* Whether columns of several rows may be columns of one: each element is where the one before it ends, and
- * nothing hangs on the number of the column. `in_any_order`: no row asks for what another one stored. */
+static bool scatters(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_SCATTER)
+            return true;
+    return false;
+}
+
+/* Whether columns of several rows may be columns of one: each element is where the one before it ends (lanes
+ * that say where theirs is count from the beginning of the row), and nothing hangs on the number of the
+ * column. `in_any_order`: no row asks for what another one stored. */
 static bool is_flat(const struct vector_loop *loop, bool in_any_order)
 {
+    if (scatters(loop))
+        return false;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
         if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || (stream->is_stored && !in_any_order) ||
