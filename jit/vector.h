@@ -7,15 +7,16 @@
  * that accumulate, a product of matrices say, whose iterations are computed a rectangle at a time, or of one
  * (sums of columns), whose iterations are computed several vectors at a time; vector_rows.c with a loop
  * around one that vector_build.c knows. vector_serial.c does it with a loop whose iterations hang on each
- * other, a prefix sum say: one lane, one iteration after the other. vector_band.c makes one of a loop around
+ * other, a filter say: one lane, one iteration after the other. vector_band.c makes one of a loop around
  * such loops and the statements between them. vector_x86*.c makes machine code of it. The C around it
  * (emit_c_vector.c) fills an array of slots, calls, and takes the accumulated values back.
  *
  * What a lane computes is what the interpreter computes, to the bit, but for what `strict` switches off: sums
- * and products of floats are accumulated in a fixed number of partial results, a product that is only added
- * to something is not rounded (fma), what a serial loop hands on is added last (vector_recurrence.c), and
- * functions such as exp come from SLEEF, which errs by 1 unit in the last place. None of it depends on which
- * vector instructions there are, so their results are the same.
+ * and products of floats are accumulated in a fixed number of partial results, or, where each so far is used,
+ * within vectors first (vector_scan.c), a product that is only added to something is not rounded (fma), what
+ * a serial loop hands on is added last (vector_recurrence.c), and functions such as exp come from SLEEF,
+ * which errs by 1 unit in the last place. None of it depends on which vector instructions there are, so their
+ * results are the same.
  */
 #ifndef JIT_VECTOR_H
 #define JIT_VECTOR_H
@@ -53,8 +54,11 @@ enum vector_kind {
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */
     VECTOR_TOTAL,      /* in nests, serial loops and choices: what accumulator `slot` holds */
-    VECTOR_SET,   /* in those: accumulator `slot` becomes operand 0; the place of a choice: the iteration */
-    VECTOR_REPEAT /* in nests around a while: the lanes where operand 0 is true go on */
+    VECTOR_SET,    /* in those: accumulator `slot` becomes operand 0; the place of a choice: the iteration */
+    VECTOR_SCAN,   /* what accumulator `slot` becomes by the operation on it and operand 0, lane after lane;
+                      where   the mask is false it stays */
+    VECTOR_BEFORE, /* what that was before each lane; operand 0: the SCAN */
+    VECTOR_REPEAT  /* in nests around a while: the lanes where operand 0 is true go on */
 };
 
 struct vector_value {
@@ -63,7 +67,7 @@ struct vector_value {
     akg_dtype dtype, from;
     enum operation operation;
     int operands[3]; /* values; -1 where there is none */
-    int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE, SET: the condition, -1: always */
+    int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE, SET, SCAN: the condition, -1: always */
     int slot;
     int stream, offset; /* LOAD, STORE: which, and elements ahead */
     int epoch;          /* LOAD, GATHER: stores to the buffer before it */
@@ -119,6 +123,8 @@ struct vector_pick {
 enum vector_role {
     VECTOR_REDUCED, /* partial results are combined by the operation */
     VECTOR_CHOSEN,  /* each lane has one of its own, that of the iteration that it chose */
+    VECTOR_SCANNED, /* each lane goes on with what the one before came to: one partial result, for all vectors
+                     */
     VECTOR_LATE     /* computed behind the loop (struct vector_late) */
 };
 
@@ -318,6 +324,8 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */
 int vector_partials(const struct vector_loop *loop);
+/* Whether the loop, or a part of the band that it is, has SCANs. */
+bool vector_has_scans(const struct vector_loop *loop);
 /* The least there may be: a group. */
 static inline int vector_group(bool wide)
 {

@@ -4,7 +4,8 @@
  * Consumes an innermost loop of an analysed kernel and the verdict of the dependence analysis; produces the
  * values of its body in order, conditions turned into masks. It gives up, and the loop stays C, on whatever
  * it does not know: a place that may stop the kernel in some iteration, a loop or jump inside, a scalar
- * carried from one iteration to the next other than by accumulation (for which there is vector_serial.c).
+ * carried from one iteration to the next other than by accumulation (for which there are vector_choice.c,
+ * vector_scan.c and vector_serial.c).
  * Expressions are in vector_expression.c, accesses in vector_stream.c.
  */
 #include "vector_build.h"
@@ -31,7 +32,7 @@ int vector_refuse(struct vector_builder *builder)
 bool vector_has_effect(enum vector_kind kind)
 {
     return kind == VECTOR_STORE || kind == VECTOR_TEST || kind == VECTOR_SCATTER ||
-           kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_REPEAT;
+           kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_SCAN || kind == VECTOR_REPEAT;
 }
 
 /* The same as an earlier one? `line` is for people only. */
@@ -195,7 +196,7 @@ int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *
     return mentions.count;
 }
 
-static bool reorders(enum operation operation, akg_dtype dtype)
+bool vector_reorders(enum operation operation, akg_dtype dtype)
 {
     switch (operation) {
     case OP_ADD:
@@ -335,7 +336,7 @@ static bool build_accumulation(struct vector_builder *builder, const struct ir_s
         return false;
     enum operation operation = operation_of(value);
     bool fused = is_fused(stmt, value), floating = dtype_is_float(dtype);
-    if (!reorders(operation, dtype) || (!fused && !is_chain(stmt, value, operation)))
+    if (!vector_reorders(operation, dtype) || (!fused && !is_chain(stmt, value, operation)))
         return false;
     if (builder->options->strict && floating && (operation == OP_ADD || operation == OP_MUL))
         return false;
@@ -659,7 +660,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     if (chooses)
         vector_begin_choices(&builder);
     vector_statements(&builder, stmt->body);
-    if (chooses && !builder.refused)
+    if (chooses && !builder.refused && !vector_build_scans(&builder))
         vector_end_choices(&builder);
     if (builder.refused)
         return NULL;
@@ -669,7 +670,9 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
         vector_fuse(&builder);
     vector_sweep(&builder);
     vector_place_choices(builder.loop);
-    return builder.loop->values.count && vector_scatters_alone(builder.loop) ? builder.loop : NULL;
+    return builder.loop->values.count && vector_scatters_alone(builder.loop) && vector_scans_pay(builder.loop)
+               ? builder.loop
+               : NULL;
 }
 
 /* How many sums, about, take as long. */
@@ -707,5 +710,6 @@ int vector_partials(const struct vector_loop *loop)
                                                                : 1;
     if (most < 4 && !loop->accumulators.count)
         most = longest_chain(loop) > 144 ? 4 : longest_chain(loop) > 48 ? 2 : most;
-    return loop->calls || (loop->stops && !loop->nest) ? lanes : lanes * most;
+    bool only_one = loop->calls || (loop->stops && !loop->nest) || vector_has_scans(loop);
+    return only_one ? lanes : lanes * most;
 }

@@ -130,6 +130,8 @@ void vector_hoist_loads(struct vector_builder *builder);
 /* Brings what each iteration of a serial loop hands on closer to what the next one does. */
 void vector_shorten(struct vector_builder *builder);
 
+/* Whether operands of the operation may be taken together in another order. */
+bool vector_reorders(enum operation operation, akg_dtype dtype);
 /* `x` in `x = x + y`: the element or the variable that the statement changes. */
 bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */
@@ -145,6 +147,13 @@ void vector_begin_choices(struct vector_builder *builder);
 void vector_end_choices(struct vector_builder *builder);
 /* When it is known how wide the lanes are. */
 void vector_place_choices(struct vector_loop *loop);
+
+/* ---- vector_scan.c ---- */
+
+/* Likewise: they become scans, or the loop is refused. False: they are for choices. */
+bool vector_build_scans(struct vector_builder *builder);
+/* Whether they take less than one iteration after the other does. */
+bool vector_scans_pay(const struct vector_loop *loop);
 
 /* ---- vector_divide.c ---- */
 

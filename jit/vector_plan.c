@@ -376,7 +376,8 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
                 plan.loops.count, plan.loops.count == 1 ? "" : "s");
     for (int k = 0; k < plan.loops.count; k++) {
         const struct vector_loop *loop = plan.loops.items[k];
-        int bits = loop->wide ? 64 : 32, width = options->target == X86_TARGET_AVX512 ? 512 : 256;
+        bool is_512 = options->target == X86_TARGET_AVX512 && !vector_has_scans(loop);
+        int bits = loop->wide ? 64 : 32, width = is_512 ? 512 : 256;
         int lanes = loop->is_serial ? 1 : width / bits;
         if (loop->band)
             text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,

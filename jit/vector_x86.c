@@ -145,6 +145,11 @@ static int build_value(struct machine *machine, const struct vector_value *value
                     mask_of(machine, registers, value->mask, is_last));
         return 0;
     }
+    case VECTOR_SCAN:
+        return machine_scan(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last),
+                            &machine->before[value->slot]);
+    case VECTOR_BEFORE:
+        return machine->before[value->slot];
     default:
         return machine_operation(machine, value, operands);
     }
@@ -419,6 +424,8 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         if (machine->loop->accumulators.items[k].role == VECTOR_REDUCED)
             build_result(machine, k);
+        else if (machine->loop->accumulators.items[k].role == VECTOR_SCANNED)
+            machine_scan_result(machine, k);
     machine_build_choices(machine, &sections->choices);
     machine_interleave(machine, sections->main, machine->steps);
     machine_interleave(machine, sections->long_main, machine->steps);
@@ -661,6 +668,7 @@ bool machine_build_loop(struct machine *machine)
     machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = vector_partials(loop) / machine->lanes;
+    machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);
     build_sections(machine, sections);
     if (machine->refused)
@@ -695,6 +703,11 @@ bool machine_build_loop(struct machine *machine)
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
+    struct vector_options *narrower = arena_new(arena, struct vector_options);
+    *narrower = *options;
+    narrower->target = X86_TARGET_AVX2;
+    if (vector_has_scans(loop)) /* vector_x86_scan.c */
+        options = narrower;
     if (loop->nest && !vector_is_rows(loop->nest))
         return vector_x86_nest(arena, loop, options, listing);
     if (loop->band)

@@ -148,6 +148,7 @@ struct machine {
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
+    int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */
     bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
@@ -379,6 +380,14 @@ int machine_lane_index(struct machine *machine, const int parts[2], int size, in
 void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
                         int mask);
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
+
+/* ---- vector_x86_scan.c ---- */
+
+/* A SCAN of what is in the lanes of the mask (0: all). `before`: what was there before each lane, where that
+ * is asked for. */
+int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int *before);
+/* Back into its slot. */
+void machine_scan_result(struct machine *machine, int accumulator);
 
 /* ---- vector_x86_fold.c ---- */
 

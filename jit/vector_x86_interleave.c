@@ -36,7 +36,7 @@ static bool may_interleave(const struct vector_loop *loop)
     if (loop->calls || loop->stops || loop->picks.count)
         return false;
     for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].kind == VECTOR_SCATTER)
+        if (loop->values.items[k].kind == VECTOR_SCATTER || loop->values.items[k].kind == VECTOR_SCAN)
             return false;
     return true;
 }

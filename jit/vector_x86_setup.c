@@ -212,15 +212,15 @@ static const struct machine_kept *same_start(const struct machine *machine, cons
 {
     const struct vector_accumulator *rows = machine->loop->accumulators.items, *row = &rows[kept->number];
     for (const struct machine_kept *other = machine->kept.items; other < kept; other++)
-        if (other->kind == KEPT_PARTIAL && other->type == kept->type && row->role != VECTOR_CHOSEN &&
-            rows[other->number].role != VECTOR_CHOSEN &&
+        if (other->kind == KEPT_PARTIAL && other->type == kept->type && row->role == VECTOR_REDUCED &&
+            rows[other->number].role == VECTOR_REDUCED &&
             machine_identity(rows[other->number].operation, rows[other->number].dtype) ==
                 machine_identity(row->operation, row->dtype))
             return other;
     return NULL;
 }
 
-/* What leaves the others as they are: of choices, what was there before all iterations. */
+/* What leaves the others as they are: of choices and scans, what was there before all iterations. */
 static void setup_partial(struct machine *machine, const struct machine_kept *kept)
 {
     const struct vector_accumulator *row = &machine->loop->accumulators.items[kept->number];
@@ -228,7 +228,7 @@ static void setup_partial(struct machine *machine, const struct machine_kept *ke
     if (same)
         machine_into(machine, X86_VMOVAPS, machine_bits(machine, kept->type), kept->virtual_register, 0,
                      same->virtual_register, 0);
-    else if (row->role == VECTOR_CHOSEN && row->symbol)
+    else if (row->role != VECTOR_REDUCED && row->symbol)
         spread_memory(machine, kept->virtual_register, kept->type, machine_slot(machine, row->slot), 0);
     else
         machine_spread_constant(machine, kept->virtual_register, kept->type,

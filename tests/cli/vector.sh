@@ -18,6 +18,15 @@ def total(x):
     return s
 
 
+def sums(x):
+    y = output_tensor(x.shape, x.dtype)
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i]
+        y[i] = s
+    return y
+
+
 def largest(x):
     at = output_tensor((1,), int64)
     best = x[0]
@@ -46,6 +55,15 @@ case $(cat stdout) in
 *'target none'*) ;;
 *)
     stdout_has 'lanes of 32 bits'
+    ;;
+esac
+
+# Lanes accumulate, each from the first one on.
+expect 0 'sums so far' emit vector.akg sums 'x=randn(1000)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has '8 lanes of 32 bits'
     ;;
 esac
 
