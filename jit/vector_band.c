@@ -639,18 +639,30 @@ static bool awaits_element(const struct band_builder *builder, const struct vect
     return awaits;
 }
 
-/* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses is two as well,
- * of which one is run. */
+/* Whether a few iterations take less one after the other: each waits for the one before, but rows overlap. */
+static bool is_slow_at_first(const struct vector_loop *loop)
+{
+    bool calls = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        calls |= value->kind == VECTOR_OPERATION && dtype_is_float(value->from) &&
+                 vector_is_call(value->operation);
+    }
+    return loop->choices.count > 0 || (vector_has_scans(loop) && !calls);
+}
+
+/* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses or scans is two
+ * as well, of which one is run. */
 static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
 {
-    bool chooses = loop->choices.count > 0;
+    bool is_either = is_slow_at_first(loop);
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
-    if (!rest || (!chooses && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
+    if (!rest || (!is_either && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
         add_loop(builder, loop);
         return;
     }
-    loop->is_even = rest->is_rest = !chooses;
-    loop->is_large = rest->is_small = chooses;
+    loop->is_even = rest->is_rest = !is_either;
+    loop->is_large = rest->is_small = is_either;
     add_loop(builder, loop);
     add_loop(builder, rest);
 }
