@@ -177,7 +177,8 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
         message_note_symbols(entry, precondition->condition, dims, scalars);
         return;
     }
-    if (!message_evaluate(precondition->condition, dims, scalars, &index)) {
+    if (!message_evaluate(precondition->condition, dims, scalars, &index) ||
+        (precondition->index && !message_evaluate(precondition->index, dims, scalars, &index))) {
         message_refuse_overflow(diagnostics, precondition, dims, scalars);
         return;
     }

@@ -155,7 +155,8 @@ bool oracle_run_must_stop(const struct oracle_run *run, const struct ir_precondi
     union dtype_value value;
 
     return refusal->kind == IR_PRECONDITION_BOUNDS &&
-           scalar_evaluate(refusal->condition, run->dims, run->scalars, &value);
+           scalar_evaluate(refusal->condition, run->dims, run->scalars, &value) &&
+           scalar_evaluate(refusal->index, run->dims, run->scalars, &value);
 }
 
 /* Loops that threads may share, in pieces of two iterations: the code is strict, so that no piece is too

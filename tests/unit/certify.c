@@ -325,8 +325,8 @@ static bool execute(struct run *run, int64_t steps, const struct ir_stmt *reorde
 /* ---- bounds, initialisation -------------------------------------------------------------------- */
 
 /* What the preconditions say of the call. Only the first that fails is told to a caller, and it takes those
- * before it for granted: the index that it names must be taken. False when something else than bounds refuses
- * the call. */
+ * before it for granted: the index that it names must be taken, unless it is none of int64. False when
+ * something else than bounds refuses the call. */
 static bool look_at_preconditions(struct run *run)
 {
     const struct ir_kernel *kernel = run->certify->kernel;
@@ -344,7 +344,8 @@ static bool look_at_preconditions(struct run *run)
             continue;
         if (row->kind != IR_PRECONDITION_BOUNDS)
             return false;
-        run->wanted[k] = !run->refused;
+        run->wanted[k] =
+            !run->refused && scalar_evaluate(row->index, run->frame->dims, run->frame->scalars, &value);
         run->refused = true;
     }
     return true;
