@@ -374,6 +374,17 @@ void diagnostics_hand_over(akg_diagnostics *list, akg_diagnostics **out)
         akg_diagnostics_free(list);
 }
 
+int diagnostics_mark(const akg_diagnostics *list)
+{
+    return list ? list->entries.count : 0;
+}
+
+void diagnostics_rewind(akg_diagnostics *list, int mark)
+{
+    while (list && list->entries.count > mark)
+        list->error_count -= list->entries.items[--list->entries.count]->shown.severity == AKG_SEVERITY_ERROR;
+}
+
 bool diagnostics_lost_some(const akg_diagnostics *list)
 {
     return list->lost;

@@ -87,6 +87,11 @@ void diagnostics_adopt(akg_diagnostics *list, const akg_diagnostics *other, stru
 /* True when an error was added for a place on one of these lines. */
 bool diagnostics_has_error_between(const akg_diagnostics *list, int first_line, int last_line);
 
+/* How many messages there are; and back to so many, those behind them forgotten: for work that is begun anew.
+ */
+int diagnostics_mark(const akg_diagnostics *list);
+void diagnostics_rewind(akg_diagnostics *list, int mark);
+
 /* True when memory ran out for a message. */
 bool diagnostics_lost_some(const akg_diagnostics *list);
 

@@ -103,6 +103,7 @@ static akg_status instance_build(struct instance_making *making)
     struct jit_instance *instance = making->instance;
     struct elaborate_result result = {0};
     int64_t since = instance_clock();
+    int mark = diagnostics_mark(making->diagnostics);
 
     pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments,
                         false, &result, making->diagnostics);
@@ -112,6 +113,7 @@ static akg_status instance_build(struct instance_making *making)
                 atomic_store(&kernel->needs_constant[i], true);
         if (result.needs_units)
             atomic_store(&kernel->needs_units, true);
+        diagnostics_rewind(making->diagnostics, mark); /* what is wrong there is found again */
         making->retry = true;
         return AKG_OK;
     }
