@@ -233,6 +233,17 @@ static void emit_extent_of(struct vector_emission *emission, int slot, const str
         emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
 }
 
+static void emit_elements(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
+    const char *text = "1LL";
+    for (int axis = 0; axis < buffer->rank; axis++)
+        text = arena_format(&emitter->arena, "%s * %s", text,
+                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
+    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
+}
+
 /* From one index of the axis to the next: elements, of a pitch bytes. */
 static void emit_spacing(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
@@ -318,6 +329,9 @@ static void emit_argument(struct vector_emission *emission, int slot)
         break;
     case VECTOR_ARGUMENT_STRIDE:
         emit_stride(emission, slot, argument);
+        break;
+    case VECTOR_ARGUMENT_ELEMENTS:
+        emit_elements(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_DELTA:
     case VECTOR_ARGUMENT_STATE:

@@ -177,6 +177,7 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_ALIGNMENT,   /* bytes that the address of the stream lay behind a multiple of 4, which it
                                     becomes */
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
+    VECTOR_ARGUMENT_ELEMENTS,    /* of the tensor that the stream is of, all of them */
     VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
     VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
 };
@@ -262,6 +263,7 @@ struct vector_loop {
     bool is_large, is_small;        /* of a band: only where it has VECTOR_LARGE iterations, or fewer */
     bool begins_anew;               /* likewise: where it begins is found out in each iteration of that */
     int count;                      /* the slot of the iterations; not of nests */
+    int elements;                   /* the slot of how many there are of what is stored to; 0: nobody asks */
     const struct vector_nest *nest; /* NULL: none */
     const struct vector_band *band; /* NULL: none */
     const void *code;
@@ -287,6 +289,7 @@ struct vector_options {
     enum x86_target target;
     bool strict;        /* bitwise what the interpreter computes */
     bool trust_indices; /* indices that were to be tested are not */
+    int stream_bytes;   /* loops over so many bytes store past the caches; 0: none does (x86_cpu.h) */
 };
 
 /* The loop as values, or NULL where it is not one of those. Everything goes into the arena. */

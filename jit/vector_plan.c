@@ -71,11 +71,25 @@ static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 
 /* ---- loops and nests -------------------------------------------------------------------------- */
 
+/* A slot for what long loops ask. */
+static void ask_elements(struct planning *planning, struct vector_loop *loop)
+{
+    int stream = planning->options->stream_bytes ? vector_far_target(loop) : -1;
+    if (stream < 0 || loop->elements)
+        return;
+    loop->elements = loop->arguments.count;
+    list_push(
+        &planning->plan->arena, &loop->arguments,
+        ((struct vector_argument){.kind = VECTOR_ARGUMENT_ELEMENTS, .stream = stream, .accumulator = -1}));
+}
+
 /* As machine code; false where that cannot be. */
 static bool add_loop(struct planning *planning, struct vector_loop *loop)
 {
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
+    if (loop)
+        ask_elements(planning, loop);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return false;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);

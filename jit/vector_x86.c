@@ -169,7 +169,7 @@ static void build_step(struct machine *machine, machine_section *section, int st
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
     }
     machine->line = 0;
-    if (machine->is_far)
+    if (machine->is_far && !machine_stores_past(machine))
         machine_fetch_ahead(machine);
     machine_advance(machine);
 }
@@ -302,7 +302,7 @@ struct sections {
     bool may_repeat; /* the last lanes may be had in a vector that begins before what is left */
     machine_section long_setup, long_main[MACHINE_PARTIALS];
     bool has_long; /* a main loop for many iterations */
-    machine_section far_main[MACHINE_PARTIALS];
+    machine_section far_main[MACHINE_PARTIALS], far_first;
     bool has_far; /* a main loop for more than caches hold */
     struct machine_slim slim;
     bool has_slim; /* loops over lanes of fewer bits come first */
@@ -406,7 +406,10 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     for (int k = 0; k < machine->steps && machine->is_far; k++)
         build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
+    bool begins_aligned = machine_stores_past(machine);
     machine->is_far = false;
+    if (begins_aligned)
+        build_step(machine, &sections->far_first, 0, 0, false);
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
@@ -688,7 +691,7 @@ bool machine_build_loop(struct machine *machine)
     if (sections->has_slim)
         machine_place_slim(machine, &sections->slim, may_repeat(machine));
     if (sections->has_far)
-        machine_place_far(machine, sections->far_main);
+        machine_place_far(machine, sections->far_main, &sections->far_first);
     if (sections->has_long)
         place_long(machine, sections);
     place_loops(machine, sections);

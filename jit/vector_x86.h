@@ -271,8 +271,13 @@ void machine_setup_reciprocals(struct machine *machine, machine_section *section
 bool machine_has_far(const struct machine *machine, const machine_section *body);
 /* What its next vectors but some are loaded from and stored to. */
 void machine_fetch_ahead(struct machine *machine);
-/* Whole rounds of it, where there is so much; what is left goes to the main loop. */
-void machine_place_far(struct machine *machine, machine_section *sections);
+/* The first stream that a long loop may store to past the caches; -1: it is not one that may. */
+int vector_far_target(const struct vector_loop *loop);
+/* Whether what is being built stores so. */
+bool machine_stores_past(const struct machine *machine);
+/* Whole rounds of it, where there is so much; what is left goes to the main loop. `first`: one vector, for
+ * what stores past the caches. */
+void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first);
 /* Whole rounds, of which there is at least one; `done`: the label behind them. */
 void machine_place_rounds(struct machine *machine, machine_section *sections, int done);
 

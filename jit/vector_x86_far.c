@@ -6,6 +6,11 @@
  * section of the second one what fetches ahead, and places that loop. A processor foresees loads, but not
  * beyond the page, and it foresees stores badly: each line is read before it is written, and stores wait for
  * that in their order. Near caches want none of this: there it is only more instructions.
+ *
+ * Some processors foresee well enough, and what is fetched is in their way. On these, loops over more than
+ * the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which are not read
+ * before. A vector is stored as usual first, so that the next one begins where a vector in memory does; its
+ * last lanes are stored again.
  */
 #include "vector_x86.h"
 
@@ -13,7 +18,8 @@ enum {
     LINE = 64,     /* bytes of the cache */
     AHEAD = 512,   /* bytes from what is computed to what is fetched */
     FAR = 2 << 20, /* bytes that a loop goes over, at least */
-    LONGEST = 60   /* instructions; longer bodies compute, and memory does not wait for them */
+    LONGEST = 60,  /* instructions; longer bodies compute, and memory does not wait for them */
+    LONGEST_PAST = 250
 };
 
 /* One of elements that lie one behind the other, to which stores go whose place is known early. */
@@ -33,9 +39,62 @@ static bool is_alone(const struct vector_loop *loop, int number)
     return true;
 }
 
+/* Whether the vectors that begin within a whole vector may follow it: nothing that it loads is stored. */
+static bool may_overlap(const struct vector_loop *loop)
+{
+    enum { LEAST_SIZE = 4 };
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        bool is_beside =
+            !stream->is_loaded && is_alone(loop, k) && dtype_table[stream->dtype].size >= LEAST_SIZE;
+        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || stream->is_masked ||
+            (stream->is_stored && !is_beside))
+            return false;
+    }
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool counts = value->bits == 1 || value->bits == UINT64_MAX;
+        if (value->kind == VECTOR_SCATTER || value->kind == VECTOR_TEST || value->kind == VECTOR_GATHER ||
+            (value->kind == VECTOR_INDEX && !counts))
+            return false;
+    }
+    return true;
+}
+
+int vector_far_target(const struct vector_loop *loop)
+{
+    if (loop->band || (loop->nest && !vector_is_rows(loop->nest)) || loop->is_serial || loop->calls ||
+        loop->stops || loop->accumulators.count || loop->choices.count || loop->picks.count ||
+        loop->is_even || loop->is_rest || !may_overlap(loop))
+        return -1;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (is_target(&loop->streams.items[k]))
+            return k;
+    return -1;
+}
+
+bool machine_stores_past(const struct machine *machine)
+{
+    return machine->is_far && machine->options->stream_bytes;
+}
+
+/* Whether the far loop may store past the caches: the addresses of what it stores to are at hand. */
+static bool may_store_past(const struct machine *machine, const machine_section *body)
+{
+    const struct vector_loop *loop = machine->loop;
+    if (!loop->elements || body->count > LONGEST_PAST || machine_has_quotients(machine))
+        return false;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].is_stored && machine->pointers[k] < 0)
+            return false;
+    return true;
+}
+
 bool machine_has_far(const struct machine *machine, const machine_section *body)
 {
     const struct vector_loop *loop = machine->loop;
+    if (machine->options->stream_bytes)
+        return may_store_past(machine, body);
     if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine))
         return false;
     for (int k = 0; k < loop->streams.count; k++)
@@ -62,14 +121,14 @@ void machine_fetch_ahead(struct machine *machine)
     }
 }
 
-/* Iterations from which on a loop is one of these. */
-static int least_count(const struct vector_loop *loop)
+/* Iterations that go over so many bytes. */
+static int least_count(const struct vector_loop *loop, int limit)
 {
     int bytes = 0;
     for (int k = 0; k < loop->streams.count; k++)
         if (is_alone(loop, k) || is_target(&loop->streams.items[k]))
             bytes += dtype_table[loop->streams.items[k].dtype].size;
-    return FAR / bytes;
+    return limit / bytes;
 }
 
 void machine_place_rounds(struct machine *machine, machine_section *sections, int done)
@@ -85,10 +144,75 @@ void machine_place_rounds(struct machine *machine, machine_section *sections, in
     machine_emit_label(machine, done);
 }
 
-void machine_place_far(struct machine *machine, machine_section *sections)
+/* ---- past the caches ------------------------------------------------------------------------------ */
+
+/* rax: the address of what the value is stored to. */
+static void emit_place(struct machine *machine, const struct vector_value *value)
+{
+    int size = dtype_table[value->dtype].size;
+    machine_emit(machine, (struct x86_instruction){.form = X86_LEA,
+                                                   .reg = X86_RAX,
+                                                   .has_memory = true,
+                                                   .memory = {machine->pointers[value->stream],
+                                                              machine->index, size, value->offset * size}});
+}
+
+/* One vector, of which those lanes count that lie before where a vector in memory begins. */
+static void place_first(struct machine *machine, const struct vector_value *value, machine_section *first)
+{
+    int size = dtype_table[value->dtype].size, aligned = machine->labels++;
+    emit_place(machine, value);
+    machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
+    machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * size - 1);
+    machine_emit_jump(machine, X86_JE, aligned);
+    machine_emit_by(machine, X86_SAR_BY, X86_RAX, __builtin_ctz((unsigned)size));
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = X86_R10, .rm = X86_RAX});
+    machine_allocate(machine, first);
+    machine_emit(machine, (struct x86_instruction){.form = X86_ADD, .reg = machine->index, .rm = X86_R10});
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = machine->count, .rm = X86_R10});
+    machine_emit_label(machine, aligned);
+}
+
+static void place_past(struct machine *machine, machine_section *sections, machine_section *first)
+{
+    enum { ROUNDS = 4 /* of a row, that it is worth it */ };
+    const struct vector_loop *loop = machine->loop;
+    int round = machine->lanes * machine->steps, done = machine->labels++, stored = machine->labels++;
+    bool is_first = true;
+    machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
+    machine_emit_jump(machine, X86_JL, done);
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                   .reg = X86_RAX,
+                                                   .has_memory = true,
+                                                   .memory = machine_slot(machine, loop->elements)});
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(loop, machine->options->stream_bytes));
+    machine_emit_jump(machine, X86_JL, done);
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind != VECTOR_STORE)
+            continue;
+        if (is_first)
+            place_first(machine, value, first);
+        is_first = false;
+        emit_place(machine, value);
+        machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * dtype_table[value->dtype].size - 1);
+        machine_emit_jump(machine, X86_JNE, done);
+    }
+    machine_place_rounds(machine, sections, stored);
+    machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
+    machine_emit_label(machine, done);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first)
 {
     const struct vector_loop *loop = machine->loop;
-    int done = machine->labels++, least = least_count(loop);
+    if (machine->options->stream_bytes) {
+        place_past(machine, sections, first);
+        return;
+    }
+    int done = machine->labels++, least = least_count(loop, FAR);
     if (loop->nest) { /* of the rows that are left, all together */
         machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes * machine->steps);
         machine_emit_jump(machine, X86_JL, done);

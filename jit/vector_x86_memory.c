@@ -552,7 +552,11 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
                        dtype_table[dtype].size * machine->lanes == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE,
                        bits, operand, 0));
     else
-        machine_add(machine, at(memory, store_form(dtype), bits, operand, mask));
+        machine_add(machine, at(memory,
+                                machine_stores_past(machine) && !mask && dtype_table[dtype].size >= 4
+                                    ? X86_VMOVNTPS
+                                    : store_form(dtype),
+                                bits, operand, mask));
 }
 
 static void store_backwards(struct machine *machine, const struct vector_value *value, int operand, int mask)

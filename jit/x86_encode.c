@@ -358,6 +358,11 @@ static void encode_general(struct x86_code *code, const struct x86_instruction *
         put(code, 0xf8);
         put(code, row->opcode);
         break;
+    case X86_ALONE_0F:
+        put(code, 0x0f);
+        put(code, row->opcode);
+        put(code, 0xc0u | (unsigned)row->digit << 3);
+        break;
     case X86_JUMP:
         encode_jump(code, instruction, row->opcode);
         break;

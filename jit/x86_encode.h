@@ -60,6 +60,7 @@ enum x86_general_shape {
     X86_R_IN_OPCODE,
     X86_ALONE,
     X86_ALONE_VEX,
+    X86_ALONE_0F, /* the digit in a second byte */
     X86_JUMP
 };
 

@@ -215,6 +215,7 @@ static void print_general(struct text *out, const struct x86_instruction *instru
         break;
     case X86_ALONE:
     case X86_ALONE_VEX:
+    case X86_ALONE_0F:
         break;
     case X86_JUMP:
         text_format(out, " .L%d", instruction->label);

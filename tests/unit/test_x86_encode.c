@@ -146,7 +146,8 @@ static bool takes_registers(const struct x86_row *row, int form)
 static void add_masked(struct x86_instruction instruction, const struct x86_row *row, int seed)
 {
     bool evex = row->prefix == X86_EVEX || row->prefix == X86_BOTH;
-    bool maskable = row->reg != X86_D && row->rm != X86_D && row->rm != X86_G && row->reg != X86_X;
+    bool maskable = instruction.form != X86_VMOVNTPS && row->reg != X86_D && row->rm != X86_D &&
+                    row->rm != X86_G && row->reg != X86_X;
     if (!evex || !maskable || is_vsib(row))
         return;
     instruction.mask = seed % 7 + 1;
@@ -205,7 +206,8 @@ static void add_general(int form)
                            shape == X86_M_0F;
         if (!memory_only)
             add(&instruction);
-        if (shape == X86_R_I || shape == X86_R_IN_OPCODE || shape == X86_ALONE || shape == X86_ALONE_VEX)
+        if (shape == X86_R_I || shape == X86_R_IN_OPCODE || shape == X86_ALONE || shape == X86_ALONE_VEX ||
+            shape == X86_ALONE_0F)
             continue;
         instruction.has_memory = true;
         instruction.memory = (struct x86_memory){seed % 16, X86_NONE, 1, seed * 37 - 200};

@@ -1,0 +1,194 @@
+/*
+ * test_vector_far.c: loops that store past the caches, against the interpreter.
+ *
+ * The limit from which on they do so is made small, for any processor. Programs are put together at random of
+ * loops over one dimension or two, what they load, where they begin (so that what they store to is aligned,
+ * or becomes it after a few elements, or never) and a second tensor that they store to; extents go up to some
+ * rounds of the loop, with every tail. That such a loop has the instructions is looked at in the text of one.
+ */
+#include "../../include/akg.h"
+#include "../../base/dtype.h"
+#include "../../jit/module.h"
+#include "../../jit/vector_plan.h"
+#include "check.h"
+#include "jit_pair.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { ROUNDS = 300, LIMIT = 64, INPUTS = 2, OUTPUTS = 2 };
+
+static uint64_t state = 7;
+
+static int random_below(int limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (unsigned)limit);
+}
+
+#define PICK(table) table[random_below((int)(sizeof table / sizeof *table))]
+
+static const char *const terms[] = {"%s + %s",      "%s * 2 - %s",         "max(%s, %s)",
+                                    "abs(%s) + %s", "%s if %s > 1 else 3", "j - %s + %s"};
+
+static void write_program(char *text, size_t size, int begin, const char *dtype)
+{
+    char term[100], loads[120], second[100] = "";
+    bool rows = random_below(2), shifted = begin && random_below(2);
+    const char *a = shifted ? "x[%sj - 1]" : "x[%sj]", *b = random_below(2) ? "x[%sj]" : "z[%sj]";
+    char first[40], other[40];
+    bool is_cast = strcmp(dtype, "x.dtype") != 0;
+    const char *row = rows ? "i, " : "";
+    snprintf(first, sizeof first, a, row);
+    snprintf(other, sizeof other, b, row);
+    snprintf(term, sizeof term, "%s%s%s", is_cast ? dtype : "", is_cast ? "(" : "", PICK(terms));
+    if (is_cast)
+        strcat(term, ")");
+    snprintf(loads, sizeof loads, term, first, other);
+    if (random_below(3) == 0)
+        snprintf(second, sizeof second, "%sw[%sj - %d] = %s\n", rows ? "            " : "        ", row,
+                 random_below(begin + 1), other);
+    if (rows)
+        snprintf(text, size,
+                 "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
+                 "    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
+                 "            y[i, j] = 0\n            w[i, j] = 0\n"
+                 "    for i in range(x.shape[0]):\n        for j in range(%d, x.shape[1]):\n"
+                 "            y[i, j] = %s\n%s    return y, w\n",
+                 dtype, begin, loads, second);
+    else
+        snprintf(text, size,
+                 "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
+                 "    for j in range(x.shape[0]):\n        y[j] = 0\n        w[j] = 0\n"
+                 "    for j in range(%d, x.shape[0]):\n        y[j] = %s\n%s    return y, w\n",
+                 dtype, begin, loads, second);
+}
+
+static akg_tensor *tensor_of(akg_dtype dtype, int rank, const int64_t *shape)
+{
+    akg_tensor *tensor = NULL;
+    int64_t place[2] = {0, 0}, count = rank == 2 ? shape[0] * shape[1] : shape[0];
+    if (akg_tensor_create(dtype, rank, shape, &tensor) != AKG_OK)
+        return NULL;
+    for (int64_t k = 0; k < count; k++) {
+        place[0] = rank == 2 ? k / shape[1] : k;
+        place[1] = rank == 2 ? k % shape[1] : 0;
+        akg_tensor_set(tensor, place, random_below(7));
+    }
+    return tensor;
+}
+
+/* The outputs of the program; false where it cannot be run. */
+static bool run(const char *program, akg_tensor *const inputs[INPUTS], const jit_options *options,
+                akg_tensor *outputs[OUTPUTS])
+{
+    jit_source source = {.name = "far.akg", .text = program, .length = strlen(program)};
+    akg_argument arguments[INPUTS];
+    akg_module *module = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    char *text = NULL;
+    for (int k = 0; k < INPUTS; k++)
+        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
+    bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK;
+    if (good) {
+        module->vectors.stream_bytes = LIMIT;
+        good = akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS, NULL, outputs,
+                               &diagnostics) == AKG_OK;
+    }
+    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+        fprintf(stderr, "%s%s", text, program);
+    akg_free(text);
+    akg_diagnostics_free(diagnostics);
+    akg_module_release(module);
+    return good;
+}
+
+static void check_same(const akg_tensor *a, const akg_tensor *b, const char *target, const char *program)
+{
+    int rank = (int)akg_tensor_rank(a);
+    const int64_t *shape = akg_tensor_shape(a);
+    int64_t place[2], columns = rank == 2 ? shape[1] : 1;
+    for (int64_t k = 0; k < shape[0] * columns; k++) {
+        place[0] = k / columns;
+        place[1] = k % columns;
+        double x = akg_tensor_get(a, place), y = akg_tensor_get(b, place);
+        if (!CHECK(x == y)) {
+            fprintf(stderr, "    [%d] of %d x %d: %g with %s, and %g by the interpreter, of\n%s", (int)k,
+                    (int)shape[0], (int)columns, x, target, y, program);
+            return;
+        }
+    }
+}
+
+static void check_target(const char *program, akg_tensor *const inputs[INPUTS],
+                         akg_tensor *const expected[OUTPUTS], enum x86_target target)
+{
+    jit_options options = {.strict = true, .target = x86_target_name(target), .cache = "off"};
+    akg_tensor *outputs[OUTPUTS] = {NULL};
+    if (run(program, inputs, &options, outputs))
+        for (int k = 0; k < OUTPUTS; k++)
+            check_same(outputs[k], expected[k], options.target, program);
+    for (int k = 0; k < OUTPUTS; k++)
+        akg_tensor_release(outputs[k]);
+}
+
+static void check_round(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32, AKG_INT64, AKG_INT16, AKG_UINT8};
+    static const char *const results[] = {"x.dtype", "x.dtype", "float32", "float64"};
+    char program[1600];
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_dtype dtype = PICK(dtypes);
+    const char *result = dtype_is_float(dtype) ? PICK(results) : "x.dtype";
+    write_program(program, sizeof program, random_below(4), result);
+    int rank = strstr(program, "i, j") ? 2 : 1;
+    int64_t columns = 4 + random_below(random_below(2) ? 80 : 900);
+    int64_t shape[2] = {rank == 2 ? 1 + random_below(5) : columns, columns};
+    akg_tensor *inputs[INPUTS] = {tensor_of(dtype, rank, shape), tensor_of(dtype, rank, shape)};
+    akg_tensor *expected[OUTPUTS] = {NULL};
+    if (CHECK(inputs[0] && inputs[1]) && run(program, inputs, &options, expected))
+        for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++)
+            check_target(program, inputs, expected, (enum x86_target)target);
+    for (int k = 0; k < OUTPUTS; k++)
+        akg_tensor_release(expected[k]);
+    for (int k = 0; k < INPUTS; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+/* ---- the instructions ------------------------------------------------------------------------------- */
+
+static const char doubled[] = "kernel doubled {\ninput x: float32[N]\noutput y: float32[N]\nbody {\n"
+                              "for i = 0 to N step 1 {\ny[i] = (x[i] + x[i])\n}\n}\n}\n";
+
+/* The text of its machine code. */
+static bool has(enum x86_target target, int stream_bytes, const char *wanted)
+{
+    struct jit_pair pair;
+    struct text text;
+    bool found = false;
+    pair_init(&pair);
+    text_init(&text);
+    pair.vectors = (struct vector_options){.target = target, .stream_bytes = stream_bytes};
+    if (CHECK(pair_read(&pair, doubled)) && CHECK(vector_plan_print(&text, pair.kernel, &pair.vectors)))
+        found = strstr(text.data, wanted) != NULL;
+    text_free(&text);
+    pair_free(&pair);
+    return found;
+}
+
+int main(void)
+{
+    for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
+        CHECK(has((enum x86_target)target, LIMIT, "vmovntps") &&
+              has((enum x86_target)target, LIMIT, "sfence"));
+        CHECK(!has((enum x86_target)target, LIMIT, "prefetch"));
+        CHECK(!has((enum x86_target)target, 0, "vmovntps") && has((enum x86_target)target, 0, "prefetchw"));
+    }
+    if (x86_cpu_target() == X86_TARGET_NONE) {
+        puts("skipped: this processor has no vector target");
+        return check_done();
+    }
+    for (int k = 0; k < ROUNDS; k++)
+        check_round();
+    return check_done();
+}
