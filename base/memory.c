@@ -10,12 +10,15 @@
 
 #include "format.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #ifdef AKG_FAULT_INJECTION
 static _Thread_local long fail_remaining = -1;
@@ -38,6 +41,25 @@ int memory_fail_here(void)
 }
 #endif
 
+/* What is so large that kernels go through it rather than live in it: the system is asked for huge pages, of
+ * which the processor looks up 512 times fewer, fetches ahead without a stop every 4 KiB, and has an eighth
+ * of the cost of touching first. Not to have them is no failure. numpy asks from the same size on. */
+enum { HUGE_FROM = 4 * 1024 * 1024 };
+
+static void *advised(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (memory && size >= HUGE_FROM) {
+        uintptr_t unit = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t first = ((uintptr_t)memory + unit - 1) / unit * unit, end = (uintptr_t)memory + size;
+        int saved = errno;
+        madvise((void *)first, (end - first) / unit * unit, MADV_HUGEPAGE);
+        errno = saved;
+    }
+#endif
+    return memory;
+}
+
 /* Sizes of 0 become 1: then NULL always means that memory ran out. */
 
 static size_t at_least_one(size_t size)
@@ -47,7 +69,7 @@ static size_t at_least_one(size_t size)
 
 void *memory_allocate(size_t size)
 {
-    return memory_fail_here() ? NULL : malloc(at_least_one(size));
+    return memory_fail_here() ? NULL : advised(malloc(at_least_one(size)), size);
 }
 
 /* Up to here memory is faster cleared by us: glibc's calloc passes by the blocks that malloc keeps ready. */
@@ -62,7 +84,7 @@ void *memory_zeroed(size_t count, size_t size)
         void *memory = malloc(at_least_one(count * size));
         return memory ? memset(memory, 0, count * size) : NULL;
     }
-    return calloc(at_least_one(count), at_least_one(size));
+    return advised(calloc(at_least_one(count), at_least_one(size)), count * size);
 }
 
 void *memory_resize(void *old, size_t size)
@@ -77,7 +99,7 @@ void *memory_aligned(size_t size)
         return NULL;
     /* aligned_alloc wants a multiple of the alignment */
     size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+    return advised(aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT), size);
 }
 
 void memory_free(void *memory)
