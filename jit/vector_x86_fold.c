@@ -3,8 +3,8 @@
  *
  * Consumes a section with virtual registers; takes out each load of a whole vector whose only use, not far
  * behind it, can read memory itself, as long as nothing is stored and no address changes between the two.
- * Such a pair is decoded, renamed and kept in flight as one instruction. AVX2's instructions need no
- * alignment.
+ * Such a pair is decoded, renamed and kept in flight as one instruction, so that more loads that miss the
+ * caches are under way at a time. Instructions encoded with VEX or EVEX need no alignment.
  */
 #include "vector_x86.h"
 
@@ -108,7 +108,7 @@ void machine_fold(struct machine *machine, machine_section *section)
 {
     enum { LONGEST = 1500 /* every load is looked for in all of it */ };
     int count = 0;
-    if (machine_is_avx512(machine) || section->count > LONGEST)
+    if (section->count > LONGEST)
         return;
     for (int k = 0; k < section->count; k++) {
         int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
