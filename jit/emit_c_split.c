@@ -4,8 +4,8 @@
  * Consumes a FOR that the plan says may be split (split.h); produces a function of a range of its iterations,
  * which stands above the kernel, and in the kernel a call of it: through `split` of the frame, where the
  * caller has threads and the loop is long enough for them (it is told how much work there is), else directly;
- * a vector loop inside a loop stands there itself for when it is short. What the body uses of the variables
- * around it is handed over by value.
+ * a vector loop stands there itself for when it is short. What the body uses of the variables around it is
+ * handed over by value.
  *
  * A loop that accumulates is cut into stretches. How many there are hangs on its extents alone, so that the
  * result is the same for any number of threads. Each has variables of its own, which start from what changes
@@ -100,6 +100,14 @@ static bool is_known(struct ir_expr *expr, void *context)
            (expr->kind == IR_SYMBOL && (is_of_call(expr->symbol) || !splitting->inside[expr->symbol->slot]));
 }
 
+/* Of a statement, without what stands inside. */
+static int operations_of(const struct ir_stmt *stmt)
+{
+    int count = 1;
+    ir_stmt_expressions((struct ir_stmt *)stmt, count_operation, &count);
+    return count;
+}
+
 /* The operations of a block as a double, about; loops whose bounds change are taken to be short. */
 static const char *work_of(struct splitting *splitting, const struct ir_stmt *block)
 {
@@ -110,8 +118,7 @@ static const char *work_of(struct splitting *splitting, const struct ir_stmt *bl
     int count = 0;
 
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        count++;
-        ir_stmt_expressions((struct ir_stmt *)stmt, count_operation, &count);
+        count += operations_of(stmt);
         if (stmt->kind != IR_FOR && stmt->kind != IR_WHILE) {
             if (stmt->body)
                 loops = arena_format(arena, "%s + %s", loops, work_of(splitting, stmt->body));
@@ -194,15 +201,31 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     emit_line(emitter, "}");
 }
 
-/* A vector loop that runs again and again may be shorter than the call of its part takes. */
+/* Whether the loop is long enough to be shared. What each of its iterations does is a number, where nothing
+ * stands inside of others, so that this is one comparison. */
+static const char *is_long(struct splitting *splitting, struct emit_value low, struct emit_value high)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *body = splitting->loop->body;
+    const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
+    int count = 0;
+
+    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
+        if (stmt->body)
+            return arena_format(&emitter->arena, "(double)(%s - %s) * %s >= %.1f", to, from,
+                                work_of(splitting, body), (double)SPLIT_LEAST_WORK);
+        count += operations_of(stmt);
+    }
+    return arena_format(&emitter->arena, "%s - %s >= %d", to, from, (SPLIT_LEAST_WORK + count - 1) / count);
+}
+
+/* A vector loop may be shorter than the call of its part takes: then it runs where it stands. */
 static void emit_choice(struct splitting *splitting, const char *name, struct emit_value low,
                         struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
 
-    emit_line(emitter, "if (frame->split && (double)(%s - %s) * %s >= %.1f) {",
-              emit_operand(emitter, high, EMIT_SHIFT), emit_operand(emitter, low, EMIT_SHIFT),
-              work_of(splitting, splitting->loop->body), (double)SPLIT_LEAST_WORK);
+    emit_line(emitter, "if (frame->split && %s) {", is_long(splitting, low, high));
     emitter->indent++;
     emit_call_of_part(splitting, name, low, high);
     emitter->indent--;
@@ -375,7 +398,7 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     emitter->words = words;
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
-    else if (emitter->loop_count && vector_plan_find(emitter->options->plan, stmt) >= 0)
+    else if (vector_plan_find(emitter->options->plan, stmt) >= 0)
         emit_choice(&splitting, name, low, high);
     else
         emit_call_of_part(&splitting, name, low, high);
