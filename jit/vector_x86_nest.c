@@ -165,17 +165,19 @@ static int partial_of(struct nest_code *code, const struct tile *tile, const str
 }
 
 /* Those that there are, of the ones in the mask. */
-static int lanes_of(struct nest_code *code, const struct tile *tile, int mask)
+static int lanes_of(struct nest_code *code, const struct tile *tile, int mask, int column)
 {
-    int last = tile->is_last ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
+    int last = tile->is_last && column + 1 == tile->columns
+                   ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0)
+                   : 0;
     return last && mask ? machine_and(code->machine, mask, last) : last ? last : mask;
 }
 
 static int mask_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
-                   int mask)
+                   int mask, int column)
 {
     const struct vector_stream *stream = &code->loop->streams.items[value->stream];
-    return stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS ? mask : lanes_of(code, tile, mask);
+    return stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS ? mask : lanes_of(code, tile, mask, column);
 }
 
 static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
@@ -183,7 +185,7 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
 {
     const struct vector_stream *stream = &code->loop->streams.items[value->stream];
     struct x86_memory memory = address(code, value, row, column);
-    mask = mask_of(code, tile, value, mask);
+    mask = mask_of(code, tile, value, mask, column);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
         return machine_load_one(code->machine, value, memory, mask);
     if (stream->step == 2)
@@ -259,13 +261,13 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         return load_value(code, tile, value, mask, row, column);
     case VECTOR_GATHER:
         machine->pointers[value->stream] = code->places[value->stream].bases[0];
-        return machine_gather(machine, value, operands[0], lanes_of(code, tile, mask));
+        return machine_gather(machine, value, operands[0], lanes_of(code, tile, mask, column));
     case VECTOR_TEST:
-        machine_test(machine, value, operands, lanes_of(code, tile, mask));
+        machine_test(machine, value, operands, lanes_of(code, tile, mask, column));
         return 0;
     case VECTOR_STORE:
         machine_store_to(machine, value, address(code, value, row, column), operands[0],
-                         mask_of(code, tile, value, mask));
+                         mask_of(code, tile, value, mask, column));
         return 0;
     case VECTOR_TOTAL:
         return total(code, value, partial_of(code, tile, value, row, column));
@@ -568,6 +570,23 @@ static int without_constants(const struct nest_code *code, int vectors, int most
     return vectors;
 }
 
+/* Whether vectors may have half their lanes: nothing in the nest goes by their number. Then few columns take
+ * half the time where the processor computes vectors of 512 bits in two halves, and the same where it does
+ * not. */
+static bool has_halves(const struct nest_code *code)
+{
+    const struct vector_loop *loop = code->loop;
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_GATHER || loop->values.items[k].kind == VECTOR_TEST ||
+            loop->values.items[k].kind == VECTOR_INDEX)
+            return false;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].step != 1 &&
+            loop->streams.items[k].strides[VECTOR_COLUMNS].kind != VECTOR_STAYS)
+            return false;
+    return !code->nest->is_while;
+}
+
 /* As many rows as there are registers for their accumulators, besides what the body needs. Gives the
  * registers that are kept. */
 static int choose_size(struct nest_code *code, int most_rows)
@@ -593,7 +612,10 @@ static int choose_size(struct nest_code *code, int most_rows)
     if (!has_rows)
         choose_columns(code, vectors);
     code->columns[SINGLE] = machine_is_avx512(machine) ? 0 : 1;
+    code->columns[PAIR] = code->columns[HALF] = 0;
     code->columns[LAST] = 1;
+    if (has_rows && machine_is_avx512(machine) && has_halves(code))
+        code->columns[PAIR] = COLUMNS, code->columns[HALF] = 1;
     if (code->rows < 1 || vectors < 1)
         machine_refuse(machine);
     code->single_rows = code->rows;
@@ -606,18 +628,28 @@ static int choose_size(struct nest_code *code, int most_rows)
 static void build_tiles(struct nest_code *code)
 {
     static const int fewer[ROW_KINDS - 1] = {8, 4, 2, 1};
+    static const bool is_spared[ROW_KINDS - 1] = {true, false, true,
+                                                  false}; /* for what is there only to be faster */
+    int lanes = code->machine->lanes;
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int rows = code->columns[kind] == 1 ? code->single_rows : code->columns[kind] ? code->rows : 0;
         for (int k = 0; rows && !code->machine->refused; code->kinds[kind]++) {
             struct tile *tile = &code->tiles[kind][code->kinds[kind]];
-            *tile = (struct tile){.rows = rows, .columns = code->columns[kind], .is_last = kind == LAST};
+            *tile = (struct tile){.rows = rows,
+                                  .columns = code->columns[kind],
+                                  .lanes = kind == HALF ? lanes / 2 : lanes,
+                                  .is_last = kind >= PAIR};
+            code->machine->lanes = tile->lanes;
             build_tile(code, tile);
-            while (k < ROW_KINDS - 1 && fewer[k] >= rows)
+            code->machine->lanes = lanes;
+            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= PAIR && kind < LAST && is_spared[k])))
                 k++;
             rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
     }
-    machine_tail(code->machine, &code->tail);
+    for (int kind = PAIR; kind < COLUMN_KINDS; kind++)
+        if (code->columns[kind])
+            machine_tail(code->machine, &code->tails[kind]);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------- */

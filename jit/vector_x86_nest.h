@@ -8,8 +8,9 @@
 
 /* Columns in vectors: COLUMNS where there are rows. */
 enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 5, ROWS_PER_BASE = 5, BASES = 3 };
-/* Tiles of full width, narrower ones, single vectors, the last ones, masked. */
-enum { SINGLE = 2, LAST, COLUMN_KINDS };
+/* Tiles of full width, narrower ones, single vectors; for the last columns, masked: two vectors of which one
+ * is whole, half a vector, a vector. */
+enum { SINGLE = 2, PAIR, HALF, LAST, COLUMN_KINDS };
 
 /* Where the addresses of a stream are while a section runs. */
 struct place {
@@ -19,8 +20,8 @@ struct place {
 };
 
 struct tile {
-    int rows, columns;
-    bool is_last; /* columns that are not there are masked */
+    int rows, columns, lanes; /* of a vector */
+    bool is_last;             /* those of the last vector that are not there are masked */
     machine_section start, enter, body, result;
 };
 
@@ -34,7 +35,7 @@ struct nest_code {
     int written_out, written;  /* iterations of that one; which of them is being built */
     int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
     struct tile tiles[COLUMN_KINDS][ROW_KINDS];
-    machine_section setup, tail;
+    machine_section setup, tails[COLUMN_KINDS];
     int *registers;             /* by value and column */
     bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
     bool has_early;

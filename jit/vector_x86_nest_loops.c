@@ -221,6 +221,14 @@ static void step_columns_back(struct nest_code *code, int head)
     machine_emit_label(machine, masked);
 }
 
+/* How many columns have to be left for tiles of the kind. */
+static int least_columns(const struct nest_code *code, int kind)
+{
+    return kind == HALF || kind == LAST ? 1
+           : kind == PAIR               ? code->machine->lanes + 1
+                                        : code->columns[kind] * code->machine->lanes;
+}
+
 void machine_place_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
@@ -235,7 +243,6 @@ void machine_place_columns(struct nest_code *code)
     machine->head = machine->labels++;
     machine_emit_label(machine, machine->head);
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
-        bool last = kind == LAST;
         int head, next, width = code->columns[kind] * machine->lanes;
         if (!width)
             continue;
@@ -243,10 +250,16 @@ void machine_place_columns(struct nest_code *code)
         next = machine->labels++;
         machine_emit_label(machine, head);
         move(machine, X86_MOV, machine->count, left);
-        machine_emit_by(machine, X86_CMP_BY, machine->count, last ? 1 : width);
+        machine_emit_by(machine, X86_CMP_BY, machine->count, least_columns(code, kind));
         machine_emit_jump(machine, X86_JL, next);
-        if (last)
-            machine_allocate(machine, &code->tail);
+        if (kind == HALF) {
+            machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes / 2 + 1);
+            machine_emit_jump(machine, X86_JGE, next);
+        }
+        if (kind == PAIR)
+            machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
+        if (kind >= PAIR)
+            machine_allocate(machine, &code->tails[kind]);
         place_rows(code, code->tiles[kind], code->kinds[kind]);
         advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
         if (code->nest->index >= 0)
