@@ -390,21 +390,19 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
                 plan.loops.count, plan.loops.count == 1 ? "" : "s");
     for (int k = 0; k < plan.loops.count; k++) {
         const struct vector_loop *loop = plan.loops.items[k];
-        bool is_512 = options->target == X86_TARGET_AVX512 && !vector_has_scans(loop);
-        int bits = loop->wide ? 64 : 32, width = is_512 ? 512 : 256;
-        int lanes = loop->is_serial ? 1 : width / bits;
+        const struct vector_listing *listing = &planning.listings.items[k];
+        int bits = loop->wide ? 64 : 32, lanes = listing->lanes, slim = listing->slim_lanes;
         if (loop->band)
             text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,
                         loop->band->parts.count);
         else
             text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits", k, loop->stmt->span.line,
                         lanes, lanes == 1 ? "" : "s", bits);
-        int slim = planning.listings.items[k].slim_lanes;
         if (slim && !loop->band)
-            text_format(out, " behind %d of %d", slim, width / slim);
+            text_format(out, " behind %d of %d", slim, lanes * bits / slim);
         if (!loop->band)
             text_string(out, "\n");
-        print_listing(out, &planning.listings.items[k]);
+        print_listing(out, listing);
     }
     vector_plan_free(&plan);
     return true;

@@ -118,6 +118,7 @@ typedef LIST(struct vector_datum) machine_data;
 struct vector_listing {
     machine_code items;
     machine_data data;
+    int lanes;      /* at once, where they are all there */
     int slim_lanes; /* at once in the loop that comes first, of fewer than 32 bits each; 0: there is none */
 };
 
@@ -127,6 +128,7 @@ struct machine {
     const struct vector_options *options;
     int lanes;      /* iterations at once in what is being built; 1: of a serial loop, or of a last piece */
     int steps;      /* vectors in one round of the main loop */
+    bool in_halves; /* vectors are half as wide as the target has them */
     int slim_lanes; /* as of the listing */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;

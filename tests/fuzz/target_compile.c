@@ -47,6 +47,7 @@ static void compile_vectors(struct compiling *job)
     struct vector_options options = {.target =
                                          decode_pick(&job->decoder, 2) ? X86_TARGET_AVX512 : X86_TARGET_AVX2,
                                      .strict = decode_pick(&job->decoder, 2),
+                                     .splits = decode_pick(&job->decoder, 2),
                                      .trust_indices = decode_pick(&job->decoder, 2)};
     struct vector_plan plan;
 

@@ -673,6 +673,7 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     kernel_text(&g);
     pair_init(&pair);
     pair.vectors.target = target;
+    pair.vectors.splits = seed / 2 % 2;
     bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, !g.tested);
     counts->loops += pair.vector_loops;
     counts->serial += pair.serial_loops;

@@ -92,6 +92,7 @@ static bool run(const char *program, akg_tensor *const inputs[INPUTS], const jit
     bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK;
     if (good) {
         module->vectors.stream_bytes = LIMIT;
+        module->vectors.splits = random_below(2);
         good = akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS, NULL, outputs,
                                &diagnostics) == AKG_OK;
     }
@@ -161,14 +162,14 @@ static const char doubled[] = "kernel doubled {\ninput x: float32[N]\noutput y: 
                               "for i = 0 to N step 1 {\ny[i] = (x[i] + x[i])\n}\n}\n}\n";
 
 /* The text of its machine code. */
-static bool has(enum x86_target target, int stream_bytes, const char *wanted)
+static bool has(struct vector_options options, const char *wanted)
 {
     struct jit_pair pair;
     struct text text;
     bool found = false;
     pair_init(&pair);
     text_init(&text);
-    pair.vectors = (struct vector_options){.target = target, .stream_bytes = stream_bytes};
+    pair.vectors = options;
     if (CHECK(pair_read(&pair, doubled)) && CHECK(vector_plan_print(&text, pair.kernel, &pair.vectors)))
         found = strstr(text.data, wanted) != NULL;
     text_free(&text);
@@ -179,10 +180,12 @@ static bool has(enum x86_target target, int stream_bytes, const char *wanted)
 int main(void)
 {
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        CHECK(has((enum x86_target)target, LIMIT, "vmovntps") &&
-              has((enum x86_target)target, LIMIT, "sfence"));
-        CHECK(!has((enum x86_target)target, LIMIT, "prefetch"));
-        CHECK(!has((enum x86_target)target, 0, "vmovntps") && has((enum x86_target)target, 0, "prefetchw"));
+        struct vector_options past = {.target = (enum x86_target)target, .stream_bytes = LIMIT}, ahead = past;
+        ahead.stream_bytes = 0;
+        CHECK(has(past, "vmovntps") && has(past, "sfence") && !has(past, "prefetch"));
+        CHECK(!has(ahead, "vmovntps") && has(ahead, "prefetchw"));
+        past.splits = ahead.splits = true;
+        CHECK(has(past, "vmovntps ymmword") && !has(past, "zmm") && has(ahead, "ymm") && !has(ahead, "zmm"));
     }
     if (x86_cpu_target() == X86_TARGET_NONE) {
         puts("skipped: this processor has no vector target");
