@@ -18,9 +18,22 @@
  * which is shorter, the nest as it was. The loops over panels and blocks stay parallel loops; the copy of a
  * block is allocated inside its iteration.
  *
- * Consumes nests of two parallel loops with bounds over dims and attributes, and one loop inside; nothing in
- * it may stop. Of a copy only the outermost extent depends on the decision: where nothing is copied it takes
- * no memory.
+ * Sums down the columns of what is huge,
+ *
+ *     for j: { var s = ...; for k: s = s + A(k, j); ... }
+ *
+ * become, likewise,
+ *
+ *     for each wide panel of columns:
+ *         for each stretch of a few k:   the nest, over the panel and the stretch
+ *
+ * so that memory is read in a few streams of whole lines, of which the processor fetches ahead, rather than
+ * in pieces of a line each as wide as a tile. Zen 4, 2026-11-25, one thread, 4096 x 4096 of float32: 4.9
+ * ms, 3.2 in stretches of eight (of four as long, of sixteen 3.6); of 4 MiB as long, of 16 MiB 0.75 as long.
+ *
+ * Consumes nests of one or two parallel loops with bounds over dims and attributes, and one loop inside;
+ * nothing in it may stop. Of a copy only the outermost extent depends on the decision: where nothing is
+ * copied it takes no memory.
  */
 #include "pass_tile.h"
 
@@ -30,11 +43,15 @@
  * have. */
 const struct pass_tiles *pass_usual_tiles(enum x86_target target)
 {
+    enum { HUGE_BYTES = 4 << 20, LINES = 8, RUN = 2048 };
     static const struct pass_tiles wide = {.rows = 112,
                                            .columns = 64,
                                            .depths = 512,
                                            .large = 480000,
                                            .few = 48,
+                                           .huge = HUGE_BYTES,
+                                           .lines = LINES,
+                                           .run = RUN,
                                            .block = 256},
                                    narrow = {.rows = 72,
                                              .columns = 16,
@@ -43,6 +60,9 @@ const struct pass_tiles *pass_usual_tiles(enum x86_target target)
                                              .large = 480000,
                                              .few = 48,
                                              .stretch = 256,
+                                             .huge = HUGE_BYTES,
+                                             .lines = LINES,
+                                             .run = RUN,
                                              .block = 256,
                                              .turns = true};
     return target == X86_TARGET_AVX2 ? &narrow : &wide;
@@ -398,7 +418,7 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
     if (nest->depths->next == nest->store && value->kind == IR_SYMBOL && value->symbol == nest->sum->symbol)
         return inner;
     partial = pass_copy_block(pass, inner);
-    columns = tile_only_loop(partial->body);
+    columns = nest->rows == nest->columns ? partial : tile_only_loop(partial->body);
     depths = tile_only_loop(columns->body);
     depths->next = ir_stmt_new(pass->kernel, IR_STORE, nest->store->span);
     for (struct ir_stmt *stmt = columns->body; stmt != depths; stmt = stmt->next)
@@ -520,6 +540,47 @@ static void tile(struct tile_nest *nest)
     *stmt = *choice; /* in the place of the nest, whose nodes are inside now */
 }
 
+/* ---- sums down columns ------------------------------------------------------------------------------- */
+
+/* Whether what is summed is so large that it is waited for, and its lines are longer than what the nest takes
+ * of each at a time. */
+static struct ir_expr *is_huge(const struct tile_nest *nest)
+{
+    enum { TIMES = 4 };
+    const struct pass_tiles *tiles = nest->pass->tiles;
+    struct ir_expr *lines =
+        apply(nest, OP_GE, extent(nest, nest->depths), number(nest, TIMES * tiles->lines));
+    struct ir_expr *wide = apply(nest, OP_GE, extent(nest, nest->columns), number(nest, tiles->run / TIMES));
+    return apply(nest, OP_AND, apply(nest, OP_AND, lines, wide),
+                 shares(nest, (tiles->huge + widest_term(nest) - 1) / widest_term(nest)));
+}
+
+static void sum_by_lines(struct tile_nest *nest)
+{
+    struct pass *pass = nest->pass;
+    struct ir_stmt *stmt = nest->columns, *next = stmt->next, *panels, *stretches, *choice, *plain, *inner;
+    struct ir_expr *pays = is_huge(nest);
+    struct ir_symbol *right;
+
+    stmt->next = NULL;
+    stmt->independent = true;
+    plain = pass_copy_block(pass, stmt);
+    nest->width = pass->tiles->run;
+    panels = begin_panels(nest, &right);
+    stretches = make_stretches(nest, pass->tiles->lines);
+    inner = ir_stmt_new(pass->kernel, IR_FOR, stmt->span);
+    *inner = *stmt;
+    inner->low = use(nest, nest->left);
+    inner->high = use(nest, right);
+    nest->rows = nest->columns = inner;
+    append(stretches->body, split(nest, inner));
+    append(panels->body, stretches);
+    choice = choose(nest, pays, panels, plain);
+    choice->deferred = true;
+    choice->next = next;
+    *stmt = *choice;
+}
+
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
 static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
@@ -532,27 +593,38 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
     return true;
 }
 
-static bool tile_block(struct pass *pass, struct ir_stmt *block)
+static bool try_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around)
+{
+    struct tile_nest nest;
+
+    if (!pass->tiles->huge || !tile_find_columns(pass, stmt, around, &nest) || !tile_is_parallel(&nest))
+        return false;
+    sum_by_lines(&nest);
+    return true;
+}
+
+static bool tile_block(struct pass *pass, struct ir_stmt *block, const struct tile_around *around)
 {
     bool changed = false;
 
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && try_nest(pass, stmt)) {
+        if (stmt->kind == IR_FOR && (try_nest(pass, stmt) || try_columns(pass, stmt, around))) {
             changed = true;
             continue;
         }
         bool is_alone = stmt->body && stmt->body->kind == IR_FOR && !stmt->body->next;
-        changed |= tile_block(pass, stmt->body);
+        struct tile_around here = {around, stmt};
+        changed |= tile_block(pass, stmt->body, stmt->kind == IR_FOR ? &here : around);
         if (stmt->kind == IR_FOR && is_alone && stmt->body->kind == IR_IF) {
             pass_hoist_choice(pass, stmt);
             continue;
         }
         for (struct ir_stmt *side = stmt; side->kind == IR_IF && side->otherwise; side = side->otherwise) {
             if (side->otherwise->kind != IR_IF || side->otherwise->next) {
-                changed |= tile_block(pass, side->otherwise);
+                changed |= tile_block(pass, side->otherwise, around);
                 break;
             }
-            changed |= tile_block(pass, side->otherwise->body);
+            changed |= tile_block(pass, side->otherwise->body, around);
         }
     }
     return changed;
@@ -560,5 +632,5 @@ static bool tile_block(struct pass *pass, struct ir_stmt *block)
 
 bool pass_tile(struct pass *pass)
 {
-    return pass->tiles && tile_block(pass, pass->kernel->body);
+    return pass->tiles && tile_block(pass, pass->kernel->body, NULL);
 }

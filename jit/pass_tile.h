@@ -34,6 +34,17 @@ struct tile_nest {
 /* Whether the statement is two loops and one inside, with something to copy on either side. */
 bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *nest);
 
+/* The loops that the statement is in, from the innermost on. */
+struct tile_around {
+    const struct tile_around *outer;
+    const struct ir_stmt *loop;
+};
+
+/* Whether the statement is a loop over columns and one inside that sums down them, of what lies side by side
+ * along the columns and is used by no other iteration of the loops around. `rows` are the columns, too. */
+bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around,
+                       struct tile_nest *nest);
+
 /* Whether the loops over rows and columns are parallel. Makes an analysis of dependences. */
 bool tile_is_parallel(const struct tile_nest *nest);
 

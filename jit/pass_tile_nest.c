@@ -316,6 +316,45 @@ bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *n
     return !nest->fails;
 }
 
+/* ---- sums down columns -------------------------------------------------------------------------------- */
+
+struct summed {
+    struct tile_nest *nest;
+    const struct tile_around *around;
+};
+
+/* What hangs on the column and on k becomes a term. */
+static bool note_summed(struct ir_expr *expr, void *context)
+{
+    struct summed *summed = context;
+    struct tile_nest *nest = summed->nest;
+
+    if (expr->kind != IR_LOAD || !pass_access_mentions(&expr->access, nest->columns->symbol) ||
+        !pass_access_mentions(&expr->access, nest->depths->symbol))
+        return true;
+    add_term(nest, expr, false);
+    nest->fails |= nest->terms[nest->count - 1].needs_copy;
+    for (const struct tile_around *around = summed->around; around; around = around->outer)
+        nest->fails |= !pass_access_mentions(&expr->access, around->loop->symbol);
+    return true;
+}
+
+bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around,
+                       struct tile_nest *nest)
+{
+    struct summed summed = {nest, around};
+
+    *nest = (struct tile_nest){.pass = pass, .rows = stmt, .columns = stmt};
+    nest->depths = tile_only_loop(stmt->body);
+    if (!nest->depths || tile_only_loop(nest->depths->body) || !has_fixed_bounds(stmt) ||
+        !has_fixed_bounds(nest->depths) || !ir_block_walk(stmt->body, is_simple, NULL) ||
+        pass_block_may_stop(stmt->body))
+        return false;
+    ir_block_expressions(nest->depths->body, note_summed, &summed);
+    find_sum(nest);
+    return nest->sum && nest->count && !nest->fails;
+}
+
 bool tile_is_parallel(const struct tile_nest *nest)
 {
     const struct dependences *dependences = pass_dependences(nest->pass, nest->rows);

@@ -213,6 +213,19 @@ static void nest(struct generator *g)
     text_string(&g->text, "}\n}\n");
 }
 
+/* Sums down columns, or something like it, by themselves. */
+static void sums(struct generator *g)
+{
+    text_format(&g->text, "for j = %s to N step 1 {\nvar acc: %s = %s\nfor k = %s to K step 1 {\n",
+                ONE_OF(g, "0", "0", "1"), akg_dtype_name(g->dtype), ONE_OF(g, "y[j]", "s[2]", "c[2, j]"),
+                ONE_OF(g, "0", "0", "1"));
+    text_format(&g->text, "acc = %s\n}\n",
+                ONE_OF(g, "(acc + b[k, j])", "(acc + (x[k] * b[k, j]))", "max(acc, (b[k, j] - bs[k, j]))",
+                       "(acc + (f[k, j] * y[j]))", "((acc * x[k]) + (b[k, j] * f[k, j]))"));
+    text_format(&g->text, "%s @1:1\n}\n",
+                ONE_OF(g, "c[2, j] = acc", "c[2, j] = ((acc * s[1]) + y[j])", "c[2, j] = max(acc, y[j])"));
+}
+
 static void kernel_text(struct generator *g)
 {
     const char *name = akg_dtype_name(g->dtype);
@@ -228,8 +241,11 @@ static void kernel_text(struct generator *g)
     text_string(
         &g->text,
         " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c, f\n results c, d, e, f\n body {\n");
-    if (draw(g, 6))
+    unsigned kind = draw(g, 7);
+    if (kind > 1)
         nest(g);
+    else if (kind)
+        sums(g);
     else
         accumulate_in_place(g);
     text_string(&g->text, " }\n}\n");
@@ -265,22 +281,34 @@ static void straighten(struct jit_pair *pair)
 
 /* ---- after the passes ----------------------------------------------------------------------------- */
 
-static bool optimise(struct generator *g, struct jit_pair *pair, int *blocks)
+struct counts {
+    int nests, columns, whiles, blocks, lines;
+};
+
+static bool optimise(struct generator *g, struct jit_pair *pair, struct counts *counts)
 {
     struct pass_tiles tiles = {.rows = 1 + draw(g, 20), .columns = 1 + draw(g, 40), .depths = 1 + draw(g, 9)};
     struct passes_options options = {.verify = true, .tiles = &tiles};
-    struct text complaint;
+    struct text complaint, after;
     int buffers = pair->kernel->buffers.count;
     text_init(&complaint);
+    text_init(&after);
     tiles.large = draw(g, 3) ? 1 : 200;
     tiles.few = 1 + draw(g, 3);
     tiles.panel = draw(g, 2) ? 8 + draw(g, 100) : 0;
     tiles.turns = draw(g, 2);
     tiles.stretch = draw(g, 2) ? 1 + draw(g, 9) : 0;
+    tiles.huge = draw(g, 3) ? 1 : 0;
+    tiles.lines = 1 + draw(g, 3);
+    tiles.run = 1 + draw(g, 20);
     bool good = passes_run(pair->kernel, &options, &complaint);
     if (!good)
         fprintf(stderr, "%s\n", complaint.data);
-    *blocks += pair->kernel->buffers.count > buffers;
+    ir_print(&after, pair->kernel);
+    bool is_cut = pair->kernel->buffers.count > buffers;
+    counts->blocks += is_cut;
+    counts->lines += !is_cut && after.data && strstr(after.data, "let far");
+    text_free(&after);
     text_free(&complaint);
     return good;
 }
@@ -329,10 +357,6 @@ static bool run_once(struct generator *g, struct jit_pair *pair, struct jit_pair
            pair_run_side(pair, 1) == 0 && same_results(pair, 1, plain);
 }
 
-struct counts {
-    int nests, columns, whiles, blocks;
-};
-
 static void show(const struct generator *g, const struct jit_pair *pair)
 {
     struct text after;
@@ -360,7 +384,7 @@ static bool agrees(uint64_t seed, enum x86_target target, bool optimised, struct
     pair_init(&plain);
     pair.vectors.target = target;
     bool good = pair_read(&pair, g.text.data) && pair_read(&plain, g.text.data) &&
-                (!optimised || optimise(&g, &pair, &counts->blocks)) && pair_compile(&pair, true);
+                (!optimised || optimise(&g, &pair, counts)) && pair_compile(&pair, true);
     if (good)
         sites_number(plain.kernel, &plain.sites);
     counts->nests += pair.nests > 0;
@@ -390,7 +414,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : USUAL;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        struct counts counts = {0, 0, 0, 0};
+        struct counts counts = {0};
         if (target > (int)x86_cpu_target()) {
             printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
             continue;
@@ -398,12 +422,12 @@ int main(int argc, char **argv)
         for (int k = 0; k < 2 * count; k++)
             if (!CHECK(agrees(first + (uint64_t)k / 2, (enum x86_target)target, k % 2, &counts)))
                 break;
-        printf("%s: %d of %d kernels have a nest, %d one without rows, %d one around a while, %d of %d are "
-               "cut\n",
+        printf("%s: %d of %d kernels have a nest, %d one without rows, %d one around a while, of %d %d are "
+               "cut, %d summed line by line\n",
                x86_target_name((enum x86_target)target), counts.nests, 2 * count, counts.columns,
-               counts.whiles, counts.blocks, count);
+               counts.whiles, count, counts.blocks, counts.lines);
         CHECK(counts.nests * 3 > 2 * count && counts.columns * 10 > count && counts.whiles * 50 > count &&
-              counts.blocks * 6 > count);
+              counts.blocks * 6 > count && counts.lines * 30 > count);
     }
     return check_done();
 }

@@ -44,7 +44,14 @@ static bool verified(const struct ir_kernel *kernel)
 /* The pass that the folder is named after; behind a dot the vector instructions that it is for. */
 static bool run(struct ir_kernel *kernel, const char *folder)
 {
-    static const struct pass_tiles wide = {.rows = 4, .columns = 8, .depths = 32, .large = 400, .few = 2},
+    static const struct pass_tiles wide = {.rows = 4,
+                                           .columns = 8,
+                                           .depths = 32,
+                                           .large = 400,
+                                           .few = 2,
+                                           .huge = 4000,
+                                           .lines = 8,
+                                           .run = 100},
                                    narrow = {.rows = 4,
                                              .columns = 8,
                                              .panel = 16,
