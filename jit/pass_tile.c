@@ -48,6 +48,7 @@ const struct pass_tiles *pass_usual_tiles(enum x86_target target)
                                            .columns = 64,
                                            .depths = 512,
                                            .large = 480000,
+                                           .apart = 300000,
                                            .few = 48,
                                            .huge = HUGE_BYTES,
                                            .lines = LINES,
@@ -58,6 +59,7 @@ const struct pass_tiles *pass_usual_tiles(enum x86_target target)
                                              .panel = 64,
                                              .depths = 512,
                                              .large = 480000,
+                                             .apart = 120000,
                                              .few = 48,
                                              .stretch = 256,
                                              .huge = HUGE_BYTES,
@@ -164,11 +166,16 @@ static int widest_term(const struct tile_nest *nest)
     return size;
 }
 
-/* Elements of a factor that is large, the widest one. */
-static int64_t large_count(const struct tile_nest *nest)
+/* How many elements of the widest factor so many bytes are. */
+static int64_t count_of(const struct tile_nest *nest, int64_t bytes)
 {
     int size = widest_term(nest);
-    return nest->pass->tiles->large < size ? 1 : nest->pass->tiles->large / size;
+    return bytes < size ? 1 : bytes / size;
+}
+
+static int64_t large_count(const struct tile_nest *nest)
+{
+    return count_of(nest, nest->pass->tiles->large);
 }
 
 static bool needs_copies(const struct tile_nest *nest)
@@ -214,7 +221,8 @@ static struct ir_expr *condition(const struct tile_nest *nest)
     struct ir_expr *widest = apply(nest, OP_MAX, row_extent(nest), extent(nest, nest->columns));
     struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
     return apply(nest, OP_AND, enough,
-                 apply(nest, OP_GE, elements, number(nest, has_jumps(nest) ? (large + 3) / 4 : large)));
+                 apply(nest, OP_GE, elements,
+                       number(nest, has_jumps(nest) ? count_of(nest, nest->pass->tiles->apart) : large)));
 }
 
 /* Whether half the usual rows are enough for copies: what they all use is several times as large. Asked where
@@ -551,8 +559,7 @@ static struct ir_expr *is_huge(const struct tile_nest *nest)
     struct ir_expr *lines =
         apply(nest, OP_GE, extent(nest, nest->depths), number(nest, TIMES * tiles->lines));
     struct ir_expr *wide = apply(nest, OP_GE, extent(nest, nest->columns), number(nest, tiles->run / TIMES));
-    return apply(nest, OP_AND, apply(nest, OP_AND, lines, wide),
-                 shares(nest, (tiles->huge + widest_term(nest) - 1) / widest_term(nest)));
+    return apply(nest, OP_AND, apply(nest, OP_AND, lines, wide), shares(nest, count_of(nest, tiles->huge)));
 }
 
 static void sum_by_lines(struct tile_nest *nest)

@@ -26,6 +26,7 @@ struct pass_tiles {
     int64_t panel;   /* bytes of a row of such a panel, at most; 0: any */
     int64_t depths;  /* in a stretch of what is accumulated */
     int64_t large;   /* bytes of a factor: as many, and packing pays */
+    int64_t apart;   /* the same where the terms of a sum are a row apart on both sides */
     int64_t few;     /* rows or columns: fewer, and it does not */
     int64_t stretch; /* of what few rows accumulate of a large factor, which is not packed; 0: all of it */
     int64_t

@@ -294,6 +294,7 @@ static bool optimise(struct generator *g, struct jit_pair *pair, struct counts *
     text_init(&complaint);
     text_init(&after);
     tiles.large = draw(g, 3) ? 1 : 200;
+    tiles.apart = draw(g, 2) ? 1 : 100;
     tiles.few = 1 + draw(g, 3);
     tiles.panel = draw(g, 2) ? 8 + draw(g, 100) : 0;
     tiles.turns = draw(g, 2);

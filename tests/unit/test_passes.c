@@ -48,6 +48,7 @@ static bool run(struct ir_kernel *kernel, const char *folder)
                                            .columns = 8,
                                            .depths = 32,
                                            .large = 400,
+                                           .apart = 100,
                                            .few = 2,
                                            .huge = 4000,
                                            .lines = 8,
@@ -57,6 +58,7 @@ static bool run(struct ir_kernel *kernel, const char *folder)
                                              .panel = 16,
                                              .depths = 32,
                                              .large = 400,
+                                             .apart = 100,
                                              .few = 2,
                                              .stretch = 16,
                                              .turns = true};
