@@ -326,6 +326,8 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
                                       struct vector_loop *const *loops, const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
+/* How many sums, about, take as long as the value. */
+int vector_latency(const struct vector_value *value);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */
 int vector_partials(const struct vector_loop *loop);
 /* Whether the loop, or a part of the band that it is, has SCANs. */

@@ -675,8 +675,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
                : NULL;
 }
 
-/* How many sums, about, take as long. */
-static int latency_of(const struct vector_value *value)
+int vector_latency(const struct vector_value *value)
 {
     if (value->kind != VECTOR_OPERATION)
         return 1;
@@ -696,7 +695,7 @@ static int longest_chain(const struct vector_loop *loop)
         for (int operand = 0; operand < 3; operand++)
             if (value->operands[operand] >= 0 && lengths[value->operands[operand]] > lengths[k])
                 lengths[k] = lengths[value->operands[operand]];
-        lengths[k] += latency_of(value);
+        lengths[k] += vector_latency(value);
         longest = lengths[k] > longest ? lengths[k] : longest;
     }
     return longest;

@@ -344,7 +344,8 @@ static bool goes_by_halves(const struct machine *machine)
         vector_has_scans(loop) || !is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
-        count += loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR;
+        if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
+            count += vector_latency(&loop->values.items[k]);
     return count <= MOST;
 }
 
