@@ -457,6 +457,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine_build_choices(machine, &sections->choices);
     machine_interleave(machine, sections->main, machine->steps);
     machine_interleave(machine, sections->long_main, machine->steps);
+    machine_interleave(machine, sections->far_main, machine->steps);
     int most = most_pressure(machine, sections),
         registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
     machine_pin(machine, registers - most);
