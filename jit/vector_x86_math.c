@@ -100,13 +100,15 @@ static int scaled_near(struct machine *machine, int a, int n, int shifted)
     return both(machine, X86_VMULPS, a, both(machine, X86_VPADDD, power, integer(machine, 0x3f800000)));
 }
 
-/* `is_near`: x is between -87 and 87, or nan. */
+/* `is_near`: x is between -87 and 0, or nan, and what the result is taken from is above it: then ln 2 may be
+ * off by the 2e-9 that the nearest float is, of which n times 2^n is the error. */
 static int exponential_of(struct machine *machine, int x, bool is_near)
 {
     int shifted = plus_product(machine, number(machine, rounder), x, number(machine, 0x1.715476p+0));
     int n = both(machine, X86_VSUBPS, shifted, number(machine, rounder));
-    int f = plus_product(machine, x, n, number(machine, -0x1.62e400p-1));
-    f = plus_product(machine, f, n, number(machine, -0x1.7f7d1cp-20));
+    int f = plus_product(machine, x, n, number(machine, is_near ? -0x1.62e430p-1 : -0x1.62e400p-1));
+    if (!is_near)
+        f = plus_product(machine, f, n, number(machine, -0x1.7f7d1cp-20));
     int result = small_exponential(machine, f);
     return is_near ? scaled_near(machine, result, n, shifted) : scaled(machine, result, n, shifted);
 }
