@@ -553,25 +553,28 @@ static void place_repeat(struct machine *machine, int few, int whole)
     machine_emit_jump(machine, X86_JMP, whole);
 }
 
-/* Whole vectors as long as there are some, then each of the others once. */
+/* Whole vectors as long as there are some, then each of the others once, of what is left: something is. */
 static void place_pieces(struct machine *machine, struct sections *sections, int done)
 {
     int head = machine->labels++;
-    machine_emit_label(machine, head);
     for (int k = 0, lanes = machine->lanes; lanes; k++, lanes /= 2) {
         int next = machine->labels++;
         machine_emit_by(machine, X86_CMP_BY, machine->count, lanes);
         machine_emit_jump(machine, X86_JL, next);
+        if (k == 0)
+            machine_emit_label(machine, head);
         machine_allocate(machine, &sections->pieces[k]);
         machine_emit_by(machine, X86_ADD_BY, machine->index, lanes);
         machine_emit_by(machine, X86_SUB_BY, machine->count, lanes);
-        if (k == 0)
-            machine_emit_jump(machine, X86_JMP, head);
+        if (lanes > 1)
+            machine_emit_jump(machine, X86_JE, done);
+        if (k == 0) {
+            machine_emit_by(machine, X86_CMP_BY, machine->count, lanes);
+            machine_emit_jump(machine, X86_JGE, head);
+        }
         machine_emit_label(machine, next);
         if (k == 0 && sections->may_repeat) {
             int pieces = machine->labels++;
-            machine_emit_by(machine, X86_CMP_BY, machine->count, 0);
-            machine_emit_jump(machine, X86_JE, done);
             place_repeat(machine, pieces, head);
             machine_emit_label(machine, pieces);
         }
