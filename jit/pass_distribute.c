@@ -129,6 +129,25 @@ static bool find_pieces(const struct rows *rows, struct pieces *pieces)
     return pieces->count > 1;
 }
 
+/* The body as pieces of one loop each, with the variables declared before it. */
+static bool find_pieces_down(const struct rows *columns, struct pieces *pieces)
+{
+    struct ir_stmt *start = columns->loop->body, *loop = NULL;
+    pieces->count = 0;
+    for (struct ir_stmt *stmt = start; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && loop) {
+            if (pieces->count == PIECES - 1)
+                return false;
+            pieces->items[pieces->count++] = start;
+            for (start = loop->next; start->kind != IR_FOR && start->kind != IR_VARIABLE;)
+                start = start->next;
+        }
+        loop = stmt->kind == IR_FOR ? stmt : loop;
+    }
+    pieces->items[pieces->count++] = start;
+    return pieces->count > 1;
+}
+
 /* Whether no piece assigns what another one declares: each ends where the next begins. */
 static bool may_part(const struct pieces *pieces)
 {
@@ -241,6 +260,61 @@ static struct ir_stmt *part(struct rows *rows, struct pieces *pieces)
     return first;
 }
 
+/* Where the rows are few, what was before them. */
+static struct ir_stmt *choice_of(const struct rows *rows, struct ir_stmt *many, struct ir_stmt *few)
+{
+    struct ir_stmt *choice;
+    if (!few)
+        return many;
+    choice = ir_stmt_new(rows->pass->kernel, IR_IF, rows->loop->span);
+    choice->value = rows->many;
+    choice->deferred = true;
+    choice->body = many;
+    choice->otherwise = few;
+    return choice;
+}
+
+/* Where a loop over columns only goes down them, and hands nothing on from line to line, line by line. */
+static void go_by_lines(struct ir_stmt *columns)
+{
+    struct ir_stmt **last = &columns->body, *lets = columns->body, *lines;
+    while ((*last)->kind == IR_LET)
+        last = &(*last)->next;
+    lines = *last;
+    if (lines->kind != IR_FOR || lines->next)
+        return;
+    *last = lines->body;
+    lines->body = lets == lines ? *last : lets;
+    columns->body = lines;
+    pass_exchange_loops(columns, lines);
+}
+
+/* Columns that are gone down several times, once for each loop: then each is a nest over all columns, whose
+ * innermost loop is the one over what lies side by side. */
+static bool distribute_down(struct rows *columns, struct ir_stmt **place)
+{
+    struct pieces pieces;
+    struct ir_stmt *next = columns->loop->next, *few = NULL;
+    if (!is_over_rows(columns->loop) || !distribute_goes_down_often(columns) || !is_independent(columns))
+        return false;
+    sink_variables(&columns->loop->body);
+    if (!find_pieces_down(columns, &pieces) || !may_part(&pieces))
+        return false;
+    choose(columns);
+    columns->loop->next = NULL;
+    if (columns->many) {
+        few = pass_copy_block(columns->pass, columns->loop);
+        find_pieces_down(columns, &pieces);
+    }
+    struct ir_stmt *many = part(columns, &pieces);
+    for (struct ir_stmt *stmt = many; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR)
+            go_by_lines(stmt);
+    *place = choice_of(columns, many, few);
+    *end_of(place) = next;
+    return true;
+}
+
 /* `place`: where the loop stands, and after it what is done in its place. */
 static bool distribute(struct rows *rows, struct ir_stmt **place)
 {
@@ -265,15 +339,7 @@ static bool distribute(struct rows *rows, struct ir_stmt **place)
     many = part(rows, &pieces);
     if (rows->blocks)
         many = distribute_end_block(rows, many);
-    if (few) {
-        struct ir_stmt *choice = ir_stmt_new(rows->pass->kernel, IR_IF, rows->loop->span);
-        choice->value = rows->many;
-        choice->deferred = true;
-        choice->body = many;
-        choice->otherwise = few;
-        many = choice;
-    }
-    *place = many;
+    *place = choice_of(rows, many, few);
     *end_of(place) = next;
     return true;
 }
@@ -285,8 +351,8 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
         return false;
     for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
-        struct rows rows = {.pass = pass, .loop = stmt};
-        if (distribute(&rows, place)) {
+        struct rows rows = {.pass = pass, .loop = stmt}, columns = rows;
+        if (distribute(&rows, place) || distribute_down(&columns, place)) {
             changed = true;
             while ((*place)->next != next)
                 place = &(*place)->next;

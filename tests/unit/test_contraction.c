@@ -226,6 +226,37 @@ static void sums(struct generator *g)
                 ONE_OF(g, "c[2, j] = acc", "c[2, j] = ((acc * s[1]) + y[j])", "c[2, j] = max(acc, y[j])"));
 }
 
+/* Columns that are gone down two or three times. */
+static void down(struct generator *g)
+{
+    const char *name = akg_dtype_name(g->dtype);
+    char number[16];
+    snprintf(number, sizeof number, "0%s:%s", dtype_is_float(g->dtype) ? ".0" : "", name);
+    text_format(&g->text,
+                "for j = 0 to N step 1 {\nvar acc: %s = %s\nfor k = %s to K step 1 {\nacc = %s\n}\n", name,
+                ONE_OF(g, "y[j]", "s[2]", "c[2, j]"), ONE_OF(g, "0", "1"),
+                ONE_OF(g, "(acc + b[k, j])", "(acc + (x[k] * bs[k, j]))", "max(acc, f[k, j])"));
+    text_format(&g->text, "let m: %s = %s\n", name,
+                ONE_OF(g, "(acc * s[1])", "(acc + y[j])", "max(acc, s[3])"));
+    if (draw(g, 3)) {
+        text_format(&g->text, "var more: %s = %s\nfor l = %s to K step 1 {\n", name,
+                    draw(g, 2) ? "y[j]" : number, ONE_OF(g, "0", "1"));
+        if (draw(g, 2))
+            text_format(&g->text, "f[l, j] = %s @1:1\n",
+                        ONE_OF(g, "(b[l, j] - m)", "(f[l, j] * acc)", "more"));
+        text_format(
+            &g->text, "more = %s\n}\n",
+            ONE_OF(g, "(more + f[l, j])", "(more + ((b[l, j] - m) * x[l]))", "max(more, (m * bs[l, j]))"));
+    } else {
+        text_format(&g->text, "let more: %s = (acc - m)\n", name);
+    }
+    if (draw(g, 3))
+        text_format(&g->text, "for p = 0 to K step 1 {\n%s @1:1\n}\n",
+                    ONE_OF(g, "f[p, j] = (b[p, j] + more)", "f[p, j] = (f[p, j] - m)",
+                           "d[p, j] = ((bs[p, j] - m) * more)"));
+    text_format(&g->text, "%s}\n", ONE_OF(g, "c[2, j] = more @1:1\n", "c[1, j] = (acc + more) @1:1\n", ""));
+}
+
 static void kernel_text(struct generator *g)
 {
     const char *name = akg_dtype_name(g->dtype);
@@ -241,9 +272,11 @@ static void kernel_text(struct generator *g)
     text_string(
         &g->text,
         " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c, f\n results c, d, e, f\n body {\n");
-    unsigned kind = draw(g, 7);
-    if (kind > 1)
+    unsigned kind = draw(g, 8);
+    if (kind > 2)
         nest(g);
+    else if (kind == 2)
+        down(g);
     else if (kind)
         sums(g);
     else

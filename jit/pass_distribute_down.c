@@ -1,0 +1,70 @@
+/*
+ * pass_distribute_down.c: what goes down the columns of something, in a loop over columns.
+ *
+ * Consumes a loop over columns; says which loops in its body go from line to line of what lies side by side
+ * along the columns, and where the body may be cut so that there is one of them in each piece. Changes
+ * nothing.
+ */
+#include "pass_distribute.h"
+
+struct going {
+    const struct ir_symbol *columns, *lines;
+    int down, others;
+};
+
+static void note_access(struct going *going, const struct ir_access *access)
+{
+    if (!pass_access_mentions(access, going->lines))
+        return;
+    bool is_down = pass_is_unit(access, going->columns);
+    going->down += is_down;
+    going->others += !is_down && pass_access_mentions(access, going->columns);
+}
+
+static bool note_load(struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_LOAD)
+        note_access(context, &expr->access);
+    return true;
+}
+
+static bool note_store(struct ir_stmt *stmt, void *context)
+{
+    if (stmt->kind == IR_STORE)
+        note_access(context, &stmt->access);
+    return true;
+}
+
+static bool is_simple(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN ||
+           stmt->kind == IR_IF || stmt->kind == IR_STORE;
+}
+
+bool distribute_goes_down(const struct rows *columns, struct ir_stmt *stmt)
+{
+    enum { FEW_LINES = 16 /* loops of fewer iterations may be written out */ };
+    struct going going = {.columns = columns->loop->symbol, .lines = stmt->symbol};
+    if (stmt->kind != IR_FOR || stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) ||
+        (stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES) ||
+        !ir_block_walk(stmt->body, is_simple, NULL))
+        return false;
+    ir_block_expressions(stmt->body, note_load, &going);
+    ir_block_walk(stmt->body, note_store, &going);
+    return going.down && !going.others;
+}
+
+/* Whether all loops of the body go down, and there are several. */
+bool distribute_goes_down_often(const struct rows *columns)
+{
+    int loops = 0;
+    for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
+        if (stmt->kind != IR_FOR && !is_simple(stmt, NULL))
+            return false;
+        if (stmt->kind == IR_FOR && !distribute_goes_down(columns, stmt))
+            return false;
+        loops += stmt->kind == IR_FOR;
+    }
+    return loops > 1 && !pass_jumps(columns->loop->body) && !pass_block_may_stop(columns->loop->body);
+}
