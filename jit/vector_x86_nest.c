@@ -4,9 +4,10 @@
  * Consumes the values of a nest (vector_nest.c); produces code that goes through rows and columns tile by
  * tile. A tile is a few rows of one or more vectors side by side; its accumulators are in registers while the
  * depths run. What is the same for all its rows is loaded once for them, what is the same for all its columns
- * is loaded into all lanes. The last columns are tiles one vector wide, under a mask; the last rows are tiles
- * of fewer rows. Columns are the outer loop, so that what differs by column stays in the first cache. A nest
- * without rows has tiles of one row and of many vectors.
+ * is loaded into all lanes. The last columns are tiles one vector wide, under a mask, with AVX-512 two
+ * vectors, of which the second is, or half a vector; the last rows are tiles of fewer rows. Columns are the
+ * outer loop, so that what differs by column stays in the first cache. A nest without rows has tiles of one
+ * row and of many vectors.
  *
  * Where the code is it remembers in slots of its own: for each loop how many iterations are left, for each
  * stream the address at the start of the loop. General registers hold addresses while a section runs.
