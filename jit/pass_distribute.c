@@ -9,6 +9,12 @@
  *     for i { for j { acc = the sum of q[i, d] * k[j, d]; s[i, j] = acc } }
  *     for i { for j { top = max(top, s[i, j]) }; ... top ... }
  *
+ * So do loops over columns that are gone down several times (pass_distribute_down.c),
+ *
+ *     for j { for i { sum += x[i, j] }; for i { y[i, j] = x[i, j] - sum } }
+ *
+ * with one inner loop in each; and what hands nothing on from line to line goes line by line then.
+ *
  * Consumes loops whose iterations are independent, in which nothing may stop: each of their pieces may run
  * for all rows before the next one does. Scalars that one piece hands to another get an element for each row.
  * What a product's loop accumulates besides is accumulated in a loop behind it, out of what was stored.
@@ -274,11 +280,23 @@ static struct ir_stmt *choice_of(const struct rows *rows, struct ir_stmt *many, 
     return choice;
 }
 
+static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
+{
+    return stmt->kind != IR_STORE || stmt->access.buffer != buffer;
+}
+
+/* Whether it only names an element, which the loop over columns leaves as it is. */
+static bool names_an_element(const struct ir_stmt *columns, const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_LET && stmt->value->kind == IR_LOAD &&
+           ir_block_walk(columns->body, stores_elsewhere, stmt->value->access.buffer);
+}
+
 /* Where a loop over columns only goes down them, and hands nothing on from line to line, line by line. */
 static void go_by_lines(struct ir_stmt *columns)
 {
     struct ir_stmt **last = &columns->body, *lets = columns->body, *lines;
-    while ((*last)->kind == IR_LET)
+    while (names_an_element(columns, *last))
         last = &(*last)->next;
     lines = *last;
     if (lines->kind != IR_FOR || lines->next)

@@ -2,8 +2,7 @@
  * pass_distribute_down.c: what goes down the columns of something, in a loop over columns.
  *
  * Consumes a loop over columns; says which loops in its body go from line to line of what lies side by side
- * along the columns, and where the body may be cut so that there is one of them in each piece. Changes
- * nothing.
+ * along the columns, and whether all do. Changes nothing.
  */
 #include "pass_distribute.h"
 
@@ -55,7 +54,6 @@ bool distribute_goes_down(const struct rows *columns, struct ir_stmt *stmt)
     return going.down && !going.others;
 }
 
-/* Whether all loops of the body go down, and there are several. */
 bool distribute_goes_down_often(const struct rows *columns)
 {
     int loops = 0;

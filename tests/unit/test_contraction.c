@@ -232,8 +232,11 @@ static void down(struct generator *g)
     const char *name = akg_dtype_name(g->dtype);
     char number[16];
     snprintf(number, sizeof number, "0%s:%s", dtype_is_float(g->dtype) ? ".0" : "", name);
-    text_format(&g->text,
-                "for j = 0 to N step 1 {\nvar acc: %s = %s\nfor k = %s to K step 1 {\nacc = %s\n}\n", name,
+    text_string(&g->text, "for j = 0 to N step 1 {\n");
+    if (draw(g, 3) == 0)
+        text_format(&g->text, "let t: %s = %s\nfor q = 0 to K step 1 {\nf[q, j] = (f[q, j] - t) @1:1\n}\n",
+                    name, ONE_OF(g, "f[3, j]", "y[j]", "(y[j] + s[4])"));
+    text_format(&g->text, "var acc: %s = %s\nfor k = %s to K step 1 {\nacc = %s\n}\n", name,
                 ONE_OF(g, "y[j]", "s[2]", "c[2, j]"), ONE_OF(g, "0", "1"),
                 ONE_OF(g, "(acc + b[k, j])", "(acc + (x[k] * bs[k, j]))", "max(acc, f[k, j])"));
     text_format(&g->text, "let m: %s = %s\n", name,
