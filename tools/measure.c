@@ -22,8 +22,12 @@ static double now(void)
     return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
 }
 
+/* What others have left in the caches since is not to count where it would: a few runs begin with one more. */
 static bool sample(struct contestant *contestant, double *seconds, struct problem *problem)
 {
+    enum { FEW = 16 };
+    if (contestant->repeats < FEW && !contestant->run(contestant->context, 1, problem))
+        return false;
     if (contestant->reset)
         contestant->reset(contestant->context);
     double start = now();
