@@ -318,6 +318,8 @@ bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, vo
 /* ir_expr_walk over every expression of the block and of the blocks inside. */
 bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
                           void *context);
+/* Whether a statement of the block, or of the blocks inside, stores to the buffer. */
+bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer);
 
 /* ---- text, checks ------------------------------------------------------- */
 

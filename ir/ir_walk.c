@@ -54,6 +54,16 @@ bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, vo
     return true;
 }
 
+static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
+{
+    return !(stmt->kind == IR_STORE && stmt->access.buffer == buffer);
+}
+
+bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer)
+{
+    return !ir_block_walk(block, stores_elsewhere, (void *)buffer);
+}
+
 struct expression_visit {
     bool (*visit)(struct ir_expr *expr, void *context);
     void *context;

@@ -148,11 +148,6 @@ struct mask {
     unsigned bits;
 };
 
-static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
-{
-    return !(stmt->kind == IR_STORE && stmt->access.buffer == buffer);
-}
-
 static bool note_mention(struct ir_expr *expr, void *context)
 {
     struct mask *mask = context;
@@ -160,7 +155,7 @@ static bool note_mention(struct ir_expr *expr, void *context)
     const struct cuda_chain *depths = &finder->tiling->axes[CUDA_DEPTHS];
     if (expr->kind == IR_LOAD) {
         mask->bits |= LOAD_BIT;
-        if (!ir_block_walk(finder->chain->loops[0]->body, stores_elsewhere, expr->access.buffer))
+        if (ir_block_stores_to(finder->chain->loops[0]->body, expr->access.buffer))
             mask->bits |= STORED_BIT;
     }
     if (expr->kind != IR_SYMBOL)

@@ -280,16 +280,11 @@ static struct ir_stmt *choice_of(const struct rows *rows, struct ir_stmt *many, 
     return choice;
 }
 
-static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
-{
-    return stmt->kind != IR_STORE || stmt->access.buffer != buffer;
-}
-
 /* Whether it only names an element, which the loop over columns leaves as it is. */
 static bool names_an_element(const struct ir_stmt *columns, const struct ir_stmt *stmt)
 {
     return stmt->kind == IR_LET && stmt->value->kind == IR_LOAD &&
-           ir_block_walk(columns->body, stores_elsewhere, stmt->value->access.buffer);
+           !ir_block_stores_to(columns->body, stmt->value->access.buffer);
 }
 
 /* Where a loop over columns only goes down them, and hands nothing on from line to line, line by line. */

@@ -19,11 +19,6 @@ static bool is_declared_inside(struct ir_stmt *stmt, void *symbol)
     return !(declares && stmt->symbol == symbol);
 }
 
-static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
-{
-    return !(stmt->kind == IR_STORE && stmt->access.buffer == buffer);
-}
-
 static bool note_mention(struct ir_expr *expr, void *context)
 {
     struct mentions *mentions = context;
@@ -40,7 +35,7 @@ static bool note_mention(struct ir_expr *expr, void *context)
                             !ir_block_walk(nest->rows->body, is_declared_inside, expr->symbol));
     } else if (expr->kind == IR_LOAD) {
         mentions->loads = true;
-        mentions->other |= !ir_block_walk(nest->rows->body, stores_elsewhere, expr->access.buffer);
+        mentions->other |= ir_block_stores_to(nest->rows->body, expr->access.buffer);
     }
     return true;
 }

@@ -126,18 +126,9 @@ bool vector_is_moving(const struct vector_builder *builder, const struct ir_acce
     return false;
 }
 
-static bool stores_into(const struct ir_stmt *first, const struct ir_buffer *buffer)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if ((stmt->kind == IR_STORE && stmt->access.buffer == buffer) || stores_into(stmt->body, buffer) ||
-            stores_into(stmt->otherwise, buffer))
-            return true;
-    return false;
-}
-
 bool vector_stores_into(const struct vector_builder *builder, const struct ir_buffer *buffer)
 {
-    return stores_into(builder->stmt->body, buffer);
+    return ir_block_stores_to(builder->stmt->body, buffer);
 }
 
 /* ---- accesses that go along together ------------------------------------------------------------ */

@@ -22,7 +22,7 @@ static double now(void)
     return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
 }
 
-/* What others have left in the caches since is not to count where it would: a few runs begin with one more. */
+/* A few runs begin with one that is not counted: it would be that of the caches that others have filled. */
 static bool sample(struct contestant *contestant, double *seconds, struct problem *problem)
 {
     enum { FEW = 16 };
