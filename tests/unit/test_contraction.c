@@ -193,7 +193,7 @@ static void nest(struct generator *g)
     const char *const ranges[] = {
         draw(g, 5) ? "0 to K step 1" : ONE_OF(g, "(K - 1) to -1 step -1", "1 to K step 2"),
         ONE_OF(g, "0 to 3 step 1", "2 to -1 step -2"), ONE_OF(g, "0 to 2 step 1", "1 to -1 step -1")};
-    bool is_while = draw(g, 5) == 0;
+    bool is_while = draw(g, 3) == 0;
     if (is_while)
         while_loop(g);
     for (int k = 0; k < g->depths && !is_while; k++)
