@@ -54,10 +54,8 @@ bool distribute_has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol);
 
 /* ---- pass_distribute_down.c: what goes down columns, where the loop is one over columns --------------- */
 
-/* Whether the statement, in the body of that loop, goes from line to line of what lies side by side along the
- * columns. */
-bool distribute_goes_down(const struct rows *columns, struct ir_stmt *stmt);
-/* Whether all loops of the body do, and there are several. */
+/* Whether all loops in the body of that loop go from line to line of what lies side by side along the
+ * columns, and there are several. */
 bool distribute_goes_down_often(const struct rows *columns);
 
 /* ---- pass_distribute_own.c: temporaries of a row, and blocks of rows -------------------------------- */

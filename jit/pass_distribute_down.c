@@ -41,7 +41,7 @@ static bool is_simple(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_IF || stmt->kind == IR_STORE;
 }
 
-bool distribute_goes_down(const struct rows *columns, struct ir_stmt *stmt)
+static bool goes_down(const struct rows *columns, struct ir_stmt *stmt)
 {
     enum { FEW_LINES = 16 /* loops of fewer iterations may be written out */ };
     struct going going = {.columns = columns->loop->symbol, .lines = stmt->symbol};
@@ -60,7 +60,7 @@ bool distribute_goes_down_often(const struct rows *columns)
     for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
         if (stmt->kind != IR_FOR && !is_simple(stmt, NULL))
             return false;
-        if (stmt->kind == IR_FOR && !distribute_goes_down(columns, stmt))
+        if (stmt->kind == IR_FOR && !goes_down(columns, stmt))
             return false;
         loops += stmt->kind == IR_FOR;
     }

@@ -29,12 +29,11 @@ struct pass_tiles {
     int64_t apart;   /* the same where the terms of a sum are a row apart on both sides */
     int64_t few;     /* rows or columns: fewer, and it does not */
     int64_t stretch; /* of what few rows accumulate of a large factor, which is not packed; 0: all of it */
-    int64_t
-        huge; /* bytes of what is summed down its columns: as many, and it goes by the next two; 0: never */
-    int64_t lines; /* of it whose elements are added at a time */
-    int64_t run;   /* elements of such a line, at most */
-    int64_t block; /* rows whose temporaries are there at a time, at most; 0: the usual number */
-    bool turns;    /* whether rows are packed one behind the other, even where they lie side by side */
+    int64_t huge;    /* bytes summed down columns: as many, and it goes by the next two; 0: never */
+    int64_t lines;   /* of it whose elements are added at a time */
+    int64_t run;     /* elements of such a line, at most */
+    int64_t block;   /* rows whose temporaries are there at a time, at most; 0: the usual number */
+    bool turns;      /* whether rows are packed one behind the other, even where they lie side by side */
 };
 /* Those that suit the target best. */
 const struct pass_tiles *pass_usual_tiles(enum x86_target target);

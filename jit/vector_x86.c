@@ -6,8 +6,9 @@
  * in the same order whatever the width of a vector. Small loops that only store end with vectors of half the
  * width, a quarter and so on instead: what a mask leaves out of a store would keep loads behind it, of the
  * next row say, waiting until the store is done. With AVX2, where masks cost more, what may be done
- * twice ends with a whole vector that begins earlier, and what accumulates masks its last vector alone. The
- * function takes the address of the slots in rdi and keeps to the System V convention.
+ * twice ends with a whole vector that begins earlier, and what accumulates masks its last vector alone. Short
+ * loops have vectors of half the width where the processor works by halves. The function takes the address of
+ * the slots in rdi and keeps to the System V convention.
  */
 #include "vector_x86.h"
 #include "vector_x86_slim.h"
