@@ -56,6 +56,7 @@ enum kept_kind {
     KEPT_PAIRS,        /* which elements of two vectors, by a number of those below */
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
     KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
@@ -194,6 +195,8 @@ int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type 
                  uint64_t bits);
 int machine_constant(struct machine *machine, enum vector_type type, uint64_t bits);
 int machine_float(struct machine *machine, enum vector_type type, double number);
+/* Sixteen floats that stay where they are, in a register of 512 bits. */
+int machine_table(struct machine *machine, const float table[16]);
 struct x86_memory machine_slot(const struct machine *machine, int slot);
 
 /* Masks: registers of their own, or vectors whose lanes are all ones or zeros. */

@@ -136,8 +136,10 @@ int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type 
             return kept->virtual_register;
     }
     struct machine_kept kept = {kind, type, number, bits, 0};
-    kept.virtual_register = type == VECTOR_MASK ? machine_new_mask(machine)
-                                                : machine_new_vector(machine, machine_bits(machine, type));
+    kept.virtual_register =
+        type == VECTOR_MASK
+            ? machine_new_mask(machine)
+            : machine_new_vector(machine, kind == KEPT_TABLE ? 512 : machine_bits(machine, type));
     machine->registers.items[kept.virtual_register - MACHINE_VIRTUAL].kept = true;
     list_push(machine->arena, &machine->kept, kept);
     return kept.virtual_register;
@@ -161,6 +163,11 @@ int machine_float(struct machine *machine, enum vector_type type, double number)
     memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
     memcpy(&bits, &number, sizeof bits);
     return machine_constant(machine, type, type == VECTOR_F64 ? bits : narrow_bits);
+}
+
+int machine_table(struct machine *machine, const float table[16])
+{
+    return machine_keep(machine, KEPT_TABLE, VECTOR_F32, 0, (uint64_t)(uintptr_t)table);
 }
 
 /* ---- masks ------------------------------------------------------------------------------------- */

@@ -83,14 +83,19 @@ static void setup_scalar(struct machine *machine, const struct machine_kept *kep
     spread_memory(machine, kept->virtual_register, kept->type, slot, 0);
 }
 
-static void load_table(struct machine *machine, int target, enum vector_type type, const void *table)
+static void load_bits(struct machine *machine, int target, int bits, const void *table)
 {
     set_general(machine, (uint64_t)(uintptr_t)table);
     machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
-                                                  .bits = machine_bits(machine, type),
+                                                  .bits = bits,
                                                   .reg = target,
                                                   .has_memory = true,
                                                   .memory = {X86_RAX, X86_NONE, 1, 0}});
+}
+
+static void load_table(struct machine *machine, int target, enum vector_type type, const void *table)
+{
+    load_bits(machine, target, machine_bits(machine, type), table);
 }
 
 void machine_spread_lanes(struct machine *machine, int target, enum vector_type type)
@@ -273,6 +278,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_BYTES:
         load_bytes(machine, kept);
+        break;
+    case KEPT_TABLE:
+        load_bits(machine, kept->virtual_register, 512, (const void *)(uintptr_t)kept->bits);
         break;
     case KEPT_PARTIAL:
         setup_partial(machine, kept);
