@@ -132,9 +132,13 @@ static int build_value(struct machine *machine, const struct vector_value *value
         machine_scatter(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
         return 0;
     case VECTOR_ACCUMULATE: {
+        int mask = mask_of(machine, registers, value->mask, is_last);
+        if (machine_has_nan_apart(machine, value->slot)) {
+            machine_accumulate_extreme(machine, value, step, operands[0], mask);
+            return 0;
+        }
         int partial = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, (uint64_t)step);
-        machine_accumulate(machine, value, partial, operands,
-                           mask_of(machine, registers, value->mask, is_last));
+        machine_accumulate(machine, value, partial, operands, mask);
         return 0;
     }
     case VECTOR_TOTAL:
@@ -234,7 +238,8 @@ int machine_upper_half(struct machine *machine, int a, int left, bool wide)
     return machine_rvmi(machine, X86_VSHUFPS, 128, a, a, left == 128 ? 0x4e : 0xb1);
 }
 
-static void build_result(struct machine *machine, int number)
+/* All partial results as one, in one lane. */
+static int combine_partials(struct machine *machine, int number)
 {
     const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
     bool wide = vector_type_is_wide(row->type);
@@ -251,6 +256,15 @@ static void build_result(struct machine *machine, int number)
         sum = machine_combine(machine, row->operation, row->dtype, half, sum,
                               machine_upper_half(machine, sum, left, wide));
     }
+    return sum;
+}
+
+static void build_result(struct machine *machine, int number)
+{
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
+    bool wide = vector_type_is_wide(row->type);
+    int sum = machine_has_nan_apart(machine, number) ? machine_result_of_extreme(machine, number)
+                                                     : combine_partials(machine, number);
     int start = machine_new_vector(machine, 128);
     struct x86_instruction move = {.form = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD,
                                    .bits = 128,
@@ -277,7 +291,8 @@ void machine_pin(struct machine *machine, int free_vectors)
             struct machine_register *entry =
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
             bool first =
-                kept->kind == KEPT_PARTIAL || kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL;
+                kept->kind == KEPT_PARTIAL || kept->kind == KEPT_NAN || kept->kind == KEPT_PLACE ||
+                kept->kind == KEPT_SLIM_PARTIAL;
             if (first != (round == 0) || machine->loop->calls)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)
