@@ -290,9 +290,8 @@ void machine_pin(struct machine *machine, int free_vectors)
             const struct machine_kept *kept = &machine->kept.items[k];
             struct machine_register *entry =
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
-            bool first =
-                kept->kind == KEPT_PARTIAL || kept->kind == KEPT_NAN || kept->kind == KEPT_PLACE ||
-                kept->kind == KEPT_SLIM_PARTIAL;
+            bool first = kept->kind == KEPT_PARTIAL || kept->kind == KEPT_BESIDE ||
+                         kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL;
             if (first != (round == 0) || machine->loop->calls)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)

@@ -58,7 +58,7 @@ enum kept_kind {
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
-    KEPT_NAN,          /* beside partial result `bits` of accumulator `number` */
+    KEPT_BESIDE,       /* beside a partial result, by `number`; `bits`: what each lane begins with */
     KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
     KEPT_TAIL          /* which lanes of the last vector there are */
@@ -255,8 +255,8 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 
 /* Whether partial results of this accumulator, of MIN or MAX, leave nan to others beside them. */
 bool machine_has_nan_apart(const struct machine *machine, int number);
-void machine_accumulate_extreme(struct machine *machine, const struct vector_value *value, int step, int operand,
-                                int mask);
+void machine_accumulate_extreme(struct machine *machine, const struct vector_value *value, int step,
+                                int operand, int mask);
 /* In one lane, without what was there before the loop. */
 int machine_result_of_extreme(struct machine *machine, int number);
 

@@ -69,7 +69,7 @@ void machine_interleave(struct machine *machine, machine_section *sections, int 
     if (count < 2 || sections[0].count < LONG || !may_interleave(machine->loop))
         return;
     for (int k = 0; k < machine->kept.count; k++)
-        free -= machine->kept.items[k].kind == KEPT_PARTIAL || machine->kept.items[k].kind == KEPT_NAN;
+        free -= machine->kept.items[k].kind == KEPT_PARTIAL || machine->kept.items[k].kind == KEPT_BESIDE;
     for (int k = 0; k < count; k++)
         if (!is_straight(&sections[k]) || sections[k].count != sections[0].count)
             return;

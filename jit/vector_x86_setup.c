@@ -245,6 +245,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
 {
     switch (kept->kind) {
     case KEPT_CONSTANT:
+    case KEPT_BESIDE:
         machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
         break;
     case KEPT_SCALAR:
@@ -284,13 +285,6 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_PARTIAL:
         setup_partial(machine, kept);
-        break;
-    case KEPT_NAN:
-        machine_add(machine, (struct x86_instruction){.form = X86_VXORPS,
-                                                      .bits = machine_bits(machine, kept->type),
-                                                      .reg = kept->virtual_register,
-                                                      .vvvv = kept->virtual_register,
-                                                      .rm = kept->virtual_register});
         break;
     case KEPT_PLACE:
         machine_setup_place(machine, kept);

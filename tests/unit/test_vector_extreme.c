@@ -1,0 +1,168 @@
+/*
+ * test_vector_extreme.c: loops that keep the greatest or the least element, with vectors of each width
+ * against the interpreter.
+ *
+ * Programs are put together at random of what is combined, a condition, a step, and what the result begins
+ * with. Each goes over the first 1, 2, ... elements of a tensor, so that every length of a tail, and every
+ * lane, has its turn; tensors are of the kinds that are told apart: all negative, all zeros of either sign,
+ * nan of either sign here and there or at one place, infinities. Results must be the same bits, strict or
+ * not.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LENGTH = 150, ROUNDS = 150, OUTPUTS = 2 };
+
+static const char *const combined[] = {"x[j]",    "x[j]", "abs(x[j])", "(-x[j])", "(x[j] + x[j + 1])",
+                                       "x[n - j]"};
+static const char *const seconds[] = {"", "        low = min(low, VALUE)\n",
+                                      "        low = max(VALUE, low)\n", "        low = low + x[j]\n"};
+static const char *const starts[] = {"x[0]", "x[n]", "s[0]", "0.0"};
+static const char *const loops[] = {"range(n + 1)", "range(n + 1)", "range(1, n + 1)", "range(n, -1, -1)"};
+static const char *const guards[] = {"", "", "", "if m[j] > 1:", "if x[j] < 2:"};
+
+static uint64_t state = 31;
+
+static unsigned random_below(size_t limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((state >> 33) % limit);
+}
+
+#define PICK(table) table[random_below(sizeof table / sizeof *table)]
+
+static void write_program(char *text, size_t size)
+{
+    const char *value = PICK(combined), *guard = PICK(guards), *second = PICK(seconds);
+    const char *operation = random_below(2) ? "max" : "min", *deeper = *guard ? "    " : "";
+    char line[100] = "";
+    if (*second) {
+        const char *at = strstr(second, "VALUE");
+        if (at)
+            snprintf(line, sizeof line, "%.*s%s%s", (int)(at - second), second, value, at + 5);
+        else
+            snprintf(line, sizeof line, "%s", second);
+    }
+    snprintf(text, size,
+             "def k(x, m, s):\n    best = output_tensor((%d,), x.dtype)\n    other = output_tensor((%d,), "
+             "x.dtype)\n"
+             "    for n in range(%d):\n        top = %s\n        low = %s\n        for j in %s:\n"
+             "%s%s%s%s            top = %s(top, %s)\n%s%s        best[n] = top\n        other[n] = low\n"
+             "    return best, other\n",
+             LENGTH, LENGTH, LENGTH, PICK(starts), PICK(starts), PICK(loops), *guard ? "            " : "",
+             guard, *guard ? "\n" : "", deeper, operation, value, *line ? "    " : "", line);
+}
+
+/* Not a number: the sign is its own. */
+static double special_of(int kind)
+{
+    static const double some[] = {1, 2, 3, -1, -2, 5, 0.5, -0.25};
+    switch (kind) {
+    case 0:
+        return -1 - (double)random_below(90);
+    case 1:
+        return random_below(20) ? -0.0 : 0.0;
+    case 2:
+        return random_below(30) ? PICK(some) : random_below(2) ? NAN : -NAN;
+    case 3:
+        return random_below(8) ? PICK(some) : random_below(2) ? INFINITY : -INFINITY;
+    case 4:
+        return random_below(4) ? fabs(PICK(some)) : -0.0;
+    default:
+        return PICK(some) * (double)random_below(1000);
+    }
+}
+
+static akg_tensor *tensor_of(akg_dtype dtype, int64_t count, int kind)
+{
+    akg_tensor *tensor = NULL;
+    if (akg_tensor_create(dtype, 1, &count, &tensor) != AKG_OK)
+        return NULL;
+    for (int64_t k = 0; k < count; k++)
+        akg_tensor_set(tensor, &k, special_of(kind));
+    return tensor;
+}
+
+static void check_same(const akg_tensor *a, const akg_tensor *b, const char *program)
+{
+    for (int64_t k = 0; k < LENGTH; k++) {
+        double x = akg_tensor_get(a, &k), y = akg_tensor_get(b, &k);
+        bool same = (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
+        if (!CHECK(same)) {
+            fprintf(stderr, "    [%d]: %g, and %g by the interpreter, of\n%s", (int)k, x, y, program);
+            return;
+        }
+    }
+}
+
+/* The outputs of the program; false where it cannot be run. */
+static bool run(const char *program, akg_tensor *const inputs[3], const jit_options *options,
+                akg_tensor *outputs[OUTPUTS])
+{
+    jit_source source = {.name = "extreme.akg", .text = program, .length = strlen(program)};
+    akg_argument arguments[3];
+    akg_module *module = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    char *text = NULL;
+    for (int k = 0; k < 3; k++)
+        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
+    bool good =
+        jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
+        akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 3, NULL, outputs, &diagnostics) == AKG_OK;
+    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+        fprintf(stderr, "%s%s", text, program);
+    akg_free(text);
+    akg_diagnostics_free(diagnostics);
+    akg_module_release(module);
+    return good;
+}
+
+static void check_target(const char *program, akg_tensor *const inputs[3],
+                         akg_tensor *const expected[OUTPUTS], enum x86_target target)
+{
+    jit_options options = {.strict = random_below(2), .target = x86_target_name(target), .cache = "off"};
+    akg_tensor *outputs[OUTPUTS] = {NULL};
+    /* sums may be in another order where they are not strict */
+    int count = options.strict || !strstr(program, "low + ") ? OUTPUTS : 1;
+    if (run(program, inputs, &options, outputs))
+        for (int k = 0; k < count; k++)
+            check_same(outputs[k], expected[k], program);
+    for (int k = 0; k < OUTPUTS; k++)
+        akg_tensor_release(outputs[k]);
+}
+
+static void check_round(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT32, AKG_FLOAT32,
+                                       AKG_FLOAT64, AKG_FLOAT16, AKG_BFLOAT16};
+    char program[1600];
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_dtype dtype = PICK(dtypes);
+    int kind = (int)random_below(6);
+    akg_tensor *inputs[3] = {tensor_of(dtype, LENGTH + 1, kind), tensor_of(AKG_FLOAT32, LENGTH + 1, 5),
+                             tensor_of(dtype, 1, kind)};
+    akg_tensor *expected[OUTPUTS] = {NULL};
+    write_program(program, sizeof program);
+    if (run(program, inputs, &options, expected))
+        for (int target = X86_TARGET_NONE + 1; target <= (int)x86_cpu_target(); target++)
+            check_target(program, inputs, expected, (enum x86_target)target);
+    for (int k = 0; k < OUTPUTS; k++)
+        akg_tensor_release(expected[k]);
+    for (int k = 0; k < 3; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+int main(void)
+{
+    if (x86_cpu_target() == X86_TARGET_NONE) {
+        puts("skipped: this processor has no vector target");
+        return check_done();
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        check_round();
+    return check_done();
+}
