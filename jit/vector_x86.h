@@ -108,6 +108,13 @@ struct machine_waiting {
     int operand;
 };
 
+/* The least or greatest of several values, nan left out (vector_x86_extreme.c). */
+struct machine_chain {
+    const machine_section *section;
+    int result;
+    LIST(int) leaves;
+};
+
 /* A constant behind the code. */
 struct vector_datum {
     int label, size;
@@ -146,6 +153,8 @@ struct machine {
     LIST(struct machine_pairs) pairs;
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
+    LIST(struct machine_chain) chains;
+    int *users; /* by value, who uses it; NULL: nobody asked */
     int stop;        /* the label where the code ends early; -1: it does not */
     int head;        /* the label of the loop around all: over rows, or columns of a nest */
     LIST(int) parts; /* of a band: where the instructions of each begin */
@@ -242,7 +251,6 @@ int machine_whole_to_wide(struct machine *machine, bool is_short, int bits, int 
 /* ---- vector_x86_operation.c ---- */
 
 int machine_operation(struct machine *machine, const struct vector_value *value, const int *operands);
-int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b);
 /* An accumulator's operation on vectors of `bits`. */
 void machine_accumulate(struct machine *machine, const struct vector_value *value, int accumulator,
                         const int *operands, int mask);
@@ -252,6 +260,10 @@ int machine_combine(struct machine *machine, enum operation operation, akg_dtype
 void machine_put(struct machine *machine, enum vector_type type, int accumulator, int value, int mask);
 
 /* ---- vector_x86_extreme.c ---- */
+
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b);
+/* Of an operation MIN or MAX. */
+int machine_extreme_value(struct machine *machine, const struct vector_value *value, const int *operands);
 
 /* Whether partial results of this accumulator, of MIN or MAX, leave nan to others beside them. */
 bool machine_has_nan_apart(const struct machine *machine, int number);

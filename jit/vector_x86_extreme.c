@@ -1,14 +1,237 @@
 /*
- * vector_x86_extreme.c: the greatest or the least element of a loop, nan kept apart.
+ * vector_x86_extreme.c: the lesser and the greater of values, the least and the greatest of a loop.
  *
- * Consumes the values that an accumulator takes; appends instructions that do not wait for one another. One
- * partial result that knows of nan waits nine cycles for the one before it (Zen 5, AVX-512).
+ * Consumes virtual registers; appends instructions. In the language nan is the result where there is any, and -0
+ * is less than 0; no instruction does that, so nan is looked for beside.
  *
- * With AVX-512 the partial result leaves nan out, as vrangeps does, and what is nan goes into a vector beside
- * it. With AVX2 elements of 32 bits are compared as integers: the greatest with a sign is the greatest float
- * unless all are negative; then that is the least without a sign. Nan lies beyond infinity in either order.
+ * What is the extreme of several values is so at its end alone: with AVX-512 vrangeps leaves nan out, and
+ * comparisons of two values each, the next where the last found none, say whether there was any.
+ *
+ * What a loop accumulates does not wait for that either: a result that knows of nan waits nine cycles for the one
+ * before it (Zen 5, AVX-512). There, what is nan goes into a vector beside the partial result. With AVX2 elements
+ * of 32 bits are compared as integers: the greatest with a sign is the greatest float unless all are
+ * negative; then that is the least without a sign. Nan lies beyond infinity in either order.
  */
 #include "vector_x86.h"
+
+enum { ORDERED = 7, UNORDERED = 3 };
+
+/* ---- of two values -------------------------------------------------------------------------------- */
+
+/* With AVX-512, into `target` where the mask allows: the other one where one is nan. */
+static void put_ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits, int target,
+                       int a, int b, int mask)
+{
+    enum { LEAST_WITH_SIGN = 4, GREATEST_WITH_SIGN = 5 };
+    machine_add(machine, (struct x86_instruction){
+                             .form = type == VECTOR_F64 ? X86_VRANGEPD : X86_VRANGEPS,
+                             .bits = bits,
+                             .reg = target,
+                             .vvvv = a,
+                             .rm = b,
+                             .mask = mask,
+                             .immediate = operation == OP_MIN ? LEAST_WITH_SIGN : GREATEST_WITH_SIGN});
+}
+
+static int ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits, int a, int b)
+{
+    int result = machine_new_vector(machine, bits);
+    put_ranged(machine, operation, type, bits, result, a, b, 0);
+    return result;
+}
+
+/* For the greatest the signs of both orders must be and-ed, which spoils nan. */
+static int greatest_avx2(struct machine *machine, bool wide, int bits, int a, int b)
+{
+    enum x86_form form = wide ? X86_VMAXPD : X86_VMAXPS;
+    int first = machine_rvm(machine, form, bits, a, b), second = machine_rvm(machine, form, bits, b, a);
+    int nan = machine_rvmi(machine, wide ? X86_VCMPPD : X86_VCMPPS, bits, a, b, UNORDERED);
+    return machine_rvm(machine, X86_VORPS, bits, machine_rvm(machine, X86_VANDPS, bits, first, second), nan);
+}
+
+/* nan where either is, and -0 is less than 0. vminps gives its second operand where they do not compare, so
+ * that both orders or-ed have the nan and the sign. */
+static int extreme_of_floats(struct machine *machine, enum operation operation, enum vector_type type,
+                             int bits, int a, int b)
+{
+    bool wide = type == VECTOR_F64;
+    if (a == b)
+        return a;
+    if (operation == OP_MIN) {
+        enum x86_form form = wide ? X86_VMINPD : X86_VMINPS;
+        int first = machine_rvm(machine, form, bits, a, b);
+        return machine_rvm(machine, X86_VORPS, bits, first, machine_rvm(machine, form, bits, b, a));
+    }
+    if (!machine_is_avx512(machine))
+        return greatest_avx2(machine, wide, bits, a, b);
+    int result = ranged(machine, operation, type, bits, a, b);
+    int nan = machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, a, b, UNORDERED);
+    /* one of them is nan, or both */
+    machine_into(machine, wide ? X86_VORPD : X86_VORPS, bits, result, a, b, nan);
+    return result;
+}
+
+/* Whether the value is a constant that such an instruction compares with as it should: vmaxps and vminps give
+ * their second operand, which the other value is to be, where one is nan or both are zeros. */
+static bool is_plain_bound(const struct machine *machine, enum operation operation, enum vector_type type,
+                           int value)
+{
+    const struct vector_value *bound = &machine->loop->values.items[value];
+    if (bound->kind != VECTOR_CONSTANT || (type != VECTOR_F32 && type != VECTOR_F64))
+        return false;
+    uint64_t sign = type == VECTOR_F64 ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
+    uint64_t infinity = type == VECTOR_F64 ? (uint64_t)0x7ff << 52 : (uint64_t)0xff << 23;
+    if ((bound->bits & ~sign) > infinity) /* nan */
+        return false;
+    return operation == OP_MAX || bound->bits != sign;
+}
+
+/* max(x, 0), as of relu, and other bounds that are known: one instruction, or two where -0 has to become 0.
+ */
+static int extreme_with_bound(struct machine *machine, const struct vector_value *value, const int *operands,
+                              int bound)
+{
+    bool wide = value->type == VECTOR_F64, least = value->operation == OP_MIN;
+    int bits = machine_bits(machine, value->type), limit = operands[bound];
+    enum x86_form form = wide ? least ? X86_VMINPD : X86_VMAXPD : least ? X86_VMINPS : X86_VMAXPS;
+    int result = machine_rvm(machine, form, bits, limit, operands[1 - bound]);
+    if (least || machine->loop->values.items[value->operands[bound]].bits != 0)
+        return result;
+    return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
+}
+
+static int extreme_of_integers(struct machine *machine, enum operation operation, akg_dtype dtype, int bits,
+                               int a, int b)
+{
+    bool least = operation == OP_MIN, is_signed = dtype_is_signed(dtype);
+    bool wide = vector_type_of(dtype) == VECTOR_I64;
+    if (wide && !machine_is_avx512(machine))
+        return machine_wide_extreme(machine, least, is_signed, bits, a, b);
+    enum x86_form form = wide    ? least ? is_signed ? X86_VPMINSQ : X86_VPMINUQ
+                                 : is_signed ? X86_VPMAXSQ
+                                             : X86_VPMAXUQ
+                         : least ? is_signed ? X86_VPMINSD : X86_VPMINUD
+                         : is_signed ? X86_VPMAXSD
+                                     : X86_VPMAXUD;
+    return machine_rvm(machine, form, bits, a, b);
+}
+
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b)
+{
+    if (dtype_is_float(dtype))
+        return extreme_of_floats(machine, operation, vector_type_of(dtype), bits, a, b);
+    return extreme_of_integers(machine, operation, dtype, bits, a, b);
+}
+
+/* ---- of several values -------------------------------------------------------------------------- */
+
+enum { NOBODY = -1, SEVERAL = -2 };
+
+/* By value, the only one that uses it. */
+static const int *find_users(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    if (machine->users)
+        return machine->users;
+    machine->users = arena_array(machine->arena, int, loop->values.count);
+    for (int k = 0; k < loop->values.count; k++)
+        machine->users[k] = NOBODY;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        const int used[] = {value->operands[0], value->operands[1], value->operands[2], value->mask};
+        for (int j = 0; j < 4; j++)
+            if (used[j] >= 0)
+                machine->users[used[j]] = machine->users[used[j]] == NOBODY ? k : SEVERAL;
+    }
+    return machine->users;
+}
+
+static bool has_plain_bound(const struct machine *machine, const struct vector_value *value)
+{
+    return is_plain_bound(machine, value->operation, value->type, value->operands[0]) ||
+           is_plain_bound(machine, value->operation, value->type, value->operands[1]);
+}
+
+/* Whether nan may be looked for when all values are known. */
+static bool is_in_chain(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    return machine_is_avx512(machine) && (!loop->nest || vector_is_rows(loop->nest)) && !loop->choices.count &&
+           !loop->calls && !loop->is_serial && value->kind == VECTOR_OPERATION &&
+           (value->type == VECTOR_F32 || value->type == VECTOR_F64) && !has_plain_bound(machine, value);
+}
+
+/* Whether it is but a value of what another one is the extreme of. */
+static bool is_inner(struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_value *values = machine->loop->values.items;
+    int user = find_users(machine)[value - values];
+    return user >= 0 && values[user].operation == value->operation && values[user].dtype == value->dtype &&
+           is_in_chain(machine, &values[user]);
+}
+
+static void add_leaves(struct machine *machine, struct machine_chain *chain, int a)
+{
+    for (int k = 0; k < machine->chains.count; k++)
+        if (machine->chains.items[k].section == machine->section && machine->chains.items[k].result == a) {
+            const struct machine_chain *inner = &machine->chains.items[k];
+            for (int j = 0; j < inner->leaves.count; j++)
+                list_push(machine->arena, &chain->leaves, inner->leaves.items[j]);
+            return;
+        }
+    list_push(machine->arena, &chain->leaves, a);
+}
+
+/* `result`, but nan where one of the leaves is. */
+static int with_nan(struct machine *machine, enum vector_type type, const struct machine_chain *chain, int result)
+{
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type), mask = 0;
+    for (int k = 0; k < chain->leaves.count; k += 2) {
+        int a = chain->leaves.items[k], b = chain->leaves.items[k + 1 < chain->leaves.count ? k + 1 : k];
+        int next = machine_new_mask(machine);
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK,
+                                                      .bits = bits,
+                                                      .reg = next,
+                                                      .vvvv = a,
+                                                      .rm = b,
+                                                      .mask = mask,
+                                                      .immediate = ORDERED});
+        mask = next;
+    }
+    return machine_select(machine, type, mask, result, machine_float(machine, type, __builtin_nan("")));
+}
+
+static int extreme_in_chain(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    struct machine_chain chain = {.section = machine->section};
+    add_leaves(machine, &chain, operands[0]);
+    if (operands[1] != operands[0])
+        add_leaves(machine, &chain, operands[1]);
+    if (!is_inner(machine, value) && chain.leaves.count == 2)
+        return extreme_of_floats(machine, value->operation, value->type, machine_bits(machine, value->type),
+                                 operands[0], operands[1]);
+    chain.result = operands[0] == operands[1] ? operands[0]
+                                              : ranged(machine, value->operation, value->type,
+                                                       machine_bits(machine, value->type), operands[0], operands[1]);
+    if (!is_inner(machine, value))
+        return with_nan(machine, value->type, &chain, chain.result);
+    list_push(machine->arena, &machine->chains, chain);
+    return chain.result;
+}
+
+int machine_extreme_value(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    for (int bound = 0; bound < 2; bound++)
+        if (is_plain_bound(machine, value->operation, value->type, value->operands[bound]))
+            return extreme_with_bound(machine, value, operands, bound);
+    if (is_in_chain(machine, value))
+        return extreme_in_chain(machine, value, operands);
+    return machine_extreme(machine, value->operation, value->dtype, machine_bits(machine, value->type), operands[0],
+                           operands[1]);
+}
+
+/* ---- what a loop accumulates ------------------------------------------------------------------------ */
 
 /* Whether nothing asks for the accumulator but what combines values with it. */
 static bool is_only_combined(const struct vector_loop *loop, int number)
@@ -35,7 +258,7 @@ bool machine_has_nan_apart(const struct machine *machine, int number)
 {
     const struct vector_loop *loop = machine->loop;
     const struct vector_accumulator *row = &loop->accumulators.items[number];
-    return machine->lanes > 1 && !loop->calls && !loop->is_serial && !loop->nest &&
+    return machine->lanes > 1 && !loop->calls && !loop->is_serial && (!loop->nest || vector_is_rows(loop->nest)) &&
            row->role == VECTOR_REDUCED && (row->operation == OP_MAX || row->operation == OP_MIN) &&
            has_room(machine, row->type) && is_only_combined(loop, number);
 }
@@ -54,21 +277,6 @@ static int beside(struct machine *machine, enum vector_type type, int number, in
 
 /* ---- AVX-512 ------------------------------------------------------------------------------------ */
 
-/* Of a and b, into `target` where the mask allows; the other one where one is nan, and -0 is less than 0. */
-static void put_extreme(struct machine *machine, const struct vector_accumulator *row, int bits, int target,
-                        int a, int b, int mask)
-{
-    enum { LEAST_WITH_SIGN = 4, GREATEST_WITH_SIGN = 5 };
-    machine_add(machine, (struct x86_instruction){
-                             .form = vector_type_is_wide(row->type) ? X86_VRANGEPD : X86_VRANGEPS,
-                             .bits = bits,
-                             .reg = target,
-                             .vvvv = a,
-                             .rm = b,
-                             .mask = mask,
-                             .immediate = row->operation == OP_MIN ? LEAST_WITH_SIGN : GREATEST_WITH_SIGN});
-}
-
 static void accumulate_beside(struct machine *machine, int number, int step, int operand, int mask)
 {
     enum { NAN_ALONE = 0x22 }; /* of both kinds of nan: it; of all else: what was there */
@@ -76,7 +284,7 @@ static void accumulate_beside(struct machine *machine, int number, int step, int
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), partial = partial_of(machine, number, step);
     int table = machine_constant(machine, wide ? VECTOR_I64 : VECTOR_I32, NAN_ALONE);
-    put_extreme(machine, row, bits, partial, partial, operand, mask);
+    put_ranged(machine, row->operation, row->type, bits, partial, partial, operand, mask);
     machine_into(machine, wide ? X86_VFIXUPIMMPD : X86_VFIXUPIMMPS, bits,
                  beside(machine, row->type, number, step, 0), operand, table, mask);
 }
@@ -84,7 +292,6 @@ static void accumulate_beside(struct machine *machine, int number, int step, int
 /* All bits of one lane, if there is nan in any; else none. */
 static int any_nan(struct machine *machine, const struct vector_accumulator *row, int number)
 {
-    enum { UNORDERED = 3 };
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), result = machine_new_vector(machine, 128);
     int nan = beside(machine, row->type, number, 0, 0);
@@ -111,16 +318,12 @@ static int result_beside(struct machine *machine, int number)
     for (int k = 0; k < machine->steps; k++)
         partials[k] = partial_of(machine, number, k);
     for (int count = machine->steps / 2; count >= 1; count /= 2)
-        for (int k = 0; k < count; k++) {
-            int result = machine_new_vector(machine, bits);
-            put_extreme(machine, row, bits, result, partials[k], partials[k + count], 0);
-            partials[k] = result;
-        }
+        for (int k = 0; k < count; k++)
+            partials[k] = ranged(machine, row->operation, row->type, bits, partials[k], partials[k + count]);
     int sum = partials[0];
     for (int left = bits; left > (wide ? 64 : 32); left /= 2) {
-        int half = left > 128 ? left / 2 : 128, result = machine_new_vector(machine, half);
-        put_extreme(machine, row, half, result, sum, machine_upper_half(machine, sum, left, wide), 0);
-        sum = result;
+        int half = machine_upper_half(machine, sum, left, wide);
+        sum = ranged(machine, row->operation, row->type, left > 128 ? left / 2 : 128, sum, half);
     }
     return machine_rvm(machine, wide ? X86_VORPD : X86_VORPS, 128, sum, nan);
 }

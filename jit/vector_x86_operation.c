@@ -47,98 +47,7 @@ static const struct forms and_forms = {X86_VANDPS, X86_VANDPD, X86_VANDPS, X86_V
 static const struct forms or_forms = {X86_VORPS, X86_VORPD, X86_VORPS, X86_VORPD};
 static const struct forms xor_forms = {X86_VXORPS, X86_VXORPD, X86_VXORPS, X86_VXORPD};
 
-/* ---- least and greatest ------------------------------------------------------------------ */
-
-enum { UNORDERED = 3 };
-
-/* For the greatest the signs of both orders must be and-ed, which spoils nan. */
-static int greatest_avx2(struct machine *machine, bool wide, int bits, int a, int b)
-{
-    enum x86_form form = wide ? X86_VMAXPD : X86_VMAXPS;
-    int first = machine_rvm(machine, form, bits, a, b), second = machine_rvm(machine, form, bits, b, a);
-    int nan = machine_rvmi(machine, wide ? X86_VCMPPD : X86_VCMPPS, bits, a, b, UNORDERED);
-    return machine_rvm(machine, X86_VORPS, bits, machine_rvm(machine, X86_VANDPS, bits, first, second), nan);
-}
-
-/* nan where either is, and -0 is less than 0. vminps gives its second operand where they do not compare, so
- * that both orders or-ed have the nan and the sign. */
-static int extreme_of_floats(struct machine *machine, enum operation operation, enum vector_type type,
-                             int bits, int a, int b)
-{
-    bool wide = type == VECTOR_F64;
-    if (a == b)
-        return a;
-    if (operation == OP_MIN) {
-        enum x86_form form = wide ? X86_VMINPD : X86_VMINPS;
-        int first = machine_rvm(machine, form, bits, a, b);
-        return machine_rvm(machine, X86_VORPS, bits, first, machine_rvm(machine, form, bits, b, a));
-    }
-    if (!machine_is_avx512(machine))
-        return greatest_avx2(machine, wide, bits, a, b);
-    enum { GREATEST_WITH_SIGN = 5 };
-    int result = machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, a, b, GREATEST_WITH_SIGN);
-    int nan = machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, a, b, UNORDERED);
-    /* one of them is nan, or both */
-    machine_into(machine, wide ? X86_VORPD : X86_VORPS, bits, result, a, b, nan);
-    return result;
-}
-
-/* Whether the value is a constant that such an instruction compares with as it should: vmaxps and vminps give
- * their second operand, which the other value is to be, where one is nan or both are zeros. */
-static bool is_plain_bound(const struct machine *machine, enum operation operation, enum vector_type type,
-                           int value)
-{
-    const struct vector_value *bound = &machine->loop->values.items[value];
-    if (bound->kind != VECTOR_CONSTANT || (type != VECTOR_F32 && type != VECTOR_F64))
-        return false;
-    uint64_t sign = type == VECTOR_F64 ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
-    uint64_t infinity = type == VECTOR_F64 ? (uint64_t)0x7ff << 52 : (uint64_t)0xff << 23;
-    if ((bound->bits & ~sign) > infinity) /* nan */
-        return false;
-    return operation == OP_MAX || bound->bits != sign;
-}
-
-/* max(x, 0), as of relu, and other bounds that are known: one instruction, or two where -0 has to become 0.
- */
-static int extreme_with_bound(struct machine *machine, const struct vector_value *value, const int *operands,
-                              int bound)
-{
-    bool wide = value->type == VECTOR_F64, least = value->operation == OP_MIN;
-    int bits = machine_bits(machine, value->type), limit = operands[bound];
-    enum x86_form form = wide ? least ? X86_VMINPD : X86_VMAXPD : least ? X86_VMINPS : X86_VMAXPS;
-    int result = machine_rvm(machine, form, bits, limit, operands[1 - bound]);
-    if (least || machine->loop->values.items[value->operands[bound]].bits != 0)
-        return result;
-    return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
-}
-
-static int extreme_of_integers(struct machine *machine, enum operation operation, akg_dtype dtype, int bits,
-                               int a, int b)
-{
-    bool least = operation == OP_MIN, is_signed = dtype_is_signed(dtype);
-    if (vector_type_of(dtype) == VECTOR_I64 && !machine_is_avx512(machine))
-        return machine_wide_extreme(machine, least, is_signed, bits, a, b);
-    struct forms forms = {X86_NO_FORM, X86_NO_FORM,
-                          least       ? is_signed ? X86_VPMINSD : X86_VPMINUD
-                          : is_signed ? X86_VPMAXSD
-                                      : X86_VPMAXUD,
-                          least       ? is_signed ? X86_VPMINSQ : X86_VPMINUQ
-                          : is_signed ? X86_VPMAXSQ
-                                      : X86_VPMAXUQ};
-    return pair(machine, forms, vector_type_of(dtype), bits, a, b);
-}
-
-static int extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b)
-{
-    if (dtype_is_float(dtype))
-        return extreme_of_floats(machine, operation, vector_type_of(dtype), bits, a, b);
-    return extreme_of_integers(machine, operation, dtype, bits, a, b);
-}
-
-int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int b)
-{
-    return extreme(machine, operation, dtype, machine_bits(machine, vector_type_of(dtype)), a, b);
-}
+/* ---- what accumulates ---------------------------------------------------------------------- */
 
 int machine_combine(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
                     int b)
@@ -149,7 +58,7 @@ int machine_combine(struct machine *machine, enum operation operation, akg_dtype
         return pair(machine, multiply_forms, type, bits, a, b);
     case OP_MIN:
     case OP_MAX:
-        return extreme(machine, operation, dtype, bits, a, b);
+        return machine_extreme(machine, operation, dtype, bits, a, b);
     case OP_BITAND:
         return pair(machine, and_forms, type, bits, a, b);
     case OP_BITOR:
@@ -275,6 +184,7 @@ static int rounded(struct machine *machine, enum vector_type type, int a, int mo
 static int classify(struct machine *machine, enum operation operation, akg_dtype dtype, int a)
 {
     enum vector_type type = vector_type_of(dtype);
+    enum { UNORDERED = 3 };
     if (operation == OP_ISNAN)
         return machine_compare_floats(machine, type, a, a, UNORDERED);
     int infinity = machine_float(machine, type, __builtin_inf());
@@ -517,10 +427,7 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
         return sign_of(machine, dtype, a);
     case OP_MIN:
     case OP_MAX:
-        for (int bound = 0; bound < 2; bound++)
-            if (is_plain_bound(machine, value->operation, value->type, value->operands[bound]))
-                return extreme_with_bound(machine, value, operands, bound);
-        return machine_extreme(machine, value->operation, dtype, a, b);
+        return machine_extreme_value(machine, value, operands);
     case OP_LT:
     case OP_LE:
     case OP_GT:
