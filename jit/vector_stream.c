@@ -204,16 +204,13 @@ static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
     return pitch;
 }
 
-/* What an index that grows by `slope` moves the element by, where that is little and known; else 0. (AVX-512
- * loads and stores several elements of an iteration by any step.) */
-static int64_t short_step(const struct vector_builder *builder, const struct ir_buffer *buffer, int axis,
-                          struct vector_slope slope)
+/* What an index that grows by `slope` moves the element by, where that is little and known; else 0. */
+static int64_t short_step(const struct ir_buffer *buffer, int axis, struct vector_slope slope)
 {
     enum { FARTHEST = 8 /* elements; of larger ones nothing is gained by knowing them */ };
     int64_t pitch = constant_pitch(buffer, axis), elements;
-    bool is_short = builder->options->target == X86_TARGET_AVX2 && slope.constant &&
-                    !__builtin_mul_overflow(slope.value, pitch, &elements) && elements <= FARTHEST &&
-                    elements >= -FARTHEST;
+    bool is_short = slope.constant && !__builtin_mul_overflow(slope.value, pitch, &elements) &&
+                    elements <= FARTHEST && elements >= -FARTHEST;
     return is_short ? elements : 0;
 }
 
@@ -228,8 +225,8 @@ static bool find_step(struct vector_builder *builder, const struct ir_access *ac
         struct vector_slope slope = vector_index_slope(builder, access->indices[axis]);
         if (!slope.linear)
             return false;
-        int64_t known = axis == buffer->rank - 1 && slope.constant ? slope.value
-                                                                   : short_step(builder, buffer, axis, slope);
+        int64_t known =
+            axis == buffer->rank - 1 && slope.constant ? slope.value : short_step(buffer, axis, slope);
         if (!known)
             run_time |= !slope.constant || slope.value;
         else if (__builtin_add_overflow(last, known, &last))

@@ -55,6 +55,7 @@ enum kept_kind {
     KEPT_INDICES,      /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,        /* which elements of two vectors, by a number of those below */
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
+    KEPT_ORDER,        /* which lane of two vectors of 16 each has, by a number of those below */
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
@@ -70,6 +71,12 @@ enum {
     PAIRS_ODD,
     PAIRS_IN_TURN, /* the first of each, the second of each, and so on; number + 1: the rest of them */
     PAIRS_REVERSED = PAIRS_IN_TURN + 2 /* those of the first, backwards */
+};
+
+enum {
+    ORDER_LOAD,        /* elements 3 * j of three vectors in two steps; those behind these, two further on */
+    ORDER_STORE = 6,   /* back, to the first of three vectors, and so on */
+    ORDER_FOURTHS = 12 /* rows and columns of four by four lanes exchanged */
 };
 
 enum {
@@ -154,7 +161,7 @@ struct machine {
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
     LIST(struct machine_chain) chains;
-    int *users; /* by value, who uses it; NULL: nobody asked */
+    int *users;      /* by value, who uses it; NULL: nobody asked */
     int stop;        /* the label where the code ends early; -1: it does not */
     int head;        /* the label of the loop around all: over rows, or columns of a nest */
     LIST(int) parts; /* of a band: where the instructions of each begin */
@@ -261,7 +268,8 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 
 /* ---- vector_x86_extreme.c ---- */
 
-int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b);
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
+                    int b);
 /* Of an operation MIN or MAX. */
 int machine_extreme_value(struct machine *machine, const struct vector_value *value, const int *operands);
 

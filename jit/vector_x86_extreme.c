@@ -1,15 +1,15 @@
 /*
  * vector_x86_extreme.c: the lesser and the greater of values, the least and the greatest of a loop.
  *
- * Consumes virtual registers; appends instructions. In the language nan is the result where there is any, and -0
- * is less than 0; no instruction does that, so nan is looked for beside.
+ * Consumes virtual registers; appends instructions. In the language nan is the result where there is any, and
+ * -0 is less than 0; no instruction does that, so nan is looked for beside.
  *
  * What is the extreme of several values is so at its end alone: with AVX-512 vrangeps leaves nan out, and
  * comparisons of two values each, the next where the last found none, say whether there was any.
  *
- * What a loop accumulates does not wait for that either: a result that knows of nan waits nine cycles for the one
- * before it (Zen 5, AVX-512). There, what is nan goes into a vector beside the partial result. With AVX2 elements
- * of 32 bits are compared as integers: the greatest with a sign is the greatest float unless all are
+ * What a loop accumulates does not wait for that either: a result that knows of nan waits nine cycles for the
+ * one before it (Zen 5, AVX-512). There, what is nan goes into a vector beside the partial result. With AVX2
+ * elements of 32 bits are compared as integers: the greatest with a sign is the greatest float unless all are
  * negative; then that is the least without a sign. Nan lies beyond infinity in either order.
  */
 #include "vector_x86.h"
@@ -19,21 +19,22 @@ enum { ORDERED = 7, UNORDERED = 3 };
 /* ---- of two values -------------------------------------------------------------------------------- */
 
 /* With AVX-512, into `target` where the mask allows: the other one where one is nan. */
-static void put_ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits, int target,
-                       int a, int b, int mask)
+static void put_ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits,
+                       int target, int a, int b, int mask)
 {
     enum { LEAST_WITH_SIGN = 4, GREATEST_WITH_SIGN = 5 };
-    machine_add(machine, (struct x86_instruction){
-                             .form = type == VECTOR_F64 ? X86_VRANGEPD : X86_VRANGEPS,
-                             .bits = bits,
-                             .reg = target,
-                             .vvvv = a,
-                             .rm = b,
-                             .mask = mask,
-                             .immediate = operation == OP_MIN ? LEAST_WITH_SIGN : GREATEST_WITH_SIGN});
+    machine_add(machine, (struct x86_instruction){.form = type == VECTOR_F64 ? X86_VRANGEPD : X86_VRANGEPS,
+                                                  .bits = bits,
+                                                  .reg = target,
+                                                  .vvvv = a,
+                                                  .rm = b,
+                                                  .mask = mask,
+                                                  .immediate = operation == OP_MIN ? LEAST_WITH_SIGN
+                                                                                   : GREATEST_WITH_SIGN});
 }
 
-static int ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits, int a, int b)
+static int ranged(struct machine *machine, enum operation operation, enum vector_type type, int bits, int a,
+                  int b)
 {
     int result = machine_new_vector(machine, bits);
     put_ranged(machine, operation, type, bits, result, a, b, 0);
@@ -107,16 +108,17 @@ static int extreme_of_integers(struct machine *machine, enum operation operation
     bool wide = vector_type_of(dtype) == VECTOR_I64;
     if (wide && !machine_is_avx512(machine))
         return machine_wide_extreme(machine, least, is_signed, bits, a, b);
-    enum x86_form form = wide    ? least ? is_signed ? X86_VPMINSQ : X86_VPMINUQ
-                                 : is_signed ? X86_VPMAXSQ
-                                             : X86_VPMAXUQ
-                         : least ? is_signed ? X86_VPMINSD : X86_VPMINUD
+    enum x86_form form = wide        ? least       ? is_signed ? X86_VPMINSQ : X86_VPMINUQ
+                                       : is_signed ? X86_VPMAXSQ
+                                                   : X86_VPMAXUQ
+                         : least     ? is_signed ? X86_VPMINSD : X86_VPMINUD
                          : is_signed ? X86_VPMAXSD
                                      : X86_VPMAXUD;
     return machine_rvm(machine, form, bits, a, b);
 }
 
-int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a, int b)
+int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
+                    int b)
 {
     if (dtype_is_float(dtype))
         return extreme_of_floats(machine, operation, vector_type_of(dtype), bits, a, b);
@@ -156,8 +158,8 @@ static bool has_plain_bound(const struct machine *machine, const struct vector_v
 static bool is_in_chain(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_loop *loop = machine->loop;
-    return machine_is_avx512(machine) && (!loop->nest || vector_is_rows(loop->nest)) && !loop->choices.count &&
-           !loop->calls && !loop->is_serial && value->kind == VECTOR_OPERATION &&
+    return machine_is_avx512(machine) && (!loop->nest || vector_is_rows(loop->nest)) &&
+           !loop->choices.count && !loop->calls && !loop->is_serial && value->kind == VECTOR_OPERATION &&
            (value->type == VECTOR_F32 || value->type == VECTOR_F64) && !has_plain_bound(machine, value);
 }
 
@@ -183,7 +185,8 @@ static void add_leaves(struct machine *machine, struct machine_chain *chain, int
 }
 
 /* `result`, but nan where one of the leaves is. */
-static int with_nan(struct machine *machine, enum vector_type type, const struct machine_chain *chain, int result)
+static int with_nan(struct machine *machine, enum vector_type type, const struct machine_chain *chain,
+                    int result)
 {
     bool wide = type == VECTOR_F64;
     int bits = machine_bits(machine, type), mask = 0;
@@ -211,9 +214,10 @@ static int extreme_in_chain(struct machine *machine, const struct vector_value *
     if (!is_inner(machine, value) && chain.leaves.count == 2)
         return extreme_of_floats(machine, value->operation, value->type, machine_bits(machine, value->type),
                                  operands[0], operands[1]);
-    chain.result = operands[0] == operands[1] ? operands[0]
-                                              : ranged(machine, value->operation, value->type,
-                                                       machine_bits(machine, value->type), operands[0], operands[1]);
+    chain.result = operands[0] == operands[1]
+                       ? operands[0]
+                       : ranged(machine, value->operation, value->type, machine_bits(machine, value->type),
+                                operands[0], operands[1]);
     if (!is_inner(machine, value))
         return with_nan(machine, value->type, &chain, chain.result);
     list_push(machine->arena, &machine->chains, chain);
@@ -227,8 +231,8 @@ int machine_extreme_value(struct machine *machine, const struct vector_value *va
             return extreme_with_bound(machine, value, operands, bound);
     if (is_in_chain(machine, value))
         return extreme_in_chain(machine, value, operands);
-    return machine_extreme(machine, value->operation, value->dtype, machine_bits(machine, value->type), operands[0],
-                           operands[1]);
+    return machine_extreme(machine, value->operation, value->dtype, machine_bits(machine, value->type),
+                           operands[0], operands[1]);
 }
 
 /* ---- what a loop accumulates ------------------------------------------------------------------------ */
@@ -258,9 +262,10 @@ bool machine_has_nan_apart(const struct machine *machine, int number)
 {
     const struct vector_loop *loop = machine->loop;
     const struct vector_accumulator *row = &loop->accumulators.items[number];
-    return machine->lanes > 1 && !loop->calls && !loop->is_serial && (!loop->nest || vector_is_rows(loop->nest)) &&
-           row->role == VECTOR_REDUCED && (row->operation == OP_MAX || row->operation == OP_MIN) &&
-           has_room(machine, row->type) && is_only_combined(loop, number);
+    return machine->lanes > 1 && !loop->calls && !loop->is_serial &&
+           (!loop->nest || vector_is_rows(loop->nest)) && row->role == VECTOR_REDUCED &&
+           (row->operation == OP_MAX || row->operation == OP_MIN) && has_room(machine, row->type) &&
+           is_only_combined(loop, number);
 }
 
 static int partial_of(struct machine *machine, int number, int step)

@@ -10,7 +10,7 @@
  * loaded four at a time, and for three or four that lie behind those of the iteration before, of which some
  * iterations are a vector.
  */
-#include "vector_x86.h"
+#include "vector_x86_points.h"
 
 enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24 /* bytes */ };
 
@@ -65,38 +65,15 @@ static bool are_points(const struct machine *machine, const struct vector_value 
     return fits && span >= 2 && span <= MOST && !stream->is_masked && near;
 }
 
-/* Of AVX2: three or four elements that lie one behind the other throughout; bytes too. */
-static bool are_groups(const struct machine *machine, const struct vector_value *value)
-{
-    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
-    int span = stream->high - stream->low + 1, size = size_of(machine, value);
-
-    return !machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span &&
-           (span == 3 || (span == 4 && size < 8)) && (size == 1 ? 4 : size) * machine->lanes == 32 &&
-           size != 2 && !stream->is_masked;
-}
-
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
 {
-    if (are_groups(machine, value))
+    if (points_are_groups(machine, value))
         return true;
     return are_points(machine, value, span_of(machine, value)) &&
            __builtin_popcount(offsets_of(machine, value)) > 1;
 }
 
 /* ---- loads ----------------------------------------------------------------------------------- */
-
-struct points {
-    struct machine *machine;
-    const struct vector_value *value;
-    const struct vector_stream *stream;
-    int size, bits;
-    int low, span;  /* of an iteration: the least element, and how many from there on */
-    bool halves;    /* an iteration's elements take half a vector, not a quarter of 512 bits */
-    int masks[4];   /* of the parts */
-    int vectors[4]; /* before they are turned */
-    int frame;      /* where the bytes from iteration to iteration are */
-};
 
 static void add(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
 {
@@ -162,7 +139,7 @@ static void next_row(const struct points *points, struct x86_memory *memory)
     memory->base = AT;
 }
 
-static struct x86_memory first_row(const struct points *points)
+struct x86_memory points_first(const struct points *points)
 {
     return (struct x86_memory){machine_base(points->machine, points->value->stream), X86_NONE, 1,
                                points->low * points->size};
@@ -205,7 +182,7 @@ static void load_rows(struct points *points)
 {
     keep_step(points);
     make_masks(points);
-    struct x86_memory memory = first_row(points);
+    struct x86_memory memory = points_first(points);
     for (int row = 0; row < points->machine->lanes; row++) {
         load_row(points, row, memory);
         next_row(points, &memory);
@@ -219,7 +196,7 @@ static int mix(const struct points *points, enum x86_form form, int a, int b)
     return machine_rvm(points->machine, form, points->bits, a, b);
 }
 
-static void turn_narrow(const struct points *points, unsigned offsets, int *results)
+void points_turn(const struct points *points, unsigned offsets, int *results)
 {
     const int *v = points->vectors;
 
@@ -266,198 +243,6 @@ static const struct machine_points *find_points(const struct machine *machine,
             return points;
     }
     return NULL;
-}
-
-/* ---- without masks ------------------------------------------------------------------------------ */
-
-/* Elements 3 * j + k for all lanes j lie at different places of the vectors they are in, so that all of them
- * are one vector, which is to be brought in order; and back. */
-static int in_order(const struct points *points, int a, int k, bool is_store)
-{
-    enum { EACH = 3 };
-    struct machine *machine = points->machine;
-    int order = 0;
-
-    if (points->size == 4)
-        return machine_rvm(machine, X86_VPERMPS, points->bits,
-                           machine_keep(machine, KEPT_THIRDS, VECTOR_I32, k == 1 && is_store ? 3 : k, 0), a);
-    for (int lane = 0; lane < 4; lane++) /* its own inverse */
-        order |= (EACH * lane + k) % 4 << 2 * lane;
-    return machine_rmi(machine, X86_VPERMPD_BY, points->bits, a, order);
-}
-
-/* The places of vector `vector` that hold an element number `k` of its three. */
-static int places_of(const struct points *points, int vector, int k)
-{
-    int lanes = points->machine->lanes, places = 0;
-
-    for (int place = 0; place < lanes; place++)
-        places |= ((vector * lanes + place) % 3 == k) << place;
-    return places;
-}
-
-static int blend(const struct points *points, int a, int b, int places)
-{
-    return machine_rvmi(points->machine, points->size == 8 ? X86_VBLENDPD : X86_VBLENDPS, points->bits, a, b,
-                        places);
-}
-
-static struct x86_memory vector_memory(const struct points *points, int bytes)
-{
-    struct x86_memory memory = first_row(points);
-    memory.displacement += bytes;
-    return memory;
-}
-
-static void transfer(const struct points *points, enum x86_form form, int bits, int reg, int bytes)
-{
-    machine_add(points->machine, (struct x86_instruction){.form = form,
-                                                          .bits = bits,
-                                                          .reg = reg,
-                                                          .has_memory = true,
-                                                          .memory = vector_memory(points, bytes)});
-}
-
-static void load_thirds(struct points *points, unsigned offsets, int *results)
-{
-    const int *v = points->vectors;
-
-    for (int k = 0; k < 3; k++) {
-        points->vectors[k] = machine_new_vector(points->machine, points->bits);
-        transfer(points, X86_VMOVUPS_LOAD, points->bits, points->vectors[k], k * points->bits / 8);
-    }
-    for (int k = 0; k < 3; k++)
-        if (offsets >> k & 1)
-            results[k] = in_order(points,
-                                  blend(points, blend(points, v[0], v[1], places_of(points, 1, k)), v[2],
-                                        places_of(points, 2, k)),
-                                  k, false);
-}
-
-static void store_thirds(struct points *points, const int *operands)
-{
-    int ordered[3];
-
-    for (int k = 0; k < 3; k++)
-        ordered[k] = in_order(points, operands[k], k, true);
-    for (int k = 0; k < 3; k++) {
-        int two = blend(points, ordered[0], ordered[1], places_of(points, k, 1));
-        transfer(points, X86_VMOVUPS_STORE, points->bits,
-                 blend(points, two, ordered[2], places_of(points, k, 2)), k * points->bits / 8);
-    }
-}
-
-/* Iterations 0 to 3 in the lower halves of vectors, 4 to 7 in the upper ones. */
-static void load_fourths(struct points *points)
-{
-    enum { GROUP = 16 /* bytes */ };
-
-    for (int k = 0; k < 4; k++) {
-        int low = machine_new_vector(points->machine, 128);
-        transfer(points, X86_VMOVUPS_LOAD, 128, low, k * GROUP);
-        points->vectors[k] = machine_new_vector(points->machine, points->bits);
-        machine_add(points->machine,
-                    (struct x86_instruction){.form = X86_VINSERTF128,
-                                             .bits = points->bits,
-                                             .reg = points->vectors[k],
-                                             .vvvv = low,
-                                             .immediate = 1,
-                                             .has_memory = true,
-                                             .memory = vector_memory(points, (k + 4) * GROUP)});
-    }
-}
-
-static void store_fourths(const struct points *points)
-{
-    enum { LOWER = 0x20, UPPER = 0x31 };
-
-    for (int k = 0; k < 4; k++) {
-        const int *v = points->vectors + 2 * (k % 2);
-        int both =
-            machine_rvmi(points->machine, X86_VPERM2F128, points->bits, v[0], v[1], k < 2 ? LOWER : UPPER);
-        transfer(points, X86_VMOVUPS_STORE, points->bits, both, k * points->bits / 8);
-    }
-}
-
-/* ---- bytes without masks -------------------------------------------------------------------------- */
-
-static struct x86_instruction in_memory(const struct points *points, enum x86_form form, int bits, int reg,
-                                        int bytes)
-{
-    return (struct x86_instruction){
-        .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = vector_memory(points, bytes)};
-}
-
-/* An iteration's elements in each lane. */
-static int load_byte_groups(const struct points *points)
-{
-    enum { UPPER = 8 /* so that it ends with the last element */ };
-    struct machine *machine = points->machine;
-    int all = machine_new_vector(machine, points->bits), low;
-
-    if (points->span == 4) {
-        machine_add(machine, in_memory(points, X86_VMOVUPS_LOAD, points->bits, all, 0));
-        return all;
-    }
-    low = machine_new_vector(machine, 128);
-    machine_add(machine, in_memory(points, X86_VMOVUPS_LOAD, 128, low, 0));
-    struct x86_instruction insert = in_memory(points, X86_VINSERTF128, points->bits, all, UPPER);
-    insert.vvvv = low;
-    insert.immediate = 1;
-    machine_add(machine, insert);
-    return machine_rvm(machine, X86_VPSHUFB, points->bits, all,
-                       machine_keep(machine, KEPT_BYTES, VECTOR_I32, BYTES_BY_THREE, 0));
-}
-
-static int shifted(const struct points *points, enum x86_form form, int a, int bits)
-{
-    return bits ? machine_shift(points->machine, form, form, points->bits, a, bits) : a;
-}
-
-static void load_bytes(const struct points *points, akg_dtype dtype, unsigned offsets, int *results)
-{
-    struct machine *machine = points->machine;
-    int all = load_byte_groups(points);
-
-    for (int k = 0; k < points->span; k++) {
-        if (!(offsets >> k & 1))
-            continue;
-        if (dtype == AKG_INT8) {
-            results[k] = shifted(points, X86_VPSRAD_BY, shifted(points, X86_VPSLLD_BY, all, 24 - 8 * k), 24);
-            continue;
-        }
-        results[k] = machine_normal(machine, AKG_UINT8, shifted(points, X86_VPSRLD_BY, all, 8 * k));
-        if (dtype == AKG_BOOL)
-            results[k] = machine_compare(machine, OP_NE, AKG_INT32, results[k],
-                                         machine_constant(machine, VECTOR_I32, 0));
-    }
-}
-
-static void store_bytes(const struct points *points, akg_dtype dtype, const int *operands)
-{
-    enum { THREES = 12 /* bytes of half the lanes */ };
-    struct machine *machine = points->machine;
-    int all = 0;
-
-    for (int k = 0; k < points->span; k++) {
-        int one = dtype == AKG_BOOL ? machine_cast(machine, AKG_INT32, AKG_BOOL, operands[k]) : operands[k];
-        if (k < 3) /* what is above the last is shifted out, or not stored */
-            one = machine_normal(machine, AKG_UINT8, one);
-        one = shifted(points, X86_VPSLLD_BY, one, 8 * k);
-        all = k ? machine_rvm(machine, X86_VORPS, points->bits, all, one) : one;
-    }
-    if (points->span == 4) {
-        machine_add(machine, in_memory(points, X86_VMOVUPS_STORE, points->bits, all, 0));
-        return;
-    }
-    all = machine_rvm(machine, X86_VPSHUFB, points->bits, all,
-                      machine_keep(machine, KEPT_BYTES, VECTOR_I32, BYTES_IN_A_ROW, 0));
-    int high = machine_upper_half(machine, all, points->bits, false);
-    machine_add(machine, in_memory(points, X86_VMOVUPS_STORE, 128, all, 0)); /* its end is overwritten */
-    machine_add(machine, in_memory(points, X86_VMOVSD_STORE, 128, high, THREES));
-    struct x86_instruction last = in_memory(points, X86_VEXTRACTPS, 128, high, THREES + 8);
-    last.immediate = 2;
-    machine_add(machine, last);
 }
 
 /* ---- any step, without masks ------------------------------------------------------------------------ */
@@ -523,7 +308,7 @@ static struct x86_memory first_point(const struct points *points)
 {
     if (points->stream->step_kind != VECTOR_CONSTANT_STEP)
         load_step(points);
-    return first_row(points);
+    return points_first(points);
 }
 
 /* Iterations 0 to 3 in the lower halves of vectors, 4 to 7 in the upper ones. */
@@ -554,17 +339,12 @@ static void load_all(struct points *points, const struct vector_value *value, in
 {
     unsigned offsets = offsets_of(points->machine, value);
 
-    if (!are_groups(points->machine, value)) {
-        (machine_is_avx512(points->machine) ? load_rows : load_points_avx2)(points);
-        (points->size == 8 ? turn_wide : turn_narrow)(points, offsets, results);
-    } else if (points->size == 1) {
-        load_bytes(points, value->dtype, offsets, results);
-    } else if (points->span == 3) {
-        load_thirds(points, offsets, results);
-    } else {
-        load_fourths(points);
-        turn_narrow(points, offsets, results);
+    if (points_are_groups(points->machine, value)) {
+        points_load_group(points, offsets, results);
+        return;
     }
+    (machine_is_avx512(points->machine) ? load_rows : load_points_avx2)(points);
+    (points->size == 8 ? turn_wide : points_turn)(points, offsets, results);
 }
 
 int machine_load_points(struct machine *machine, const struct vector_value *value)
@@ -627,7 +407,7 @@ static int find_waiting(const struct machine *machine, const struct vector_value
 }
 
 /* Vectors whose parts are an iteration's elements each; of wide ones two by two. */
-static void turn_back(struct points *points, const int *operands)
+void points_turn_back(struct points *points, const int *operands)
 {
     int *v = points->vectors, a = operands[0], b = operands[1],
         c = points->span > 2 ? operands[2] : operands[0], d = points->span > 3 ? operands[3] : c;
@@ -670,7 +450,7 @@ static void store_rows(struct points *points)
         make_masks(points);
         mask = points->masks[0];
     }
-    struct x86_memory memory = first_row(points);
+    struct x86_memory memory = points_first(points);
     for (int row = 0; row < points->machine->lanes; row++) {
         store_part(points, row % count, row / count, points->halves ? 0 : mask, memory);
         if (points->halves) {
@@ -693,7 +473,7 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
                             .low = stream->low,
                             .span = stream->high - stream->low + 1};
 
-    bool is_group = are_groups(machine, value);
+    bool is_group = points_are_groups(machine, value);
     if ((!is_group && !are_points(machine, value, points.span)) || !are_all_stored(machine, value))
         return false;
     struct machine_waiting row = {machine->section, value, operand};
@@ -702,18 +482,11 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
         return true;
     points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
-    if (points.size == 1) {
-        store_bytes(&points, value->dtype, operands);
+    if (is_group) {
+        points_store_group(&points, operands);
         return true;
     }
-    if (is_group && points.span == 3) {
-        store_thirds(&points, operands);
-        return true;
-    }
-    turn_back(&points, operands);
-    if (is_group)
-        store_fourths(&points);
-    else
-        (machine_is_avx512(machine) ? store_rows : store_points_avx2)(&points);
+    points_turn_back(&points, operands);
+    (machine_is_avx512(machine) ? store_rows : store_points_avx2)(&points);
     return true;
 }

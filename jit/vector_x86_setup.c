@@ -136,6 +136,26 @@ static void load_thirds(struct machine *machine, const struct machine_kept *kept
     load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
 }
 
+/* Of 16 lanes, for vector_x86_groups.c: which lane of two vectors, from 16 on of the second one, each has. */
+static void load_order(struct machine *machine, const struct machine_kept *kept)
+{
+    static const int32_t tables[ORDER_FOURTHS + 1][16] = {
+        {0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0},
+        {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29},
+        {1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0},
+        {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21, 24, 27, 30},
+        {2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0},
+        {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31},
+        {0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5},
+        {0, 1, 16, 3, 4, 17, 6, 7, 18, 9, 10, 19, 12, 13, 20, 15},
+        {21, 0, 6, 22, 0, 7, 23, 0, 8, 24, 0, 9, 25, 0, 10, 26},
+        {0, 21, 2, 3, 22, 5, 6, 23, 8, 9, 24, 11, 12, 25, 14, 15},
+        {0, 11, 27, 0, 12, 28, 0, 13, 29, 0, 14, 30, 0, 15, 31, 0},
+        {26, 1, 2, 27, 4, 5, 28, 7, 8, 29, 10, 11, 30, 13, 14, 31},
+        {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}};
+    load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
+}
+
 static void load_bytes(struct machine *machine, const struct machine_kept *kept)
 {
     static const signed char tables[2][32] = {{0, 1, 2, -1, 3, 4, 5, -1, 6,  7,  8,  -1, 9,  10, 11, -1,
@@ -276,6 +296,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_THIRDS:
         load_thirds(machine, kept);
+        break;
+    case KEPT_ORDER:
+        load_order(machine, kept);
         break;
     case KEPT_BYTES:
         load_bytes(machine, kept);
