@@ -25,6 +25,7 @@ struct vector_emission {
     const char *slots, *first, *high, *variable;
     LIST(const struct ir_symbol *) lets;                      /* declared in the current block */
     const char *firsts[VECTOR_LEVELS], *highs[VECTOR_LEVELS]; /* of the loops of a nest */
+    const char *times; /* the iterations of the loops that are merged with one of these */
 };
 
 static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
@@ -130,9 +131,8 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
             distance =
                 arena_format(&emitter->arena, "%s - (%s)", emission->firsts[level], emission->highs[level]);
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
-        if (emission->loop->nest->merged && level == VECTOR_COLUMNS)
-            emit_line(emitter, "%s *= %s - %s;", format_slot(emission, slot, "i"), emission->high,
-                      emission->first);
+        if (emission->times && level == (vector_is_rows(emission->loop->nest) ? VECTOR_ROWS : VECTOR_COLUMNS))
+            emit_line(emitter, "%s *= %s;", format_slot(emission, slot, "i"), emission->times);
         return;
     }
     const char *distance = step > 0
@@ -492,8 +492,9 @@ static void emit_result(struct vector_emission *emission, const struct vector_ac
 
 /* ---- what is known when it runs -------------------------------------------------------------------- */
 
-/* " && x_stride1_ == 1" for each stream that was taken to lie so. */
-static const char *stride_tests(struct vector_emission *emission)
+/* What is so in the calls that the code is for: " && x_stride1_ == 1" for each stream that was taken to lie
+ * so, and extents that were taken to be equal. */
+static const char *call_tests(struct vector_emission *emission)
 {
     struct emitter *emitter = emission->emitter;
     const char *tests = "";
@@ -504,6 +505,11 @@ static const char *stride_tests(struct vector_emission *emission)
             tests = arena_format(&emitter->arena, "%s && %s_stride%d_ == 1", tests,
                                  emitter->buffers[buffer->index], buffer->rank - 1);
     }
+    const vector_equals *equals = emission->loop->nest ? &emission->loop->nest->equals : NULL;
+    for (int k = 0; equals && k < equals->count; k++)
+        tests = arena_format(&emitter->arena, "%s && %s == %s", tests,
+                             emit_index(emitter, equals->items[k].a).text,
+                             emit_index(emitter, equals->items[k].b).text);
     return tests;
 }
 
@@ -731,27 +737,41 @@ static void push_loop(struct emitter *emitter, const struct ir_stmt *loop)
     emitter->loop_count++;
 }
 
-/* The bounds of the loops inside; a test that each of them has an iteration. */
-static const char *inner_bounds(struct vector_emission *emission)
+/* The bounds of a loop inside, and a test that it has an iteration. */
+static const char *inner_bound(struct vector_emission *emission, const struct ir_stmt *loop, const char **low,
+                               const char **high)
 {
     struct emitter *emitter = emission->emitter;
+    struct emit_value from, to;
+    emit_bounds(emitter, loop, &from, &to);
+    *low = arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name);
+    emit_line(emitter, "const long long %s = %s;", *low, from.text);
+    *high = emit_operand(emitter, to, EMIT_SHIFT);
+    return arena_format(&emitter->arena, "%s %s %s", *low, loop->step > 0 ? "<" : ">", *high);
+}
+
+/* Those of all of them; a test that each has an iteration. */
+static const char *inner_bounds(struct vector_emission *emission)
+{
+    struct arena *arena = &emission->emitter->arena;
     const struct vector_nest *nest = emission->loop->nest;
+    const struct ir_stmt *outermost = nest->loops[nest->first];
     const char *tests = nest->is_while ? "1" : NULL;
     if (!nest->merged) {
         emission->firsts[nest->first] = emission->first;
         emission->highs[nest->first] = emission->high;
+    } else {
+        emission->times = arena_format(arena, "%s - %s", emission->high, emission->first);
+        for (const struct ir_stmt *loop = nest->merged->body; loop != outermost; loop = loop->body) {
+            const char *low, *high;
+            tests = add_test(emission, tests, inner_bound(emission, loop, &low, &high));
+            emission->times = arena_format(arena, "(%s) * (%s - %s)", emission->times, high, low);
+        }
     }
-    for (int level = nest->first + !nest->merged; level < nest->depth; level++) {
-        struct emit_value low, high;
-        emit_bounds(emitter, nest->loops[level], &low, &high);
-        const char *first = arena_format(&emitter->arena, "%s_first_",
-                                         emitter->symbols[nest->loops[level]->symbol->slot].name);
-        emit_line(emitter, "const long long %s = %s;", first, low.text);
-        emission->firsts[level] = first;
-        emission->highs[level] = emit_operand(emitter, high, EMIT_SHIFT);
-        tests = arena_format(&emitter->arena, "%s%s%s %s %s", tests ? tests : "", tests ? " && " : "", first,
-                             nest->loops[level]->step > 0 ? "<" : ">", emission->highs[level]);
-    }
+    for (int level = nest->first + !nest->merged; level < nest->depth; level++)
+        tests = add_test(
+            emission, tests,
+            inner_bound(emission, nest->loops[level], &emission->firsts[level], &emission->highs[level]));
     return tests;
 }
 
@@ -773,6 +793,10 @@ static void emit_nest_call(struct vector_emission *emission, int number, const c
     int loops = emitter->loop_count;
     if (nest->merged)
         begin_first(emission, nest->merged, emission->first);
+    for (const struct ir_stmt *loop = nest->merged ? nest->merged->body : nest->loops[nest->first];
+         loop != nest->loops[nest->first]; loop = loop->body)
+        begin_first(emission, loop,
+                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
     for (int level = nest->first; level < nest->depth; level++)
         begin_first(emission, nest->loops[level], emission->firsts[level]);
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
@@ -824,7 +848,7 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
                                        .slots = arena_format(&emitter->arena, "%s_slots_", entry->name),
                                        .high = emit_operand(emitter, high, EMIT_SHIFT),
                                        .variable = entry->name};
-    const char *strides = stride_tests(&emission);
+    const char *strides = call_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
     bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops &&

@@ -153,11 +153,19 @@ static bool loops_may_stop(struct ir_stmt *block)
     return false;
 }
 
+/* Whether it is one row of elements with the loop inside, which is better than a few of these at a time. */
+static bool is_row(const struct pass *pass, const struct ir_stmt *loop)
+{
+    struct vector_nest nest;
+
+    return vector_rows_shape(loop, &nest) && vector_loops_merge(pass->arena, loop, NULL);
+}
+
 static bool is_candidate(const struct pass *pass, struct ir_stmt *loop)
 {
     int64_t low;
 
-    return loop->kind == IR_FOR && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
+    return loop->kind == IR_FOR && !is_row(pass, loop) && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
            can_be_written_out(pass, loop) && ir_block_walk(loop->body, jumps, NULL) &&
            !loops_may_stop(loop->body);
 }

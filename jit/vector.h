@@ -197,12 +197,19 @@ struct vector_argument {
  * in another section than its own, but for accumulators. A nest without rows begins with its columns:
  * loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a while, loops[VECTOR_DEPTHS], in
  * place of the loops that accumulate; it counts as no level. */
+struct vector_equal {
+    const struct ir_expr *a, *b;
+};
+
+typedef LIST(struct vector_equal) vector_equals;
+
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
-    const struct ir_stmt
-        *merged; /* the loop around, whose iterations are columns too (vector_merge.c); NULL */
-    int first;   /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
-    int depth;   /* levels */
+    const struct ir_stmt *merged; /* the outermost of the loops around whose iterations are columns too, or
+                                     rows (vector_merge.c); NULL */
+    vector_equals equals;         /* only where these are so in a call */
+    int first;                    /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
+    int depth;                    /* levels */
     bool is_while;
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
@@ -303,6 +310,9 @@ bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector
 /* Whether the columns of all iterations of `outer`, which holds nothing but the nest, are one row of columns.
  */
 bool vector_nest_merges(const struct vector_nest *nest, const struct ir_stmt *outer);
+/* Whether a loop and the only one in it are one, from element to element; where it hangs on that, `equals`
+ * gets extents that must be equal in a call. */
+bool vector_loops_merge(struct arena *arena, const struct ir_stmt *outer, vector_equals *equals);
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

@@ -646,9 +646,17 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options)
 {
+    return vector_is_short(stmt) ? NULL : vector_build_any(arena, stmt, verdict, dependences, options);
+}
+
+struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *stmt,
+                                     const struct dependence_loop *verdict,
+                                     const struct dependences *dependences,
+                                     const struct vector_options *options)
+{
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
-    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||
+    if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
         vector_step_is_large(stmt) || !verdict_allows(&builder, verdict))
         return NULL;
     builder.is_parallel = verdict->verdict == DEPENDENCE_PARALLEL;

@@ -60,6 +60,11 @@ void vector_statements(struct vector_builder *builder, const struct ir_stmt *fir
 int vector_count_statements(const struct ir_stmt *first, int limit);
 /* Whether the loop is known to have so few iterations that a call costs more. */
 bool vector_is_short(const struct ir_stmt *stmt);
+/* As vector_build, of loops of few iterations too. */
+struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *stmt,
+                                     const struct dependence_loop *verdict,
+                                     const struct dependences *dependences,
+                                     const struct vector_options *options);
 /* Whether what the loop advances by, in all lanes, may be too large for an instruction, or the number of its
  * iterations be computed wrongly. */
 static inline bool vector_step_is_large(const struct ir_stmt *stmt)

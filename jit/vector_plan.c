@@ -129,18 +129,23 @@ static bool is_for_all_strides(const struct vector_loop *loop)
     return true;
 }
 
+static struct vector_loop *build_rows(struct planning *planning, struct vector_nest *nest)
+{
+    const struct ir_stmt *rows = nest->loops[VECTOR_ROWS], *columns = nest->loops[VECTOR_COLUMNS];
+    const struct dependences *dependences = columns->independent ? NULL : dependences_of(planning, rows);
+    const struct dependence_loop *verdict =
+        columns->independent ? &independent : dependence_loop_is_parallel(dependences, columns);
+    return vector_rows_build(&planning->plan->arena, nest, is_parallel(planning, rows), verdict, dependences,
+                             planning->options);
+}
+
 /* Likewise for a loop around a vector loop. */
 static bool plan_rows(struct planning *planning, const struct ir_stmt *stmt)
 {
     struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
     if (!vector_rows_shape(stmt, nest))
         return false;
-    const struct ir_stmt *columns = nest->loops[VECTOR_COLUMNS];
-    const struct dependences *dependences = columns->independent ? NULL : dependences_of(planning, stmt);
-    const struct dependence_loop *verdict =
-        columns->independent ? &independent : dependence_loop_is_parallel(dependences, columns);
-    struct vector_loop *loop = vector_rows_build(&planning->plan->arena, nest, is_parallel(planning, stmt),
-                                                 verdict, dependences, planning->options);
+    struct vector_loop *loop = build_rows(planning, nest);
     return add_loop(planning, loop) && is_for_all_strides(loop);
 }
 
@@ -216,6 +221,32 @@ static bool plan_merged(struct planning *planning, const struct ir_stmt *stmt)
     return false;
 }
 
+/* Rows of loops around loops that are one, from element to element. Whether nothing else is needed of them.
+ */
+static bool plan_merged_rows(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest), other;
+    const struct ir_stmt *rows = stmt;
+    vector_equals equals = {NULL, 0, 0};
+    while (!vector_rows_shape(rows, nest)) {
+        if (!vector_loops_merge(&planning->plan->arena, rows, &equals))
+            return false;
+        rows = rows->body;
+    }
+    if (rows == stmt || vector_nest_shape(rows, VECTOR_ROWS, &other))
+        return false;
+    for (const struct ir_stmt *loop = stmt; loop != nest->loops[VECTOR_COLUMNS]; loop = loop->body)
+        if (!is_parallel(planning, loop))
+            return false;
+    struct vector_loop *loop = build_rows(planning, nest);
+    if (!loop || !is_for_all_strides(loop))
+        return false;
+    nest->merged = stmt;
+    nest->equals = equals;
+    loop->stmt = stmt;
+    return add_loop(planning, loop) && !equals.count;
+}
+
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
 {
     if (split_is_closed(loop))
@@ -257,8 +288,10 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR &&
-            (plan_merged(planning, stmt) || plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
+        if (stmt->kind == IR_FOR && (plan_merged(planning, stmt) || plan_merged_rows(planning, stmt)))
+            continue;
+        if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
+            (plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
              (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
             continue;
         if (!is_left_out(planning, stmt))

@@ -146,7 +146,10 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
         .arena = arena, .stmt = nest->loops[VECTOR_ROWS], .options = options, .mask = -1, .nest = nest};
     if (vector_lets_may_stop(nest->loops[VECTOR_ROWS]->body, options))
         return NULL;
-    rows.loop = vector_build(arena, nest->loops[VECTOR_COLUMNS], verdict, dependences, options);
+    const struct ir_stmt *columns = nest->loops[VECTOR_COLUMNS];
+    /* a few columns are worth it where rows of them are one */
+    bool is_worth_it = !vector_is_short(columns) || vector_loops_merge(arena, rows.stmt, NULL);
+    rows.loop = is_worth_it ? vector_build_any(arena, columns, verdict, dependences, options) : NULL;
     if (!rows.loop || !only_accumulates(rows.loop) || rows.loop->stops || rows.loop->reaches.count ||
         !vector_bounds_stay(&rows) || !values_stay(&rows, rows.loop) || !add_streams(&rows))
         return NULL;
