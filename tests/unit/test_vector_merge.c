@@ -1,0 +1,217 @@
+/*
+ * test_vector_merge.c: loops around loops that become one row of elements, against the interpreter.
+ *
+ * Programs go over all elements of tensors with two to five axes, some from the second index on or up to the
+ * last but one. Extents are random, 0 among them, of the second tensor equal to the first one's or larger;
+ * the last one may be a number of the program; tensors lie one element behind the other or with steps between
+ * them. Elements are small whole numbers, so that sums are exact. Results must be the same bits.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "check.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 400, MOST = 5, INPUTS = 3 };
+
+static const char *const bodies[] = {
+    "y[AT] = x[AT] * 2 + z[AT]",
+    "y[AT] = x[AT] * z[AT] - 1",
+    "y[AT] = max(x[AT], 0)",
+    "y[AT] = x[AT] + v[LAST]",
+    "y[AT] = x[AT] * v[LAST] + z[AT]",
+    "y[AT] = x[AT] + v[FIRST]",
+    "y[AT] = x[AT] + z[AT] * FIRST",
+    "y[AT] = x[AT] + LAST",
+    "y[AT] = x[AT] if z[AT] > 0 else v[LAST]",
+    "y[AT] = y[AT] + x[AT]",
+};
+
+static uint64_t state = 47;
+
+static int random_below(size_t limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % limit);
+}
+
+static bool one_in(int count)
+{
+    return random_below((size_t)count) == 0;
+}
+
+/* What a round is about. */
+struct shape {
+    int rank;
+    int64_t x[MOST], z[MOST], v;
+    bool annotated; /* the last extent is a number in the program */
+};
+
+static struct shape random_shape(void)
+{
+    struct shape shape = {.rank = 2 + random_below(4), .annotated = one_in(3)};
+    bool differs = one_in(3);
+    for (int axis = 0; axis < shape.rank; axis++) {
+        bool is_last = axis == shape.rank - 1;
+        shape.x[axis] = one_in(30) ? 0 : 1 + random_below(is_last ? 20 : 6);
+        if (is_last && shape.annotated)
+            shape.x[axis] = 1 + random_below(5);
+        shape.z[axis] = shape.x[axis] + (differs && !(is_last && shape.annotated) && one_in(3));
+    }
+    shape.v = shape.x[0] > shape.x[shape.rank - 1] ? shape.x[0] : shape.x[shape.rank - 1];
+    return shape;
+}
+
+/* Writes the body with AT, FIRST and LAST as they are called. */
+static void write_body(char **text, const char *body, int rank)
+{
+    for (; *body; body++) {
+        if (strncmp(body, "AT", 2) == 0) {
+            for (int axis = 0; axis < rank; axis++)
+                *text += sprintf(*text, "%si%d", axis ? ", " : "", axis);
+            body++;
+        } else if (strncmp(body, "FIRST", 5) == 0) {
+            *text += sprintf(*text, "i0");
+            body += 4;
+        } else if (strncmp(body, "LAST", 4) == 0) {
+            *text += sprintf(*text, "i%d", rank - 1);
+            body += 3;
+        } else {
+            *(*text)++ = *body;
+        }
+    }
+    *text += sprintf(*text, "\n");
+}
+
+static void write_annotation(char **text, const struct shape *shape, char letter)
+{
+    if (!shape->annotated)
+        return;
+    *text += sprintf(*text, ": T[");
+    for (int axis = 0; axis < shape->rank - 1; axis++)
+        *text += sprintf(*text, "%c%d, ", letter, axis);
+    *text += sprintf(*text, "%d]", (int)shape->x[shape->rank - 1]);
+}
+
+static void write_program(char *text, const struct shape *shape)
+{
+    int depth = 1;
+    text += sprintf(text, "def k(x");
+    write_annotation(&text, shape, 'A');
+    text += sprintf(text, ", z");
+    write_annotation(&text, shape, 'B');
+    text += sprintf(
+        text, ", v):\n    y = output_tensor(x.shape, x.dtype)\n    total = output_tensor((1,), x.dtype)\n"
+              "    for a in range(1):\n        total[a] = 0\n");
+    for (int axis = 0; axis < shape->rank; axis++, depth++) {
+        text += sprintf(text, "%*sfor i%d in range(", 4 * depth, "", axis);
+        bool is_part = axis + 1 < shape->rank && one_in(8);
+        text += sprintf(text,
+                        is_part && one_in(2) ? "1, x.shape[%d]):\n"
+                        : is_part            ? "x.shape[%d] - 1):\n"
+                                             : "x.shape[%d]):\n",
+                        axis);
+    }
+    text += sprintf(text, "%*s", 4 * depth, "");
+    write_body(&text, bodies[random_below(sizeof bodies / sizeof *bodies)], shape->rank);
+    if (one_in(4)) {
+        text += sprintf(text, "%*s", 4 * depth, "");
+        write_body(&text, "total[0] += x[AT] * z[AT]", shape->rank);
+    }
+    sprintf(text, "    return y, total\n");
+}
+
+static akg_tensor *fill(akg_tensor *tensor)
+{
+    int64_t count = akg_tensor_element_count(tensor);
+    for (int64_t k = 0; k < count; k++)
+        ((float *)akg_tensor_data(tensor))[k] = (float)(random_below(9) - 4);
+    return tensor;
+}
+
+/* With one element of two left out along the last axis, or backwards, or as it is. */
+static akg_tensor *tensor_of(int rank, const int64_t *shape)
+{
+    int64_t wider[MOST], strides[MOST], first[MOST] = {0}, step = 1;
+    akg_tensor *base = NULL, *view = NULL;
+    int kind = one_in(4) ? 1 + random_below(2) : 0;
+    memcpy(wider, shape, sizeof *shape * (size_t)rank);
+    if (kind == 1)
+        wider[rank - 1] *= 2;
+    if (akg_tensor_create(AKG_FLOAT32, rank, wider, &base) != AKG_OK)
+        return NULL;
+    fill(base);
+    if (!kind)
+        return base;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = step;
+        step *= wider[axis];
+    }
+    if (kind == 1)
+        strides[rank - 1] = 2;
+    int64_t offset = 0;
+    if (kind == 2 && shape[0]) {
+        first[0] = shape[0] - 1;
+        offset = first[0] * strides[0];
+        strides[0] = -strides[0];
+    }
+    CHECK(akg_tensor_view(base, rank, shape, strides, offset, &view) == AKG_OK);
+    akg_tensor_release(base);
+    return view;
+}
+
+static bool run(const char *program, akg_tensor *const inputs[INPUTS], const jit_options *options,
+                akg_tensor *outputs[2])
+{
+    jit_source source = {.name = "merge.akg", .text = program, .length = strlen(program)};
+    akg_argument arguments[INPUTS];
+    akg_module *module = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    char *text = NULL;
+    for (int k = 0; k < INPUTS; k++)
+        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
+    bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
+                akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS, NULL, outputs,
+                                &diagnostics) == AKG_OK;
+    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+        fprintf(stderr, "%s%s", text, program);
+    akg_free(text);
+    akg_diagnostics_free(diagnostics);
+    akg_module_release(module);
+    return good;
+}
+
+static void check_round(void)
+{
+    char program[2000];
+    struct shape shape = random_shape();
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_tensor *inputs[INPUTS] = {tensor_of(shape.rank, shape.x), tensor_of(shape.rank, shape.z),
+                                  tensor_of(1, &shape.v)};
+    akg_tensor *expected[2] = {NULL};
+    write_program(program, &shape);
+    if (run(program, inputs, &options, expected))
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+            jit_options fast = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+            akg_tensor *outputs[2] = {NULL};
+            bool same = run(program, inputs, &fast, outputs);
+            for (int k = 0; same && k < 2; k++)
+                same = memcmp(akg_tensor_data(outputs[k]), akg_tensor_data(expected[k]),
+                              sizeof(float) * (size_t)akg_tensor_element_count(expected[k])) == 0;
+            if (!CHECK(same))
+                fputs(program, stderr);
+            for (int k = 0; k < 2; k++)
+                akg_tensor_release(outputs[k]);
+        }
+    for (int k = 0; k < 2; k++)
+        akg_tensor_release(expected[k]);
+    for (int k = 0; k < INPUTS; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+int main(void)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        check_round();
+    return check_done();
+}
