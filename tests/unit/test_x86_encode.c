@@ -73,6 +73,8 @@ static bool has_length(const struct x86_row *row, int bits)
         return bits > 128;
     if (row->map == 3 && row->opcode == 0x23)
         return bits > 128; /* quarters change places */
+    if (row->map == 2 && row->opcode == 0x16)
+        return bits > 128; /* vpermps: so do lanes of all of it */
     return !((row->opcode == 0x19 || (row->opcode == 0x01 && row->wide == 1)) && bits == 128);
 }
 
