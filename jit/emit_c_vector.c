@@ -25,7 +25,8 @@ struct vector_emission {
     const char *slots, *first, *high, *variable;
     LIST(const struct ir_symbol *) lets;                      /* declared in the current block */
     const char *firsts[VECTOR_LEVELS], *highs[VECTOR_LEVELS]; /* of the loops of a nest */
-    const char *times; /* the iterations of the loops that are merged with one of these */
+    const char
+        *times[VECTOR_LEVELS]; /* the iterations of the loops that are merged with one of these; NULL */
 };
 
 static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
@@ -131,8 +132,8 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
             distance =
                 arena_format(&emitter->arena, "%s - (%s)", emission->firsts[level], emission->highs[level]);
         emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
-        if (emission->times && level == (vector_is_rows(emission->loop->nest) ? VECTOR_ROWS : VECTOR_COLUMNS))
-            emit_line(emitter, "%s *= %s;", format_slot(emission, slot, "i"), emission->times);
+        if (emission->times[level])
+            emit_line(emitter, "%s *= %s;", format_slot(emission, slot, "i"), emission->times[level]);
         return;
     }
     const char *distance = step > 0
@@ -750,28 +751,42 @@ static const char *inner_bound(struct vector_emission *emission, const struct ir
     return arena_format(&emitter->arena, "%s %s %s", *low, loop->step > 0 ? "<" : ">", *high);
 }
 
+/* Those of loops that are merged with the one of a level, from the first to that; their iterations. */
+static const char *merged_bounds(struct vector_emission *emission, const struct ir_stmt *first, int level,
+                                 const char *tests)
+{
+    struct arena *arena = &emission->emitter->arena;
+    for (const struct ir_stmt *loop = first; loop != emission->loop->nest->loops[level]; loop = loop->body) {
+        const char *low, *high, *times = emission->times[level];
+        tests = add_test(emission, tests, inner_bound(emission, loop, &low, &high));
+        emission->times[level] =
+            arena_format(arena, "%s%s(%s - %s)", times ? times : "", times ? " * " : "", high, low);
+    }
+    return tests;
+}
+
 /* Those of all of them; a test that each has an iteration. */
 static const char *inner_bounds(struct vector_emission *emission)
 {
-    struct arena *arena = &emission->emitter->arena;
     const struct vector_nest *nest = emission->loop->nest;
-    const struct ir_stmt *outermost = nest->loops[nest->first];
     const char *tests = nest->is_while ? "1" : NULL;
+    int around = vector_is_rows(nest) ? VECTOR_ROWS : VECTOR_COLUMNS;
     if (!nest->merged) {
         emission->firsts[nest->first] = emission->first;
         emission->highs[nest->first] = emission->high;
     } else {
-        emission->times = arena_format(arena, "%s - %s", emission->high, emission->first);
-        for (const struct ir_stmt *loop = nest->merged->body; loop != outermost; loop = loop->body) {
-            const char *low, *high;
-            tests = add_test(emission, tests, inner_bound(emission, loop, &low, &high));
-            emission->times = arena_format(arena, "(%s) * (%s - %s)", emission->times, high, low);
-        }
+        emission->times[around] =
+            arena_format(&emission->emitter->arena, "(%s - %s)", emission->high, emission->first);
+        if (vector_is_rows(nest))
+            tests = merged_bounds(emission, nest->merged->body, around, tests);
     }
-    for (int level = nest->first + !nest->merged; level < nest->depth; level++)
+    for (int level = nest->first + !nest->merged; level < nest->depth; level++) {
+        if (nest->inside && level == VECTOR_COLUMNS)
+            tests = merged_bounds(emission, nest->inside, level, tests);
         tests = add_test(
             emission, tests,
             inner_bound(emission, nest->loops[level], &emission->firsts[level], &emission->highs[level]));
+    }
     return tests;
 }
 
@@ -784,6 +799,15 @@ static void begin_first(struct vector_emission *emission, const struct ir_stmt *
     push_loop(emitter, loop);
 }
 
+static void begin_merged(struct vector_emission *emission, const struct ir_stmt *first,
+                         const struct ir_stmt *end)
+{
+    struct emitter *emitter = emission->emitter;
+    for (const struct ir_stmt *loop = first; loop != end; loop = loop->body)
+        begin_first(emission, loop,
+                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
+}
+
 /* The call, in the block in which each loop's variable is that of its first iteration. */
 static void emit_nest_call(struct vector_emission *emission, int number, const char *done)
 {
@@ -793,12 +817,13 @@ static void emit_nest_call(struct vector_emission *emission, int number, const c
     int loops = emitter->loop_count;
     if (nest->merged)
         begin_first(emission, nest->merged, emission->first);
-    for (const struct ir_stmt *loop = nest->merged ? nest->merged->body : nest->loops[nest->first];
-         loop != nest->loops[nest->first]; loop = loop->body)
-        begin_first(emission, loop,
-                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
-    for (int level = nest->first; level < nest->depth; level++)
+    if (nest->merged && vector_is_rows(nest))
+        begin_merged(emission, nest->merged->body, nest->loops[VECTOR_ROWS]);
+    for (int level = nest->first; level < nest->depth; level++) {
+        if (nest->inside && level == VECTOR_COLUMNS)
+            begin_merged(emission, nest->inside, nest->loops[level]);
         begin_first(emission, nest->loops[level], emission->firsts[level]);
+    }
     for (int slot = 0; slot < emission->loop->arguments.count; slot++)
         emit_argument(emission, slot);
     emit_call_of(emission, number, done);

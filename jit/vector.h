@@ -205,11 +205,12 @@ typedef LIST(struct vector_equal) vector_equals;
 
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
-    const struct ir_stmt *merged; /* the outermost of the loops around whose iterations are columns too, or
-                                     rows (vector_merge.c); NULL */
-    vector_equals equals;         /* only where these are so in a call */
-    int first;                    /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
-    int depth;                    /* levels */
+    /* loops around that are one with loops of these (vector_merge.c): the outermost of those whose iterations
+     * are columns too, or rows, of rows; in rows, of those around the columns; NULL */
+    const struct ir_stmt *merged, *inside;
+    vector_equals equals; /* only where these are so in a call */
+    int first;            /* the level of the outermost loop: VECTOR_ROWS or VECTOR_COLUMNS */
+    int depth;            /* levels */
     bool is_while;
     int body, result; /* the first value of the second section, and of the third */
     int state;        /* the first of the slots for the machine code's own use: one per loop */

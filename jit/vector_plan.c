@@ -221,30 +221,66 @@ static bool plan_merged(struct planning *planning, const struct ir_stmt *stmt)
     return false;
 }
 
-/* Rows of loops around loops that are one, from element to element. Whether nothing else is needed of them.
- */
+/* Loops that are all there is in one another, the innermost one last. */
+struct chain {
+    const struct ir_stmt *loops[AKG_MAX_RANK];
+    int count;
+};
+
+static bool find_chain(const struct ir_stmt *stmt, struct chain *chain)
+{
+    for (chain->count = 0; stmt; stmt = stmt->body) {
+        if (stmt->kind != IR_FOR || stmt->next || chain->count == AKG_MAX_RANK)
+            return false;
+        chain->loops[chain->count++] = stmt;
+        if (is_innermost(stmt->body))
+            return chain->count > 2;
+    }
+    return false;
+}
+
+/* The first of the loops that merge with one another down to `last`. */
+static int first_merged(struct planning *planning, const struct chain *chain, int last, vector_equals *equals)
+{
+    while (last > 0 && vector_loops_merge(&planning->plan->arena, chain->loops[last - 1], equals))
+        last--;
+    return last;
+}
+
+/* Rows and columns of which some are loops around loops that are one, from element to element: as many as may
+ * be are columns. The loop is the outermost of the rows. */
+static bool find_merged_rows(struct planning *planning, const struct ir_stmt *stmt, struct vector_nest *nest)
+{
+    struct chain chain;
+    if (!find_chain(stmt, &chain))
+        return false;
+    int last = chain.count - 1, inside = first_merged(planning, &chain, last, &nest->equals);
+    int rows = inside > 0 ? inside - 1 : last - 1;
+    inside = inside > 0 ? inside : last;
+    if (first_merged(planning, &chain, rows, &nest->equals) > 0 || (rows == 0 && inside == last))
+        return false;
+    for (int k = 0; k < chain.count; k++)
+        if (!is_parallel(planning, chain.loops[k]))
+            return false;
+    nest->loops[VECTOR_ROWS] = chain.loops[rows];
+    nest->loops[VECTOR_COLUMNS] = chain.loops[last];
+    nest->depth = VECTOR_DEPTHS;
+    nest->merged = rows > 0 ? stmt : NULL;
+    nest->inside = inside < last ? chain.loops[inside] : NULL;
+    return chain.loops[rows]->step == 1 && chain.loops[last]->step == 1;
+}
+
+/* Such loops; whether nothing else is needed of them. */
 static bool plan_merged_rows(struct planning *planning, const struct ir_stmt *stmt)
 {
-    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest), other;
-    const struct ir_stmt *rows = stmt;
-    vector_equals equals = {NULL, 0, 0};
-    while (!vector_rows_shape(rows, nest)) {
-        if (!vector_loops_merge(&planning->plan->arena, rows, &equals))
-            return false;
-        rows = rows->body;
-    }
-    if (rows == stmt || vector_nest_shape(rows, VECTOR_ROWS, &other))
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    if (!find_merged_rows(planning, stmt, nest))
         return false;
-    for (const struct ir_stmt *loop = stmt; loop != nest->loops[VECTOR_COLUMNS]; loop = loop->body)
-        if (!is_parallel(planning, loop))
-            return false;
     struct vector_loop *loop = build_rows(planning, nest);
-    if (!loop || !is_for_all_strides(loop))
+    if (!loop)
         return false;
-    nest->merged = stmt;
-    nest->equals = equals;
     loop->stmt = stmt;
-    return add_loop(planning, loop) && !equals.count;
+    return add_loop(planning, loop) && is_for_all_strides(loop) && !nest->equals.count;
 }
 
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
@@ -288,10 +324,11 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR && (plan_merged(planning, stmt) || plan_merged_rows(planning, stmt)))
+        if (stmt->kind == IR_FOR &&
+            (plan_merged(planning, stmt) || plan_nest(planning, stmt) || plan_merged_rows(planning, stmt)))
             continue;
         if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
-            (plan_nest(planning, stmt) || plan_rows(planning, stmt) ||
+            (plan_rows(planning, stmt) ||
              (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
             continue;
         if (!is_left_out(planning, stmt))

@@ -127,7 +127,8 @@ static bool is_flat(const struct vector_loop *loop, bool in_any_order)
         return false;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || (stream->is_stored && !in_any_order) ||
+        bool is_known = stream->step_kind == VECTOR_UNIT || stream->step_kind == VECTOR_CONSTANT_STEP;
+        if (!is_known || stream->is_gathered || (stream->is_stored && !in_any_order) ||
             stream->strides[VECTOR_ROWS].kind == VECTOR_STAYS)
             return false;
     }

@@ -23,6 +23,10 @@ static bool is_nest_variable(const struct vector_builder *builder, const struct 
          level++)
         if (builder->nest->loops[level]->symbol == expr->symbol)
             return true;
+    for (const struct ir_stmt *loop = builder->nest ? builder->nest->inside : NULL;
+         loop && loop != builder->nest->loops[VECTOR_COLUMNS]; loop = loop->body)
+        if (loop->symbol == expr->symbol)
+            return true;
     return false;
 }
 

@@ -108,10 +108,16 @@ void machine_flatten_rows(struct machine *machine)
     const struct vector_loop *loop = machine->loop;
     int apart = machine->labels++;
     for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stride *stride = &loop->streams.items[k].strides[VECTOR_ROWS];
+        const struct vector_stream *stream = &loop->streams.items[k];
+        const struct vector_stride *stride = &stream->strides[VECTOR_ROWS];
         move(machine, X86_MOV, X86_RAX, loop->count);
+        if (stream->step_kind == VECTOR_CONSTANT_STEP)
+            machine_emit(machine, (struct x86_instruction){
+                                      .form = X86_MOV_IMMEDIATE, .reg = X86_R10, .immediate = stream->step});
+        if (stream->step_kind == VECTOR_CONSTANT_STEP)
+            registers(machine, X86_IMUL, X86_RAX, X86_R10);
         machine_emit_by(machine, X86_SHL_BY, X86_RAX,
-                        __builtin_ctz((unsigned)dtype_table[loop->streams.items[k].dtype].size));
+                        __builtin_ctz((unsigned)dtype_table[stream->dtype].size));
         if (stride->kind == VECTOR_STRIDE)
             machine_emit_by(machine, X86_CMP_BY, X86_RAX, stride->bytes);
         else

@@ -25,6 +25,8 @@ static const char *const bodies[] = {
     "y[AT] = x[AT] + LAST",
     "y[AT] = x[AT] if z[AT] > 0 else v[LAST]",
     "y[AT] = y[AT] + x[AT]",
+    "y[TURNED] = x[AT]",
+    "y[TURNED] = x[AT] * 2 + z[AT]",
 };
 
 static uint64_t state = 47;
@@ -45,6 +47,7 @@ struct shape {
     int rank;
     int64_t x[MOST], z[MOST], v;
     bool annotated; /* the last extent is a number in the program */
+    int turn;       /* where the first axis of x is in y, whose axes go round */
 };
 
 static struct shape random_shape(void)
@@ -58,18 +61,31 @@ static struct shape random_shape(void)
             shape.x[axis] = 1 + random_below(5);
         shape.z[axis] = shape.x[axis] + (differs && !(is_last && shape.annotated) && one_in(3));
     }
+    shape.turn = 1 + random_below((size_t)shape.rank - 1);
     shape.v = shape.x[0] > shape.x[shape.rank - 1] ? shape.x[0] : shape.x[shape.rank - 1];
     return shape;
 }
 
-/* Writes the body with AT, FIRST and LAST as they are called. */
-static void write_body(char **text, const char *body, int rank)
+/* "i0, i1, i2", turned by so many. */
+static void write_indices(char **text, int rank, int turn, const char *form)
 {
+    for (int axis = 0; axis < rank; axis++) {
+        *text += sprintf(*text, axis ? ", " : "");
+        *text += sprintf(*text, form, (axis + rank - turn) % rank);
+    }
+}
+
+/* Writes the body with AT, TURNED, FIRST and LAST as they are called. */
+static void write_body(char **text, const char *body, const struct shape *shape)
+{
+    int rank = shape->rank;
     for (; *body; body++) {
         if (strncmp(body, "AT", 2) == 0) {
-            for (int axis = 0; axis < rank; axis++)
-                *text += sprintf(*text, "%si%d", axis ? ", " : "", axis);
+            write_indices(text, rank, 0, "i%d");
             body++;
+        } else if (strncmp(body, "TURNED", 6) == 0) {
+            write_indices(text, rank, shape->turn, "i%d");
+            body += 5;
         } else if (strncmp(body, "FIRST", 5) == 0) {
             *text += sprintf(*text, "i0");
             body += 4;
@@ -95,14 +111,17 @@ static void write_annotation(char **text, const struct shape *shape, char letter
 
 static void write_program(char *text, const struct shape *shape)
 {
+    const char *body = bodies[random_below(sizeof bodies / sizeof *bodies)];
+    bool turned = strstr(body, "TURNED") != NULL;
     int depth = 1;
     text += sprintf(text, "def k(x");
     write_annotation(&text, shape, 'A');
     text += sprintf(text, ", z");
     write_annotation(&text, shape, 'B');
-    text += sprintf(
-        text, ", v):\n    y = output_tensor(x.shape, x.dtype)\n    total = output_tensor((1,), x.dtype)\n"
-              "    for a in range(1):\n        total[a] = 0\n");
+    text += sprintf(text, ", v):\n    y = output_tensor((");
+    write_indices(&text, shape->rank, turned ? shape->turn : 0, "x.shape[%d]");
+    text += sprintf(text, "), x.dtype)\n    total = output_tensor((1,), x.dtype)\n"
+                          "    for a in range(1):\n        total[a] = 0\n");
     for (int axis = 0; axis < shape->rank; axis++, depth++) {
         text += sprintf(text, "%*sfor i%d in range(", 4 * depth, "", axis);
         bool is_part = axis + 1 < shape->rank && one_in(8);
@@ -113,10 +132,10 @@ static void write_program(char *text, const struct shape *shape)
                         axis);
     }
     text += sprintf(text, "%*s", 4 * depth, "");
-    write_body(&text, bodies[random_below(sizeof bodies / sizeof *bodies)], shape->rank);
+    write_body(&text, body, shape);
     if (one_in(4)) {
         text += sprintf(text, "%*s", 4 * depth, "");
-        write_body(&text, "total[0] += x[AT] * z[AT]", shape->rank);
+        write_body(&text, "total[0] += x[AT] * z[AT]", shape);
     }
     sprintf(text, "    return y, total\n");
 }
