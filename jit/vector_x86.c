@@ -753,14 +753,39 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
+/* Bytes of three or four for each iteration, one iteration behind the other (vector_x86_groups.c). */
+static bool has_groups_of_bytes(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        int span = stream->high - stream->low + 1;
+        if (dtype_table[stream->dtype].size == 1 && stream->step_kind == VECTOR_CONSTANT_STEP &&
+            stream->step == span && span > 2 && !stream->is_masked)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it is only with vectors of 256 bits that the loop has code that suits it: running sums, lanes of 8
+ * and 16 bits, bytes in groups. */
+static bool suits_avx2(struct arena *arena, const struct vector_loop *loop)
+{
+    struct vector_slim slim;
+    return vector_has_scans(loop) ||
+           ((!loop->nest || vector_is_rows(loop->nest)) && !loop->band &&
+            vector_is_slim(arena, loop, &slim)) ||
+           has_groups_of_bytes(loop);
+}
+
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
-    struct vector_options *narrower = arena_new(arena, struct vector_options);
-    *narrower = *options;
-    narrower->target = X86_TARGET_AVX2;
-    if (vector_has_scans(loop)) /* vector_x86_scan.c */
+    if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop)) {
+        struct vector_options *narrower = arena_new(arena, struct vector_options);
+        *narrower = *options;
+        narrower->target = X86_TARGET_AVX2;
         options = narrower;
+    }
     if (loop->nest && !vector_is_rows(loop->nest))
         return vector_x86_nest(arena, loop, options, listing);
     if (loop->band)
