@@ -208,16 +208,25 @@ int machine_cast_whole(struct machine *machine, const struct vector_value *value
     return wide || machine->lanes == 1 ? a : narrow_avx2(machine, a);
 }
 
-/* The numbers of a narrow dtype are floats too: what is above them is cut before, nan is 0 by then, and what
- * is below becomes the least integer. */
+/* The numbers of a narrow dtype are floats too: what is above them is cut before. Where none is negative,
+ * vmaxps gives 0 for nan and what is below; else nan is made 0 first, and what is below becomes the least
+ * integer. */
 static int single_to_narrow(struct machine *machine, int a, int32_t least, int32_t most)
 {
     enum { ORDERED = 7 };
-    int bits = machine_bits(machine, VECTOR_I32);
-    a = machine_rvm(machine, X86_VANDPS, bits, a, machine_rvmi(machine, X86_VCMPPS, bits, a, a, ORDERED));
+    int bits = machine_bits(machine, VECTOR_I32), zero = machine_float(machine, VECTOR_F32, 0);
+    if (least == 0)
+        a = machine_rvm(machine, X86_VMAXPS, bits, a, zero);
+    else if (machine_is_avx512(machine))
+        a = machine_select(machine, VECTOR_F32, machine_compare_floats(machine, VECTOR_F32, a, a, ORDERED), a,
+                           zero);
+    else
+        a = machine_rvm(machine, X86_VANDPS, bits, a, machine_rvmi(machine, X86_VCMPPS, bits, a, a, ORDERED));
     a = machine_rvm(machine, X86_VMINPS, bits, a, machine_float(machine, VECTOR_F32, most));
-    return machine_rvm(machine, X86_VPMAXSD, bits, machine_rm(machine, X86_VCVTTPS2DQ, bits, a),
-                       machine_constant(machine, VECTOR_I32, (uint32_t)least));
+    a = machine_rm(machine, X86_VCVTTPS2DQ, bits, a);
+    return least == 0 ? a
+                      : machine_rvm(machine, X86_VPMAXSD, bits, a,
+                                    machine_constant(machine, VECTOR_I32, (uint32_t)least));
 }
 
 static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int a)
@@ -230,7 +239,7 @@ static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int 
         return to_signed(machine, type, from, a);
     int width = size * 8 - dtype_is_signed(to);
     int32_t most = (int32_t)(1u << width) - 1, least = dtype_is_signed(to) ? -most - 1 : 0;
-    if (!machine_is_avx512(machine) && vector_type_of(from) == VECTOR_F32)
+    if (vector_type_of(from) == VECTOR_F32)
         return single_to_narrow(machine, a, least, most);
     int value = to_signed(machine, type, from, a);
     value =
