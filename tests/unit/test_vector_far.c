@@ -5,6 +5,8 @@
  * loops over one dimension or two, what they load, where they begin (so that what they store to is aligned,
  * or becomes it after a few elements, or never) and a second tensor that they store to; extents go up to some
  * rounds of the loop, with every tail. That such a loop has the instructions is looked at in the text of one.
+ * Large tensors that are turned, which have other code than small ones, are compared with what they should
+ * be.
  */
 #include "../../include/akg.h"
 #include "../../base/dtype.h"
@@ -177,6 +179,34 @@ static bool has(struct vector_options options, const char *wanted)
     return found;
 }
 
+/* More than 8 MiB, with edges on both sides; each element is its own number. */
+static void check_turned(akg_dtype dtype, const int64_t shape[2], enum x86_target target)
+{
+    const char *program = "def k(x):\n    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)\n"
+                          "    for i, j in grid(x.shape):\n        y[j, i] = x[i, j]\n    return y\n";
+    jit_source source = {.name = "turned.akg", .text = program, .length = strlen(program)};
+    jit_options options = {.target = x86_target_name(target), .cache = "off"};
+    akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR};
+    akg_module *module = NULL;
+    akg_tensor *turned = NULL;
+    bool same = true;
+    if (!CHECK(akg_tensor_create(dtype, 2, shape, &argument.as.tensor) == AKG_OK))
+        return;
+    akg_tensor_fill_range(argument.as.tensor, 0, 1);
+    if (CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK &&
+              akg_kernel_call(akg_module_kernel_at(module, 0), &argument, 1, NULL, &turned, NULL) == AKG_OK))
+        for (int64_t j = 0; j < shape[1]; j++)
+            for (int64_t i = 0; i < shape[0]; i++) {
+                int64_t at = j * shape[0] + i, number = i * shape[1] + j;
+                same &= dtype == AKG_FLOAT64 ? ((double *)akg_tensor_data(turned))[at] == (double)number
+                                             : ((int32_t *)akg_tensor_data(turned))[at] == (int32_t)number;
+            }
+    CHECK(same);
+    akg_tensor_release(turned);
+    akg_module_release(module);
+    akg_tensor_release(argument.as.tensor);
+}
+
 int main(void)
 {
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
@@ -193,5 +223,10 @@ int main(void)
     }
     for (int k = 0; k < ROUNDS; k++)
         check_round();
+    for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++) {
+        check_turned(AKG_INT32, (const int64_t[]){1501, 1439}, (enum x86_target)target);
+        check_turned(AKG_INT32, (const int64_t[]){9, 300000}, (enum x86_target)target);
+        check_turned(AKG_FLOAT64, (const int64_t[]){1021, 1034}, (enum x86_target)target);
+    }
     return check_done();
 }
