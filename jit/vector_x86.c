@@ -747,6 +747,8 @@ bool machine_build_loop(struct machine *machine)
     place_loops(machine, sections);
     if (rows)
         machine_end_rows(machine);
+    if (rows && sections->has_far && machine->options->stream_bytes)
+        machine_place_fence(machine);
     place_stop(machine);
     machine_allocate(machine, &sections->result);
     machine_place_choices(machine, &sections->choices);

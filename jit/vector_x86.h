@@ -313,6 +313,8 @@ bool machine_stores_past(const struct machine *machine);
 /* Whole rounds of it, where there is so much; what is left goes to the main loop. `first`: one vector, for
  * what stores past the caches. */
 void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first);
+/* Behind the last row of a loop over rows: what was stored past the caches is there for other processors. */
+void machine_place_fence(struct machine *machine);
 /* Whole rounds, of which there is at least one; `done`: the label behind them. */
 void machine_place_rounds(struct machine *machine, machine_section *sections, int done);
 

@@ -173,6 +173,26 @@ static void place_first(struct machine *machine, const struct vector_value *valu
     machine_emit_label(machine, aligned);
 }
 
+/* To `label`, where the loop is over too little. */
+static void emit_least(struct machine *machine, int label)
+{
+    const struct vector_loop *loop = machine->loop;
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                   .reg = X86_RAX,
+                                                   .has_memory = true,
+                                                   .memory = machine_slot(machine, loop->elements)});
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(loop, machine->options->stream_bytes));
+    machine_emit_jump(machine, X86_JL, label);
+}
+
+void machine_place_fence(struct machine *machine)
+{
+    int small = machine->labels++;
+    emit_least(machine, small);
+    machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
+    machine_emit_label(machine, small);
+}
+
 static void place_past(struct machine *machine, machine_section *sections, machine_section *first)
 {
     enum { ROUNDS = 4 /* of a row, that it is worth it */ };
@@ -181,12 +201,7 @@ static void place_past(struct machine *machine, machine_section *sections, machi
     bool is_first = true;
     machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
     machine_emit_jump(machine, X86_JL, done);
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
-                                                   .reg = X86_RAX,
-                                                   .has_memory = true,
-                                                   .memory = machine_slot(machine, loop->elements)});
-    machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(loop, machine->options->stream_bytes));
-    machine_emit_jump(machine, X86_JL, done);
+    emit_least(machine, done);
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         if (value->kind != VECTOR_STORE)
@@ -199,7 +214,8 @@ static void place_past(struct machine *machine, machine_section *sections, machi
         machine_emit_jump(machine, X86_JNE, done);
     }
     machine_place_rounds(machine, sections, stored);
-    machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
+    if (!loop->nest) /* else behind all rows */
+        machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
     machine_emit_label(machine, done);
 }
 
