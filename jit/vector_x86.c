@@ -364,14 +364,13 @@ static bool goes_by_halves(const struct machine *machine)
     return count <= MOST;
 }
 
-/* Whether what is left of a short body's main loop is gone through without masks as far as it can be: where
- * they are not for nothing. */
+/* Whether what is left of a short body's main loop is gone through without masks as far as it can be: to make
+ * one takes as long as some vectors. */
 static bool can_have_full(const struct machine *machine)
 {
     enum { MOST_VALUES = 12 };
     const struct vector_loop *loop = machine->loop;
-    return !machine_is_avx512(machine) && loop->accumulators.count && !loop->calls && !loop->is_even &&
-           loop->values.count <= MOST_VALUES;
+    return loop->accumulators.count && !loop->calls && !loop->is_even && loop->values.count <= MOST_VALUES;
 }
 
 /* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored:
