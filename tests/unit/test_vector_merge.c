@@ -185,17 +185,19 @@ static bool run(const char *program, akg_tensor *const inputs[INPUTS], const jit
     jit_source source = {.name = "merge.akg", .text = program, .length = strlen(program)};
     akg_argument arguments[INPUTS];
     akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL;
+    akg_diagnostics *diagnostics = NULL, *of_call = NULL; /* of a program there are warnings */
     char *text = NULL;
     for (int k = 0; k < INPUTS; k++)
         arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
     bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
                 akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS, NULL, outputs,
-                                &diagnostics) == AKG_OK;
-    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+                                &of_call) == AKG_OK;
+    if (!CHECK(good) &&
+        akg_diagnostics_render(of_call ? of_call : diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
         fprintf(stderr, "%s%s", text, program);
     akg_free(text);
     akg_diagnostics_free(diagnostics);
+    akg_diagnostics_free(of_call);
     akg_module_release(module);
     return good;
 }
