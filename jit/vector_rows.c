@@ -118,18 +118,31 @@ static bool scatters(const struct vector_loop *loop)
     return false;
 }
 
+/* Whether it is one index from row to row, or it is not known: where it is more, elements between are left
+ * out. */
+static bool goes_by_one(const struct vector_builder *rows, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct vector_slope slope = vector_slope_of(rows, access->indices[axis]);
+        if (slope.linear && slope.constant && (slope.value > 1 || slope.value < -1))
+            return false;
+    }
+    return true;
+}
+
 /* Whether columns of several rows may be columns of one: each element is where the one before it ends (lanes
  * that say where theirs is count from the beginning of the row), and nothing hangs on the number of the
  * column. `in_any_order`: no row asks for what another one stored. */
-static bool is_flat(const struct vector_loop *loop, bool in_any_order)
+static bool is_flat(const struct vector_builder *rows, bool in_any_order)
 {
+    const struct vector_loop *loop = rows->loop;
     if (scatters(loop))
         return false;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
         bool is_known = stream->step_kind == VECTOR_UNIT || stream->step_kind == VECTOR_CONSTANT_STEP;
         if (!is_known || stream->is_gathered || (stream->is_stored && !in_any_order) ||
-            stream->strides[VECTOR_ROWS].kind == VECTOR_STAYS)
+            stream->strides[VECTOR_ROWS].kind == VECTOR_STAYS || !goes_by_one(rows, stream->access))
             return false;
     }
     for (int k = 0; k < loop->arguments.count; k++)
@@ -162,6 +175,6 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
         if (rows.loop->arguments.items[k].kind == VECTOR_ARGUMENT_FIRST)
             rows.loop->arguments.items[k].level = VECTOR_COLUMNS;
     nest->index = add_argument(&rows, VECTOR_ARGUMENT_STATE, -1);
-    nest->is_flat = is_flat(rows.loop, in_any_order);
+    nest->is_flat = is_flat(&rows, in_any_order);
     return rows.loop;
 }
