@@ -191,18 +191,19 @@ struct vector_argument {
     const struct ir_stmt *loop;     /* the loop that the slot is for */
 };
 
-/* What makes a loop a nest, or, where there are no depths, the rows of a vector loop: then the values are
- * those of the columns alone, and `state` is the slot with how many rows there are. A nest's values come in
- * three sections: before the loops that accumulate, in the innermost of them, behind them. No value is used
- * in another section than its own, but for accumulators. A nest without rows begins with its columns:
- * loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a while, loops[VECTOR_DEPTHS], in
- * place of the loops that accumulate; it counts as no level. */
+/* Extents that the code takes to be equal. */
 struct vector_equal {
     const struct ir_expr *a, *b;
 };
 
 typedef LIST(struct vector_equal) vector_equals;
 
+/* What makes a loop a nest, or, where there are no depths, the rows of a vector loop: then the values are
+ * those of the columns alone, and `state` is the slot with how many rows there are. A nest's values come in
+ * three sections: before the loops that accumulate, in the innermost of them, behind them. No value is used
+ * in another section than its own, but for accumulators. A nest without rows begins with its columns:
+ * loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a while, loops[VECTOR_DEPTHS], in
+ * place of the loops that accumulate; it counts as no level. */
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
     /* loops around that are one with loops of these (vector_merge.c): the outermost of those whose iterations
@@ -305,6 +306,9 @@ struct vector_options {
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
+/* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
+ * proved for its place alone. */
+bool vector_is_harmless(struct ir_expr *expr);
 /* Whether the loop is the outermost of loops that have the shape of a nest, and which these are. `first`: the
  * level that it is of. */
 bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector_nest *nest);

@@ -197,10 +197,7 @@ bool vector_scatters_alone(const struct vector_loop *loop);
 
 /* ---- vector_nest.c ---- */
 
-/* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
- * proved for its place alone. */
-bool vector_is_harmless(struct ir_expr *expr);
-/* The expression itself, whatever its operands are. */
+/* As vector_is_harmless, of the expression itself, whatever its operands are. */
 bool vector_is_harmless_node(const struct ir_expr *expr);
 /* Whether the expression may stop the kernel (vector_band.c). */
 bool vector_may_stop(struct ir_expr *expr, const struct vector_options *options);

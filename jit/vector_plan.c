@@ -3,8 +3,8 @@
  *
  * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
  * threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost loops as
- * values, vector_band.c for loops around these, and vector_x86.c for what these give. What they refuse stays
- * C.
+ * values, vector_rows.c and vector_band.c for loops around these, vector_merge.c which of them are one, and
+ * vector_x86.c for what these give. What they refuse stays C.
  */
 #include "vector_plan.h"
 #include "deferred.h"
@@ -239,11 +239,35 @@ static bool find_chain(const struct ir_stmt *stmt, struct chain *chain)
     return false;
 }
 
+static bool is_apart(struct ir_expr *expr, void *context)
+{
+    const struct chain *chain = context;
+    for (int k = 0; expr->kind == IR_SYMBOL && k < chain->count; k++)
+        if (chain->loops[k]->symbol == expr->symbol)
+            return false;
+    return true;
+}
+
+/* Whether the loops inside go on as often for each iteration of those around, and what says how often may be
+ * computed where there is none. */
+static bool bounds_stay(struct chain *chain)
+{
+    for (int k = 1; k < chain->count; k++) {
+        struct ir_expr *bounds[] = {chain->loops[k]->low, chain->loops[k]->high};
+        for (int j = 0; j < 2; j++)
+            if (!vector_is_harmless(bounds[j]) || !ir_expr_walk(bounds[j], is_apart, chain))
+                return false;
+    }
+    return true;
+}
+
 /* The first of the loops that merge with one another down to `last`. */
 static int first_merged(struct planning *planning, const struct chain *chain, int last, vector_equals *equals)
 {
-    while (last > 0 && vector_loops_merge(&planning->plan->arena, chain->loops[last - 1], equals))
-        last--;
+    int known = equals->count;
+    for (; last > 0 && vector_loops_merge(&planning->plan->arena, chain->loops[last - 1], equals); last--)
+        known = equals->count;
+    equals->count = known; /* without those of a loop that does not merge */
     return last;
 }
 
@@ -252,7 +276,7 @@ static int first_merged(struct planning *planning, const struct chain *chain, in
 static bool find_merged_rows(struct planning *planning, const struct ir_stmt *stmt, struct vector_nest *nest)
 {
     struct chain chain;
-    if (!find_chain(stmt, &chain))
+    if (!find_chain(stmt, &chain) || !bounds_stay(&chain))
         return false;
     int last = chain.count - 1, inside = first_merged(planning, &chain, last, &nest->equals);
     int rows = inside > 0 ? inside - 1 : last - 1;
@@ -324,8 +348,10 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR &&
-            (plan_merged(planning, stmt) || plan_nest(planning, stmt) || plan_merged_rows(planning, stmt)))
+        if (stmt->kind == IR_FOR && (plan_merged(planning, stmt) || plan_nest(planning, stmt)))
+            continue;
+        if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
+            plan_merged_rows(planning, stmt))
             continue;
         if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
             (plan_rows(planning, stmt) ||

@@ -8,7 +8,8 @@
  * Consumes such a loop of an analysed kernel, whose columns vector_build.c turns into values; produces the
  * same values with the distances of the streams from row to row. The machine code goes through the rows in
  * their order, so nothing is asked of them but that whatever the columns are handed is the same for all rows,
- * but for the addresses, which are linear in the row.
+ * but for the addresses, which are linear in the row. Rows, or columns, may be those of several loops that
+ * vector_merge.c found to be one: the distances are those of the innermost.
  */
 #include "vector_build.h"
 
@@ -130,9 +131,9 @@ static bool goes_by_one(const struct vector_builder *rows, const struct ir_acces
     return true;
 }
 
-/* Whether columns of several rows may be columns of one: each element is where the one before it ends (lanes
- * that say where theirs is count from the beginning of the row), and nothing hangs on the number of the
- * column. `in_any_order`: no row asks for what another one stored. */
+/* Whether columns of several rows may be columns of one: each element is where the one before it ends, or a
+ * step behind it (lanes that say where theirs is count from the beginning of the row), and nothing hangs on
+ * the number of the column. `in_any_order`: no row asks for what another one stored. */
 static bool is_flat(const struct vector_builder *rows, bool in_any_order)
 {
     const struct vector_loop *loop = rows->loop;

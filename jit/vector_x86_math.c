@@ -3,9 +3,10 @@
  *
  * Consumes a virtual register; appends some 15 instructions with no branch. Arguments are reduced and
  * polynomials evaluated in fused steps that are the same for AVX2 and AVX-512, so the bits are, too. Not so
- * of erf, log and 1 / sqrt(x): AVX-512 has an instruction that picks one of 16 floats for each lane, by which
- * polynomials have few steps, and an estimate of the root. Each is within 2 units in the last place of the
- * true value (a test sweeps them), handles infinities, nan and subnormals, and is no part of strict results.
+ * of erf, log, log1p and 1 / sqrt(x): AVX-512 has an instruction that picks one of 16 floats for each lane,
+ * by which polynomials have few steps, and an estimate of the root. Each is within 2 units in the last place
+ * of the true value (a test sweeps them), handles infinities, nan and subnormals, and is no part of strict
+ * results.
  */
 #include "vector_x86.h"
 

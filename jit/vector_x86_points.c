@@ -7,8 +7,8 @@
  * load into a part of a vector (with AVX-512 a broadcast under a mask, which reads nothing that the mask
  * leaves out); the vectors are then turned, so that each holds one element of all iterations. The values of
  * one vector of iterations share that. With AVX2 it is for elements of 4 bytes, of which more than four are
- * loaded four at a time, and for three or four that lie behind those of the iteration before, of which some
- * iterations are a vector.
+ * loaded four at a time. Three or four that lie behind those of the iteration before, so that some iterations
+ * are whole vectors, are vector_x86_groups.c's.
  */
 #include "vector_x86_points.h"
 

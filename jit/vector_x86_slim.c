@@ -1,5 +1,5 @@
 /*
- * vector_x86_slim.c: lanes of 8 and 16 bits, for AVX2.
+ * vector_x86_slim.c: lanes of 8 and 16 bits, in vectors of 256 bits (with AVX-512, too: vector_x86.c).
  *
  * Consumes a vector loop and what vector_slim.c knows of it; appends a body of as many lanes as fill a
  * vector, and places it before the other loops, which are left with what is less than one. Where iterations
