@@ -60,18 +60,10 @@ static bool mentions(const struct vector_builder *builder, const struct ir_expr 
 
 static bool is_small(struct vector_builder *builder, const struct ir_expr *expr);
 
-/* Quotients, choices, and what is compared with large numbers are narrow for AVX2 alone: no processor with
- * AVX-512 was at hand to run them. */
-static bool is_tried(const struct vector_builder *builder)
-{
-    return builder->options->target == X86_TARGET_AVX2;
-}
-
 /* Quotients have them where both sides are small. */
-static bool divides(const struct vector_builder *builder, const struct ir_expr *expr)
+static bool divides(const struct ir_expr *expr)
 {
-    return is_tried(builder) && expr->kind == IR_OPERATION &&
-           (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD);
+    return expr->kind == IR_OPERATION && (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD);
 }
 
 static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
@@ -93,13 +85,13 @@ static bool has_low_bits(struct vector_builder *builder, const struct ir_expr *e
     if (expr->kind == IR_INTEGER || is_own_variable(builder, expr) || is_cast_of_narrow(expr) ||
         vector_is_invariant(builder, expr))
         return true;
-    if (divides(builder, expr) && !builder->nest && !builder->is_serial)
+    if (divides(expr) && !builder->nest && !builder->is_serial)
         return is_small(builder, expr->operands[0]) && is_small(builder, expr->operands[1]);
     if (expr->kind != IR_OPERATION || expr->checked)
         return false;
     switch (expr->operation) {
     case OP_SELECT:
-        return is_tried(builder) && choices_have_low_bits(builder, expr);
+        return choices_have_low_bits(builder, expr);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -142,7 +134,7 @@ static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
         return low_bits_of_choice(builder, expr);
     for (int k = 0; k < expr->count && k < 2; k++)
         operands[k] = low_bits(builder, expr->operands[k]);
-    if (divides(builder, expr)) {
+    if (divides(expr)) {
         struct ir_expr *narrow = arena_new(builder->arena, struct ir_expr);
         *narrow = *expr;
         narrow->dtype = AKG_INT32;
@@ -153,7 +145,7 @@ static int low_bits(struct vector_builder *builder, const struct ir_expr *expr)
 
 int vector_small_quotient(struct vector_builder *builder, const struct ir_expr *expr)
 {
-    return divides(builder, expr) ? vector_small(builder, expr) : -1;
+    return divides(expr) ? vector_small(builder, expr) : -1;
 }
 
 int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr)
@@ -177,8 +169,7 @@ static bool is_of_call(const struct ir_expr *expr)
 static bool must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
 {
     struct vector_loop *loop = builder->loop;
-    while (is_tried(builder) && expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
-           expr->symbol->value)
+    while (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
         expr = expr->symbol->value;
     if (expr->kind == IR_INTEGER)
         return expr->integer >= -largest_small && expr->integer <= largest_small;
@@ -228,11 +219,11 @@ static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *e
         (vector_is_invariant(builder, expr) && must_be_small(builder, expr)))
         return largest_small;
     if (expr->kind != IR_OPERATION ||
-        (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(builder, expr)))
+        (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(expr)))
         return -1;
     a = magnitude(builder, expr->operands[0]);
     b = magnitude(builder, expr->operands[1]);
-    if (divides(builder, expr)) /* the least int32 over -1 is none */
+    if (divides(expr)) /* the least int32 over -1 is none */
         return a < 0 || b < 0 ? -1 : expr->operation == OP_MOD ? b : a > largest_sum ? -1 : a;
     return a < 0 || b < 0 || a + b > largest_sum ? -1 : a + b;
 }
@@ -279,7 +270,7 @@ static int other_side(struct vector_builder *builder, const struct ir_expr *expr
     if (is_small(builder, expr))
         return low_bits(builder, expr);
     builder->loop->small.count = count;
-    bool bounded = is_tried(builder) && least_bound < largest_sum && expr->dtype == AKG_INT64;
+    bool bounded = least_bound < largest_sum && expr->dtype == AKG_INT64;
     return bounded && vector_is_invariant(builder, expr) ? bounded_invariant(builder, expr) : -1;
 }
 
