@@ -42,12 +42,10 @@ static bool has_one_row(const struct vector_builder *builder, const struct ir_ac
     return true;
 }
 
-/* Of iterations that may be run in any order, lanes that are masked must leave alone what others store. With
- * AVX2, where it has been run. */
+/* Of iterations that may be run in any order, lanes that are masked must leave alone what others store. */
 static bool overwrites(const struct vector_builder *builder, const struct ir_stmt *stmt)
 {
-    return builder->options->target == X86_TARGET_AVX2 && !builder->is_parallel &&
-           !vector_mentions(builder, stmt);
+    return !builder->is_parallel && !vector_mentions(builder, stmt);
 }
 
 static bool accumulates(const struct vector_builder *builder, const struct ir_stmt *stmt)
