@@ -5,10 +5,11 @@
  * vectors a round, then vectors of which only the first lanes count, then the partial results are combined,
  * in the same order whatever the width of a vector. Small loops that only store end with vectors of half the
  * width, a quarter and so on instead: what a mask leaves out of a store would keep loads behind it, of the
- * next row say, waiting until the store is done. With AVX2, where masks cost more, what may be done
- * twice ends with a whole vector that begins earlier, and what accumulates masks its last vector alone. Short
- * loops have vectors of half the width where the processor works by halves. The function takes the address of
- * the slots in rdi and keeps to the System V convention.
+ * next row say, waiting until the store is done. What accumulates masks its last vector alone. With AVX2,
+ * where masks cost more, what may be done twice ends with a whole vector that begins earlier. Short loops
+ * have vectors of half the width where the processor works by halves, and loops that have other code for 256
+ * bits alone have that with AVX-512, too. The function takes the address of the slots in rdi and keeps to the
+ * System V convention.
  */
 #include "vector_x86.h"
 #include "vector_x86_slim.h"
@@ -220,64 +221,6 @@ static void build_setup(struct machine *machine, machine_section *section)
     machine_setup_streams(machine);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
-
-int machine_upper_half(struct machine *machine, int a, int left, bool wide)
-{
-    if (left >= 256) {
-        int high = machine_new_vector(machine, left / 2);
-        enum x86_form form = left == 512                  ? X86_VEXTRACTF64X4
-                             : machine_is_avx512(machine) ? X86_VEXTRACTF32X4
-                                                          : X86_VEXTRACTF128;
-        machine_add(machine, (struct x86_instruction){
-                                 .form = form, .bits = left, .reg = a, .rm = high, .immediate = 1});
-        return high;
-    }
-    if (wide)
-        return machine_rvmi(machine, X86_VSHUFPD, 128, a, a, 1);
-    return machine_rvmi(machine, X86_VSHUFPS, 128, a, a, left == 128 ? 0x4e : 0xb1);
-}
-
-/* All partial results as one, in one lane. */
-static int combine_partials(struct machine *machine, int number)
-{
-    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
-    bool wide = vector_type_is_wide(row->type);
-    int bits = machine_bits(machine, row->type), partials[MACHINE_PARTIALS];
-    for (int k = 0; k < machine->steps; k++)
-        partials[k] = machine_keep(machine, KEPT_PARTIAL, row->type, number, (uint64_t)k);
-    for (int count = machine->steps / 2; count >= 1; count /= 2)
-        for (int k = 0; k < count; k++)
-            partials[k] =
-                machine_combine(machine, row->operation, row->dtype, bits, partials[k], partials[k + count]);
-    int sum = partials[0];
-    for (int left = bits; left > (wide ? 64 : 32); left /= 2) {
-        int half = left > 128 ? left / 2 : 128;
-        sum = machine_combine(machine, row->operation, row->dtype, half, sum,
-                              machine_upper_half(machine, sum, left, wide));
-    }
-    return sum;
-}
-
-static void build_result(struct machine *machine, int number)
-{
-    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
-    bool wide = vector_type_is_wide(row->type);
-    int sum = machine_has_nan_apart(machine, number) ? machine_result_of_extreme(machine, number)
-                                                     : combine_partials(machine, number);
-    int start = machine_new_vector(machine, 128);
-    struct x86_instruction move = {.form = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD,
-                                   .bits = 128,
-                                   .reg = start,
-                                   .has_memory = true,
-                                   .memory = machine_slot(machine, row->slot)};
-    machine_add(machine, move);
-    move.form = wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE;
-    sum = machine_combine(machine, row->operation, row->dtype, 128, start, sum);
-    move.reg = dtype_table[row->dtype].size < 4 ? machine_normal(machine, row->dtype, sum) : sum;
-    machine_add(machine, move);
-}
-
 /* ---- registers for what is kept ------------------------------------------------------------------ */
 
 /* Partial results first: they are read and written in every iteration. */
@@ -465,7 +408,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         if (machine->loop->accumulators.items[k].role == VECTOR_REDUCED)
-            build_result(machine, k);
+            machine_build_result(machine, k);
         else if (machine->loop->accumulators.items[k].role == VECTOR_SCANNED)
             machine_scan_result(machine, k);
     machine_build_choices(machine, &sections->choices);
@@ -754,16 +697,11 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
-/* Bytes of three or four for each iteration, one iteration behind the other (vector_x86_groups.c). */
 static bool has_groups_of_bytes(const struct vector_loop *loop)
 {
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        int span = stream->high - stream->low + 1;
-        if (dtype_table[stream->dtype].size == 1 && stream->step_kind == VECTOR_CONSTANT_STEP &&
-            stream->step == span && span > 2 && !stream->is_masked)
+    for (int k = 0; k < loop->streams.count; k++)
+        if (dtype_table[loop->streams.items[k].dtype].size == 1 && vector_has_groups(&loop->streams.items[k]))
             return true;
-    }
     return false;
 }
 

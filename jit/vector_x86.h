@@ -266,6 +266,18 @@ int machine_combine(struct machine *machine, enum operation operation, akg_dtype
 /* The value into an accumulator, where the mask (0: there is none) allows. */
 void machine_put(struct machine *machine, enum vector_type type, int accumulator, int value, int mask);
 
+/* ---- vector_x86_result.c ---- */
+
+/* The upper half of what is left of a vector, to be combined with the lower one. */
+int machine_upper_half(struct machine *machine, int a, int left, bool wide);
+/* Of partial results or lanes a and b. */
+typedef int machine_combiner(struct machine *machine, const struct vector_accumulator *row, int bits, int a,
+                             int b);
+/* All partial results of an accumulator as one, in one lane. */
+int machine_reduce(struct machine *machine, int number, machine_combiner *combine);
+/* That, combined with what was there before the loop, to where it is taken from. */
+void machine_build_result(struct machine *machine, int number);
+
 /* ---- vector_x86_extreme.c ---- */
 
 int machine_extreme(struct machine *machine, enum operation operation, akg_dtype dtype, int bits, int a,
@@ -403,6 +415,9 @@ void machine_store_in_turn(struct machine *machine, const struct vector_value *v
 
 /* ---- vector_x86_points.c ---- */
 
+/* Whether three or four elements of each iteration lie behind those of the one before (vector_x86_groups.c).
+ */
+bool vector_has_groups(const struct vector_stream *stream);
 /* Whether several elements of each iteration lie side by side, and can be loaded together. */
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value);
 int machine_load_points(struct machine *machine, const struct vector_value *value);
@@ -453,8 +468,6 @@ void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);
 /* To so many iterations before the end of what is left. */
 void machine_place_back(struct machine *machine, int lanes);
-/* The upper half of what is left of a vector, to be combined with the lower one. */
-int machine_upper_half(struct machine *machine, int a, int left, bool wide);
 /* Which lanes there are: those below the count. */
 void machine_tail(struct machine *machine, machine_section *section);
 /* Registers for what is kept: so many for vectors, partial results first. */

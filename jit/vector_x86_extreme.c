@@ -314,23 +314,17 @@ static int any_nan(struct machine *machine, const struct vector_accumulator *row
     return result;
 }
 
+static int without_nan(struct machine *machine, const struct vector_accumulator *row, int bits, int a, int b)
+{
+    return ranged(machine, row->operation, row->type, bits, a, b);
+}
+
 static int result_beside(struct machine *machine, int number)
 {
     const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
-    bool wide = vector_type_is_wide(row->type);
-    int bits = machine_bits(machine, row->type), partials[MACHINE_PARTIALS],
-        nan = any_nan(machine, row, number);
-    for (int k = 0; k < machine->steps; k++)
-        partials[k] = partial_of(machine, number, k);
-    for (int count = machine->steps / 2; count >= 1; count /= 2)
-        for (int k = 0; k < count; k++)
-            partials[k] = ranged(machine, row->operation, row->type, bits, partials[k], partials[k + count]);
-    int sum = partials[0];
-    for (int left = bits; left > (wide ? 64 : 32); left /= 2) {
-        int half = machine_upper_half(machine, sum, left, wide);
-        sum = ranged(machine, row->operation, row->type, left > 128 ? left / 2 : 128, sum, half);
-    }
-    return machine_rvm(machine, wide ? X86_VORPD : X86_VORPS, 128, sum, nan);
+    int nan = any_nan(machine, row, number);
+    return machine_rvm(machine, vector_type_is_wide(row->type) ? X86_VORPD : X86_VORPS, 128,
+                       machine_reduce(machine, number, without_nan), nan);
 }
 
 /* ---- AVX2 --------------------------------------------------------------------------------------- */

@@ -9,6 +9,13 @@
  */
 #include "vector_x86_points.h"
 
+bool vector_has_groups(const struct vector_stream *stream)
+{
+    int span = stream->high - stream->low + 1;
+    return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span && (span == 3 || span == 4) &&
+           !stream->is_masked;
+}
+
 static int lane_bytes(const struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[machine->loop->streams.items[value->stream].dtype].size;
@@ -20,11 +27,11 @@ bool points_are_groups(const struct machine *machine, const struct vector_value 
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int span = stream->high - stream->low + 1, size = dtype_table[stream->dtype].size;
 
-    if (stream->step_kind != VECTOR_CONSTANT_STEP || stream->step != span || stream->is_masked)
+    if (!vector_has_groups(stream))
         return false;
     if (machine_is_avx512(machine))
-        return (span == 3 || span == 4) && size == 4 && lane_bytes(machine, value) == 64;
-    return (span == 3 || (span == 4 && size < 8)) && lane_bytes(machine, value) == 32 && size != 2;
+        return size == 4 && lane_bytes(machine, value) == 64;
+    return (span == 3 || size < 8) && lane_bytes(machine, value) == 32 && size != 2;
 }
 
 static struct x86_memory vector_memory(const struct points *points, int bytes)

@@ -27,7 +27,7 @@ void points_turn(const struct points *points, unsigned offsets, int *results);
 /* And back. */
 void points_turn_back(struct points *points, const int *operands);
 
-/* Whether three or four elements of each iteration lie behind those of the one before, and that is of use. */
+/* Whether vector_has_groups, and the lanes are such that it is of use. */
 bool points_are_groups(const struct machine *machine, const struct vector_value *value);
 void points_load_group(struct points *points, unsigned offsets, int *results);
 void points_store_group(struct points *points, const int *operands);

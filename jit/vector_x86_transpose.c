@@ -8,8 +8,9 @@
  * squares of as many rows and columns as a vector has lanes: each is loaded along the rows, turned in
  * registers and stored along the columns. So each line is fetched once, where a gather fetches one for each
  * element. At the edges, masks leave out what is not there, and jumps the vectors that are not; without
- * masks (vector_x86_turn.c) elements go one by one there. Whole squares have no masks: loads under one that
- * miss the caches wait for one another (Zen 5; 4096 x 4096 in 21 ms, and in 6 without).
+ * masks (vector_x86_turn.c) elements go one by one there. Whole squares of large tensors are loaded without
+ * masks: loads under one that miss the caches wait for one another (Zen 5: 4096 x 4096 in 21 ms, and in 6
+ * without). Within the caches masks do no harm: 360 x 350 in 7.6 us, and in 11 without.
  */
 #include "vector_x86.h"
 

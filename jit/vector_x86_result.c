@@ -1,0 +1,65 @@
+/*
+ * vector_x86_result.c: behind a vector loop, its partial results as one, with what was there before.
+ *
+ * Consumes the registers of an accumulator's partial results, one for each vector of a round; appends
+ * instructions that combine them, then the lanes of what that gives, half with half, and hand the result to
+ * its slot.
+ */
+#include "vector_x86.h"
+
+int machine_upper_half(struct machine *machine, int a, int left, bool wide)
+{
+    if (left >= 256) {
+        int high = machine_new_vector(machine, left / 2);
+        enum x86_form form = left == 512                  ? X86_VEXTRACTF64X4
+                             : machine_is_avx512(machine) ? X86_VEXTRACTF32X4
+                                                          : X86_VEXTRACTF128;
+        machine_add(machine, (struct x86_instruction){
+                                 .form = form, .bits = left, .reg = a, .rm = high, .immediate = 1});
+        return high;
+    }
+    if (wide)
+        return machine_rvmi(machine, X86_VSHUFPD, 128, a, a, 1);
+    return machine_rvmi(machine, X86_VSHUFPS, 128, a, a, left == 128 ? 0x4e : 0xb1);
+}
+
+int machine_reduce(struct machine *machine, int number, machine_combiner *combine)
+{
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
+    bool wide = vector_type_is_wide(row->type);
+    int bits = machine_bits(machine, row->type), partials[MACHINE_PARTIALS];
+    for (int k = 0; k < machine->steps; k++)
+        partials[k] = machine_keep(machine, KEPT_PARTIAL, row->type, number, (uint64_t)k);
+    for (int count = machine->steps / 2; count >= 1; count /= 2)
+        for (int k = 0; k < count; k++)
+            partials[k] = combine(machine, row, bits, partials[k], partials[k + count]);
+    int sum = partials[0];
+    for (int left = bits; left > (wide ? 64 : 32); left /= 2)
+        sum = combine(machine, row, left > 128 ? left / 2 : 128, sum,
+                      machine_upper_half(machine, sum, left, wide));
+    return sum;
+}
+
+static int combined(struct machine *machine, const struct vector_accumulator *row, int bits, int a, int b)
+{
+    return machine_combine(machine, row->operation, row->dtype, bits, a, b);
+}
+
+void machine_build_result(struct machine *machine, int number)
+{
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
+    bool wide = vector_type_is_wide(row->type);
+    int sum = machine_has_nan_apart(machine, number) ? machine_result_of_extreme(machine, number)
+                                                     : machine_reduce(machine, number, combined);
+    int start = machine_new_vector(machine, 128);
+    struct x86_instruction move = {.form = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD,
+                                   .bits = 128,
+                                   .reg = start,
+                                   .has_memory = true,
+                                   .memory = machine_slot(machine, row->slot)};
+    machine_add(machine, move);
+    move.form = wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE;
+    sum = machine_combine(machine, row->operation, row->dtype, 128, start, sum);
+    move.reg = dtype_table[row->dtype].size < 4 ? machine_normal(machine, row->dtype, sum) : sum;
+    machine_add(machine, move);
+}
