@@ -4,6 +4,7 @@
 #include "api_support.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,34 @@ akg_module *api_compile(const char *text)
     }
     akg_diagnostics_free(diagnostics);
     return module;
+}
+
+bool api_run(const char *program, const jit_options *options, akg_tensor *const *inputs, int count,
+             const akg_argument *last, akg_tensor **outputs)
+{
+    enum { MOST = 8 };
+    jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
+    akg_argument arguments[MOST + 1];
+    akg_module *module = NULL;
+    akg_diagnostics *of_program = NULL, *of_call = NULL;
+    char *text = NULL;
+
+    if (count > MOST)
+        return false;
+    for (int k = 0; k < count; k++)
+        arguments[k] = api_tensor(NULL, inputs[k]);
+    if (last)
+        arguments[count++] = *last;
+    bool good = jit_compile(&source, options, &module, &of_program) == AKG_OK &&
+                akg_kernel_call(akg_module_kernel_at(module, 0), arguments, (size_t)count, NULL, outputs,
+                                &of_call) == AKG_OK;
+    if (!good && akg_diagnostics_render(of_call ? of_call : of_program, AKG_FORMAT_TEXT, &text) == AKG_OK)
+        fprintf(stderr, "%s%s", text, program);
+    akg_free(text);
+    akg_diagnostics_free(of_program);
+    akg_diagnostics_free(of_call);
+    akg_module_release(module);
+    return good;
 }
 
 akg_tensor *api_range(akg_dtype dtype, int rank, const int64_t *shape, double first, double step)
@@ -76,6 +105,21 @@ static const akg_diagnostic *first_error(const akg_diagnostics *diagnostics)
         if (diagnostic->severity == AKG_SEVERITY_ERROR)
             break;
     return diagnostic;
+}
+
+bool api_same_numbers(const akg_tensor *a, const akg_tensor *b)
+{
+    int64_t count = akg_tensor_element_count(a);
+    if (akg_tensor_rank(a) != 1 || akg_tensor_rank(b) != 1 || akg_tensor_element_count(b) != count)
+        return false;
+    for (int64_t k = 0; k < count; k++) {
+        double x = akg_tensor_get(a, &k), y = akg_tensor_get(b, &k);
+        if ((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y)))
+            continue;
+        fprintf(stderr, "    [%d]: %g, not %g\n", (int)k, x, y);
+        return false;
+    }
+    return true;
 }
 
 const char *api_error(const akg_diagnostics *diagnostics)

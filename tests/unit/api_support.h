@@ -10,6 +10,10 @@
 /* The module of that text, or NULL. */
 akg_module *api_compile(const char *text);
 
+/* The outputs of the program's first kernel, called with the inputs and then `last`, if that is not NULL. */
+bool api_run(const char *program, const jit_options *options, akg_tensor *const *inputs, int count,
+             const akg_argument *last, akg_tensor **outputs);
+
 /* A new tensor with first, first + step, ... */
 akg_tensor *api_range(akg_dtype dtype, int rank, const int64_t *shape, double first, double step);
 /* The same with one axis. */
@@ -18,6 +22,9 @@ akg_tensor *api_vector(akg_dtype dtype, int64_t length, double first, double ste
 double api_element(const akg_tensor *tensor, int64_t index);
 /* The same dtype, shape and bits. */
 bool api_same(const akg_tensor *a, const akg_tensor *b);
+
+/* The same numbers of one axis, zeros with the same sign; nan has many patterns. */
+bool api_same_numbers(const akg_tensor *a, const akg_tensor *b);
 
 /* The name of the first error ("call-shape"), or "". */
 const char *api_error(const akg_diagnostics *diagnostics);

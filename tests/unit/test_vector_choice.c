@@ -9,6 +9,7 @@
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
+#include "api_support.h"
 #include "check.h"
 
 #include <math.h>
@@ -80,48 +81,15 @@ static akg_tensor *tensor_of(akg_dtype dtype, int64_t count, bool special)
     return tensor;
 }
 
-static void check_same(const akg_tensor *a, const akg_tensor *b, const char *program)
-{
-    for (int64_t k = 0; k < LENGTH; k++) {
-        double x = akg_tensor_get(a, &k), y = akg_tensor_get(b, &k);
-        bool same = (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
-        if (!CHECK(same)) {
-            fprintf(stderr, "    [%d]: %g, and %g by the interpreter, of\n%s", (int)k, x, y, program);
-            return;
-        }
-    }
-}
-
-/* The outputs of the program; false where it cannot be run. */
-static bool run(const char *program, akg_tensor *const inputs[3], const jit_options *options,
-                akg_tensor *outputs[4])
-{
-    jit_source source = {.name = "choice.akg", .text = program, .length = strlen(program)};
-    akg_argument arguments[3];
-    akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL;
-    char *text = NULL;
-    for (int k = 0; k < 3; k++)
-        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
-    bool good =
-        jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
-        akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 3, NULL, outputs, &diagnostics) == AKG_OK;
-    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
-        fputs(text, stderr);
-    akg_free(text);
-    akg_diagnostics_free(diagnostics);
-    akg_module_release(module);
-    return good;
-}
-
 static void check_target(const char *program, akg_tensor *const inputs[3], akg_tensor *const expected[4],
                          enum x86_target target)
 {
     jit_options options = {.strict = true, .target = x86_target_name(target), .cache = "off"};
     akg_tensor *outputs[4] = {NULL};
-    if (run(program, inputs, &options, outputs))
+    if (CHECK(api_run(program, &options, inputs, 3, NULL, outputs)))
         for (int k = 0; k < 4; k++)
-            check_same(outputs[k], expected[k], program);
+            if (!CHECK(api_same_numbers(outputs[k], expected[k])))
+                fputs(program, stderr);
     for (int k = 0; k < 4; k++)
         akg_tensor_release(outputs[k]);
 }
@@ -138,7 +106,8 @@ static void check_round(void)
                              tensor_of(dtype, 1, special)};
     akg_tensor *expected[4] = {NULL};
     write_program(program, sizeof program);
-    if (CHECK(inputs[0] && inputs[1] && inputs[2]) && run(program, inputs, &options, expected)) {
+    if (CHECK(inputs[0] && inputs[1] && inputs[2]) &&
+        CHECK(api_run(program, &options, inputs, 3, NULL, expected))) {
         check_target(program, inputs, expected, x86_cpu_target());
         if (x86_cpu_target() == X86_TARGET_AVX512)
             check_target(program, inputs, expected, X86_TARGET_AVX2);

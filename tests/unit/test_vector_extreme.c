@@ -10,6 +10,7 @@
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
+#include "api_support.h"
 #include "check.h"
 
 #include <math.h>
@@ -87,40 +88,6 @@ static akg_tensor *tensor_of(akg_dtype dtype, int64_t count, int kind)
     return tensor;
 }
 
-static void check_same(const akg_tensor *a, const akg_tensor *b, const char *program)
-{
-    for (int64_t k = 0; k < LENGTH; k++) {
-        double x = akg_tensor_get(a, &k), y = akg_tensor_get(b, &k);
-        bool same = (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
-        if (!CHECK(same)) {
-            fprintf(stderr, "    [%d]: %g, and %g by the interpreter, of\n%s", (int)k, x, y, program);
-            return;
-        }
-    }
-}
-
-/* The outputs of the program; false where it cannot be run. */
-static bool run(const char *program, akg_tensor *const inputs[3], const jit_options *options,
-                akg_tensor *outputs[OUTPUTS])
-{
-    jit_source source = {.name = "extreme.akg", .text = program, .length = strlen(program)};
-    akg_argument arguments[3];
-    akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL;
-    char *text = NULL;
-    for (int k = 0; k < 3; k++)
-        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
-    bool good =
-        jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
-        akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 3, NULL, outputs, &diagnostics) == AKG_OK;
-    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
-        fprintf(stderr, "%s%s", text, program);
-    akg_free(text);
-    akg_diagnostics_free(diagnostics);
-    akg_module_release(module);
-    return good;
-}
-
 static void check_target(const char *program, akg_tensor *const inputs[3],
                          akg_tensor *const expected[OUTPUTS], enum x86_target target)
 {
@@ -128,9 +95,10 @@ static void check_target(const char *program, akg_tensor *const inputs[3],
     akg_tensor *outputs[OUTPUTS] = {NULL};
     /* sums may be in another order where they are not strict */
     int count = options.strict || !strstr(program, "low + ") ? OUTPUTS : 1;
-    if (run(program, inputs, &options, outputs))
+    if (CHECK(api_run(program, &options, inputs, 3, NULL, outputs)))
         for (int k = 0; k < count; k++)
-            check_same(outputs[k], expected[k], program);
+            if (!CHECK(api_same_numbers(outputs[k], expected[k])))
+                fputs(program, stderr);
     for (int k = 0; k < OUTPUTS; k++)
         akg_tensor_release(outputs[k]);
 }
@@ -147,7 +115,7 @@ static void check_round(void)
                              tensor_of(dtype, 1, kind)};
     akg_tensor *expected[OUTPUTS] = {NULL};
     write_program(program, sizeof program);
-    if (run(program, inputs, &options, expected))
+    if (CHECK(api_run(program, &options, inputs, 3, NULL, expected)))
         for (int target = X86_TARGET_NONE + 1; target <= (int)x86_cpu_target(); target++)
             check_target(program, inputs, expected, (enum x86_target)target);
     for (int k = 0; k < OUTPUTS; k++)

@@ -9,6 +9,7 @@
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
+#include "api_support.h"
 #include "check.h"
 
 #include <stdlib.h>
@@ -189,30 +190,6 @@ static akg_tensor *tensor_of(int rank, const int64_t *shape)
     return view;
 }
 
-static bool run(const char *program, akg_tensor *const inputs[INPUTS], int64_t place,
-                const jit_options *options, akg_tensor *outputs[2])
-{
-    jit_source source = {.name = "merge.akg", .text = program, .length = strlen(program)};
-    akg_argument arguments[INPUTS + 1];
-    akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL, *of_call = NULL; /* of a program there are warnings */
-    char *text = NULL;
-    for (int k = 0; k < INPUTS; k++)
-        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
-    arguments[INPUTS] = (akg_argument){.kind = AKG_ARGUMENT_INT, .as.integer = place};
-    bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
-                akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS + 1, NULL, outputs,
-                                &of_call) == AKG_OK;
-    if (!CHECK(good) &&
-        akg_diagnostics_render(of_call ? of_call : diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
-        fprintf(stderr, "%s%s", text, program);
-    akg_free(text);
-    akg_diagnostics_free(diagnostics);
-    akg_diagnostics_free(of_call);
-    akg_module_release(module);
-    return good;
-}
-
 static void check_round(void)
 {
     char program[2000];
@@ -226,13 +203,14 @@ static void check_round(void)
     int64_t place = shape.x[0] == 0 || shape.x[1] == 0 ? (int64_t)1 << 40 : 0;
     if (!CHECK(akg_tensor_create(AKG_INT64, 1, &one, &inputs[3]) == AKG_OK))
         return;
+    const akg_argument last = api_int(NULL, place);
     akg_tensor_set(inputs[3], &first, random_below(7));
     write_program(program, &shape);
-    if (run(program, inputs, place, &options, expected))
+    if (CHECK(api_run(program, &options, inputs, INPUTS, &last, expected)))
         for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
             jit_options fast = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
             akg_tensor *outputs[2] = {NULL};
-            bool same = run(program, inputs, place, &fast, outputs);
+            bool same = CHECK(api_run(program, &fast, inputs, INPUTS, &last, outputs));
             for (int k = 0; same && k < 2; k++)
                 same = memcmp(akg_tensor_data(outputs[k]), akg_tensor_data(expected[k]),
                               sizeof(float) * (size_t)akg_tensor_element_count(expected[k])) == 0;

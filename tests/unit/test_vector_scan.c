@@ -11,6 +11,7 @@
 #include "../../include/akg.h"
 #include "../../base/dtype.h"
 #include "../../jit/x86_cpu.h"
+#include "api_support.h"
 #include "check.h"
 
 #include <math.h>
@@ -106,34 +107,12 @@ static void check_same(const akg_tensor *a, const akg_tensor *b, bool signs, con
     }
 }
 
-/* The outputs of the program; false where it cannot be run. */
-static bool run(const char *program, akg_tensor *const inputs[INPUTS], const jit_options *options,
-                akg_tensor *outputs[OUTPUTS])
-{
-    jit_source source = {.name = "scan.akg", .text = program, .length = strlen(program)};
-    akg_argument arguments[INPUTS];
-    akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL;
-    char *text = NULL;
-    for (int k = 0; k < INPUTS; k++)
-        arguments[k] = (akg_argument){.kind = AKG_ARGUMENT_TENSOR, .as.tensor = inputs[k]};
-    bool good = jit_compile(&source, options, &module, &diagnostics) == AKG_OK &&
-                akg_kernel_call(akg_module_kernel_at(module, 0), arguments, INPUTS, NULL, outputs,
-                                &diagnostics) == AKG_OK;
-    if (!CHECK(good) && akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
-        fprintf(stderr, "%s%s", text, program);
-    akg_free(text);
-    akg_diagnostics_free(diagnostics);
-    akg_module_release(module);
-    return good;
-}
-
 static void check_target(const char *program, akg_tensor *const inputs[INPUTS],
                          akg_tensor *const expected[OUTPUTS], enum kind kind, enum x86_target target)
 {
     jit_options options = {.strict = kind != SUMS, .target = x86_target_name(target), .cache = "off"};
     akg_tensor *outputs[OUTPUTS] = {NULL};
-    if (run(program, inputs, &options, outputs))
+    if (CHECK(api_run(program, &options, inputs, INPUTS, NULL, outputs)))
         for (int k = 0; k < OUTPUTS; k++)
             check_same(outputs[k], expected[k], kind != SUMS, program);
     for (int k = 0; k < OUTPUTS; k++)
@@ -152,7 +131,8 @@ static void check_round(void)
                                   tensor_of(dtype, 1, kind)};
     akg_tensor *expected[OUTPUTS] = {NULL};
     write_program(program, sizeof program, kind);
-    if (CHECK(inputs[0] && inputs[1] && inputs[2]) && run(program, inputs, &options, expected)) {
+    if (CHECK(inputs[0] && inputs[1] && inputs[2]) &&
+        CHECK(api_run(program, &options, inputs, INPUTS, NULL, expected))) {
         check_target(program, inputs, expected, kind, x86_cpu_target());
         if (x86_cpu_target() == X86_TARGET_AVX512)
             check_target(program, inputs, expected, kind, X86_TARGET_AVX2);
