@@ -4,12 +4,13 @@
  * Consumes a loop of the vector plan; produces an array of slots filled with addresses, scalars and what is
  * accumulated, the call, and assignments of what comes back. Where the loop suits only some strides, which
  * are known when it runs, the C loop stands behind it for the others. A nest is called where each of its
- * loops has an iteration; a band is told also what changes from its first iteration to the second.
+ * loops has an iteration (emit_c_nest.c); a band is told also what changes from its first iteration to the
+ * second.
  *
  * The slots are filled in another order than the statements have, so where one of them cannot be, as behind a
  * division by 0, the C loop stops, at what stops it first.
  */
-#include "emit_c_private.h"
+#include "emit_c_vector.h"
 #include "pass.h"
 #include "vector_plan.h"
 
@@ -17,17 +18,6 @@
 
 /* Bytes between lanes are counted in 32 bits. */
 enum { LARGEST_STEP = 1 << 24 };
-
-struct vector_emission {
-    struct emitter *emitter;
-    const struct ir_stmt *stmt;
-    const struct vector_loop *loop;
-    const char *slots, *first, *high, *variable;
-    LIST(const struct ir_symbol *) lets;                      /* declared in the current block */
-    const char *firsts[VECTOR_LEVELS], *highs[VECTOR_LEVELS]; /* of the loops of a nest */
-    const char
-        *times[VECTOR_LEVELS]; /* the iterations of the loops that are merged with one of these; NULL */
-};
 
 static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
 {
@@ -340,6 +330,12 @@ static void emit_argument(struct vector_emission *emission, int slot)
     }
 }
 
+void emit_slots(struct vector_emission *emission)
+{
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
+        emit_argument(emission, slot);
+}
+
 /* ---- the first two iterations of a band ------------------------------------------------------------ */
 
 /* The loops right inside, as they begin in this iteration. Nothing is computed of what there may be no
@@ -514,7 +510,7 @@ static const char *call_tests(struct vector_emission *emission)
     return tests;
 }
 
-static const char *add_test(struct vector_emission *emission, const char *tests, const char *test)
+const char *emit_test_beside(struct vector_emission *emission, const char *tests, const char *test)
 {
     return tests ? arena_format(&emission->emitter->arena, "%s && %s", tests, test) : test;
 }
@@ -528,14 +524,14 @@ static const char *test_count(struct vector_emission *emission, const char *test
     const char *count = format_slot(emission, loop->count, "i");
     if (!loop->choices.count || loop->wide)
         return tests;
-    tests = add_test(emission, tests, arena_format(arena, "%s < %d", count, LARGEST_COUNT));
+    tests = emit_test_beside(emission, tests, arena_format(arena, "%s < %d", count, LARGEST_COUNT));
     for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
         const struct vector_argument *argument = &emission->loop->arguments.items[slot];
         if (argument->kind == VECTOR_ARGUMENT_DELTA && argument->level == loop->count)
-            tests = add_test(emission, tests,
-                             arena_format(arena, "%s + %s * (%s - 1) < %d", count,
-                                          format_slot(emission, slot, "i"),
-                                          format_slot(emission, emission->loop->count, "i"), LARGEST_COUNT));
+            tests = emit_test_beside(
+                emission, tests,
+                arena_format(arena, "%s + %s * (%s - 1) < %d", count, format_slot(emission, slot, "i"),
+                             format_slot(emission, emission->loop->count, "i"), LARGEST_COUNT));
     }
     return tests;
 }
@@ -597,9 +593,9 @@ static const char *test_small(struct vector_emission *emission, const char *test
     struct emitter *emitter = emission->emitter;
     for (int k = 0; k < loop->small.count; k++) {
         const char *number = emit_operand(emitter, emit_index(emitter, loop->small.items[k]), EMIT_SHIFT);
-        tests =
-            add_test(emission, tests,
-                     arena_format(&emitter->arena, "%s > -%d && %s < %d", number, 1 << 30, number, 1 << 30));
+        tests = emit_test_beside(
+            emission, tests,
+            arena_format(&emitter->arena, "%s > -%d && %s < %d", number, 1 << 30, number, 1 << 30));
     }
     return tests;
 }
@@ -616,7 +612,7 @@ static const char *test_scatters(struct vector_emission *emission, const char *t
         const struct ir_buffer *buffer = loop->streams.items[value->stream].access->buffer;
         for (int axis = 0; axis < buffer->rank; axis++) {
             const char *extent = emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_SHIFT);
-            tests = add_test(emission, tests, arena_format(&emitter->arena, "%s > 0", extent));
+            tests = emit_test_beside(emission, tests, arena_format(&emitter->arena, "%s > 0", extent));
         }
     }
     return tests;
@@ -633,16 +629,16 @@ static const char *test_bounds(struct vector_emission *emission, const char *tes
         const struct vector_argument *argument = &loop->arguments.items[slot];
         const char *number = format_slot(emission, slot, "i");
         if (may_wrap(emission, argument)) {
-            tests = add_test(emission, tests, is_between(emission, number, 60));
-            tests = add_test(emission, tests,
-                             is_between(emission, loop_name(emission, argument->loop, "_low_"), 29));
+            tests = emit_test_beside(emission, tests, is_between(emission, number, 60));
+            tests = emit_test_beside(emission, tests,
+                                     is_between(emission, loop_name(emission, argument->loop, "_low_"), 29));
             tested = true;
         } else if (argument->kind == VECTOR_ARGUMENT_DELTA &&
                    may_wrap(emission, &loop->arguments.items[argument->level])) {
-            tests = add_test(emission, tests, is_between(emission, number, 29));
+            tests = emit_test_beside(emission, tests, is_between(emission, number, 29));
         }
     }
-    return tested ? add_test(emission, tests, is_between(emission, all, 31)) : tests;
+    return tested ? emit_test_beside(emission, tests, is_between(emission, all, 31)) : tests;
 }
 
 static const char *test_loop(struct vector_emission *emission, const char *tests,
@@ -664,21 +660,22 @@ static const char *slot_tests(struct vector_emission *emission)
         if (loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
             continue;
         const char *step = format_slot(emission, slot, "i");
-        tests = add_test(emission, tests,
-                         arena_format(arena, "%s > -%d && %s < %d", step, LARGEST_STEP, step, LARGEST_STEP));
+        tests = emit_test_beside(
+            emission, tests,
+            arena_format(arena, "%s > -%d && %s < %d", step, LARGEST_STEP, step, LARGEST_STEP));
     }
     return tests;
 }
 
 /* ---- all --------------------------------------------------------------------------------------------- */
 
-static void emit_call_of(struct vector_emission *emission, int number, const char *done)
+void emit_vector_call(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
     const struct vector_nest *nest = emission->loop->nest;
     const char *inside = emit_reaches(emission), *tests = slot_tests(emission);
     if (inside)
-        tests = add_test(emission, tests, inside);
+        tests = emit_test_beside(emission, tests, inside);
     bool takes_back = !nest || vector_is_rows(nest); /* nests store what they accumulate themselves */
     if (tests) {
         emit_line(emitter, "if (%s) {", tests);
@@ -719,127 +716,11 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
     emitter->loop_count++;
     if (emission->loop->band)
         emit_inner_firsts(emission);
-    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
-        emit_argument(emission, slot);
+    emit_slots(emission);
     if (emission->loop->band)
         emit_deltas(emission);
-    emit_call_of(emission, number, done);
+    emit_vector_call(emission, number, done);
     emitter->loop_count--;
-    emitter->indent--;
-    emit_line(emitter, "}");
-}
-
-/* ---- nests ------------------------------------------------------------------------------------------- */
-
-static void push_loop(struct emitter *emitter, const struct ir_stmt *loop)
-{
-    if (emitter->loop_count < JIT_TRAP_LOOPS)
-        emitter->loops[emitter->loop_count] = loop->symbol;
-    emitter->loop_count++;
-}
-
-/* The bounds of a loop inside, and a test that it has an iteration. */
-static const char *inner_bound(struct vector_emission *emission, const struct ir_stmt *loop, const char **low,
-                               const char **high)
-{
-    struct emitter *emitter = emission->emitter;
-    struct emit_value from, to;
-    emit_bounds(emitter, loop, &from, &to);
-    *low = arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name);
-    emit_line(emitter, "const long long %s = %s;", *low, from.text);
-    *high = emit_operand(emitter, to, EMIT_SHIFT);
-    return arena_format(&emitter->arena, "%s %s %s", *low, loop->step > 0 ? "<" : ">", *high);
-}
-
-/* Those of loops that are merged with the one of a level, from the first to that; their iterations. */
-static const char *merged_bounds(struct vector_emission *emission, const struct ir_stmt *first, int level,
-                                 const char *tests)
-{
-    struct arena *arena = &emission->emitter->arena;
-    for (const struct ir_stmt *loop = first; loop != emission->loop->nest->loops[level]; loop = loop->body) {
-        const char *low, *high, *times = emission->times[level];
-        tests = add_test(emission, tests, inner_bound(emission, loop, &low, &high));
-        emission->times[level] =
-            arena_format(arena, "%s%s(%s - %s)", times ? times : "", times ? " * " : "", high, low);
-    }
-    return tests;
-}
-
-/* Those of all of them; a test that each has an iteration. */
-static const char *inner_bounds(struct vector_emission *emission)
-{
-    const struct vector_nest *nest = emission->loop->nest;
-    const char *tests = nest->is_while ? "1" : NULL;
-    int around = vector_is_rows(nest) ? VECTOR_ROWS : VECTOR_COLUMNS;
-    if (!nest->merged) {
-        emission->firsts[nest->first] = emission->first;
-        emission->highs[nest->first] = emission->high;
-    } else {
-        emission->times[around] =
-            arena_format(&emission->emitter->arena, "(%s - %s)", emission->high, emission->first);
-        if (vector_is_rows(nest))
-            tests = merged_bounds(emission, nest->merged->body, around, tests);
-    }
-    for (int level = nest->first + !nest->merged; level < nest->depth; level++) {
-        if (nest->inside && level == VECTOR_COLUMNS)
-            tests = merged_bounds(emission, nest->inside, level, tests);
-        tests = add_test(
-            emission, tests,
-            inner_bound(emission, nest->loops[level], &emission->firsts[level], &emission->highs[level]));
-    }
-    return tests;
-}
-
-static void begin_first(struct vector_emission *emission, const struct ir_stmt *loop, const char *first)
-{
-    struct emitter *emitter = emission->emitter;
-    const char *name = emitter->symbols[loop->symbol->slot].name;
-    emit_line(emitter, "const long long %s = %s;", name, first);
-    emit_line(emitter, "(void)%s;", name);
-    push_loop(emitter, loop);
-}
-
-static void begin_merged(struct vector_emission *emission, const struct ir_stmt *first,
-                         const struct ir_stmt *end)
-{
-    struct emitter *emitter = emission->emitter;
-    for (const struct ir_stmt *loop = first; loop != end; loop = loop->body)
-        begin_first(emission, loop,
-                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
-}
-
-/* The call, in the block in which each loop's variable is that of its first iteration. */
-static void emit_nest_call(struct vector_emission *emission, int number, const char *done)
-{
-    struct emitter *emitter = emission->emitter;
-    const struct vector_nest *nest = emission->loop->nest;
-    emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
-    int loops = emitter->loop_count;
-    if (nest->merged)
-        begin_first(emission, nest->merged, emission->first);
-    if (nest->merged && vector_is_rows(nest))
-        begin_merged(emission, nest->merged->body, nest->loops[VECTOR_ROWS]);
-    for (int level = nest->first; level < nest->depth; level++) {
-        if (nest->inside && level == VECTOR_COLUMNS)
-            begin_merged(emission, nest->inside, nest->loops[level]);
-        begin_first(emission, nest->loops[level], emission->firsts[level]);
-    }
-    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
-        emit_argument(emission, slot);
-    emit_call_of(emission, number, done);
-    emitter->loop_count = loops;
-}
-
-static void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done)
-{
-    struct emitter *emitter = emission->emitter;
-    emit_line(emitter, "if (%s < %s%s) {", emission->first, emission->high, strides);
-    emitter->indent++;
-    emit_line(emitter, "if (%s) {", inner_bounds(emission));
-    emitter->indent++;
-    emit_nest_call(emission, number, done);
-    emitter->indent--;
-    emit_line(emitter, "}");
     emitter->indent--;
     emit_line(emitter, "}");
 }

@@ -1,0 +1,120 @@
+/*
+ * emit_c_nest.c: the C that calls a nest, or the rows of a vector loop.
+ *
+ * Consumes such a loop of the vector plan; produces the bounds of all its loops, a test that each has an
+ * iteration, and the call. How often a level iterates is the product of what its loop and those that are
+ * merged with it (vector_merge.c) do.
+ */
+#include "emit_c_vector.h"
+
+static void push_loop(struct emitter *emitter, const struct ir_stmt *loop)
+{
+    if (emitter->loop_count < JIT_TRAP_LOOPS)
+        emitter->loops[emitter->loop_count] = loop->symbol;
+    emitter->loop_count++;
+}
+
+/* The bounds of a loop inside, and a test that it has an iteration. */
+static const char *inner_bound(struct vector_emission *emission, const struct ir_stmt *loop, const char **low,
+                               const char **high)
+{
+    struct emitter *emitter = emission->emitter;
+    struct emit_value from, to;
+    emit_bounds(emitter, loop, &from, &to);
+    *low = arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name);
+    emit_line(emitter, "const long long %s = %s;", *low, from.text);
+    *high = emit_operand(emitter, to, EMIT_SHIFT);
+    return arena_format(&emitter->arena, "%s %s %s", *low, loop->step > 0 ? "<" : ">", *high);
+}
+
+/* Those of loops that are merged with the one of a level, from the first to that; their iterations. */
+static const char *merged_bounds(struct vector_emission *emission, const struct ir_stmt *first, int level,
+                                 const char *tests)
+{
+    struct arena *arena = &emission->emitter->arena;
+    for (const struct ir_stmt *loop = first; loop != emission->loop->nest->loops[level]; loop = loop->body) {
+        const char *low, *high, *times = emission->times[level];
+        tests = emit_test_beside(emission, tests, inner_bound(emission, loop, &low, &high));
+        emission->times[level] =
+            arena_format(arena, "%s%s(%s - %s)", times ? times : "", times ? " * " : "", high, low);
+    }
+    return tests;
+}
+
+/* Those of all of them; a test that each has an iteration. */
+static const char *inner_bounds(struct vector_emission *emission)
+{
+    const struct vector_nest *nest = emission->loop->nest;
+    const char *tests = nest->is_while ? "1" : NULL;
+    int around = vector_is_rows(nest) ? VECTOR_ROWS : VECTOR_COLUMNS;
+    if (!nest->merged) {
+        emission->firsts[nest->first] = emission->first;
+        emission->highs[nest->first] = emission->high;
+    } else {
+        emission->times[around] =
+            arena_format(&emission->emitter->arena, "(%s - %s)", emission->high, emission->first);
+        if (vector_is_rows(nest))
+            tests = merged_bounds(emission, nest->merged->body, around, tests);
+    }
+    for (int level = nest->first + !nest->merged; level < nest->depth; level++) {
+        if (nest->inside && level == VECTOR_COLUMNS)
+            tests = merged_bounds(emission, nest->inside, level, tests);
+        tests = emit_test_beside(
+            emission, tests,
+            inner_bound(emission, nest->loops[level], &emission->firsts[level], &emission->highs[level]));
+    }
+    return tests;
+}
+
+static void begin_first(struct vector_emission *emission, const struct ir_stmt *loop, const char *first)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *name = emitter->symbols[loop->symbol->slot].name;
+    emit_line(emitter, "const long long %s = %s;", name, first);
+    emit_line(emitter, "(void)%s;", name);
+    push_loop(emitter, loop);
+}
+
+static void begin_merged(struct vector_emission *emission, const struct ir_stmt *first,
+                         const struct ir_stmt *end)
+{
+    struct emitter *emitter = emission->emitter;
+    for (const struct ir_stmt *loop = first; loop != end; loop = loop->body)
+        begin_first(emission, loop,
+                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
+}
+
+/* The call, in the block in which each loop's variable is that of its first iteration. */
+static void emit_nest_call(struct vector_emission *emission, int number, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
+    emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
+    int loops = emitter->loop_count;
+    if (nest->merged)
+        begin_first(emission, nest->merged, emission->first);
+    if (nest->merged && vector_is_rows(nest))
+        begin_merged(emission, nest->merged->body, nest->loops[VECTOR_ROWS]);
+    for (int level = nest->first; level < nest->depth; level++) {
+        if (nest->inside && level == VECTOR_COLUMNS)
+            begin_merged(emission, nest->inside, nest->loops[level]);
+        begin_first(emission, nest->loops[level], emission->firsts[level]);
+    }
+    emit_slots(emission);
+    emit_vector_call(emission, number, done);
+    emitter->loop_count = loops;
+}
+
+void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    emit_line(emitter, "if (%s < %s%s) {", emission->first, emission->high, strides);
+    emitter->indent++;
+    emit_line(emitter, "if (%s) {", inner_bounds(emission));
+    emitter->indent++;
+    emit_nest_call(emission, number, done);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
