@@ -1,10 +1,10 @@
 /*
- * vector_math.c: the functions of vectors that loops call.
+ * vector_math.c: the functions of vectors that loops call, and those that are computed in line.
  *
- * SLEEF's, of the kind that is off by at most 1 unit in the last place (1.5 for erfc) and gives the same bits
- * with AVX2 and AVX-512 ("finz"). The library is opened when a loop first needs it. Operations without a row,
- * and all of them where it is not installed, are computed lane by lane, by the function that the interpreter
- * calls.
+ * The former are SLEEF's, of the kind that is off by at most 1 unit in the last place (1.5 for erfc) and
+ * gives the same bits with AVX2 and AVX-512 ("finz"). The library is opened when a loop first needs it.
+ * Operations without a row, and all of them where it is not installed, are computed lane by lane, by the
+ * function that the interpreter calls.
  */
 #include "vector.h"
 
@@ -22,25 +22,15 @@ bool vector_is_call(enum operation operation)
     return calls[operation];
 }
 
-bool vector_is_inline(enum operation operation, akg_dtype dtype)
-{
-    static const bool rows[OPERATION_COUNT] = {[OP_EXP] = true, [OP_EXP2] = true, [OP_TANH] = true,
-                                               [OP_ERF] = true, [OP_LOG] = true,  [OP_LOG1P] = true};
-    return dtype_is_float(dtype) && dtype != AKG_FLOAT64 && rows[operation];
-}
-
 struct function_row {
     const char *name, *accuracy;
 };
 
-/* Not its log1p, sinh and cosh, which overflow too early. */
-static const struct function_row rows[OPERATION_COUNT] = {
-    [OP_POW] = {"pow", "u10"},     [OP_EXP] = {"exp", "u10"},     [OP_EXP2] = {"exp2", "u10"},
-    [OP_EXPM1] = {"expm1", "u10"}, [OP_LOG] = {"log", "u10"},     [OP_LOG2] = {"log2", "u10"},
-    [OP_LOG10] = {"log10", "u10"}, [OP_SIN] = {"sin", "u10"},     [OP_COS] = {"cos", "u10"},
-    [OP_TAN] = {"tan", "u10"},     [OP_ASIN] = {"asin", "u10"},   [OP_ACOS] = {"acos", "u10"},
-    [OP_ATAN] = {"atan", "u10"},   [OP_ATAN2] = {"atan2", "u10"}, [OP_TANH] = {"tanh", "u10"},
-    [OP_ERF] = {"erf", "u10"},     [OP_ERFC] = {"erfc", "u15"}};
+static const struct function_row rows[OPERATION_COUNT] = {[OP_POW] = {"pow", "u10"},
+                                                          [OP_SIN] = {"sin", "u10"},
+                                                          [OP_COS] = {"cos", "u10"},
+                                                          [OP_TAN] = {"tan", "u10"},
+                                                          [OP_ERFC] = {"erfc", "u15"}};
 
 const void *vector_function(enum operation operation, bool wide, int bits)
 {
@@ -54,4 +44,23 @@ const void *vector_function(enum operation operation, bool wide, int bits)
     const void *function = dlsym(library, name);
     dlclose(library); /* it stays (RTLD_NODELETE): code that calls it may live as long as the process */
     return function;
+}
+
+/* Those of angles ask the library for large ones. */
+bool vector_is_inline(enum operation operation, akg_dtype dtype)
+{
+    switch (operation) {
+    case OP_SIN:
+    case OP_COS:
+    case OP_TAN:
+        return dtype_is_float(dtype) && vector_function(operation, dtype == AKG_FLOAT64, 256);
+    case OP_FLOORDIV:
+    case OP_MOD:
+    case OP_POW:
+    case OP_SIGMOID:
+    case OP_ERFC:
+        return false;
+    default:
+        return dtype_is_float(dtype) && vector_is_call(operation);
+    }
 }

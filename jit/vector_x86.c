@@ -640,6 +640,7 @@ static void move_to_front(struct machine *machine, int first)
 /* What stands before the body and behind it hangs on the frame that the body took. */
 void machine_assemble(struct machine *machine, struct vector_listing *listing)
 {
+    machine_place_rare(machine);
     bool has_frame = machine->frame > 0 || machine->calls;
     int count = machine->body.count;
     enter(machine, has_frame);

@@ -27,8 +27,9 @@ struct machine_register {
 
 enum machine_kind {
     MACHINE_INSTRUCTION,
-    MACHINE_CALL, /* of a function of vectors */
-    MACHINE_LANES /* of a function of numbers, lane by lane */
+    MACHINE_CALL,  /* of a function of vectors */
+    MACHINE_LANES, /* of a function of numbers, lane by lane */
+    MACHINE_RARE   /* of a function of vectors, for the lanes of a mask, where there are any */
 };
 
 struct machine_item {
@@ -41,6 +42,14 @@ struct machine_item {
 };
 
 typedef LIST(struct machine_item) machine_section;
+
+/* Code out of line, where a function of vectors is called for the lanes of a mask (vector_x86_rare.c). */
+struct machine_rare {
+    int label, back, line; /* where it begins, and where it goes on */
+    const void *function;
+    int argument, mask, result; /* the machine's registers */
+    bool wide;
+};
 
 /* A kept register and how the setup makes it. */
 enum kept_kind {
@@ -161,9 +170,10 @@ struct machine {
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
     LIST(struct machine_chain) chains;
-    int *users;      /* by value, who uses it; NULL: nobody asked */
-    int stop;        /* the label where the code ends early; -1: it does not */
-    int head;        /* the label of the loop around all: over rows, or columns of a nest */
+    int *users; /* by value, who uses it; NULL: nobody asked */
+    int stop;   /* the label where the code ends early; -1: it does not */
+    int head;   /* the label of the loop around all: over rows, or columns of a nest */
+    LIST(struct machine_rare) rare;
     LIST(int) parts; /* of a band: where the instructions of each begin */
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
@@ -294,10 +304,21 @@ int machine_result_of_extreme(struct machine *machine, int number);
 
 /* ---- vector_x86_math.c ---- */
 
-/* One of the operations that vector_is_inline names. */
-int machine_inline(struct machine *machine, enum operation operation, int x);
+/* One of the operations that vector_is_inline names, on float32 or float64. */
+int machine_inline(struct machine *machine, enum operation operation, enum vector_type type,
+                   const int *operands);
 /* 1 / sqrt(x) of float32, with AVX-512. */
 int machine_reciprocal_root(struct machine *machine, int x);
+
+/* ---- vector_x86_rare.c ---- */
+
+/* The result, which is the library's of x in those lanes whose size is above the limit. */
+int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
+                 int x, int size, int result);
+/* The jump to it, and back, whose operands are in registers. */
+void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers);
+/* Where the code between entry and exit ends: what it jumps to. */
+void machine_place_rare(struct machine *machine);
 
 /* ---- vector_x86_divide.c ---- */
 

@@ -83,11 +83,29 @@ static void find_last_uses(struct machine *machine, const machine_section *secti
     }
 }
 
+/* How many vectors of these are not used behind here; `at` 0: it was counted. */
+static int ends_here(struct machine *machine, const int *numbers, int count, int position)
+{
+    int ended = 0;
+    for (int k = 0; k < count; k++) {
+        struct machine_register *entry = register_of(machine, numbers[k]);
+        if (!entry->kept && !entry->is_mask && entry->last == position && entry->at == 0) {
+            entry->at = -1;
+            ended++;
+        }
+    }
+    return ended;
+}
+
 int machine_pressure(struct machine *machine, const machine_section *section)
 {
     int live = 0, most = 0;
     find_last_uses(machine, section);
     for (int k = 0; k < section->count; k++) {
+        if (section->items[k].kind == MACHINE_RARE) {
+            live -= ends_here(machine, section->items[k].arguments, section->items[k].count, k);
+            continue;
+        }
         if (section->items[k].kind != MACHINE_INSTRUCTION) {
             most = MACHINE_VECTORS; /* nothing lives through a call */
             break;
@@ -102,13 +120,8 @@ int machine_pressure(struct machine *machine, const machine_section *section)
             live++;
         }
         most = live > most ? live : most;
-        for (int field = 0; field < count; field++) {
-            struct machine_register *entry = register_of(machine, *fields[field]);
-            if (!entry->kept && !entry->is_mask && entry->last == k && entry->at == 0) {
-                entry->at = -1;
-                live--;
-            }
-        }
+        for (int field = 0; field < count; field++)
+            live -= ends_here(machine, fields[field], 1, k);
     }
     for (int k = 0; k < machine->registers.count; k++)
         machine->registers.items[k].at = -1;
@@ -430,6 +443,22 @@ static void place_lanes(struct machine *machine, const machine_section *section,
     result->clean = true;
 }
 
+/* The code out of line keeps all registers but the last argument's, which is the result. */
+static void place_rare(struct machine *machine, const machine_section *section, int position)
+{
+    const struct machine_item *item = &section->items[position];
+    int registers[3];
+    machine->line = item->instruction.line;
+    for (int k = 0; k < item->count; k++)
+        bring(machine, section, position, item->arguments[k], item->arguments, item->count);
+    for (int k = 0; k < item->count; k++)
+        registers[k] = register_of(machine, item->arguments[k])->at;
+    machine_rare_jump(machine, item, registers);
+    written(machine, item->result);
+    for (int k = 0; k < item->count; k++)
+        drop_if_last(machine, item->arguments[k], position);
+}
+
 /* ---- the section --------------------------------------------------------------------------------- */
 
 /* Forgets what the last section left there. */
@@ -471,6 +500,9 @@ void machine_allocate(struct machine *machine, machine_section *section)
             break;
         case MACHINE_LANES:
             place_lanes(machine, section, k);
+            break;
+        case MACHINE_RARE:
+            place_rare(machine, section, k);
             break;
         }
     }

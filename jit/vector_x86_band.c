@@ -33,6 +33,12 @@ static void append(struct machine *machine, const struct machine *part)
         datum.label += machine->labels;
         list_push(machine->arena, &machine->data, datum);
     }
+    for (int k = 0; k < part->rare.count; k++) {
+        struct machine_rare rare = part->rare.items[k];
+        rare.label += machine->labels;
+        rare.back += machine->labels;
+        list_push(machine->arena, &machine->rare, rare);
+    }
     machine->labels += part->labels;
     machine->general |= part->general;
     machine->frame = part->frame > machine->frame ? part->frame : machine->frame;

@@ -24,6 +24,8 @@ static bool is_straight(const machine_section *section)
 {
     for (int k = 0; k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
+        if (item->kind == MACHINE_RARE)
+            continue;
         if (item->kind != MACHINE_INSTRUCTION || item->instruction.form == X86_NO_FORM ||
             uses_general_registers(item->instruction.form))
             return false;

@@ -396,7 +396,8 @@ static int real_operation(struct machine *machine, const struct vector_value *va
         return classify(machine, value->operation, value->from, operands[0]);
     default:
         if (!machine->options->strict && vector_is_inline(value->operation, value->dtype))
-            return to_half(machine, value->dtype, machine_inline(machine, value->operation, operands[0]));
+            return to_half(machine, value->dtype,
+                           machine_inline(machine, value->operation, value->type, operands));
         return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));
     }
 }
