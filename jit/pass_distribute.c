@@ -357,14 +357,25 @@ static bool distribute(struct rows *rows, struct ir_stmt **place)
     return true;
 }
 
-static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
+/* The loops around a block. */
+struct distributor {
+    struct pass *pass;
+    const struct ir_stmt *around[DEEPEST + 1];
+    int count;
+};
+
+static bool visit_block(struct distributor *distributor, struct ir_stmt **block, int depth)
 {
     bool changed = false;
     if (depth > DEEPEST)
         return false;
     for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
-        struct rows rows = {.pass = pass, .loop = stmt}, columns = rows;
+        struct rows rows = {.pass = distributor->pass,
+                            .loop = stmt,
+                            .around = distributor->around,
+                            .depth = distributor->count},
+                    columns = rows;
         if (distribute(&rows, place) || distribute_down(&columns, place)) {
             changed = true;
             while ((*place)->next != next)
@@ -372,18 +383,23 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
             continue;
         }
         bool is_alone = stmt->kind == IR_FOR && stmt->body && !stmt->body->next;
-        changed |= visit_block(pass, &stmt->body, depth + 1);
+        distributor->around[distributor->count] = stmt;
+        distributor->count += stmt->kind == IR_FOR;
+        changed |= visit_block(distributor, &stmt->body, depth + 1);
+        distributor->count -= stmt->kind == IR_FOR;
         if (stmt->kind == IR_IF && stmt->otherwise)
-            changed |= visit_block(pass, &stmt->otherwise, depth + 1);
+            changed |= visit_block(distributor, &stmt->otherwise, depth + 1);
         if (is_alone && stmt->body->kind == IR_IF && stmt->body->deferred && !stmt->body->next)
-            pass_hoist_choice(pass, stmt);
+            pass_hoist_choice(distributor->pass, stmt);
     }
     return changed;
 }
 
 bool pass_distribute(struct pass *pass)
 {
-    bool changed = visit_block(pass, &pass->kernel->body, 0);
+    struct distributor *distributor = arena_new(pass->arena, struct distributor);
+    distributor->pass = pass;
+    bool changed = visit_block(distributor, &pass->kernel->body, 0);
     pass_sweep(&pass->kernel->body);
     return changed;
 }

@@ -12,6 +12,8 @@ enum { DISTRIBUTE_OWN = 8 };
 struct rows {
     struct pass *pass;
     struct ir_stmt *loop;
+    const struct ir_stmt **around; /* the loops around it, outermost first, with room for it behind them */
+    int depth;
     struct {
         struct ir_buffer *items[DISTRIBUTE_OWN];
         int count;

@@ -560,8 +560,8 @@ static void make_scalar(struct rows *rows, struct sum_in_place *sum)
 {
     for (int k = sum->columns; k > 0; k--)
         pass_exchange_loops(sum->loops[k - 1], sum->loops[k]);
-    const struct ir_stmt *around = rows->loop;
-    pass_promote_nest(rows->pass, &around, 1, sum->loops[0]);
+    rows->around[rows->depth] = rows->loop;
+    pass_promote_nest(rows->pass, rows->around, rows->depth + 1, sum->loops[0]);
 }
 
 bool distribute_is_product(const struct rows *rows, struct ir_stmt *columns)

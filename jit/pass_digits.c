@@ -1,0 +1,328 @@
+/*
+ * pass_digits.c: loops whose variable is divided by a small constant are counted in its multiples:
+ *
+ *     for j = 0 to 2 * N: y[j] = x[j // 2] * w[j % 2]
+ *     for d = 0 to N step 2: y[d] = x[d] * c[d // 2]
+ *
+ * become
+ *
+ *     for k = 0 to N: { y[2 * k] = x[k] * w[0]; y[2 * k + 1] = x[k] * w[1] }
+ *     for k = 0 to (N + 1) // 2: y[2 * k] = x[2 * k] * c[k]
+ *
+ * and what is left of a range that is no multiple runs as it did. Consumes loops in the order of the program
+ * and keeps it, but for loops around loops that sum up: of these each remainder gets a loop of its own, where
+ * iterations are independent. Quotients of sums whose terms are multiples but for a constant are sums then.
+ */
+#include "pass.h"
+
+enum { MOST = 8 /* of a divisor */, STATEMENTS = 60 /* of all copies */, FACTOR = 1 << 20 };
+
+/* ---- quotients of sums ----------------------------------------------------------------------- */
+
+static bool is_small_constant(const struct ir_expr *expr)
+{
+    return expr->kind == IR_INTEGER && expr->integer >= 2 && expr->integer <= MOST;
+}
+
+static bool is_division(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && expr->dtype == AKG_INT64 &&
+           (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD) &&
+           is_small_constant(expr->operands[1]);
+}
+
+/* A sum that no extent makes leave 64 bits. */
+static bool is_plain_sum(const struct pass_affine *affine)
+{
+    for (int k = 0; k < affine->count; k++) {
+        enum ir_symbol_kind kind = affine->terms[k].symbol->kind;
+        if ((kind != IR_SYMBOL_LOOP && kind != IR_SYMBOL_DIM) || affine->terms[k].coefficient > FACTOR ||
+            affine->terms[k].coefficient < -FACTOR)
+            return false;
+    }
+    return affine->constant <= FACTOR && affine->constant >= -FACTOR;
+}
+
+static int64_t floor_quotient(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static struct ir_expr *combine(struct pass *pass, enum operation operation, struct ir_expr *a,
+                               struct ir_expr *b)
+{
+    return ir_operation(pass->kernel, operation, a, b, NULL);
+}
+
+static struct ir_expr *number(struct pass *pass, int64_t value)
+{
+    return ir_integer(pass->kernel, AKG_INT64, value);
+}
+
+/* The terms whose coefficients are multiples of the divisor, divided by it; or the others, as they are, with
+ * what is left of the constant. */
+static struct ir_expr *part_of(struct pass *pass, const struct pass_affine *affine, int64_t divisor,
+                               bool multiples)
+{
+    int64_t quotient = floor_quotient(affine->constant, divisor);
+    struct ir_expr *sum = number(pass, multiples ? quotient : affine->constant - quotient * divisor);
+    for (int k = 0; k < affine->count; k++) {
+        int64_t coefficient = affine->terms[k].coefficient;
+        if ((coefficient % divisor == 0) != multiples)
+            continue;
+        /* affine forms do not change what they name */
+        struct ir_expr *term = ir_symbol_use(pass->kernel, (struct ir_symbol *)affine->terms[k].symbol);
+        term = combine(pass, OP_MUL, term, number(pass, multiples ? coefficient / divisor : coefficient));
+        sum = combine(pass, OP_ADD, term, sum);
+    }
+    return sum;
+}
+
+/* A quotient or remainder with the multiples taken out. */
+static struct ir_expr *simpler(struct pass *pass, struct ir_expr *expr)
+{
+    struct pass_affine affine;
+    int64_t divisor = expr->operands[1]->integer;
+    int multiples = 0;
+    if (!pass_affine_of(expr->operands[0], &affine) || !is_plain_sum(&affine))
+        return expr;
+    for (int k = 0; k < affine.count; k++)
+        multiples += affine.terms[k].coefficient % divisor == 0;
+    if (!multiples && affine.count)
+        return expr;
+    bool is_quotient = expr->operation == OP_FLOORDIV;
+    struct ir_expr *rest = part_of(pass, &affine, divisor, false);
+    if (multiples < affine.count)
+        rest = combine(pass, expr->operation, rest, number(pass, divisor));
+    else if (is_quotient)
+        rest = number(pass, 0);
+    return is_quotient ? combine(pass, OP_ADD, part_of(pass, &affine, divisor, true), rest) : rest;
+}
+
+static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_LOAD)
+        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+            expr->access.indices[axis] = rewrite(pass, expr->access.indices[axis], context);
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    for (int k = 0; k < expr->count; k++)
+        expr->operands[k] = rewrite(pass, expr->operands[k], context);
+    struct ir_expr *result = is_division(expr) ? simpler(pass, expr) : expr;
+    if (result != expr)
+        result->span = expr->span;
+    return result;
+}
+
+static bool rewrite_stmt(struct ir_stmt *stmt, void *context)
+{
+    pass_rewrite(context, stmt, rewrite, NULL);
+    return true;
+}
+
+/* The block with another value for the loop's variable. */
+static struct ir_stmt *copy_with(struct pass *pass, const struct ir_stmt *loop, struct ir_expr *value)
+{
+    loop->symbol->note = value;
+    struct ir_stmt *copy = pass_copy_block(pass, loop->body);
+    loop->symbol->note = NULL;
+    ir_block_walk(copy, rewrite_stmt, pass);
+    return copy;
+}
+
+/* ---- which loops ------------------------------------------------------------------------------- */
+
+struct search {
+    const struct ir_symbol *variable;
+    int64_t step, divisor; /* found; 0: none */
+};
+
+static bool find_divisor(struct ir_expr *expr, void *context)
+{
+    struct search *search = context;
+    struct pass_affine affine;
+    if (!is_division(expr) || !pass_affine_of(expr->operands[0], &affine) || !is_plain_sum(&affine))
+        return true;
+    int64_t coefficient = pass_affine_coefficient(&affine, search->variable),
+            divisor = expr->operands[1]->integer;
+    bool by_step = search->step > 1 && (coefficient * search->step) % divisor == 0;
+    bool by_one = search->step == 1 && coefficient == 1;
+    if (coefficient && (by_step || by_one) && search->divisor < divisor)
+        search->divisor = divisor;
+    return true;
+}
+
+static bool can_be_copied(struct ir_stmt *stmt, void *context)
+{
+    int *count = context;
+    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
+           ++*count <= STATEMENTS;
+}
+
+static bool is_no_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR;
+}
+
+static bool is_no_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE;
+}
+
+static bool holds_no_store(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, is_no_store, context);
+}
+
+static bool is_independent(struct pass *pass, struct ir_stmt *loop)
+{
+    const struct dependences *dependences = pass_dependences(pass, loop);
+    const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
+    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------- */
+
+static bool is_never_negative(const struct pass_affine *affine)
+{
+    for (int k = 0; k < affine->count; k++)
+        if (affine->terms[k].symbol->kind != IR_SYMBOL_DIM || affine->terms[k].coefficient < 0)
+            return false;
+    return affine->constant >= 0;
+}
+
+/* How many multiples of the divisor there are below the extent; `all`: nothing is left behind them. */
+static struct ir_expr *multiples_below(struct pass *pass, const struct ir_expr *extent, int64_t divisor,
+                                       bool *all)
+{
+    struct pass_affine affine;
+    bool is_sum = pass_affine_of(extent, &affine) && is_plain_sum(&affine);
+    *all = is_sum && affine.constant % divisor == 0;
+    for (int k = 0; *all && k < affine.count; k++)
+        *all = affine.terms[k].coefficient % divisor == 0;
+    if (*all)
+        return part_of(pass, &affine, divisor, true);
+    struct ir_expr *count = pass_copy(pass, extent);
+    if (!is_sum || !is_never_negative(&affine))
+        count = combine(pass, OP_MAX, count, number(pass, 0));
+    return combine(pass, OP_FLOORDIV, count, number(pass, divisor));
+}
+
+/* A loop over k from 0 on, with an empty body. */
+static struct ir_stmt *new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_expr *count)
+{
+    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
+    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, AKG_INT64);
+    loop->symbol->label = like->symbol->label;
+    loop->symbol->span = like->symbol->span;
+    loop->low = number(pass, 0);
+    loop->high = count;
+    loop->step = 1;
+    return loop;
+}
+
+static struct ir_expr *element(struct pass *pass, const struct ir_stmt *loop, int64_t factor, int64_t more)
+{
+    struct ir_expr *product =
+        combine(pass, OP_MUL, ir_symbol_use(pass->kernel, loop->symbol), number(pass, factor));
+    return combine(pass, OP_ADD, product, number(pass, more));
+}
+
+static struct ir_stmt *count_steps(struct pass *pass, struct ir_stmt *old)
+{
+    int64_t low = old->low->integer;
+    struct ir_expr *count =
+        combine(pass, OP_ADD, pass_copy(pass, old->high), number(pass, old->step - 1 - low));
+    struct ir_stmt *loop = new_loop(pass, old, combine(pass, OP_FLOORDIV, count, number(pass, old->step)));
+    loop->body = copy_with(pass, old, element(pass, loop, old->step, low));
+    return loop;
+}
+
+/* ---- remainders -------------------------------------------------------------------------------------- */
+
+static struct ir_stmt **end_of(struct ir_stmt **place)
+{
+    while (*place)
+        place = &(*place)->next;
+    return place;
+}
+
+static struct ir_stmt *by_multiples(struct pass *pass, struct ir_stmt *old, int64_t divisor, bool apart)
+{
+    bool all;
+    struct ir_expr *count = multiples_below(pass, old->high, divisor, &all);
+    struct ir_stmt *first = NULL, **place = &first;
+    struct ir_stmt *let = NULL;
+    if (!all) {
+        let = pass_declare(pass, IR_SYMBOL_LET, "multiples", count, old->span);
+        count = ir_symbol_use(pass->kernel, let->symbol);
+        *place = let;
+        place = &let->next;
+    }
+    for (int64_t rest = 0; rest < divisor; rest++) {
+        struct ir_stmt *loop = *place;
+        if (!loop)
+            *place = loop = new_loop(pass, old, pass_copy(pass, count));
+        *end_of(&loop->body) = copy_with(pass, old, element(pass, loop, divisor, rest));
+        if (apart)
+            place = &loop->next;
+    }
+    if (!all) {
+        old->low = combine(pass, OP_MUL, ir_symbol_use(pass->kernel, let->symbol), number(pass, divisor));
+        old->next = NULL;
+        *end_of(&first) = old;
+    }
+    return first;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------ */
+
+static bool part(struct pass *pass, struct ir_stmt **place)
+{
+    struct ir_stmt *loop = *place, *next = loop->next, *first;
+    int statements = 0;
+    if (loop->kind != IR_FOR || loop->hint || loop->step < 1 || loop->low->kind != IR_INTEGER ||
+        loop->low->integer < 0 || loop->low->integer > FACTOR || !pass_is_pure(loop->high) ||
+        pass_jumps(loop->body) || !ir_block_walk(loop->body, can_be_copied, &statements))
+        return false;
+    struct search search = {.variable = loop->symbol, .step = loop->step};
+    ir_block_expressions(loop->body, find_divisor, &search);
+    if (!search.divisor)
+        return false;
+    if (loop->step > 1) {
+        first = count_steps(pass, loop);
+    } else {
+        bool is_innermost = ir_block_walk(loop->body, is_no_loop, NULL);
+        if (loop->low->integer != 0 || search.divisor * statements > STATEMENTS ||
+            (!is_innermost &&
+             (!ir_block_walk(loop->body, holds_no_store, NULL) || !is_independent(pass, loop))))
+            return false;
+        first = by_multiples(pass, loop, search.divisor, !is_innermost);
+    }
+    *place = first;
+    *end_of(place) = next;
+    return true;
+}
+
+/* Loops around others only where these are sums: what they hold is not seen to twice. */
+static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
+{
+    enum { DEEPEST = 100 };
+    bool changed = false;
+    for (struct ir_stmt **place = block; *place && depth < DEEPEST;) {
+        struct ir_stmt *stmt = *place, *next = stmt->next;
+        changed |= visit_block(pass, &stmt->body, depth + 1);
+        changed |= visit_block(pass, &stmt->otherwise, depth + 1);
+        changed |= part(pass, place);
+        while (*place != next)
+            place = &(*place)->next;
+    }
+    return changed;
+}
+
+bool pass_digits(struct pass *pass)
+{
+    return visit_block(pass, &pass->kernel->body, 0);
+}
