@@ -3,6 +3,10 @@
  * parts of expressions, as new LETs. Loads stay, and so do divisions of integers: they may be possible only
  * where they stand. Additions and products of int64 stay too, for they are parts of indices, which later
  * stages know how to compute.
+ *
+ * But bounds that are loaded, of a loop that each iteration comes to (`for i in range(start[s], start[s +
+ * 1])` in a loop over columns), are loaded before it, where there is an iteration at all: then the two are a
+ * nest.
  */
 #include "pass.h"
 
@@ -104,6 +108,57 @@ static void move_lets(struct hoister *hoister, struct ir_stmt **place)
     }
 }
 
+/* ---- bounds that are loaded ------------------------------------------------------------------- */
+
+struct bound {
+    struct ir_stmt *loop;
+    bool loads;
+};
+
+static bool is_loaded_before(struct ir_expr *expr, void *context)
+{
+    struct bound *bound = context;
+    bound->loads |= expr->kind == IR_LOAD;
+    return is_same_always(expr, bound->loop) &&
+           (expr->kind != IR_LOAD || !ir_block_stores_to(bound->loop->body, expr->access.buffer));
+}
+
+/* The loop in the body that has such bounds, behind nothing that does anything; NULL: there is none. */
+static struct ir_stmt *loop_with_loaded_bounds(struct ir_stmt *loop)
+{
+    struct ir_stmt *inner = loop->body;
+    struct bound bound = {.loop = loop};
+    while (inner && (inner->kind == IR_LET || inner->kind == IR_VARIABLE) && !pass_stmt_may_stop(inner))
+        inner = inner->next;
+    if (!inner || inner->kind != IR_FOR || loop->kind != IR_FOR || loop->hint || !pass_is_pure(loop->low) ||
+        !pass_is_pure(loop->high) || pass_expr_may_stop(inner->low) || pass_expr_may_stop(inner->high) ||
+        !ir_expr_walk(inner->low, is_loaded_before, &bound) ||
+        !ir_expr_walk(inner->high, is_loaded_before, &bound))
+        return NULL;
+    return bound.loads ? inner : NULL;
+}
+
+static struct ir_stmt *load_before(struct pass *pass, const char *name, struct ir_expr **bound)
+{
+    struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, name, *bound, (*bound)->span);
+    *bound = ir_symbol_use(pass->kernel, let->symbol);
+    return let;
+}
+
+/* In the place of the loop: a test whether it has an iteration, around the bounds and the loop. */
+static void load_bounds(struct pass *pass, struct ir_stmt **place, struct ir_stmt *inner)
+{
+    struct ir_stmt *loop = *place, *guard = ir_stmt_new(pass->kernel, IR_IF, loop->span);
+    guard->value = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
+                                pass_copy(pass, loop->high), NULL);
+    guard->next = loop->next;
+    guard->body = load_before(pass, "from", &inner->low);
+    guard->body->next = load_before(pass, "to", &inner->high);
+    guard->body->next->next = loop;
+    loop->next = NULL;
+    *place = guard;
+}
+
 static void hoist_block(struct pass *pass, struct ir_stmt **block, bool *changed);
 
 /* Gives the place where the loop stands in the end. */
@@ -118,11 +173,16 @@ static struct ir_stmt **hoist_loop(struct pass *pass, struct ir_stmt **place, bo
     ir_block_walk(loop, note_symbol, loop);
     move_lets(&hoister, &loop->body);
     ir_block_walk(loop->body, move_from, &hoister);
+    struct ir_stmt *inner = loop_with_loaded_bounds(loop);
     loop->next = next;
     if (hoister.changed) {
         *hoister.end = loop;
         *place = hoister.first;
         place = hoister.end;
+        *changed = true;
+    }
+    if (inner) {
+        load_bounds(pass, place, inner);
         *changed = true;
     }
     return place;

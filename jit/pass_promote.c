@@ -380,6 +380,15 @@ static void forget_accesses(struct use *use, const struct ir_access *element)
     use->accesses.count = kept;
 }
 
+/* Blocks of a fixed size, say: the end lies so many ahead. */
+static bool is_never_empty(const struct promoter *promoter, const struct ir_stmt *loop)
+{
+    struct pass_affine low, span;
+
+    return loop->step > 0 && pass_affine_of(loop->low, &low) && pass_affine_of(loop->high, &span) &&
+           pass_affine_add(&span, -1, &low) && is_positive(promoter, span);
+}
+
 static void try_element(struct promoter *promoter, struct use *use, const struct ir_access *element,
                         struct ir_stmt **place, const struct block_stores *stores)
 {
@@ -393,7 +402,7 @@ static void try_element(struct promoter *promoter, struct use *use, const struct
     if (!stands && !(may_guard(*place) && surely_accesses((*place)->body, element)))
         return;
     forget_accesses(use, element);
-    promote(promoter, element, place, !stands);
+    promote(promoter, element, place, !stands && !is_never_empty(promoter, *place));
 }
 
 /* ---- the walk

@@ -267,13 +267,39 @@ static bool keep_temporary(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-/* Parallel, or it accumulates into elements, which ones may hang on what it computes. A sum in a scalar is
- * one of the loops of a nest as it stands, or of them all together. */
-static bool may_be_vectors(const struct dependence_loop *row)
+struct assignment {
+    struct ir_stmt *loop;
+    const struct ir_symbol *symbol;
+};
+
+static bool is_not_declared(struct ir_stmt *stmt, void *context)
 {
-    return row && !row->leaves && !row->incomplete &&
-           (row->verdict == DEPENDENCE_PARALLEL ||
-            (row->verdict == DEPENDENCE_ACCUMULATES && row->reduction >= 0));
+    const struct assignment *assignment = context;
+    return stmt->kind != IR_VARIABLE || stmt->symbol != assignment->symbol;
+}
+
+/* Only what the iteration itself has declared is assigned. */
+static bool assigns_its_own(struct ir_stmt *stmt, void *context)
+{
+    struct assignment assignment = {.loop = context, .symbol = stmt->symbol};
+    return stmt->kind != IR_ASSIGN || !ir_block_walk(assignment.loop->body, is_not_declared, &assignment);
+}
+
+static bool loop_assigns_its_own(struct ir_stmt *stmt, void *loop)
+{
+    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, assigns_its_own, loop);
+}
+
+/* Parallel, or it accumulates into elements, which ones may hang on what it computes, or into scalars behind
+ * the loops inside. A sum in a scalar is otherwise one of the loops of a nest as it stands, or of them all
+ * together. */
+static bool may_be_vectors(struct ir_stmt *loop, const struct dependence_loop *row)
+{
+    if (!row || row->leaves || row->incomplete)
+        return false;
+    if (row->verdict != DEPENDENCE_ACCUMULATES || row->reduction >= 0)
+        return row->verdict == DEPENDENCE_PARALLEL || row->verdict == DEPENDENCE_ACCUMULATES;
+    return ir_block_walk(loop->body, loop_assigns_its_own, loop);
 }
 
 /* Whether the loop, as it is now, is a vector loop; `row` is what was known of it before. */
@@ -284,7 +310,7 @@ static bool is_vector_loop(struct pass *pass, struct ir_stmt *loop, const struct
         dependences = pass_dependences(pass, loop);
         row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
     }
-    return may_be_vectors(row) && vector_build(pass->arena, loop, row, dependences, &usual_options);
+    return may_be_vectors(loop, row) && vector_build(pass->arena, loop, row, dependences, &usual_options);
 }
 
 /* `around` is the loop that makes a nest of it, or NULL. */
@@ -294,7 +320,7 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
     const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
     struct ir_stmt *body = loop->body;
 
-    if (!may_be_vectors(row) || is_nest(pass, dependences, loop) ||
+    if (!may_be_vectors(loop, row) || is_nest(pass, dependences, loop) ||
         (around && is_nest(pass, dependences, around)))
         return false;
     loop->body = pass_copy_block(pass, body);

@@ -1,7 +1,7 @@
 /*
  * vector_math.c: the functions of vectors that loops call, and those that are computed in line.
  *
- * The former are SLEEF's, of the kind that is off by at most 1 unit in the last place (1.5 for erfc) and
+ * The former are SLEEF's, of the kind that is off by at most 1 unit in the last place and
  * gives the same bits with AVX2 and AVX-512 ("finz"). The library is opened when a loop first needs it.
  * Operations without a row, and all of them where it is not installed, are computed lane by lane, by the
  * function that the interpreter calls.
@@ -58,7 +58,6 @@ bool vector_is_inline(enum operation operation, akg_dtype dtype)
     case OP_MOD:
     case OP_POW:
     case OP_SIGMOID:
-    case OP_ERFC:
         return false;
     default:
         return dtype_is_float(dtype) && vector_is_call(operation);

@@ -13,14 +13,6 @@ struct angle {
     int high, low;
 };
 
-/* a * b - c, which is what the product c was rounded by. */
-static int rest_of(const struct real *real, int a, int b, int c)
-{
-    int rest = machine_copy(real->machine, real->bits, a);
-    machine_into(real->machine, real->wide ? X86_VFMSUB213PD : X86_VFMSUB213PS, real->bits, rest, b, c, 0);
-    return rest;
-}
-
 static struct angle less_multiple(const struct real *real, int x, int n, double scale)
 {
     static const double narrow[] = {0x1.921fb6p+1, -0x1.777a5cp-24, -0x1.ee59dap-49},
@@ -29,7 +21,7 @@ static struct angle less_multiple(const struct real *real, int x, int n, double 
     int second = real_number(real, scale * pi[1]), third = real_number(real, scale * pi[2]);
     int first = real_minus_product(real, x, n, real_number(real, scale * pi[0]));
     int product = real_multiply(real, n, second), high = real_subtract(real, first, product);
-    int rest = rest_of(real, n, second, product);
+    int rest = real_rest(real, n, second, product);
     int lost = real_subtract(real, real_subtract(real, first, high), product);
     return (struct angle){high, real_minus_product(real, real_subtract(real, lost, rest), n, third)};
 }

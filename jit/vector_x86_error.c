@@ -1,5 +1,5 @@
 /*
- * vector_x86_error.c: erf, in line.
+ * vector_x86_error.c: erf and erfc, in line.
  *
  * Around 0 polynomials; farther out e^(-x^2) and a function that takes its place slowly. Float32 with AVX-512
  * has erf by pieces.
@@ -110,4 +110,46 @@ int real_error_function(const struct real *real, int x)
     int outer = real->wide ? outer_double(real, size, square) : outer_single(real, size, square);
     int is_large = real_compare(real, OP_GT, size, real_number(real, real->wide ? 1 : 0.927734375));
     return real_with_sign(real, real_select(real, is_large, outer, inner(real, size, square)), x);
+}
+
+/* ---- erfc ------------------------------------------------------------------------------------- */
+
+/* e^(x^2) erfc(x) as Q(1 / (x + shift)), from 0.45 on. What the quotient lacks, times the derivative by x,
+ * 2 x Q - 2 / sqrt(pi), is put right. */
+static int scaled_complement(const struct real *real, int x, double shift, struct coefficients coefficients)
+{
+    int one = real_number(real, 1), by = real_number(real, shift), sum = real_add(real, x, by);
+    int near = real_divide(real, one, sum);
+    int q = real_polynomial(real, near, coefficients);
+    int lost = real_subtract(real, x, real_subtract(real, sum, by));
+    int distance = real_minus_product(real, lost, sum, real_minus_product(real, one, near, sum));
+    int slope = real_plus_product(real, real_number(real, -0x1.20dd750429b6dp+0), real_add(real, x, x), q);
+    return real_plus_product(real, q, distance, slope);
+}
+
+/* From 1/2 on e^(-x^2) times that; the square is held in two parts, for what it is rounded by counts in the
+ * exponent. Of -x it is 2 less that of x. */
+int real_error_complement(const struct real *real, int x)
+{
+    struct coefficients coefficients =
+        real->wide
+            ? COEFFICIENTS(-0x1.97c9edd21aa8fp+33, 0x1.faf35d536986cp+34, -0x1.1b6bf763733fcp+35,
+                           0x1.796ce7d99cebbp+34, -0x1.516d4b92e3203p+33, 0x1.b675d3db2bcbdp+31,
+                           -0x1.b53aa020645c7p+29, 0x1.53d22763f6238p+27, -0x1.a6869d31fd663p+24,
+                           0x1.ba9d2e367a1a3p+21, -0x1.19f84bbac6560p+18, 0x1.d7b291c58c19bp+15,
+                           0x1.2fa593044da38p+13, 0x1.06e08cd79d4a6p+12, 0x1.4ad62a82ebff5p+10,
+                           0x1.95d1a49a18141p+8, 0x1.d7149e388aa57p+6, 0x1.05c8e074b1580p+5,
+                           0x1.17d686b9dcb08p+3, 0x1.20dd751d3501cp+1, 0x1.20dd7503a52d8p-1,
+                           0x1.fda2753f51fa5p-44)
+            : COEFFICIENTS(-0x1.2e3c36p+5, 0x1.64ef0ep+6, -0x1.364b60p+6, 0x1.9ae9fcp+4, -0x1.ad8c3ap+1,
+                           0x1.df7094p+1, 0x1.e19e30p+0, 0x1.2264e4p+0, 0x1.20c0b8p-1, 0x1.d7321ap-19);
+    int size = real_least(real, real_number(real, real->wide ? 27.5 : 10.25), real_magnitude(real, x));
+    int square = real_multiply(real, size, size), rest = real_rest(real, size, size, square);
+    int outer =
+        real_bell(real, square, rest, scaled_complement(real, size, real->wide ? 4 : 2, coefficients));
+    int is_small = real_compare(real, OP_LT, size, real_number(real, 0.5));
+    int around = real_subtract(real, real_number(real, 1), inner(real, size, square));
+    int result = real_select(real, is_small, around, outer);
+    int opposite = real_subtract(real, real_number(real, 2), result);
+    return real_select(real, real_compare(real, OP_LT, x, real_number(real, 0)), opposite, result);
 }

@@ -92,6 +92,14 @@ int real_near_exponential(const struct real *real, int x)
     return scaled_near(real, small_exponential(real, parts.rest), &parts);
 }
 
+/* The factor before the power of two, so that what is subnormal is rounded once. */
+int real_bell(const struct real *real, int square, int rest, int factor)
+{
+    struct parts parts = reduced_by_log2(real, real_subtract(real, real_number(real, 0), square));
+    int small = small_exponential(real, real_subtract(real, parts.rest, rest));
+    return scaled(real, real_multiply(real, small, factor), &parts);
+}
+
 int real_exponential2(const struct real *real, int x)
 {
     struct parts parts;

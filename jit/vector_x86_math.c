@@ -86,6 +86,13 @@ int real_step(const struct real *real, int a, int b, double c)
     return result;
 }
 
+int real_rest(const struct real *real, int a, int b, int c)
+{
+    int rest = machine_copy(real->machine, real->bits, a);
+    machine_into(real->machine, real->wide ? X86_VFMSUB213PD : X86_VFMSUB213PS, real->bits, rest, b, c, 0);
+    return rest;
+}
+
 int real_polynomial(const struct real *real, int x, struct coefficients coefficients)
 {
     int result = real_number(real, coefficients.items[0]);
@@ -228,6 +235,8 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
         return real_tangent(&real, x);
     case OP_ERF:
         return real_error_function(&real, x);
+    case OP_ERFC:
+        return real_error_complement(&real, x);
     case OP_LOG1P:
         return real_logarithm_of_sum(&real, x);
     case OP_SIN:

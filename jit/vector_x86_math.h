@@ -48,6 +48,8 @@ int real_plus_product(const struct real *real, int c, int a, int b);
 int real_minus_product(const struct real *real, int c, int a, int b);
 /* a * b + c. */
 int real_step(const struct real *real, int a, int b, double c);
+/* a * b - c, which is what a product c was rounded by. */
+int real_rest(const struct real *real, int a, int b, int c);
 /* The polynomial at x. */
 int real_polynomial(const struct real *real, int x, struct coefficients coefficients);
 int real_shift_left(const struct real *real, int a, int count);
@@ -79,6 +81,8 @@ int real_hyperbolic(const struct real *real, enum operation operation, int x);
 int real_tangent(const struct real *real, int x);
 /* e^x where x is between -87 and 0, or nan, and what the result is taken from is above it. */
 int real_near_exponential(const struct real *real, int x);
+/* factor * e^(-square - rest), the square up to 800, the rest what it was rounded by. */
+int real_bell(const struct real *real, int square, int rest, int factor);
 
 /* ---- vector_x86_logarithm.c ---- */
 
@@ -89,6 +93,7 @@ int real_logarithm_of_sum(const struct real *real, int x);
 /* ---- vector_x86_error.c ---- */
 
 int real_error_function(const struct real *real, int x);
+int real_error_complement(const struct real *real, int x);
 
 /* ---- vector_x86_circle.c ---- */
 
