@@ -8,10 +8,9 @@
  * they run. Each element still sees its terms in the order of the program: the loops that move it are brought
  * outside, those that do not keep their order among themselves. Back ends know such nests as contractions.
  *
- * The element must be moved by two loops at least, or by the innermost one alone from each to the next where it
- * is a sum (else interchange knows better), each index by one of them at most, so that other iterations have
- * other elements. Bounds hang on no loop of the nest, and nothing
- * may stop.
+ * The element must be moved by two loops at least, or by the innermost one alone from each to the next where
+ * it is a sum (else interchange knows better), each index by one of them at most, so that other iterations
+ * have other elements. Bounds hang on no loop of the nest, and nothing may stop.
  */
 #include "pass.h"
 

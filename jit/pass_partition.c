@@ -244,16 +244,58 @@ static void find_meetings(struct cutter *cutter, struct ir_stmt *body, struct ir
     }
 }
 
+/* ---- loops of few iterations ------------------------------------------------------------------------- */
+
+struct bounds {
+    struct pass_affine items[BOUNDS];
+    int count;
+};
+
+/* What an end is not above (`operation` min) or below (max): sums. */
+static void find_bounds(const struct ir_expr *end, enum operation operation, struct bounds *bounds, int depth)
+{
+    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
+        end = end->symbol->value;
+    if (end->kind == IR_OPERATION && end->operation == operation && depth < BOUNDS) {
+        find_bounds(end->operands[0], operation, bounds, depth + 1);
+        find_bounds(end->operands[1], operation, bounds, depth + 1);
+    } else if (bounds->count < BOUNDS && pass_affine_of(end, &bounds->items[bounds->count])) {
+        bounds->count++;
+    }
+}
+
+/* Parts of other loops among them. */
+static bool has_few_iterations(const struct ir_stmt *loop)
+{
+    struct bounds least = {.count = 0}, most = {.count = 0};
+
+    find_bounds(loop->low, OP_MAX, &least, 0);
+    find_bounds(loop->high, OP_MIN, &most, 0);
+    for (int k = 0; k < most.count * least.count; k++) {
+        struct pass_affine distance = most.items[k / least.count];
+        if (pass_affine_add(&distance, -1, &least.items[k % least.count]) && distance.count == 0 &&
+            distance.constant <= FEW)
+            return true;
+    }
+    return false;
+}
+
 /* ---- all places -------------------------------------------------------------------------------------- */
 
-/* The variables of loops inside, which hold none themselves, have ranges; gives how many loops were known. */
+/* The variables of loops inside have ranges: of those that hold none themselves, and of windows around these.
+ * Gives how many loops were known. */
 static int know_inner_loops(struct partition *partition, const struct ir_stmt *block)
 {
     int before = partition->count;
 
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR && partition->count < PARTITION_LOOPS && !has_loops(stmt->body))
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        bool is_innermost = stmt->kind == IR_FOR && !has_loops(stmt->body);
+        bool is_window = stmt->kind == IR_FOR && has_few_iterations(stmt);
+        if (partition->count < PARTITION_LOOPS && (is_innermost || is_window))
             partition_know(partition, stmt);
+        know_inner_loops(partition, stmt->body);
+        know_inner_loops(partition, stmt->otherwise);
+    }
     return before;
 }
 
@@ -381,40 +423,6 @@ static bool see_content(struct ir_stmt *stmt, void *context)
     content->is_plain = stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
                         stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN || stmt->kind == IR_FOR;
     return ++content->statements <= LARGEST && content->is_plain;
-}
-
-struct bounds {
-    struct pass_affine items[BOUNDS];
-    int count;
-};
-
-/* What an end is not above (`operation` min) or below (max): sums. */
-static void find_bounds(const struct ir_expr *end, enum operation operation, struct bounds *bounds, int depth)
-{
-    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
-        end = end->symbol->value;
-    if (end->kind == IR_OPERATION && end->operation == operation && depth < BOUNDS) {
-        find_bounds(end->operands[0], operation, bounds, depth + 1);
-        find_bounds(end->operands[1], operation, bounds, depth + 1);
-    } else if (bounds->count < BOUNDS && pass_affine_of(end, &bounds->items[bounds->count])) {
-        bounds->count++;
-    }
-}
-
-/* Parts of other loops among them. */
-static bool has_few_iterations(const struct ir_stmt *loop)
-{
-    struct bounds least = {.count = 0}, most = {.count = 0};
-
-    find_bounds(loop->low, OP_MAX, &least, 0);
-    find_bounds(loop->high, OP_MIN, &most, 0);
-    for (int k = 0; k < most.count * least.count; k++) {
-        struct pass_affine distance = most.items[k / least.count];
-        if (pass_affine_add(&distance, -1, &least.items[k % least.count]) && distance.count == 0 &&
-            distance.constant <= FEW)
-            return true;
-    }
-    return false;
 }
 
 static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
