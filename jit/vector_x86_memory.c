@@ -417,7 +417,8 @@ static bool is_backwards(const struct machine *machine, const struct vector_valu
     if (stream->step_kind != VECTOR_CONSTANT_STEP || stream->step != -1)
         return false;
     if (machine_is_avx512(machine))
-        return !mask && size >= 4 && machine->lanes == vector_group(machine->loop->wide);
+        return !mask && (size >= 4 || value->type == VECTOR_I32 || value->type == VECTOR_F32) &&
+               machine->lanes == vector_group(machine->loop->wide);
     return (!mask || size >= 4) && value->type != VECTOR_MASK;
 }
 
@@ -472,6 +473,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return machine_load_points(machine, value);
     if (!machine_is_avx512(machine) || (!mask && machine_can_load_apart(machine, value)))
         return machine_load_apart(machine, value, mask);
+    if (machine_is_small_step(machine, value))
+        return machine_load_small_step(machine, value, mask);
     int result = machine_copy(machine, machine_bits(machine, type), machine_constant(machine, type, 0));
     at_step(machine, value, X86_VGATHERDPS, X86_VGATHERDPD, result, mask);
     return result;
@@ -580,6 +583,8 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     else if (machine_store_pair(machine, value, operand, mask) ||
              (!mask && machine_store_points(machine, value, operand)))
         return;
+    else if (machine_is_small_step(machine, value))
+        machine_store_small_step(machine, value, operand, mask);
     else if (machine_is_avx512(machine))
         at_step(machine, value, X86_VSCATTERDPS, X86_VSCATTERDPD, operand, mask);
     else
