@@ -154,11 +154,38 @@ static enum vector_type lanes_of(const struct vector_value *value)
     return value->type == VECTOR_MASK ? VECTOR_I32 : value->type;
 }
 
+/* Whether it is the first of the stream's loads, all of which are under conditions. */
+static bool is_first_masked(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *first = NULL;
+    if (value->mask < 0 || value->kind != VECTOR_LOAD || !stream_of(machine, value)->is_masked)
+        return false;
+    for (int k = 0; k < loop->values.count && !first; k++)
+        if (loop->values.items[k].kind == VECTOR_LOAD && loop->values.items[k].stream == value->stream)
+            first = &loop->values.items[k];
+    return first == value;
+}
+
+/* Processors see how loads go on, and fetch ahead, but not from masked ones: sums of 49 MB under conditions
+ * took three times as long without this (Zen 5), those in the second cache take 1.05. */
+static void fetch_ahead_of_masked(struct machine *machine, const struct vector_value *value,
+                                  struct x86_memory memory)
+{
+    enum { AHEAD = 1024 };
+    if (machine->is_far || !is_first_masked(machine, value))
+        return;
+    memory.displacement += AHEAD;
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_PREFETCH, .has_memory = true, .memory = memory});
+}
+
 int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                       int mask)
 {
     if (takes_turns(machine, value->dtype, mask))
         return machine_load_in_turn(machine, value, memory, mask);
+    fetch_ahead_of_masked(machine, value, memory);
     if (mask && !machine_is_avx512(machine))
         return load_lanes_avx2(machine, value, memory, machine_mask_for(machine, value->type, mask));
     int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
