@@ -174,10 +174,9 @@ struct machine {
     int stop;   /* the label where the code ends early; -1: it does not */
     int head;   /* the label of the loop around all: over rows, or columns of a nest */
     LIST(struct machine_rare) rare;
-    const float *small_tables[2][9][2]; /* by size - 1 and step: those of vector_x86_small.c */
-    LIST(int) parts;                    /* of a band: where the instructions of each begin */
-    int end;                            /* in rows: the label behind the last one */
-    int ahead;                          /* elements from the index to the vector that the section is of */
+    LIST(int) parts; /* of a band: where the instructions of each begin */
+    int end;         /* in rows: the label behind the last one */
+    int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
     bool is_long; /* what is being built is the main loop for many iterations */

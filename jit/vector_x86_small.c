@@ -71,8 +71,7 @@ static int load_one_by_one(struct machine *machine, const struct vector_value *v
 {
     struct x86_memory frame = frame_for_lanes(machine);
     if (mask) { /* other lanes hold 0 */
-        int zero = machine_rvm(machine, X86_VXORPS, 256, machine_new_vector(machine, 256),
-                               machine_new_vector(machine, 256));
+        int zero = machine_constant(machine, VECTOR_I32, 0);
         machine_add(
             machine,
             (struct x86_instruction){
@@ -110,19 +109,39 @@ static int first_byte(const struct spread *spread, int quarter)
     return quarter < spread->quarters - 1 ? QUARTER * quarter : spread->bytes - QUARTER;
 }
 
-/* The 32 bits that each lane's element is in, and by how many it is to be moved up to be their highest. */
-static const float *table_of(struct machine *machine, const struct spread *spread, bool is_shift)
-{
-    const float **known = &machine->small_tables[spread->size - 1][spread->step][is_shift];
-    if (*known)
-        return *known;
-    uint32_t *table = (uint32_t *)arena_array(machine->arena, float, 16);
-    for (int lane = 0; lane < 16; lane++) {
-        int byte = lane * spread->step * spread->size, quarter = byte / QUARTER;
-        int at = QUARTER * quarter + byte - first_byte(spread, quarter);
-        table[lane] = (uint32_t)(is_shift ? 32 - 8 * (at % 4 + spread->size) : at / 4);
+/* As first_byte, of steps and sizes that are constants; and where a lane's element is then. */
+#define BYTES(step, size) ((15 * (step) + 1) * (size))
+#define QUARTERS(step, size) ((BYTES(step, size) + QUARTER - 1) / QUARTER)
+#define FIRST(quarter, step, size)                                                                           \
+    ((quarter) < QUARTERS(step, size) - 1 ? QUARTER * (quarter) : BYTES(step, size) - QUARTER)
+#define AT_BYTE(byte, step, size) ((byte) / QUARTER * QUARTER + (byte)-FIRST((byte) / QUARTER, step, size))
+#define AT(lane, step, size) AT_BYTE((lane) * (step) * (size), step, size)
+#define PLACE(lane, step, size) AT(lane, step, size) / 4
+#define SHIFT(lane, step, size) (32 - 8 * (AT(lane, step, size) % 4 + (size)))
+#define FOUR(ENTRY, lane, step, size)                                                                        \
+    ENTRY(lane, step, size), ENTRY(lane + 1, step, size), ENTRY(lane + 2, step, size),                       \
+        ENTRY(lane + 3, step, size)
+#define LANES(ENTRY, step, size)                                                                             \
+    {                                                                                                        \
+        FOUR(ENTRY, 0, step, size), FOUR(ENTRY, 4, step, size), FOUR(ENTRY, 8, step, size),                  \
+            FOUR(ENTRY, 12, step, size)                                                                      \
     }
-    return *known = (const float *)table;
+#define TABLES(step, size)                                                                                   \
+    {                                                                                                        \
+        LANES(PLACE, step, size), LANES(SHIFT, step, size)                                                   \
+    }
+
+/* By step: the 32 bits that each lane's element is in, and by how many these are to be moved up so that it is
+ * their highest. Code has their addresses, so that they stay. */
+static const uint32_t bytes[][2][16] = {
+    [2] = TABLES(2, 1), [3] = TABLES(3, 1), [4] = TABLES(4, 1), [5] = TABLES(5, 1),
+    [6] = TABLES(6, 1), [7] = TABLES(7, 1), [8] = TABLES(8, 1)};
+static const uint32_t words[][2][16] = {[2] = TABLES(2, 2), [3] = TABLES(3, 2), [4] = TABLES(4, 2)};
+
+static int table(struct machine *machine, const struct spread *spread, bool is_shift)
+{
+    const uint32_t *bits = spread->size == 1 ? bytes[spread->step][is_shift] : words[spread->step][is_shift];
+    return machine_table(machine, (const float *)bits);
 }
 
 /* Up to four quarters from one on. */
@@ -150,8 +169,7 @@ static int load_quarters(struct machine *machine, const struct vector_value *val
 static int load_together(struct machine *machine, const struct vector_value *value)
 {
     struct spread spread = spread_of(machine, value);
-    int places = machine_table(machine, table_of(machine, &spread, false)),
-        shifts = machine_table(machine, table_of(machine, &spread, true)), result;
+    int places = table(machine, &spread, false), shifts = table(machine, &spread, true), result;
     if (spread.quarters <= WHOLE) {
         result =
             machine_rvm(machine, X86_VPERMPS_WIDE, 512, places, load_quarters(machine, value, &spread, 0));
