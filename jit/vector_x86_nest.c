@@ -7,7 +7,8 @@
  * is loaded into all lanes. The last columns are tiles one vector wide, under a mask, with AVX-512 two
  * vectors, of which the second is, or half a vector; the last rows are tiles of fewer rows. Columns are the
  * outer loop, so that what differs by column stays in the first cache. A nest without rows has tiles of one
- * row and of many vectors.
+ * row and of many vectors, and with AVX-512 for the last columns of up to four: each accumulator waits for
+ * itself, so that one takes as long as all.
  *
  * Where the code is it remembers in slots of its own: for each loop how many iterations are left, for each
  * stream the address at the start of the loop. General registers hold addresses while a section runs.
@@ -613,10 +614,12 @@ static int choose_size(struct nest_code *code, int most_rows)
     if (!has_rows)
         choose_columns(code, vectors);
     code->columns[SINGLE] = machine_is_avx512(machine) ? 0 : 1;
-    code->columns[PAIR] = code->columns[HALF] = 0;
+    code->columns[FOUR] = code->columns[THREE] = code->columns[PAIR] = code->columns[HALF] = 0;
     code->columns[LAST] = 1;
     if (has_rows && machine_is_avx512(machine) && has_halves(code))
         code->columns[PAIR] = COLUMNS, code->columns[HALF] = 1;
+    if (!has_rows && machine_is_avx512(machine) && !code->nest->is_while && code->columns[0] >= 4)
+        code->columns[FOUR] = 4, code->columns[THREE] = 3, code->columns[PAIR] = 2;
     if (code->rows < 1 || vectors < 1)
         machine_refuse(machine);
     code->single_rows = code->rows;
@@ -639,16 +642,16 @@ static void build_tiles(struct nest_code *code)
             *tile = (struct tile){.rows = rows,
                                   .columns = code->columns[kind],
                                   .lanes = kind == HALF ? lanes / 2 : lanes,
-                                  .is_last = kind >= PAIR};
+                                  .is_last = kind >= FOUR};
             code->machine->lanes = tile->lanes;
             build_tile(code, tile);
             code->machine->lanes = lanes;
-            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= PAIR && kind < LAST && is_spared[k])))
+            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= FOUR && kind < LAST && is_spared[k])))
                 k++;
             rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
     }
-    for (int kind = PAIR; kind < COLUMN_KINDS; kind++)
+    for (int kind = FOUR; kind < COLUMN_KINDS; kind++)
         if (code->columns[kind])
             machine_tail(code->machine, &code->tails[kind]);
 }

@@ -8,9 +8,9 @@
 
 /* Columns in vectors: COLUMNS where there are rows. */
 enum { COLUMNS = 2, MOST_COLUMNS = 16, MOST_ROWS = 14, ROW_KINDS = 5, ROWS_PER_BASE = 5, BASES = 3 };
-/* Tiles of full width, narrower ones, single vectors; for the last columns, masked: two vectors of which one
- * is whole, half a vector, a vector. */
-enum { SINGLE = 2, PAIR, HALF, LAST, COLUMN_KINDS };
+/* Tiles of full width, narrower ones, single vectors; for the last columns, masked: four, three or two
+ * vectors of which all but the last are whole, half a vector, a vector. */
+enum { SINGLE = 2, FOUR, THREE, PAIR, HALF, LAST, COLUMN_KINDS };
 
 /* Where the addresses of a stream are while a section runs. */
 struct place {

@@ -224,9 +224,9 @@ static void step_columns_back(struct nest_code *code, int head)
 /* How many columns have to be left for tiles of the kind. */
 static int least_columns(const struct nest_code *code, int kind)
 {
-    return kind == HALF || kind == LAST ? 1
-           : kind == PAIR               ? code->machine->lanes + 1
-                                        : code->columns[kind] * code->machine->lanes;
+    if (kind >= FOUR)
+        return kind == HALF ? 1 : (code->columns[kind] - 1) * code->machine->lanes + 1;
+    return code->columns[kind] * code->machine->lanes;
 }
 
 void machine_place_columns(struct nest_code *code)
@@ -256,9 +256,9 @@ void machine_place_columns(struct nest_code *code)
             machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes / 2 + 1);
             machine_emit_jump(machine, X86_JGE, next);
         }
-        if (kind == PAIR)
-            machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
-        if (kind >= PAIR)
+        if (kind >= FOUR && kind <= PAIR)
+            machine_emit_by(machine, X86_SUB_BY, machine->count, (code->columns[kind] - 1) * machine->lanes);
+        if (kind >= FOUR)
             machine_allocate(machine, &code->tails[kind]);
         place_rows(code, code->tiles[kind], code->kinds[kind]);
         advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
