@@ -291,7 +291,7 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
 static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer, const struct ast_stmt *stmt,
                                   int count)
 {
-    struct ir_stmt **outside = e->tail, *first = NULL;
+    struct ir_stmt **outside = e->tail, *first = NULL, *outer_checks = e->before_slices;
     struct slice_loop *outer_slices = e->slices;
     int outer_count = e->slice_count;
     struct ir_expr **indices;
@@ -299,6 +299,7 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
     struct slice_reads reads;
 
     e->tail = &first;
+    e->before_slices = NULL;
     e->loops++;
     if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
         (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
@@ -354,7 +355,11 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
     e->loops--;
     e->slices = outer_slices;
     e->slice_count = outer_count;
-    *outside = first;
+    *outside = e->before_slices;
+    e->before_slices = outer_checks;
+    for (e->tail = outside; *e->tail;)
+        e->tail = &(*e->tail)->next;
+    *e->tail = first;
     e->tail = outside;
     while (*e->tail)
         e->tail = &(*e->tail)->next;

@@ -1,5 +1,6 @@
 /*
- * elaborate_finish.c: type variables -> dtypes, in the whole kernel.
+ * elaborate_finish.c: type variables -> dtypes, in the whole kernel; what loops assert of shapes ->
+ * preconditions.
  *
  * After this every dtype field holds a dtype: constants get the form of their dtype
  * (an integer that became a float is a real, rounded), casts to the same dtype are gone, and what cannot
@@ -80,6 +81,52 @@ static void finish_block(struct elaborator *e, struct ir_stmt *first)
     }
 }
 
+/* ---- asserts on shapes in loops ------------------------------------------------------------ */
+
+/* Whether it has a break or continue of the loop that it is in. */
+static bool may_leave(const struct ir_stmt *stmt)
+{
+    bool leaves = stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE;
+    for (const struct ir_stmt *inner = stmt->kind == IR_IF ? stmt->body : NULL; inner; inner = inner->next)
+        leaves |= may_leave(inner);
+    for (const struct ir_stmt *inner = stmt->kind == IR_IF ? stmt->otherwise : NULL; inner;
+         inner = inner->next)
+        leaves |= may_leave(inner);
+    return leaves;
+}
+
+/* `guard` and that the loop has an iteration. */
+static struct ir_expr *guard_in(struct elaborator *e, struct ir_expr *guard, const struct ir_stmt *loop)
+{
+    struct ir_expr *runs = ir_operation(e->kernel, loop->step > 0 ? OP_LT : OP_GT, expr_copy(e, loop->low),
+                                        expr_copy(e, loop->high), NULL);
+    return guard ? ir_operation(e->kernel, OP_AND, expr_copy(e, guard), runs, NULL) : runs;
+}
+
+/* What each iteration asserts of shapes and attributes is asked before the call, where there is an iteration:
+ * slices in loops over rows are as long as they are in any row. */
+static void lift_asserts(struct elaborator *e, struct ir_stmt **block, struct ir_expr *guard)
+{
+    while (*block && !may_leave(*block)) {
+        struct ir_stmt *stmt = *block;
+        if (stmt->kind == IR_FOR && expr_is_invariant(stmt->low) && expr_is_invariant(stmt->high))
+            lift_asserts(e, &stmt->body, guard_in(e, guard, stmt));
+        bool is_asked = guard && stmt->kind == IR_ASSERT && expr_is_invariant(stmt->value);
+        if (is_asked) {
+            struct ir_precondition precondition = {.kind = IR_PRECONDITION_ASSERT,
+                                                   .guard = expr_copy(e, guard),
+                                                   .condition = stmt->value,
+                                                   .message = stmt->message,
+                                                   .span = stmt->span};
+            list_push(e->arena, &e->kernel->preconditions, precondition);
+        }
+        if (is_asked || (stmt->kind == IR_FOR && !stmt->body))
+            *block = stmt->next;
+        else
+            block = &stmt->next;
+    }
+}
+
 void elaborate_finish(struct elaborator *e)
 {
     struct ir_kernel *kernel = e->kernel;
@@ -94,6 +141,7 @@ void elaborate_finish(struct elaborator *e)
             finish_expr(e, &buffer->shape[k]);
     }
     finish_block(e, kernel->body);
+    lift_asserts(e, &kernel->body, NULL);
     for (int i = 0; i < kernel->preconditions.count; i++)
         finish_expr(e, &kernel->preconditions.items[i].condition);
 }

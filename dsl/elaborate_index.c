@@ -280,6 +280,41 @@ static bool elaborate_push_index(struct elaborator *e, struct index_list *list, 
     return true;
 }
 
+static bool stands_outside(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && !(expr->kind == IR_OPERATION && expr->checked) &&
+           (expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
+            expr->symbol->kind == IR_SYMBOL_ATTRIBUTE || expr->symbol->kind == IR_SYMBOL_LOOP);
+}
+
+/* Two slices of a statement have one length: before the call where that is known then, else before the loops
+ * that they are, whose bounds hang on none of them; else, where it hangs on what is computed there, inside.
+ */
+static void require_length(struct elaborator *e, struct ir_expr *condition, struct span span)
+{
+    const char *message = "the slices have different lengths";
+    struct ir_stmt *check;
+
+    if (e->loops == 1 && e->conditions == 0 && expr_is_invariant(condition)) {
+        elaborate_require(
+            e, &(struct ir_precondition){
+                   .kind = IR_PRECONDITION_ASSERT, .condition = condition, .message = message, .span = span});
+        return;
+    }
+    if (ir_expr_walk(condition, stands_outside, NULL)) {
+        check = arena_new(e->arena, struct ir_stmt);
+        check->kind = IR_ASSERT;
+        check->span = span;
+        check->next = e->before_slices;
+        e->before_slices = check;
+    } else {
+        check = elaborate_emit(e, IR_ASSERT, span);
+    }
+    check->value = condition;
+    check->message = message;
+}
+
 /* A slice on the right side of an assignment: takes the next loop of the assignment, from the left. */
 static bool elaborate_slice_index(struct elaborator *e, struct index_list *list, struct ir_buffer *buffer,
                                   const struct ast_expr *slice, int number, int slices)
@@ -310,9 +345,8 @@ static bool elaborate_slice_index(struct elaborator *e, struct index_list *list,
     loop = &e->slices[at];
     if (!ir_expr_equal(length, loop->length) &&
         !(length->kind == IR_INTEGER && loop->length->kind == IR_INTEGER)) {
-        struct ir_stmt *check = elaborate_emit(e, IR_ASSERT, slice->span);
-        check->value = ir_operation(e->kernel, OP_EQ, length, expr_copy(e, loop->length), NULL);
-        check->message = "the slices have different lengths";
+        require_length(e, ir_operation(e->kernel, OP_EQ, length, expr_copy(e, loop->length), NULL),
+                       slice->span);
     } else if (!ir_expr_equal(length, loop->length)) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_SLICE_COUNT, slice->span);
         diagnostic_note(message, "note: %lld elements on this side, %lld on the left",

@@ -125,7 +125,8 @@ struct elaborator {
     int conditions;
     struct slice_loop *slices; /* NULL outside an assignment to a slice */
     int slice_count;
-    int unrolled; /* statements copied so far */
+    struct ir_stmt *before_slices; /* what is to be checked before these loops */
+    int unrolled;                  /* statements copied so far */
     LIST(struct written_input {
         struct ir_buffer *buffer;
         struct span span;                  /* in the function that is elaborated */

@@ -221,6 +221,47 @@ static struct ir_expr *fold_sum(struct ir_kernel *kernel, enum operation operati
     return sum_build(kernel, sum, operands);
 }
 
+/* ---- multiples of extents ------------------------------------------------- */
+
+enum { FACTOR = 1 << 14 /* of an extent: such multiples, and what is added to them, are far from 2^63 */ };
+
+/* Whether it is so many times an extent, or a loop's variable. */
+static bool is_multiple(const struct ir_expr *expr, int64_t *factor, struct ir_expr **of)
+{
+    const struct ir_expr *symbol;
+
+    if (!expr || expr->kind != IR_OPERATION || expr->operation != OP_MUL)
+        return false;
+    bool first = constant_of(expr->operands[0], AKG_INT64, factor);
+    if (!first && !constant_of(expr->operands[1], AKG_INT64, factor))
+        return false;
+    *of = expr->operands[first];
+    symbol = *of;
+    return *factor > 0 && *factor <= FACTOR && symbol->kind == IR_SYMBOL &&
+           (symbol->symbol->kind == IR_SYMBOL_DIM || symbol->symbol->kind == IR_SYMBOL_LOOP);
+}
+
+/* (2 * n + 1) // 2 is n, and what is left 1: half of a slice has as many elements as what goes there. */
+static struct ir_expr *fold_multiple(struct ir_kernel *kernel, enum operation operation,
+                                     struct ir_expr *const *operands)
+{
+    struct sum sum = sum_of(operands[0]);
+    struct ir_expr *of;
+    int64_t factor, divisor;
+
+    if (!constant_of(operands[1], AKG_INT64, &divisor) || divisor < 2 || sum.negative ||
+        !is_multiple(sum.base, &factor, &of) || factor % divisor != 0 || sum.constant > FACTOR ||
+        sum.constant < -FACTOR)
+        return NULL;
+    if (operation == OP_MOD)
+        return constant(kernel, AKG_INT64, floor_remainder(sum.constant, divisor), operands);
+    struct ir_expr *pair[2] = {of, ir_integer(kernel, AKG_INT64, factor / divisor)};
+    sum.base = factor == divisor ? of : ir_operation_node(kernel, OP_MUL, AKG_INT64, pair);
+    sum.base->span = span_of(operands);
+    sum.constant = floor_divide(sum.constant, divisor);
+    return sum_build(kernel, sum, operands);
+}
+
 /* ---- the rest ----------------------------------------------------------- */
 
 /* x * 1, x * 0, x // 1, x % 1 of int64; an extent compared with a negative number or itself. */
@@ -241,10 +282,12 @@ static struct ir_expr *fold_identity(struct ir_kernel *kernel, enum operation op
             return constant(kernel, AKG_INT64, 0, operands);
         return NULL;
     case OP_FLOORDIV:
+        return is_constant(b, AKG_INT64, 1) ? a : fold_multiple(kernel, operation, operands);
     case OP_CEIL_DIV:
         return is_constant(b, AKG_INT64, 1) ? a : NULL;
     case OP_MOD:
-        return is_constant(b, AKG_INT64, 1) && may_drop(a) ? constant(kernel, AKG_INT64, 0, operands) : NULL;
+        return is_constant(b, AKG_INT64, 1) && may_drop(a) ? constant(kernel, AKG_INT64, 0, operands)
+                                                           : fold_multiple(kernel, operation, operands);
     case OP_LT:
     case OP_LE:
     case OP_GT:
