@@ -136,7 +136,9 @@ struct vector_accumulator {
     enum vector_type type;
     enum vector_role role; /* not of nests and serial loops */
     int choice;            /* CHOSEN: the number of it */
-    int slot;              /* handed in, taken back */
+    bool is_quiet; /* MAX or MIN of floats as a comparison has it: nan is no better than anything, and of
+                      two zeros one stays */
+    int slot;      /* handed in, taken back */
 };
 
 /* Which of two iterations is chosen: by their values, and of equal ones by which comes first. */

@@ -522,10 +522,50 @@ static bool knows_only_best(const struct choosing *choosing, int number, int cho
     return !(choosing->masks[number] & ~known);
 }
 
+/* Whether the scalar is but the greatest or the least of floats so far: nobody asks which iteration it is of.
+ * Which of two zeros that is hangs on the lanes then. */
+static bool is_extreme(struct choosing *choosing, int accumulator, struct vector_order *order)
+{
+    const struct carried *carried = &choosing->carried[accumulator];
+    const struct vector_value *condition =
+        carried->condition < 0 ? NULL : value_at(choosing, carried->condition);
+    enum vector_type type = choosing->builder->loop->accumulators.items[accumulator].type;
+    if (choosing->builder->options->strict || !condition || condition->kind != VECTOR_OPERATION ||
+        condition->operation < OP_LT || condition->operation > OP_GE || carried->is_counter ||
+        carried->is_truth || (type != VECTOR_F32 && type != VECTOR_F64) ||
+        dtype_is_half(choosing->builder->loop->accumulators.items[accumulator].dtype) ||
+        choosing->hangs[carried->value] || choosing->hangs[carried->condition] != 1u << accumulator)
+        return false;
+    for (int k = 0; k < choosing->count; k++)
+        if (k != accumulator && choosing->carried[k].condition == carried->condition)
+            return false;
+    bool compares = (condition->operands[0] == carried->total && condition->operands[1] == carried->value) ||
+                    (condition->operands[1] == carried->total && condition->operands[0] == carried->value);
+    return compares && find_order(choosing, carried, order) && !order->has_nan;
+}
+
+static void add_extreme(struct choosing *choosing, int accumulator, const struct vector_order *order)
+{
+    struct vector_accumulator *row = &choosing->builder->loop->accumulators.items[accumulator];
+    struct vector_value value = vector_blank(VECTOR_ACCUMULATE, row->dtype);
+    row->role = VECTOR_REDUCED;
+    row->operation = order->greatest ? OP_MAX : OP_MIN;
+    row->is_quiet = true;
+    value.operation = row->operation;
+    value.operands[0] = choosing->carried[accumulator].value;
+    value.slot = accumulator;
+    vector_add(choosing->builder, value);
+}
+
 static void add_carried(struct choosing *choosing, int accumulator)
 {
     struct carried *carried = &choosing->carried[accumulator];
     struct vector_loop *loop = choosing->builder->loop;
+    struct vector_order order;
+    if (is_extreme(choosing, accumulator, &order)) {
+        add_extreme(choosing, accumulator, &order);
+        return;
+    }
     carried->choice = choice_of(choosing, carried->condition);
     if (choosing->builder->refused)
         return;

@@ -297,6 +297,9 @@ int machine_extreme_value(struct machine *machine, const struct vector_value *va
 
 /* Whether partial results of this accumulator, of MIN or MAX, leave nan to others beside them. */
 bool machine_has_nan_apart(const struct machine *machine, int number);
+/* The better one, for an accumulator that is quiet. */
+int machine_quiet_extreme(struct machine *machine, const struct vector_accumulator *row, int bits, int best,
+                          int other);
 void machine_accumulate_extreme(struct machine *machine, const struct vector_value *value, int step,
                                 int operand, int mask);
 /* In one lane, without what was there before the loop. */

@@ -262,10 +262,21 @@ bool machine_has_nan_apart(const struct machine *machine, int number)
 {
     const struct vector_loop *loop = machine->loop;
     const struct vector_accumulator *row = &loop->accumulators.items[number];
-    return machine->lanes > 1 && !loop->calls && !loop->is_serial &&
+    return machine->lanes > 1 && !loop->calls && !loop->is_serial && !row->is_quiet &&
            (!loop->nest || vector_is_rows(loop->nest)) && row->role == VECTOR_REDUCED &&
            (row->operation == OP_MAX || row->operation == OP_MIN) && has_room(machine, row->type) &&
            is_only_combined(loop, number);
+}
+
+/* The instruction gives its second operand where they do not compare, or are both zero. */
+int machine_quiet_extreme(struct machine *machine, const struct vector_accumulator *row, int bits, int best,
+                          int other)
+{
+    bool wide = vector_type_is_wide(row->type);
+    enum x86_form form = row->operation == OP_MAX ? wide ? X86_VMAXPD : X86_VMAXPS
+                         : wide                   ? X86_VMINPD
+                                                  : X86_VMINPS;
+    return machine_rvm(machine, form, bits, other, best);
 }
 
 static int partial_of(struct machine *machine, int number, int step)

@@ -108,8 +108,10 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
         machine_into(machine, form_of(&add_forms, type), bits, accumulator, accumulator, operands[0], mask);
         return;
     }
-    int sum = is_fused
-                  ? machine_fused(machine, fused, bits, operands[0], operands[1], accumulator)
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[value->slot];
+    int sum = is_fused ? machine_fused(machine, fused, bits, operands[0], operands[1], accumulator)
+              : row->is_quiet
+                  ? machine_quiet_extreme(machine, row, bits, accumulator, operands[0])
                   : machine_combine(machine, value->operation, value->dtype, bits, accumulator, operands[0]);
     machine_put(machine, type, accumulator, sum, mask);
 }

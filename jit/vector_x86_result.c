@@ -42,7 +42,8 @@ int machine_reduce(struct machine *machine, int number, machine_combiner *combin
 
 static int combined(struct machine *machine, const struct vector_accumulator *row, int bits, int a, int b)
 {
-    return machine_combine(machine, row->operation, row->dtype, bits, a, b);
+    return row->is_quiet ? machine_quiet_extreme(machine, row, bits, a, b)
+                         : machine_combine(machine, row->operation, row->dtype, bits, a, b);
 }
 
 void machine_build_result(struct machine *machine, int number)
@@ -59,7 +60,7 @@ void machine_build_result(struct machine *machine, int number)
                                    .memory = machine_slot(machine, row->slot)};
     machine_add(machine, move);
     move.form = wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE;
-    sum = machine_combine(machine, row->operation, row->dtype, 128, start, sum);
+    sum = combined(machine, row, 128, start, sum);
     move.reg = dtype_table[row->dtype].size < 4 ? machine_normal(machine, row->dtype, sum) : sum;
     machine_add(machine, move);
 }
