@@ -372,9 +372,12 @@ static bool has_loop(const struct ir_stmt *block)
 
 static bool keeps_no_extreme(struct ir_stmt *stmt, void *context)
 {
+    bool is_kept = stmt->kind == IR_ASSIGN && !pass_mentions(stmt->value, stmt->symbol);
+
     (void)context;
-    return stmt->kind != IR_ASSIGN || stmt->value->kind != IR_OPERATION ||
-           (stmt->value->operation != OP_MAX && stmt->value->operation != OP_MIN);
+    return stmt->kind != IR_ASSIGN ||
+           (!is_kept && (stmt->value->kind != IR_OPERATION ||
+                         (stmt->value->operation != OP_MAX && stmt->value->operation != OP_MIN)));
 }
 
 /* Whether it goes from each element to the next, if at all. */
