@@ -68,11 +68,10 @@ static bool straighten(struct pass *pass, struct ir_stmt **block, int depth)
         straighten(pass, &stmt->otherwise, depth + 1);
         if (!stmt->body && stmt->otherwise)
             negate(pass, stmt);
-        if (!stmt->body) { /* a continue where the iteration ends anyway */
-            while (*block != stmt)
-                block = &(*block)->next;
-            *block = NULL;
-        }
+        if (!stmt->body && pass_expr_may_stop(stmt->value)) /* it is asked, whatever for */
+            stmt->body = ir_stmt_new(pass->kernel, IR_CONTINUE, stmt->span);
+        else if (!stmt->body)
+            pass_remove(stmt);
         return true;
     }
     return changed;
@@ -125,5 +124,6 @@ bool pass_branches(struct pass *pass)
 {
     struct visit state = {pass, false};
     ir_block_walk(pass->kernel->body, visit, &state);
+    pass_sweep(&pass->kernel->body);
     return state.changed;
 }
