@@ -154,7 +154,8 @@ static bool moves_loops(enum pass_id id)
 {
     return id == PASS_interchange || id == PASS_frame || id == PASS_detach || id == PASS_distribute ||
            id == PASS_arrange || id == PASS_tabulate || id == PASS_partition || id == PASS_tile ||
-           id == PASS_unroll || id == PASS_vouch || id == PASS_extents || id == PASS_repeat;
+           id == PASS_unroll || id == PASS_vouch || id == PASS_extents || id == PASS_repeat ||
+           id == PASS_digits;
 }
 
 static bool is_left_out(const struct passes_options *options, enum pass_id id)
