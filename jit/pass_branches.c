@@ -4,6 +4,7 @@
  *
  *     for i: { if x[i] < 0: continue; y[i] = sqrt(x[i]) }  ->  for i: if not x[i] < 0: y[i] = sqrt(x[i])
  *     top = x[i] if x[i] > top else top                    ->  if x[i] > top: top = x[i]
+ *     n += 1 if x[i] > 0 else 0                            ->  if x[i] > 0: n += 1
  *
  * Consumes any kernel; nothing is computed that was not, nor in another order.
  */
@@ -84,6 +85,38 @@ static bool is_use_of(const struct ir_expr *expr, const struct ir_symbol *symbol
     return expr->kind == IR_SYMBOL && expr->symbol == symbol;
 }
 
+static void assign_if(struct pass *pass, struct ir_stmt *stmt, struct ir_expr *condition,
+                      struct ir_expr *value)
+{
+    struct ir_stmt *assignment = ir_stmt_new(pass->kernel, IR_ASSIGN, stmt->span);
+    assignment->symbol = stmt->symbol;
+    assignment->value = value;
+    stmt->kind = IR_IF;
+    stmt->symbol = NULL;
+    stmt->body = assignment;
+    pass_set_value(stmt, condition);
+}
+
+/* An integer is added to, or nothing is. */
+static bool unfold_count(struct ir_stmt *stmt, struct pass *pass)
+{
+    struct ir_expr *sum = stmt->value;
+    if (stmt->kind != IR_ASSIGN || !dtype_is_integer(stmt->symbol->dtype) || sum->kind != IR_OPERATION ||
+        sum->operation != OP_ADD)
+        return false;
+    for (int side = 0; side < 2; side++) {
+        struct ir_expr *choice = sum->operands[1 - side];
+        if (!is_use_of(sum->operands[side], stmt->symbol) || choice->kind != IR_OPERATION ||
+            choice->operation != OP_SELECT || choice->operands[2]->kind != IR_INTEGER ||
+            choice->operands[2]->integer != 0)
+            continue;
+        sum->operands[1 - side] = choice->operands[1];
+        assign_if(pass, stmt, choice->operands[0], sum);
+        return true;
+    }
+    return false;
+}
+
 /* The scalar keeps its value, or takes another one where that compares so with it. */
 static bool unfold_choice(struct ir_stmt *stmt, struct pass *pass)
 {
@@ -96,13 +129,7 @@ static bool unfold_choice(struct ir_stmt *stmt, struct pass *pass)
         (!is_use_of(condition->operands[0], stmt->symbol) &&
          !is_use_of(condition->operands[1], stmt->symbol)))
         return false;
-    struct ir_stmt *assignment = ir_stmt_new(pass->kernel, IR_ASSIGN, stmt->span);
-    assignment->symbol = stmt->symbol;
-    assignment->value = choice->operands[1];
-    stmt->kind = IR_IF;
-    stmt->symbol = NULL;
-    stmt->body = assignment;
-    pass_set_value(stmt, condition);
+    assign_if(pass, stmt, condition, choice->operands[1]);
     return true;
 }
 
@@ -114,7 +141,7 @@ struct visit {
 static bool visit(struct ir_stmt *stmt, void *context)
 {
     struct visit *visit = context;
-    visit->changed |= unfold_choice(stmt, visit->pass);
+    visit->changed |= unfold_choice(stmt, visit->pass) || unfold_count(stmt, visit->pass);
     if (stmt->kind == IR_FOR)
         visit->changed |= straighten(visit->pass, &stmt->body, 0);
     return true;

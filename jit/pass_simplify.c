@@ -155,6 +155,28 @@ static struct ir_expr *compute(struct pass *pass, const struct ir_expr *expr)
     return ir_integer(pass->kernel, expr->dtype, result.i);
 }
 
+/* A cast of one of two constants is one of two others: `float32(1 if x[i] > 0 else 0)`. */
+static void cast_inside(struct pass *pass, struct simplifier *simplifier, struct ir_expr *expr)
+{
+    struct ir_expr *choice = expr->operands[0];
+    if (expr->operation != OP_CAST || choice->kind != IR_OPERATION || choice->operation != OP_SELECT ||
+        !is_constant(choice->operands[1]) || !is_constant(choice->operands[2]))
+        return;
+    struct ir_expr *sides[2];
+    for (int k = 0; k < 2; k++) {
+        struct ir_expr *cast = ir_cast(pass->kernel, expr->dtype, choice->operands[1 + k]);
+        sides[k] = is_constant(cast) ? cast : compute(pass, cast);
+        if (!sides[k])
+            return;
+        sides[k]->span = choice->operands[1 + k]->span;
+    }
+    struct ir_expr *condition = choice->operands[0];
+    struct ir_expr *result = ir_operation(pass->kernel, OP_SELECT, condition, sides[0], sides[1]);
+    result->span = expr->span;
+    *expr = *result;
+    simplifier->changed = true;
+}
+
 static struct ir_expr *simplify_operation(struct pass *pass, struct simplifier *simplifier,
                                           struct ir_expr *expr)
 {
@@ -174,6 +196,7 @@ static struct ir_expr *simplify_operation(struct pass *pass, struct simplifier *
     if (expr->checked && operands[1]->kind == IR_INTEGER &&
         (expr->operation == OP_POW ? operands[1]->integer >= 0 : operands[1]->integer != 0))
         expr->checked = false;
+    cast_inside(pass, simplifier, expr);
     return expr;
 }
 
