@@ -35,6 +35,12 @@ bool pass_block_may_stop(struct ir_stmt *block);
 /* Whether one of the indices of the access is tested or has something in it that may stop. */
 bool pass_access_may_stop(struct ir_access *access);
 
+/* Whether there is a FOR in the block, or in what it holds. */
+bool pass_has_loop(const struct ir_stmt *block);
+/* Whatever is tested of indices in the block is known to be inside; of one expression. */
+void pass_trust(struct ir_stmt *block);
+void pass_trust_expression(struct ir_expr *expr);
+
 /* A break or continue of the loop whose body the block is. */
 bool pass_jumps(struct ir_stmt *block);
 

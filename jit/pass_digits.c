@@ -9,9 +9,10 @@
  *     for k = 0 to N: { y[2 * k] = x[k] * w[0]; y[2 * k + 1] = x[k] * w[1] }
  *     for k = 0 to (N + 1) // 2: y[2 * k] = x[2 * k] * c[k]
  *
- * and what is left of a range that is no multiple runs as it did. Consumes loops in the order of the program
- * and keeps it, but for loops around loops that sum up: of these each remainder gets a loop of its own, where
- * iterations are independent. Quotients of sums whose terms are multiples but for a constant are sums then.
+ * and what is left of a range that is no multiple runs as it did. Consumes loops in which nothing may stop,
+ * for messages tell the variable, in the order of the program and keeps it, but for loops around loops that
+ * sum up: of these each remainder gets a loop of its own, where iterations are independent. Quotients of sums
+ * whose terms are multiples but for a constant are sums then.
  */
 #include "pass.h"
 
@@ -285,7 +286,8 @@ static bool part(struct pass *pass, struct ir_stmt **place)
     int statements = 0;
     if (loop->kind != IR_FOR || loop->hint || loop->step < 1 || loop->low->kind != IR_INTEGER ||
         loop->low->integer < 0 || loop->low->integer > FACTOR || !pass_is_pure(loop->high) ||
-        pass_jumps(loop->body) || !ir_block_walk(loop->body, can_be_copied, &statements))
+        pass_jumps(loop->body) || pass_block_may_stop(loop->body) || /* messages name the variable */
+        !ir_block_walk(loop->body, can_be_copied, &statements))
         return false;
     struct search search = {.variable = loop->symbol, .step = loop->step};
     ir_block_expressions(loop->body, find_divisor, &search);

@@ -167,43 +167,12 @@ static void ask_of_block(struct asker *asker, struct ir_stmt *block)
 
 /* ---- the change ----------------------------------------------------------------------------------- */
 
-static void trust(struct ir_access *access)
-{
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (access->checks[axis] == IR_CHECK_ELEMENT)
-            access->checks[axis] = IR_CHECK_PROVED;
-}
-
-static bool trust_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    if (expr->kind == IR_LOAD)
-        trust(&expr->access);
-    return true;
-}
-
-static bool trust_store(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    if (stmt->kind == IR_STORE)
-        trust(&stmt->access);
-    return true;
-}
-
-static bool has_loop(const struct ir_stmt *block)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || has_loop(stmt->body) || has_loop(stmt->otherwise))
-            return true;
-    return false;
-}
-
 /* Vectors that test are as good in loops around none. */
 static bool make_versions(struct pass *pass, struct ir_stmt **place)
 {
     struct ir_stmt *loop = *place, *next = loop->next;
     struct asker asker = {.pass = pass};
-    if (loop->kind != IR_FOR || !has_loop(loop->body) || !pass_block_may_stop(loop->body))
+    if (loop->kind != IR_FOR || !pass_has_loop(loop->body) || !pass_block_may_stop(loop->body))
         return false;
     loop->next = NULL;
     ask_of_block(&asker, loop);
@@ -222,8 +191,7 @@ static bool make_versions(struct pass *pass, struct ir_stmt **place)
     struct ir_stmt *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span);
     choice->value = all;
     choice->body = pass_copy_block(pass, loop);
-    ir_block_expressions(choice->body, trust_load, NULL);
-    ir_block_walk(choice->body, trust_store, NULL);
+    pass_trust(choice->body);
     choice->otherwise = loop;
     choice->next = next;
     *place = choice;

@@ -91,14 +91,6 @@ static void settle_block(struct cutter *cutter, struct ir_stmt **place)
 
 /* ---- where to cut ----------------------------------------------------------------------------------- */
 
-static bool has_loops(const struct ir_stmt *block)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || has_loops(stmt->body) || has_loops(stmt->otherwise))
-            return true;
-    return false;
-}
-
 static char inside; /* its address is the note of what the loop declares or assigns */
 
 static bool note_symbol(struct ir_stmt *stmt, void *note)
@@ -289,7 +281,7 @@ static int know_inner_loops(struct partition *partition, const struct ir_stmt *b
     int before = partition->count;
 
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        bool is_innermost = stmt->kind == IR_FOR && !has_loops(stmt->body);
+        bool is_innermost = stmt->kind == IR_FOR && !pass_has_loop(stmt->body);
         bool is_window = stmt->kind == IR_FOR && has_few_iterations(stmt);
         if (partition->count < PARTITION_LOOPS && (is_innermost || is_window))
             partition_know(partition, stmt);

@@ -51,6 +51,48 @@ bool pass_stmt_may_stop(struct ir_stmt *stmt)
            pass_block_may_stop(stmt->otherwise);
 }
 
+bool pass_has_loop(const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise))
+            return true;
+    return false;
+}
+
+static void trust(struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT)
+            access->checks[axis] = IR_CHECK_PROVED;
+}
+
+static bool trust_load(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind == IR_LOAD)
+        trust(&expr->access);
+    return true;
+}
+
+static bool trust_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->kind == IR_STORE)
+        trust(&stmt->access);
+    return true;
+}
+
+void pass_trust_expression(struct ir_expr *expr)
+{
+    ir_expr_walk(expr, trust_load, NULL);
+}
+
+void pass_trust(struct ir_stmt *block)
+{
+    ir_block_expressions(block, trust_load, NULL);
+    ir_block_walk(block, trust_store, NULL);
+}
+
 bool pass_jumps(struct ir_stmt *block)
 {
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {

@@ -362,14 +362,6 @@ static void put_first(struct tabulator *tabulator)
     tabulator->pass->kernel->body = tabulator->tables;
 }
 
-static bool has_loop(const struct ir_stmt *block)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || has_loop(stmt->body) || has_loop(stmt->otherwise))
-            return true;
-    return false;
-}
-
 static bool keeps_no_extreme(struct ir_stmt *stmt, void *context)
 {
     bool is_kept = stmt->kind == IR_ASSIGN && !pass_mentions(stmt->value, stmt->symbol);
@@ -403,8 +395,8 @@ static bool find_nest(const struct ir_stmt *loop, int first, struct vector_nest 
     if (!vector_nest_shape(loop, first, nest) || nest->is_while)
         return false;
     struct ir_stmt *innermost = nest->loops[nest->depth - 1]->body;
-    return !has_loop(innermost) && (ir_block_walk(innermost, keeps_no_extreme, NULL) ||
-                                    !ir_block_expressions(innermost, goes_by_one, nest));
+    return !pass_has_loop(innermost) && (ir_block_walk(innermost, keeps_no_extreme, NULL) ||
+                                         !ir_block_expressions(innermost, goes_by_one, nest));
 }
 
 static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int first)

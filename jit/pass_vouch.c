@@ -113,20 +113,11 @@ static bool is_declared_inside(const struct ir_symbol *symbol)
 
 /* ---- building ---------------------------------------------------------------------------------------- */
 
-static bool trust_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
-        if (expr->access.checks[axis] == IR_CHECK_ELEMENT)
-            expr->access.checks[axis] = IR_CHECK_PROVED;
-    return true;
-}
-
 /* A copy for the loops that test, in which earlier phases answer for what it loads. */
 static struct ir_expr *copy_of(struct voucher *voucher, const struct ir_expr *expr)
 {
     struct ir_expr *copy = pass_copy(voucher->pass, expr);
-    ir_expr_walk(copy, trust_load, NULL);
+    pass_trust_expression(copy);
     return copy;
 }
 
@@ -432,14 +423,6 @@ static struct ir_expr *runs(struct voucher *voucher, const struct ir_stmt *loop)
                      pass_copy(voucher->pass, loop->high));
 }
 
-static bool has_loop(const struct ir_stmt *block)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || has_loop(stmt->body) || has_loop(stmt->otherwise))
-            return true;
-    return false;
-}
-
 static bool is_of_call(const struct ir_stmt *loop)
 {
     return pass_is_of_call(loop->low) && pass_is_of_call(loop->high);
@@ -567,7 +550,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     if (!inner.first || voucher->refused)
         return;
     if (tests_each(loop) && is_of_call(stmt))
-        ask_for_brevity(voucher, stmt, has_loop(stmt->body) ? ENDLESS : LONG);
+        ask_for_brevity(voucher, stmt, pass_has_loop(stmt->body) ? ENDLESS : LONG);
     append_loop(voucher, out, loop);
 }
 
@@ -654,7 +637,7 @@ static bool only_picks_rows(const struct ir_stmt *loop)
         inner = inner->next;
     if (inner->kind != IR_FOR || inner->next)
         return false;
-    if (has_loop(inner->body))
+    if (pass_has_loop(inner->body))
         return only_picks_rows(inner);
     if (inner->low->kind == IR_INTEGER && inner->high->kind == IR_INTEGER)
         return false; /* perhaps too short for that */
@@ -671,7 +654,7 @@ static bool only_picks_rows(const struct ir_stmt *loop)
 static bool is_candidate(struct ir_stmt *stmt)
 {
     int count = 0;
-    return has_loop(stmt->body) && ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
+    return pass_has_loop(stmt->body) && ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
            pass_block_may_stop(stmt->body) && !only_picks_rows(stmt);
 }
 
@@ -715,15 +698,6 @@ static struct ir_stmt *make_phase(struct voucher *voucher, struct ir_symbol *sur
     return block.first;
 }
 
-static bool trust_store(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
-        if (stmt->access.checks[axis] == IR_CHECK_ELEMENT)
-            stmt->access.checks[axis] = IR_CHECK_PROVED;
-    return true;
-}
-
 /* The nest as it was, whose loops messages name, and a copy without tests; `place` is where it stands. */
 static void make_versions(struct voucher *voucher, struct ir_stmt **place, struct ir_symbol *sure,
                           struct ir_stmt *const *phases)
@@ -732,8 +706,7 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
     struct block block = begin_block();
     nest->next = NULL;
     struct ir_stmt *trusted = pass_copy_block(voucher->pass, nest);
-    ir_block_walk(trusted, trust_store, NULL);
-    ir_block_expressions(trusted, trust_load, NULL);
+    pass_trust(trusted);
     for (int k = 0; k < voucher->declarations.count; k++)
         append(&block, voucher->declarations.items[k]);
     for (int phase = 0; phase < voucher->last_phase; phase++)
