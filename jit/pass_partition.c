@@ -8,9 +8,10 @@
  * of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut
  * the loop. What order they are in need not be known: no part ends before it begins, and no condition is
  * taken for known but where that follows; else it stays in that part. A part whose body is an if that asks
- * nothing of the loop goes inside of it. A condition on the variable of an innermost loop inside as well, as
- * in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its values. A loop
- * that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut where it does.
+ * nothing of the loop goes inside of it. A condition on the variable of a loop inside as well, an innermost
+ * one or a window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for the last of
+ * its values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is
+ * cut where it does.
  */
 #include "pass_partition.h"
 

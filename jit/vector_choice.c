@@ -13,6 +13,10 @@
  * What hangs on the number of the iteration alone (`at = j`) is not carried along in lanes but computed from
  * that number behind the loop. So is a counter, `n = n + 1`.
  *
+ * Where nobody asks for the iteration, `if x[j] > best: best = x[j]` is no choice: the value is accumulated,
+ * as the comparison has it, and each lane is one instruction. (Not where results are to be strict: of two
+ * zeros it keeps the one of some lane.)
+ *
  * It gives up on everything else; then the loop is one of one lane (vector_serial.c).
  */
 #include "vector_build.h"

@@ -4,6 +4,8 @@
  * Consumes virtual registers; appends instructions. In the language nan is the result where there is any, and
  * -0 is less than 0; no instruction does that, so nan is looked for beside.
  *
+ * But what is kept by a comparison (`if x > top: top = x`) is the instruction's, nan and zeros included.
+ *
  * What is the extreme of several values is so at its end alone: with AVX-512 vrangeps leaves nan out, and
  * comparisons of two values each, the next where the last found none, say whether there was any.
  *
