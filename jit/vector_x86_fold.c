@@ -1,10 +1,13 @@
 /*
- * vector_x86_fold.c: loads that become an operand of the instruction that needs them.
+ * vector_x86_fold.c: loads that become an operand of the instruction that needs them, and comparisons that
+ * compare the other way round.
  *
  * Consumes a section with virtual registers; takes out each load of a whole vector whose only use, not far
  * behind it, can read memory itself, as long as nothing is stored and no address changes between the two.
  * Such a pair is decoded, renamed and kept in flight as one instruction, so that more loads that miss the
- * caches are under way at a time. Instructions encoded with VEX or EVEX need no alignment.
+ * caches are under way at a time. Instructions encoded with VEX or EVEX need no alignment. A load under a
+ * mask goes into an instruction under the same mask, which reads no other lanes either. A mask that is only
+ * inverted is the one of the opposite comparison.
  */
 #include "vector_x86.h"
 
@@ -56,6 +59,65 @@ static bool is_quiet(const struct machine_item *item)
            x86_rows[form].shape != X86_MR && x86_rows[form].shape != X86_MRI;
 }
 
+static bool is_comparison(enum x86_form form)
+{
+    switch (form) {
+    case X86_VCMPPS_MASK:
+    case X86_VCMPPD_MASK:
+    case X86_VPCMPD:
+    case X86_VPCMPUD:
+    case X86_VPCMPQ:
+    case X86_VPCMPUQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether each lane of the result is made of the same lane of the operands, so that lanes that a mask leaves
+ * out are not read. */
+static bool is_lane_by_lane(enum x86_form form)
+{
+    switch (form) {
+    case X86_VSUBPS:
+    case X86_VSUBPD:
+    case X86_VDIVPS:
+    case X86_VDIVPD:
+    case X86_VMINPS:
+    case X86_VMINPD:
+    case X86_VMAXPS:
+    case X86_VMAXPD:
+    case X86_VPSUBD:
+    case X86_VPSUBQ:
+        return true;
+    default:
+        return commutes(form) || is_comparison(form);
+    }
+}
+
+/* The predicate that says of b and a what this one says of a and b (Intel's manual, VCMPPS and VPCMPD): those
+ * whose two lowest bits are alike tell equality or order and stay; of the others < becomes >, <= becomes >=.
+ */
+static int swapped(const struct x86_instruction *comparison)
+{
+    bool floats = comparison->form == X86_VCMPPS_MASK || comparison->form == X86_VCMPPD_MASK;
+    int predicate = comparison->immediate, low = predicate & 3;
+    return low == 0 || low == 3 ? predicate : predicate ^ (floats ? 15 : 7);
+}
+
+/* Makes it say the same of its operands the other way round. */
+static bool turn(struct x86_instruction *instruction)
+{
+    int first = instruction->vvvv;
+    if (is_comparison(instruction->form))
+        instruction->immediate = swapped(instruction);
+    else if (!commutes(instruction->form))
+        return false;
+    instruction->vvvv = instruction->rm;
+    instruction->rm = first;
+    return true;
+}
+
 /* Makes the load an operand of the instruction, the last one. */
 static bool take(struct x86_instruction *instruction, const struct x86_instruction *load)
 {
@@ -63,14 +125,12 @@ static bool take(struct x86_instruction *instruction, const struct x86_instructi
     int number = load->reg;
     bool reads_memory = row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RVMI;
     if (instruction->form == X86_VMOVAPS /* takes aligned memory alone */ || instruction->has_memory ||
-        instruction->mask || instruction->bits != load->bits || !reads_memory || row->rm != X86_V ||
-        row->reg == X86_D /* vmovmskps */ || (row->role == X86_RW && instruction->reg == number) ||
-        instruction->fourth == number)
+        instruction->mask != load->mask || (load->mask && !is_lane_by_lane(instruction->form)) ||
+        instruction->bits != load->bits || !reads_memory || row->rm != X86_V ||
+        row->reg == X86_D /* vmovmskps */ || instruction->reg == number || instruction->fourth == number)
         return false;
-    if (instruction->vvvv == number && instruction->rm != number && commutes(instruction->form)) {
-        instruction->vvvv = instruction->rm;
-        instruction->rm = number;
-    }
+    if (instruction->vvvv == number && instruction->rm != number && !turn(instruction))
+        return false;
     if (instruction->rm != number || (row->shape != X86_RM && instruction->vvvv == number))
         return false;
     instruction->has_memory = true;
@@ -83,7 +143,7 @@ static bool is_load(const struct machine *machine, const struct machine_item *it
     const struct x86_instruction *load = &item->instruction;
     return item->kind == MACHINE_INSTRUCTION &&
            (load->form == X86_VMOVUPS_LOAD || load->form == X86_VMOVUPD_LOAD) && load->has_memory &&
-           !load->mask && load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
+           load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
            !machine->registers.items[load->reg - MACHINE_VIRTUAL].kept;
 }
 
@@ -98,10 +158,56 @@ static int find_use(const machine_section *section, int position)
             return -1;
         use = k;
     }
+    int mask = section->items[position].instruction.mask;
     for (int k = position + 1; k < use; k++)
-        if (!is_quiet(&section->items[k]))
+        if (!is_quiet(&section->items[k]) || (mask && section->items[k].instruction.reg == mask))
             return -1;
     return use >= 0 && is_quiet(&section->items[use]) ? use : -1;
+}
+
+/* The comparison that makes the mask, where that is made for the inversion alone; or -1. */
+static int find_comparison(const struct machine *machine, const machine_section *section, int inversion)
+{
+    int number = section->items[inversion].instruction.rm, made = -1;
+    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept)
+        return -1;
+    for (int k = 0; k < section->count; k++) {
+        const struct machine_item *item = &section->items[k];
+        if (k == inversion || !mentions(item, number))
+            continue;
+        if (made >= 0 || k > inversion || item->kind != MACHINE_INSTRUCTION || item->instruction.mask ||
+            item->instruction.reg != number || !is_comparison(item->instruction.form))
+            return -1;
+        made = k;
+    }
+    return made;
+}
+
+static bool is_inversion(const struct machine *machine, const struct machine_item *item)
+{
+    return item->kind == MACHINE_INSTRUCTION && item->instruction.form == X86_KNOTW &&
+           item->instruction.reg >= MACHINE_VIRTUAL &&
+           !machine->registers.items[item->instruction.reg - MACHINE_VIRTUAL].kept;
+}
+
+/* Comparisons whose opposite is asked for compare so. */
+static void invert(struct machine *machine, machine_section *section)
+{
+    enum { OPPOSITE = 4 /* of predicates of floats and of integers */ };
+    int count = 0;
+    for (int k = 0; k < section->count; k++) {
+        int made = is_inversion(machine, &section->items[k]) ? find_comparison(machine, section, k) : -1;
+        if (made >= 0) {
+            section->items[made].instruction.reg = section->items[k].instruction.reg;
+            section->items[made].instruction.immediate ^= OPPOSITE;
+            section->items[k].instruction.form = X86_NO_FORM;
+        }
+    }
+    for (int k = 0; k < section->count; k++)
+        if (section->items[k].kind != MACHINE_INSTRUCTION ||
+            section->items[k].instruction.form != X86_NO_FORM)
+            section->items[count++] = section->items[k];
+    section->count = count;
 }
 
 void machine_fold(struct machine *machine, machine_section *section)
@@ -110,6 +216,7 @@ void machine_fold(struct machine *machine, machine_section *section)
     int count = 0;
     if (section->count > LONGEST)
         return;
+    invert(machine, section);
     for (int k = 0; k < section->count; k++) {
         int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
         if (use < 0 || !take(&section->items[use].instruction, &section->items[k].instruction))
