@@ -18,8 +18,6 @@
 enum {
     LARGEST = 48, /* statements of a loop that is repeated, */
     MOST = 300,   /* and that all copies have */
-    FEW = 16,     /* iterations: no such loop is cut */
-    BOUNDS = 4,   /* of an end of a loop */
     WORTH = 8,    /* weight of an iteration from which on places pay that differ from row to row */
     DEEPEST = 200
 };
@@ -152,8 +150,7 @@ static void add_ends(struct cutter *cutter, const struct question *question, con
         !partition_end_of(cutter->partition, true, &last) || first.differs || last.differs ||
         !is_same_always(&first.at) || !is_same_always(&last.at))
         return;
-    range = last.at;
-    if (!pass_affine_add(&range, -1, &first.at))
+    if (!partition_distance(&first, &last, &range))
         return;
     for (int k = 0; k < range.count; k++)
         if (pass_affine_coefficient(&cutter->high.at, range.terms[k].symbol) != 0)
@@ -237,42 +234,6 @@ static void find_meetings(struct cutter *cutter, struct ir_stmt *body, struct ir
     }
 }
 
-/* ---- loops of few iterations ------------------------------------------------------------------------- */
-
-struct bounds {
-    struct pass_affine items[BOUNDS];
-    int count;
-};
-
-/* What an end is not above (`operation` min) or below (max): sums. */
-static void find_bounds(const struct ir_expr *end, enum operation operation, struct bounds *bounds, int depth)
-{
-    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
-        end = end->symbol->value;
-    if (end->kind == IR_OPERATION && end->operation == operation && depth < BOUNDS) {
-        find_bounds(end->operands[0], operation, bounds, depth + 1);
-        find_bounds(end->operands[1], operation, bounds, depth + 1);
-    } else if (bounds->count < BOUNDS && pass_affine_of(end, &bounds->items[bounds->count])) {
-        bounds->count++;
-    }
-}
-
-/* Parts of other loops among them. */
-static bool has_few_iterations(const struct ir_stmt *loop)
-{
-    struct bounds least = {.count = 0}, most = {.count = 0};
-
-    find_bounds(loop->low, OP_MAX, &least, 0);
-    find_bounds(loop->high, OP_MIN, &most, 0);
-    for (int k = 0; k < most.count * least.count; k++) {
-        struct pass_affine distance = most.items[k / least.count];
-        if (pass_affine_add(&distance, -1, &least.items[k % least.count]) && distance.count == 0 &&
-            distance.constant <= FEW)
-            return true;
-    }
-    return false;
-}
-
 /* ---- all places -------------------------------------------------------------------------------------- */
 
 /* The variables of loops inside have ranges: of those that hold none themselves, and of windows around these.
@@ -283,7 +244,7 @@ static int know_inner_loops(struct partition *partition, const struct ir_stmt *b
 
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
         bool is_innermost = stmt->kind == IR_FOR && !pass_has_loop(stmt->body);
-        bool is_window = stmt->kind == IR_FOR && has_few_iterations(stmt);
+        bool is_window = stmt->kind == IR_FOR && partition_has_few_iterations(partition, stmt);
         if (partition->count < PARTITION_LOOPS && (is_innermost || is_window))
             partition_know(partition, stmt);
         know_inner_loops(partition, stmt->body);
@@ -330,12 +291,12 @@ static int likely_size(const struct cutter *cutter, const struct ir_symbol *symb
 /* Whether one place is likely to be before another. */
 static bool comes_before(const struct cutter *cutter, const struct place *a, const struct place *b)
 {
-    struct pass_affine difference = b->at;
+    struct pass_affine difference;
     int64_t weight = 0;
 
     if (partition_is_at_most(cutter->partition, a, b))
         return true;
-    if (partition_is_at_most(cutter->partition, b, a) || !pass_affine_add(&difference, -1, &a->at))
+    if (partition_is_at_most(cutter->partition, b, a) || !partition_distance(a, b, &difference))
         return false;
     if (difference.count == 0)
         return difference.constant > 0;
@@ -421,14 +382,12 @@ static bool see_content(struct ir_stmt *stmt, void *context)
 static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
 {
     struct content content = {.statements = 0};
-    struct pass_affine low, high;
 
-    if (loop->step != 1 || has_few_iterations(loop) || !pass_affine_of(loop->low, &low) ||
-        !pass_affine_of(loop->high, &high) || !partition_is_near(cutter->partition, &low) ||
+    if (loop->step != 1 || partition_has_few_iterations(cutter->partition, loop) ||
+        !partition_bound(cutter->partition, loop->low, &cutter->low) ||
+        !partition_bound(cutter->partition, loop->high, &cutter->high) || cutter->low.is_far ||
         !ir_block_walk(loop->body, see_content, &content) || pass_block_may_stop(loop->body))
         return false;
-    cutter->low = (struct place){.at = low};
-    cutter->high = (struct place){.at = high, .is_far = !partition_is_near(cutter->partition, &high)};
     cutter->has_loop = content.has_loop;
     if (!find_all_places(cutter, loop))
         return false;
@@ -442,27 +401,6 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
 
 /* ---- cutting ---------------------------------------------------------------------------------------- */
 
-static struct ir_expr *expr_of(struct pass *pass, const struct pass_affine *sum)
-{
-    struct ir_kernel *kernel = pass->kernel;
-    struct ir_expr *expr = ir_integer(kernel, AKG_INT64, 0);
-
-    for (int sign = 1; sign >= -1; sign -= 2)
-        for (int k = 0; k < sum->count; k++) {
-            int64_t factor = sum->terms[k].coefficient;
-            if ((factor > 0) != (sign > 0))
-                continue;
-            struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
-            term = ir_operation(kernel, OP_MUL,
-                                ir_integer(kernel, AKG_INT64, (int64_t)((uint64_t)sign * (uint64_t)factor)),
-                                term, NULL);
-            expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
-        }
-    if (sum->constant < 0 && sum->constant != INT64_MIN)
-        return ir_operation(kernel, OP_SUB, expr, ir_integer(kernel, AKG_INT64, -sum->constant), NULL);
-    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, sum->constant), NULL);
-}
-
 /* What the place is, but no more than `high`. */
 static struct ir_expr *position(const struct cutter *cutter, const struct place *place,
                                 const struct ir_expr *high)
@@ -472,13 +410,13 @@ static struct ir_expr *position(const struct cutter *cutter, const struct place 
     struct ir_expr *one = ir_integer(kernel, AKG_INT64, 1), *at, *most;
 
     if (place->is_after) {
-        struct pass_affine before = place->at;
-        before.constant = (int64_t)((uint64_t)before.constant - 1);
+        struct place before = *place;
+        before.at.constant = (int64_t)((uint64_t)before.at.constant - 1);
         most = ir_operation(kernel, OP_SUB, pass_copy(pass, high), one, NULL);
-        at = ir_operation(kernel, OP_MIN, expr_of(pass, &before), most, NULL);
+        at = ir_operation(kernel, OP_MIN, partition_expr(pass, &before), most, NULL);
         return ir_operation(kernel, OP_ADD, at, ir_integer(kernel, AKG_INT64, 1), NULL);
     }
-    at = expr_of(pass, &place->at);
+    at = partition_expr(pass, place);
     if (partition_is_at_most(cutter->partition, place, &cutter->high))
         return at;
     return ir_operation(kernel, OP_MIN, at, pass_copy(pass, high), NULL);

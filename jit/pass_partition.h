@@ -10,7 +10,8 @@ enum {
     PARTITION_CUTS = 4,   /* of one loop at most */
     PARTITION_FOUND = 12, /* places looked at */
     PARTITION_LOOPS = 16, /* around what is looked at */
-    PARTITION_SHORT = 8   /* iterations: two such parts side by side are one */
+    PARTITION_SHORT = 8,  /* iterations: two such parts side by side are one */
+    PARTITION_FEW = 16    /* iterations: no such loop is cut */
 };
 
 struct partition {
@@ -23,12 +24,13 @@ struct partition {
     bool changed;
 };
 
-/* Conditions change between the iteration before it and this one. */
+/* Conditions change between the iteration before it and this one: `at`, over `divisor` and rounded up. */
 struct place {
     struct pass_affine at;
-    bool is_far;   /* it may be anything; it is what the program computes, without what could overflow */
-    bool is_after; /* is_far: it is one more than what the program computes */
-    bool differs;  /* from row to row */
+    int64_t divisor; /* 1: of what the loop's variable has no factor to; what is_far has none */
+    bool is_far;     /* it may be anything; it is what the program computes, without what could overflow */
+    bool is_after;   /* is_far: it is one more than what the program computes */
+    bool differs;    /* from row to row */
 };
 
 enum question_kind {
@@ -72,11 +74,22 @@ void partition_forget_least(struct partition *partition, int dim, int64_t before
 /* The loop is one of those around, or inside, whose ranges are looked at: for `count` of them. */
 void partition_know(struct partition *partition, const struct ir_stmt *loop);
 
+/* Where a loop begins or ends: a sum, or the quotient of one by a number. */
+bool partition_bound(const struct partition *partition, const struct ir_expr *bound, struct place *place);
+
 bool partition_are_equal(const struct place *a, const struct place *b);
 /* a <= b, as far as that is known. */
 bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b);
+/* a's divisor times b's sum less b's divisor times a's: its sign is that of the distance; false: it is too
+ * large. */
+bool partition_distance(const struct place *a, const struct place *b, struct pass_affine *distance);
 /* Whether it is known, and small, how many iterations are from a to b. */
 bool partition_is_short(const struct place *a, const struct place *b);
+
+/* Whether it is known that the loop has few iterations, as windows have and parts of other loops. */
+bool partition_has_few_iterations(const struct partition *partition, const struct ir_stmt *loop);
+/* The place as the program would compute it: of what is not far. */
+struct ir_expr *partition_expr(struct pass *pass, const struct place *place);
 
 /* Whether the expression asks something of the loop's variable. */
 bool partition_ask(const struct cutter *cutter, const struct ir_expr *expr, struct question *question);

@@ -2,12 +2,15 @@
  * pass_partition_place.c: where the answers to conditions on a loop's variable change, and what is known of
  * them between two such places.
  *
- * Consumes comparisons, min, max and remainders of sums (pass_affine) of the loop's variable, once and of
- * factor 1 or -1, and what is the same in all its iterations. Sums of dims and of variables of loops that
+ * Consumes comparisons, min, max and remainders of sums (pass_affine) of the loop's variable and what is the
+ * same in all its iterations; for == and remainders, the variable's factor is 1 or -1. Of less with a factor,
+ * 2 * j + s < W, the place is a quotient, (W - s) / 2 rounded up. Sums of dims and of variables of loops that
  * begin near 0 are far from the ends of int64, and are compared as integers; what holds attributes or values
  * out of memory may be anything, and is only known to be equal to itself. Nothing is changed here.
  */
 #include "pass_partition.h"
+
+enum { BOUNDS = 4 /* of an end of a loop */ };
 
 /* Of terms of sums that are far from the ends of int64. */
 static const int64_t largest_factor = 1 << 20, largest_constant = (int64_t)1 << 40;
@@ -22,14 +25,18 @@ static int loop_of(const struct partition *partition, const struct ir_symbol *sy
     return -1;
 }
 
-/* The dividend of a quotient by a positive constant, which is what the scalar stands for. */
-static bool is_quotient(const struct ir_symbol *symbol, struct pass_affine *dividend)
+/* The dividend of a quotient by a positive constant, NULL being none. */
+static bool divided(const struct ir_expr *value, struct pass_affine *dividend)
 {
-    const struct ir_expr *value = symbol->kind == IR_SYMBOL_LET ? symbol->value : NULL;
-
     return value && value->kind == IR_OPERATION && value->operation == OP_FLOORDIV &&
            value->operands[1]->kind == IR_INTEGER && value->operands[1]->integer > 0 &&
            pass_affine_of(value->operands[0], dividend);
+}
+
+/* The one that the scalar stands for. */
+static bool is_quotient(const struct ir_symbol *symbol, struct pass_affine *dividend)
+{
+    return divided(symbol->kind == IR_SYMBOL_LET ? symbol->value : NULL, dividend);
 }
 
 static bool is_near_symbol(const struct partition *partition, const struct ir_symbol *symbol)
@@ -66,16 +73,6 @@ static bool put_least(const struct ir_stmt *loop, int64_t factor, struct pass_af
     if (factor < 0 && __builtin_sub_overflow(end.constant, 1, &end.constant))
         return false;
     return pass_affine_add(sum, -factor, &self) && pass_affine_add(sum, factor, &end);
-}
-
-void partition_know(struct partition *partition, const struct ir_stmt *loop)
-{
-    struct pass_affine low;
-
-    partition->loops[partition->count] = loop;
-    partition->near_zero[partition->count] =
-        loop->step > 0 && pass_affine_of(loop->low, &low) && partition_is_near(partition, &low);
-    partition->count++;
 }
 
 /* What the dims in the sum are at least goes into its constant. */
@@ -144,12 +141,47 @@ void partition_forget_least(struct partition *partition, int dim, int64_t before
         partition->least[dim] = before;
 }
 
+/* A sum all of whose terms the divisor divides is a whole place. */
+static void reduce(struct place *place)
+{
+    int64_t divisor = place->divisor, rest = place->at.constant % divisor;
+
+    for (int k = 0; k < place->at.count; k++)
+        if (place->at.terms[k].coefficient % divisor != 0)
+            return;
+    for (int k = 0; k < place->at.count; k++)
+        place->at.terms[k].coefficient /= divisor;
+    place->at.constant = place->at.constant / divisor + (rest > 0);
+    place->divisor = 1;
+}
+
+/* a // d is (a - d + 1) / d rounded up. */
+bool partition_bound(const struct partition *partition, const struct ir_expr *bound, struct place *place)
+{
+    const struct ir_expr *value = bound;
+
+    if (bound->kind == IR_SYMBOL && bound->symbol->kind == IR_SYMBOL_LET)
+        value = bound->symbol->value;
+    *place = (struct place){.divisor = 1};
+    if (divided(value, &place->at) && value->operands[1]->integer <= largest_factor &&
+        partition_is_near(partition, &place->at)) {
+        place->divisor = value->operands[1]->integer;
+        place->at.constant -= place->divisor - 1;
+        reduce(place);
+        return true;
+    }
+    if (!pass_affine_of(bound, &place->at))
+        return false;
+    place->is_far = !partition_is_near(partition, &place->at);
+    return true;
+}
+
 bool partition_are_equal(const struct place *a, const struct place *b)
 {
     struct pass_affine difference = a->at;
 
-    return a->is_far == b->is_far && a->is_after == b->is_after && pass_affine_add(&difference, -1, &b->at) &&
-           difference.count == 0 && difference.constant == 0;
+    return a->divisor == b->divisor && a->is_far == b->is_far && a->is_after == b->is_after &&
+           pass_affine_add(&difference, -1, &b->at) && difference.count == 0 && difference.constant == 0;
 }
 
 /* Wherever they are, b is one more than a. */
@@ -161,22 +193,128 @@ static bool is_next(const struct place *a, const struct place *b)
            difference.count == 0 && difference.constant == 1;
 }
 
+bool partition_distance(const struct place *a, const struct place *b, struct pass_affine *distance)
+{
+    bool same = a->divisor == b->divisor;
+
+    *distance = (struct pass_affine){.count = 0};
+    return pass_affine_add(distance, same ? 1 : a->divisor, &b->at) &&
+           pass_affine_add(distance, same ? -1 : -b->divisor, &a->at);
+}
+
+/* Of two divisors, of which one is 1: a / m <= b, both rounded up, where a <= m * b; and a <= b / n where
+ * n * a <= b + n - 1. */
 bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b)
 {
-    struct pass_affine difference = b->at;
+    struct pass_affine difference;
 
     if (partition_are_equal(a, b) || is_next(a, b))
         return true;
-    return !a->is_far && !b->is_far && pass_affine_add(&difference, -1, &a->at) &&
-           is_natural(partition, difference);
+    if (a->is_far || b->is_far || !partition_distance(a, b, &difference) ||
+        (a->divisor != b->divisor && a->divisor > 1 && b->divisor > 1))
+        return false;
+    if (a->divisor == 1)
+        difference.constant += b->divisor - 1;
+    return is_natural(partition, difference);
 }
 
 bool partition_is_short(const struct place *a, const struct place *b)
 {
-    struct pass_affine difference = b->at;
+    struct pass_affine difference;
 
-    return !a->is_far && !b->is_far && pass_affine_add(&difference, -1, &a->at) && difference.count == 0 &&
-           difference.constant < PARTITION_SHORT;
+    return !a->is_far && !b->is_far && a->divisor == b->divisor && partition_distance(a, b, &difference) &&
+           difference.count == 0 && difference.constant < PARTITION_SHORT * a->divisor;
+}
+
+/* ---- loops of few iterations ------------------------------------------------------------------------- */
+
+struct bounds {
+    struct place items[BOUNDS];
+    int count;
+};
+
+/* What an end is not above (`operation` min) or below (max). */
+static void find_bounds(const struct partition *partition, const struct ir_expr *end,
+                        enum operation operation, struct bounds *bounds, int depth)
+{
+    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
+        end = end->symbol->value;
+    if (end->kind == IR_OPERATION && end->operation == operation && depth < BOUNDS) {
+        find_bounds(partition, end->operands[0], operation, bounds, depth + 1);
+        find_bounds(partition, end->operands[1], operation, bounds, depth + 1);
+    } else if (bounds->count < BOUNDS && partition_bound(partition, end, &bounds->items[bounds->count])) {
+        bounds->count++;
+    }
+}
+
+/* Parts of other loops among them. */
+bool partition_has_few_iterations(const struct partition *partition, const struct ir_stmt *loop)
+{
+    struct bounds least = {.count = 0}, most = {.count = 0};
+
+    find_bounds(partition, loop->low, OP_MAX, &least, 0);
+    find_bounds(partition, loop->high, OP_MIN, &most, 0);
+    for (int k = 0; k < most.count * least.count; k++) {
+        const struct place *high = &most.items[k / least.count], *low = &least.items[k % least.count];
+        struct pass_affine distance;
+        if (partition_distance(low, high, &distance) && distance.count == 0 &&
+            (low->divisor == high->divisor || low->divisor == 1 || high->divisor == 1) &&
+            distance.constant <= PARTITION_FEW * (low->divisor > high->divisor ? low : high)->divisor)
+            return true;
+    }
+    return false;
+}
+
+static struct ir_expr *sum_of(struct pass *pass, const struct pass_affine *sum)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *expr = ir_integer(kernel, AKG_INT64, 0);
+
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int k = 0; k < sum->count; k++) {
+            int64_t factor = sum->terms[k].coefficient;
+            if ((factor > 0) != (sign > 0))
+                continue;
+            struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
+            term = ir_operation(kernel, OP_MUL,
+                                ir_integer(kernel, AKG_INT64, (int64_t)((uint64_t)sign * (uint64_t)factor)),
+                                term, NULL);
+            expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
+        }
+    if (sum->constant < 0 && sum->constant != INT64_MIN)
+        return ir_operation(kernel, OP_SUB, expr, ir_integer(kernel, AKG_INT64, -sum->constant), NULL);
+    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, sum->constant), NULL);
+}
+
+struct ir_expr *partition_expr(struct pass *pass, const struct place *place)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *sum = sum_of(pass, &place->at);
+
+    if (place->divisor == 1)
+        return sum;
+    sum = ir_operation(kernel, OP_ADD, sum, ir_integer(kernel, AKG_INT64, place->divisor - 1), NULL);
+    return ir_operation(kernel, OP_FLOORDIV, sum, ir_integer(kernel, AKG_INT64, place->divisor), NULL);
+}
+
+/* A place, or the least or greatest of several. */
+static bool is_near_bound(const struct partition *partition, const struct ir_expr *bound, int depth)
+{
+    struct place place;
+
+    if (bound->kind == IR_SYMBOL && bound->symbol->kind == IR_SYMBOL_LET && bound->symbol->value)
+        bound = bound->symbol->value;
+    if (bound->kind == IR_OPERATION && (bound->operation == OP_MIN || bound->operation == OP_MAX))
+        return depth < BOUNDS && is_near_bound(partition, bound->operands[0], depth + 1) &&
+               is_near_bound(partition, bound->operands[1], depth + 1);
+    return partition_bound(partition, bound, &place) && !place.is_far;
+}
+
+void partition_know(struct partition *partition, const struct ir_stmt *loop)
+{
+    partition->loops[partition->count] = loop;
+    partition->near_zero[partition->count] = loop->step > 0 && is_near_bound(partition, loop->low, 0);
+    partition->count++;
 }
 
 /* ---- what a comparison asks ---------------------------------------------------------------------- */
@@ -204,17 +342,20 @@ static bool zero_of(const struct cutter *cutter, const struct pass_affine *left,
                     const struct pass_affine *right, int64_t *sign, struct place *zero)
 {
     struct pass_affine sum = *left, none = {.count = 0};
+    struct pass_affine self = {.count = 1, .terms = {{cutter->variable, 1}}};
 
     if (!pass_affine_add(&sum, -1, right))
         return false;
-    *sign = pass_affine_coefficient(&sum, cutter->variable);
-    struct pass_affine self = {.count = 1, .terms = {{cutter->variable, 1}}};
-    if ((*sign != 1 && *sign != -1) || !pass_affine_add(&sum, -*sign, &self) ||
-        !pass_affine_add(&none, -*sign, &sum))
+    int64_t factor = pass_affine_coefficient(&sum, cutter->variable);
+    *sign = factor > 0 ? 1 : -1;
+    if (factor == 0 || factor > largest_factor || factor < -largest_factor ||
+        !pass_affine_add(&sum, -factor, &self) || !pass_affine_add(&none, -*sign, &sum))
         return false;
-    *zero = (struct place){
-        .at = none, .is_far = !partition_is_near(cutter->partition, &none), .differs = is_varying(&none)};
-    return true;
+    *zero = (struct place){.at = none,
+                           .divisor = factor * *sign,
+                           .is_far = !partition_is_near(cutter->partition, &none),
+                           .differs = is_varying(&none)};
+    return zero->divisor == 1 || !zero->is_far;
 }
 
 static struct place after(const struct place *place)
@@ -238,6 +379,7 @@ static bool ask_less(const struct cutter *cutter, const struct pass_affine *left
         return false;
     *question = (struct question){
         .kind = QUESTION_SIDE, .from = sign > 0 ? zero : after(&zero), .is_not = is_not != (sign > 0)};
+    reduce(&question->from);
     return true;
 }
 
@@ -247,7 +389,8 @@ static bool ask_equal(const struct cutter *cutter, const struct pass_affine *lef
     int64_t sign;
 
     *question = (struct question){.kind = QUESTION_EQUAL, .is_not = is_not};
-    return zero_of(cutter, left, right, &sign, &question->from) && !question->from.is_far;
+    return zero_of(cutter, left, right, &sign, &question->from) && !question->from.is_far &&
+           question->from.divisor == 1;
 }
 
 /* a % b. Where `a` is v - s, and s is so far from 0 that multiples of b beside it would overflow, all of the
@@ -260,7 +403,7 @@ static bool ask_remainder(const struct cutter *cutter, const struct pass_affine 
     *question = (struct question){.kind = QUESTION_REMAINDER, .divisor = *b};
     if (pass_affine_coefficient(b, cutter->variable) != 0)
         return false;
-    return zero_of(cutter, a, &none, &question->sign, &question->from) &&
+    return zero_of(cutter, a, &none, &question->sign, &question->from) && question->from.divisor == 1 &&
            (question->sign > 0 || (!question->from.is_far && partition_is_near(cutter->partition, b)));
 }
 
@@ -351,6 +494,7 @@ bool partition_end_of(const struct partition *partition, bool last, struct place
         return false;
     place->is_far = !partition_is_near(partition, &place->at);
     place->differs = is_varying(&place->at);
+    reduce(place);
     return !place->is_far;
 }
 

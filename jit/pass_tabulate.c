@@ -262,18 +262,22 @@ static bool rewrite_value(struct ir_stmt *stmt, void *context)
 struct search {
     struct tabulator *tabulator;
     bool found;
+    bool asked[LOOPS]; /* whether what is found hangs on the loop */
 };
 
-static bool find_candidate(struct search *search, struct ir_expr *expr)
+static void find_candidates(struct search *search, struct ir_expr *expr)
 {
+    const struct tabulator *tabulator = search->tabulator;
     struct axes axes;
 
-    if (!comes_apart(search->tabulator, expr) && is_tabular(search->tabulator, expr, &axes))
-        return is_repeated(search->tabulator, &axes);
+    if (!comes_apart(tabulator, expr) && is_tabular(tabulator, expr, &axes)) {
+        search->found |= is_repeated(tabulator, &axes);
+        for (int level = 0; level < tabulator->count; level++)
+            search->asked[level] |= axis_of(&axes, tabulator->loops[level]->symbol) >= 0;
+        return;
+    }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
-        if (find_candidate(search, expr->operands[k]))
-            return true;
-    return false;
+        find_candidates(search, expr->operands[k]);
 }
 
 static bool look_at(struct ir_stmt *stmt, void *context)
@@ -281,12 +285,10 @@ static bool look_at(struct ir_stmt *stmt, void *context)
     struct search *search = context;
 
     if (stmt->kind == IR_ALLOCATE || stmt->kind == IR_ASSERT || stmt->kind == IR_WHILE ||
-        stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE) {
-        search->found = false;
+        stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
         return false;
-    }
-    if (!search->found && stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
-        search->found = find_candidate(search, stmt->value);
+    if (stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
+        find_candidates(search, stmt->value);
     return true;
 }
 
@@ -395,8 +397,19 @@ static bool find_nest(const struct ir_stmt *loop, int first, struct vector_nest 
     if (!vector_nest_shape(loop, first, nest) || nest->is_while)
         return false;
     struct ir_stmt *innermost = nest->loops[nest->depth - 1]->body;
-    return !pass_has_loop(innermost) && (ir_block_walk(innermost, keeps_no_extreme, NULL) ||
-                                         !ir_block_expressions(innermost, goes_by_one, nest));
+    return !pass_has_loop(innermost) && ir_block_walk(innermost, keeps_no_extreme, NULL);
+}
+
+/* Loads with steps under masks take each element by itself, which only a product pays for whose masks are the
+ * same along one of the loops that accumulate; others are cut. */
+static bool is_worth(const struct search *search, const struct vector_nest *nest)
+{
+    int level = search->tabulator->nest + VECTOR_DEPTHS - nest->first;
+
+    while (level < search->tabulator->count && search->asked[level])
+        level++;
+    return level < search->tabulator->count ||
+           ir_block_expressions(nest->loops[nest->depth - 1]->body, goes_by_one, (void *)nest);
 }
 
 static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int first)
@@ -410,9 +423,9 @@ static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int firs
     if (!find_nest(loop, first, &nest))
         return false;
     enter(tabulator, &nest);
-    ir_block_walk(body, look_at, &search);
+    bool found = ir_block_walk(body, look_at, &search) && search.found && is_worth(&search, &nest);
     tabulator->count = around;
-    if (!search.found)
+    if (!found)
         return false;
     loop->body = pass_copy_block(pass, body);
     tabulator->tables = NULL;

@@ -11,6 +11,8 @@
  */
 #include "vector_x86.h"
 
+#include <string.h>
+
 enum { NEAR = 24 /* instructions from a load to its use, at most */ };
 
 static bool commutes(enum x86_form form)
@@ -194,20 +196,16 @@ static bool is_inversion(const struct machine *machine, const struct machine_ite
 static void invert(struct machine *machine, machine_section *section)
 {
     enum { OPPOSITE = 4 /* of predicates of floats and of integers */ };
-    int count = 0;
-    for (int k = 0; k < section->count; k++) {
+    for (int k = section->count - 1; k > 0; k--) {
         int made = is_inversion(machine, &section->items[k]) ? find_comparison(machine, section, k) : -1;
-        if (made >= 0) {
-            section->items[made].instruction.reg = section->items[k].instruction.reg;
-            section->items[made].instruction.immediate ^= OPPOSITE;
-            section->items[k].instruction.form = X86_NO_FORM;
-        }
+        if (made < 0)
+            continue;
+        section->items[made].instruction.reg = section->items[k].instruction.reg;
+        section->items[made].instruction.immediate ^= OPPOSITE;
+        section->count--;
+        memmove(&section->items[k], &section->items[k + 1],
+                (size_t)(section->count - k) * sizeof *section->items);
     }
-    for (int k = 0; k < section->count; k++)
-        if (section->items[k].kind != MACHINE_INSTRUCTION ||
-            section->items[k].instruction.form != X86_NO_FORM)
-            section->items[count++] = section->items[k];
-    section->count = count;
 }
 
 void machine_fold(struct machine *machine, machine_section *section)
