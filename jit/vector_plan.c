@@ -75,6 +75,8 @@ static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 static void ask_elements(struct planning *planning, struct vector_loop *loop)
 {
     int stream = planning->options->stream_bytes ? vector_far_target(loop) : -1;
+    if (stream < 0)
+        stream = vector_turned_target(loop);
     if (stream < 0 || loop->elements)
         return;
     loop->elements = loop->arguments.count;

@@ -344,6 +344,9 @@ bool machine_has_far(const struct machine *machine, const machine_section *body)
 void machine_fetch_ahead(struct machine *machine);
 /* The first stream that a long loop may store to past the caches; -1: it is not one that may. */
 int vector_far_target(const struct vector_loop *loop);
+/* The stream that a loop over rows which only turns squares stores to: of a small tensor it loads them in
+ * another way. -1: it is no such loop. */
+int vector_turned_target(const struct vector_loop *loop);
 /* Whether what is being built stores so. */
 bool machine_stores_past(const struct machine *machine);
 /* Whole rounds of it, where there is so much; what is left goes to the main loop. `first`: one vector, for
