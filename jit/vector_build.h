@@ -160,6 +160,11 @@ bool vector_build_scans(struct vector_builder *builder);
 /* Whether they take less than one iteration after the other does. */
 bool vector_scans_pay(const struct vector_loop *loop);
 
+/* ---- vector_power.c ---- */
+
+/* a ^ b, of that dtype; -1: it is left to a function. */
+int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b);
+
 /* ---- vector_divide.c ---- */
 
 /* A quotient or a remainder of integers, by no power of two. */

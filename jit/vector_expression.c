@@ -159,23 +159,6 @@ static int sigmoid(struct vector_builder *builder, akg_dtype dtype, int x)
     return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
 }
 
-/* What akg_pow makes of exponents that are constants, halves in float; -1: it calls a function. */
-static int power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
-{
-    const struct vector_value *exponent = &builder->loop->values.items[b];
-    akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
-    if (exponent->kind != VECTOR_CONSTANT || !dtype_is_float(dtype))
-        return -1;
-    union dtype_value bits = {.i = (int64_t)exponent->bits};
-    double number = real == AKG_FLOAT64 ? bits.d : (double)bits.f;
-    if (number != 2 && number != 3 && number != -1)
-        return -1;
-    int result = number == -1 ? apply(builder, OP_TRUEDIV, real, real_constant(builder, real, 1), a)
-                              : apply(builder, OP_MUL, real, a, a);
-    result = number == 3 ? apply(builder, OP_MUL, real, result, a) : result;
-    return real == dtype ? result : vector_operation(builder, OP_CAST, dtype, real, result, -1, -1);
-}
-
 static int with_bits(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a,
                      uint64_t bits)
 {
@@ -306,7 +289,7 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
         return vector_refuse(builder);
     if (divides)
         return vector_quotient(builder, expr, operands[0], operands[1]);
-    int product = operation == OP_POW ? power(builder, dtype, operands[0], operands[1]) : -1;
+    int product = operation == OP_POW ? vector_power(builder, dtype, operands[0], operands[1]) : -1;
     if (product >= 0)
         return product;
     if (operation == OP_POPCOUNT)

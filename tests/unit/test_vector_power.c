@@ -1,0 +1,136 @@
+/*
+ * test_vector_power.c: powers in lanes against pow in double: every pair of special numbers, with the signs
+ * of zeros, and random ones, for exponents in a tensor, in a scalar and known; float32 and float16, on both
+ * targets.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { RANDOM = 1 << 16 };
+
+static const double special[] = {
+    0,        -0.0,      1,      -1,  2,        -2,        0.5,  -0.5,  3,        -3,  2.5,
+    INFINITY, -INFINITY, 7,      NAN, 0x1p-140, -0x1p-140, 1e10, -1e10, 16777217, 0.3, -0x1.fffffep127,
+    4,        -4,        0x1p-24};
+enum { SPECIAL = sizeof special / sizeof *special, COUNT = SPECIAL * SPECIAL + RANDOM };
+
+static double uniform(void)
+{
+    static uint64_t state = 777;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+/* Bases of all sizes, some negative; exponents some of which are whole. */
+static void fill(akg_tensor *x, akg_tensor *y)
+{
+    for (int64_t k = 0; k < COUNT; k++) {
+        double base = exp2(uniform() * 60 - 30), exponent = uniform() * 16 - 8;
+        if (k < SPECIAL * SPECIAL) {
+            base = special[k % SPECIAL];
+            exponent = special[k / SPECIAL];
+        } else if (k % 3 == 0) {
+            base = -base;
+            exponent = rint(exponent);
+        }
+        akg_tensor_set(x, &k, base);
+        akg_tensor_set(y, &k, exponent);
+    }
+}
+
+/* y[i] = EXPRESSION of x[i], e[i] and g. */
+static akg_tensor *apply(const char *expression, akg_tensor *x, akg_tensor *e, double g,
+                         enum x86_target target)
+{
+    char program[200];
+    jit_options options = {.target = x86_target_name(target)};
+    akg_argument arguments[] = {{.kind = AKG_ARGUMENT_TENSOR, .as.tensor = x},
+                                {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = e},
+                                {.kind = AKG_ARGUMENT_FLOAT, .as.real = g}};
+    akg_tensor *output = NULL;
+    akg_module *module = NULL;
+    snprintf(
+        program, sizeof program,
+        "def k(x, e, g=0.25):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+        "        y[i] = %s\n    return y\n",
+        expression);
+    jit_source source = {.name = "power.akg", .text = program, .length = strlen(program)};
+    CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK &&
+          akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 3, NULL, &output, NULL) == AKG_OK);
+    akg_module_release(module);
+    return output;
+}
+
+/* In units in the last place of the dtype. */
+static double error_of(akg_dtype dtype, double exact, double got)
+{
+    bool half = dtype == AKG_FLOAT16;
+    double largest = half ? 65519.99 : 0x1.ffffffp127, least = half ? 0x1p-14 : 0x1p-126;
+    int exponent;
+    if (isnan(exact) || isnan(got))
+        return isnan(exact) && isnan(got) ? 0 : INFINITY;
+    if (fabs(exact) >= largest || isinf(got))
+        return isinf(got) && signbit(got) == signbit(exact) && fabs(exact) >= largest * (1 - 0x1p-9)
+                   ? 0
+                   : INFINITY;
+    if (got == 0 || exact == 0)
+        if (signbit(got) != signbit(exact))
+            return INFINITY;
+    frexp(fabs(exact) < least ? least : exact, &exponent);
+    return fabs(got - exact) / ldexp(1, exponent - (half ? 11 : 24));
+}
+
+/* `known`: the exponent; NAN: that of the element. */
+static void check_form(akg_dtype dtype, const char *expression, double known, double bound,
+                       enum x86_target target)
+{
+    const int64_t shape[] = {COUNT};
+    akg_tensor *x = NULL, *e = NULL;
+    double worst = 0;
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK &&
+               akg_tensor_create(dtype, 1, shape, &e) == AKG_OK))
+        return;
+    fill(x, e);
+    akg_tensor *y = apply(expression, x, e, isnan(known) ? 0 : known, target);
+    for (int64_t k = 0; y && k < COUNT; k++) {
+        double exponent = isnan(known) ? akg_tensor_get(e, &k) : known;
+        double error = error_of(dtype, pow(akg_tensor_get(x, &k), exponent), akg_tensor_get(y, &k));
+        worst = error > worst ? error : worst;
+        if (error > bound)
+            fprintf(stderr, "    %g ^ %g is no %g\n", akg_tensor_get(x, &k), exponent, akg_tensor_get(y, &k));
+    }
+    if (!CHECK(worst <= bound))
+        fprintf(stderr, "    %s for %s: %g units\n", expression, x86_target_name(target), worst);
+    akg_tensor_release(x);
+    akg_tensor_release(e);
+    akg_tensor_release(y);
+}
+
+static void check_target(enum x86_target target)
+{
+    static const double scalars[] = {0, 1, 2.5, -0.75, 3, -7, 1e9, INFINITY, -INFINITY};
+    for (size_t k = 0; k < sizeof scalars / sizeof *scalars; k++)
+        check_form(AKG_FLOAT32, "x[i] ** g", scalars[k], 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** e[i]", NAN, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** 2.5", 2.5, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** -0.375", -0.375, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** 4", 4, 2, target);
+    check_form(AKG_FLOAT32, "x[i] ** 5.0", 5, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** 12.0", 12, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** -3.0", -3, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** 2000000000.0", 2000000000, 0.51, target);
+    check_form(AKG_FLOAT16, "x[i] ** e[i]", NAN, 0.51, target);
+    check_form(AKG_FLOAT16, "x[i] ** 2.5", 2.5, 0.51, target);
+}
+
+int main(void)
+{
+    enum x86_target best = x86_cpu_target();
+    for (int target = X86_TARGET_NONE + 1; target <= (int)best; target++)
+        check_target((enum x86_target)target);
+    return check_done();
+}
