@@ -275,6 +275,17 @@ static int narrow_value(struct vector_builder *builder, const struct ir_expr *ex
                : vector_operation(builder, OP_CAST, dtype, AKG_INT32, value, -1, -1);
 }
 
+/* Which value the other one is the root of; -1: none, or there is no 1 / sqrt(x) that is faster. */
+static int radicand(const struct vector_builder *builder, int number)
+{
+    const struct vector_value *value = &builder->loop->values.items[number];
+    bool is_root =
+        value->kind == VECTOR_OPERATION && value->operation == OP_SQRT && value->dtype == AKG_FLOAT32;
+    return is_root && builder->options->target == X86_TARGET_AVX512 && !builder->options->strict
+               ? value->operands[0]
+               : -1;
+}
+
 static int operation_value(struct vector_builder *builder, const struct ir_expr *expr)
 {
     akg_dtype dtype = expr->dtype, from = expr->operands[0]->dtype;
@@ -292,6 +303,9 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     int product = operation == OP_POW ? vector_power(builder, dtype, operands[0], operands[1]) : -1;
     if (product >= 0)
         return product;
+    int under_root = operation == OP_TRUEDIV ? radicand(builder, operands[1]) : -1;
+    if (under_root >= 0)
+        return apply(builder, OP_MUL, dtype, operands[0], apply(builder, OP_RSQRT, dtype, under_root, -1));
     if (operation == OP_POPCOUNT)
         return popcount(builder, dtype, operands[0]);
     if (operation == OP_SIGMOID && !builder->options->strict)
