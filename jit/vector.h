@@ -363,5 +363,8 @@ bool vector_is_call(enum operation operation);
 bool vector_is_inline(enum operation operation, akg_dtype dtype);
 /* The function of SLEEF for vectors of so many bits, or NULL. Floats: 256 and 512 bits. */
 const void *vector_function(enum operation operation, bool wide, int bits);
+/* void (x, y, result, mask), which computes the lanes of the mask of vectors in memory; NULL: there is none.
+ */
+const void *vector_function_of_lanes(enum operation operation, bool wide);
 
 #endif

@@ -6,6 +6,7 @@
  * Operations without a row, and all of them where it is not installed, are computed lane by lane, by the
  * function that the interpreter calls.
  */
+#include "scalar_library.h"
 #include "vector.h"
 
 #include <dlfcn.h>
@@ -46,6 +47,29 @@ const void *vector_function(enum operation operation, bool wide, int bits)
     return function;
 }
 
+/* For the lanes of the mask, by the function that the interpreter calls. */
+#define OF_LANES(name, real, function)                                                                       \
+    static void name(const real *x, const real *y, real *result, unsigned mask)                              \
+    {                                                                                                        \
+        for (int lane = 0; mask >> lane && lane < 16; lane++)                                                \
+            if (mask >> lane & 1)                                                                            \
+                result[lane] = function(x[lane], y[lane]);                                                   \
+    }
+OF_LANES(modulo_of_floats, float, akg_modf)
+OF_LANES(modulo_of_doubles, double, akg_mod)
+OF_LANES(quotients_of_floats, float, akg_floordivf)
+OF_LANES(quotients_of_doubles, double, akg_floordiv)
+#undef OF_LANES
+
+const void *vector_function_of_lanes(enum operation operation, bool wide)
+{
+    if (operation == OP_MOD)
+        return wide ? (const void *)modulo_of_doubles : (const void *)modulo_of_floats;
+    if (operation == OP_FLOORDIV)
+        return wide ? (const void *)quotients_of_doubles : (const void *)quotients_of_floats;
+    return NULL;
+}
+
 /* Those of angles ask the library for large ones. */
 bool vector_is_inline(enum operation operation, akg_dtype dtype)
 {
@@ -54,8 +78,6 @@ bool vector_is_inline(enum operation operation, akg_dtype dtype)
     case OP_COS:
     case OP_TAN:
         return dtype_is_float(dtype) && vector_function(operation, dtype == AKG_FLOAT64, 256);
-    case OP_FLOORDIV:
-    case OP_MOD:
     case OP_POW:
     case OP_SIGMOID:
         return false;

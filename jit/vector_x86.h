@@ -36,7 +36,7 @@ struct machine_item {
     enum machine_kind kind;
     struct x86_instruction instruction;
     const void *function;
-    int result, arguments[3], count; /* virtual registers */
+    int result, arguments[4], count; /* virtual registers */
     int lanes;
     bool wide;
 };
@@ -47,7 +47,7 @@ typedef LIST(struct machine_item) machine_section;
 struct machine_rare {
     int label, back, line; /* where it begins, and where it goes on */
     const void *function;
-    int argument, mask, result; /* the machine's registers */
+    int argument, mask, second, result; /* the machine's registers; no second argument: -1 */
     bool wide;
 };
 
@@ -315,9 +315,14 @@ int machine_reciprocal_root(struct machine *machine, int x);
 
 /* ---- vector_x86_rare.c ---- */
 
-/* The result, which is the library's of x in those lanes whose size is above the limit. */
+/* The arguments of a function, y being -1 where there is one, and by what they are told to be rare. */
+struct machine_rarity {
+    int x, y, size;
+};
+
+/* The result, which is the function's in those lanes whose size is above the limit. */
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
-                 int x, int size, int result);
+                 struct machine_rarity rarity, int result);
 /* The jump to it, and back, whose operands are in registers. */
 void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers);
 /* Where the code between entry and exit ends: what it jumps to. */

@@ -447,7 +447,7 @@ static void place_lanes(struct machine *machine, const machine_section *section,
 static void place_rare(struct machine *machine, const machine_section *section, int position)
 {
     const struct machine_item *item = &section->items[position];
-    int registers[3];
+    int registers[4];
     machine->line = item->instruction.line;
     for (int k = 0; k < item->count; k++)
         bring(machine, section, position, item->arguments[k], item->arguments, item->count);

@@ -89,7 +89,8 @@ int real_circular(const struct real *real, enum operation operation, int x)
         result = sine(real, operation == OP_COS, a);
     if (operation != OP_COS)
         result = real_turned(real, result, x);
-    return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p40 : 0x1p16, x, a, result);
+    return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p40 : 0x1p16,
+                        (struct machine_rarity){x, -1, a}, result);
 }
 
 /* ---- asin, acos, atan, atan2 -------------------------------------------------------------------- */

@@ -191,6 +191,15 @@ int real_pick(const struct real *real, const float table[16], int places)
     return machine_rvm(real->machine, X86_VPERMPS_WIDE, 512, places, machine_table(real->machine, table));
 }
 
+int real_floor(const struct real *real, int a)
+{
+    enum { DOWN = 9 /* and no exception */ };
+    bool is_avx512 = machine_is_avx512(real->machine);
+    enum x86_form narrow = is_avx512 ? X86_VRNDSCALEPS : X86_VROUNDPS,
+                  wide = is_avx512 ? X86_VRNDSCALEPD : X86_VROUNDPD;
+    return machine_rmi(real->machine, real->wide ? wide : narrow, real->bits, a, DOWN);
+}
+
 /* The second operand is given where they do not compare. */
 int real_clamped(const struct real *real, int x, double low, double high)
 {
@@ -249,6 +258,9 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
         return real_arc(&real, operation, x);
     case OP_ATAN2:
         return real_arc_of_two(&real, x, operands[1]);
+    case OP_FLOORDIV:
+    case OP_MOD:
+        return real_modulo(&real, operation, x, operands[1]);
     default:
         return real_logarithm(&real, operation, x);
     }

@@ -72,6 +72,13 @@ int real_pick(const struct real *real, const float table[16], int places);
 /* x between bounds; nan stays. */
 int real_clamped(const struct real *real, int x, double low, double high);
 
+int real_floor(const struct real *real, int a);
+
+/* ---- vector_x86_modulo.c ---- */
+
+/* MOD or FLOORDIV. */
+int real_modulo(const struct real *real, enum operation operation, int a, int b);
+
 /* ---- vector_x86_exponential.c ---- */
 
 int real_exponential(const struct real *real, int x);

@@ -1,9 +1,10 @@
 /*
  * vector_x86_rare.c: calls for the few lanes that code in line is not made for.
  *
- * Consumes a result in line and the argument; appends a test, and a jump to code behind all other that saves
- * every register which the library may change, calls it, puts its results into the lanes of the mask and
- * comes back. Where no lane asks for it, that costs a comparison.
+ * Consumes a result in line and the arguments; appends a test, and a jump to code behind all other that saves
+ * every register which a function may change, calls one, puts its results into the lanes of the mask and
+ * comes back: of one argument the library's of vectors, of two one that goes lane by lane through what was
+ * saved (vector_math.c). Where no lane asks for it, that costs a comparison.
  */
 #include "vector_x86.h"
 
@@ -12,7 +13,7 @@ static const int changed[] = {X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI, X86_R
 enum { CHANGED = sizeof changed / sizeof *changed };
 
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
-                 int x, int size, int result)
+                 struct machine_rarity rarity, int result)
 {
     enum { ABOVE = 30 /* and ordered */ };
     bool wide = type == VECTOR_F64, is_avx512 = machine_is_avx512(machine);
@@ -20,25 +21,35 @@ int machine_rare(struct machine *machine, enum operation operation, enum vector_
     enum x86_form form = is_avx512 ? wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK
                          : wide    ? X86_VCMPPD
                                    : X86_VCMPPS;
+    const void *function = rarity.y < 0 ? vector_function(operation, wide, bits == 512 ? 512 : 256)
+                                        : vector_function_of_lanes(operation, wide);
     struct machine_item item = {.kind = MACHINE_RARE,
                                 .instruction = {.line = machine->line},
-                                .function = vector_function(operation, wide, bits == 512 ? 512 : 256),
+                                .function = function,
                                 .result = result,
-                                .count = 3,
                                 .wide = wide};
-    if (!item.function)
+    if (!function)
         return machine_refuse(machine);
-    item.arguments[0] = x;
-    item.arguments[1] = machine_rvmi(machine, form, bits, size, bound, ABOVE);
-    item.arguments[2] = result;
+    item.arguments[item.count++] = rarity.x;
+    item.arguments[item.count++] = machine_rvmi(machine, form, bits, rarity.size, bound, ABOVE);
+    if (rarity.y >= 0)
+        item.arguments[item.count++] = rarity.y;
+    item.arguments[item.count++] = result;
     list_push(machine->arena, machine->section, item);
     return result;
 }
 
 void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers)
 {
-    struct machine_rare rare = {machine->labels, machine->labels + 1, item->instruction.line, item->function,
-                                registers[0],    registers[1],        registers[2],           item->wide};
+    struct machine_rare rare = {.label = machine->labels,
+                                .back = machine->labels + 1,
+                                .line = item->instruction.line,
+                                .function = item->function,
+                                .argument = registers[0],
+                                .mask = registers[1],
+                                .second = item->count == 4 ? registers[2] : -1,
+                                .result = registers[item->count - 1],
+                                .wide = item->wide};
     bool is_avx512 = machine_is_avx512(machine);
     machine->labels += 2;
     machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
@@ -113,17 +124,46 @@ static void merge(struct machine *machine, const struct saved *saved, const stru
     in_frame(machine, X86_VMOVUPS_STORE, RESULT, saved->vectors + 64 * rare->result);
 }
 
+static void address(struct machine *machine, int reg, int place)
+{
+    in_frame(machine, X86_LEA, reg, place);
+}
+
+/* function(x, y, result, mask), the first three being vectors in the frame. */
+static void call_for_lanes(struct machine *machine, const struct saved *saved,
+                           const struct machine_rare *rare)
+{
+    enum { MASK = 1 };
+    address(machine, X86_RDI, saved->vectors + 64 * rare->argument);
+    address(machine, X86_RSI, saved->vectors + 64 * rare->second);
+    address(machine, X86_RDX, saved->vectors + 64 * rare->result);
+    if (machine_is_avx512(machine)) {
+        in_frame(machine, X86_MOV, X86_RCX, saved->masks + 8 * rare->mask);
+    } else {
+        in_frame(machine, X86_VMOVUPS_LOAD, MASK, saved->vectors + 64 * rare->mask);
+        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VMOVMSKPD : X86_VMOVMSKPS,
+                                                       .bits = 256,
+                                                       .reg = X86_RCX,
+                                                       .rm = MASK});
+    }
+    machine_emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
+}
+
 static void place_one(struct machine *machine, const struct saved *saved, const struct machine_rare *rare)
 {
     int first = machine->body.count;
     machine_emit_label(machine, rare->label);
     save(machine, saved);
-    in_frame(machine, X86_VMOVUPS_LOAD, 0, saved->vectors + 64 * rare->argument);
+    if (rare->second >= 0)
+        call_for_lanes(machine, saved, rare);
+    else
+        in_frame(machine, X86_VMOVUPS_LOAD, 0, saved->vectors + 64 * rare->argument);
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
                                                    .reg = X86_RAX,
                                                    .immediate = (int64_t)(intptr_t)rare->function});
     machine_emit(machine, (struct x86_instruction){.form = X86_CALL, .rm = X86_RAX});
-    merge(machine, saved, rare);
+    if (rare->second < 0)
+        merge(machine, saved, rare);
     restore(machine, saved);
     machine_emit_jump(machine, X86_JMP, rare->back);
     for (int k = first; k < machine->body.count; k++)

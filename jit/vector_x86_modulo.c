@@ -1,0 +1,85 @@
+/*
+ * vector_x86_modulo.c: a % b and a // b of floats, in line, to the bit what scalar_library.c computes.
+ *
+ * With n = floor(a / b), the quotient rounded before, the remainder a - n b is exact but for its last
+ * rounding (by fma), where |a / b| is below 2^22 (float64: 2^51): n has so few bits that n b fits. The
+ * rounded quotient may have come up to a whole number that it is below; then the remainder has the wrong
+ * sign, n is one less, and a - n b, less than a unit of a, is a float: adding b rounds once. Lanes with
+ * larger quotients, and with infinite b, go through the function (vector_x86_rare.c). A b that is known to be
+ * above 0, and of moderate size, needs no look at its sign and size.
+ */
+#include "vector_x86_math.h"
+
+#include <math.h>
+#include <string.h>
+
+/* floor(a / b), what is left of a, and whether the former is one too large. `known`: b; 0: it is not known.
+ */
+struct division {
+    double known;
+    int quotient, whole, rest, is_over;
+};
+
+static double number_of(const struct machine_kept *kept)
+{
+    uint32_t narrow = (uint32_t)kept->bits;
+    float single;
+    double number;
+    memcpy(&single, &narrow, sizeof single);
+    memcpy(&number, &kept->bits, sizeof number);
+    return kept->type == VECTOR_F64 ? number : (double)single;
+}
+
+static double known_number(const struct real *real, int b)
+{
+    const double large = 0x1p100;
+    const struct machine *machine = real->machine;
+    for (int k = 0; k < machine->kept.count; k++) {
+        const struct machine_kept *kept = &machine->kept.items[k];
+        if (kept->kind == KEPT_CONSTANT && kept->virtual_register == b && kept->type == real->type)
+            return number_of(kept) < large && number_of(kept) > 1 / large ? number_of(kept) : 0;
+    }
+    return 0;
+}
+
+static struct division divide(const struct real *real, int a, int b)
+{
+    struct division division = {.known = known_number(real, b)};
+    int exponent;
+    if (division.known > 0 && frexp(division.known, &exponent) == 0.5) /* a power of two */
+        division.quotient = real_multiply(real, a, real_number(real, 1 / division.known));
+    else
+        division.quotient = real_divide(real, a, b);
+    division.whole = real_floor(real, division.quotient);
+    division.rest = real_minus_product(real, a, division.whole, b);
+    int turned = division.known > 0 ? division.rest : real_turned(real, division.rest, b);
+    division.is_over = real_compare(real, OP_LT, turned, real_number(real, 0));
+    return division;
+}
+
+/* What is above the limit where n has too many bits, or b is infinite. */
+static int size_of(const struct real *real, const struct division *division, int b)
+{
+    int size = real_magnitude(real, division->quotient);
+    if (division->known > 0)
+        return size;
+    int scaled = real_multiply(real, b, real_number(real, real->wide ? 0x1p-972 : 0x1p-105));
+    return real_most(real, size, real_magnitude(real, scaled));
+}
+
+int real_modulo(const struct real *real, enum operation operation, int a, int b)
+{
+    struct division division = divide(real, a, b);
+    struct machine_rarity rarity = {a, b, size_of(real, &division, b)};
+    int result;
+    if (operation == OP_FLOORDIV) {
+        int less = real_subtract(real, division.whole, real_number(real, 1));
+        result = real_select(real, division.is_over, less, division.whole);
+    } else {
+        int other = real_add(real, division.rest, b);
+        result = real_select(real, division.is_over, other, division.rest);
+        if (division.known == 0)
+            result = real_with_sign(real, real_magnitude(real, result), b);
+    }
+    return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p51 : 0x1p22, rarity, result);
+}

@@ -1,0 +1,107 @@
+/*
+ * test_vector_modulo.c: a % b and a // b of floats in lanes, to the bit the interpreter's, zeros' signs too.
+ *
+ * Every pair of special numbers, multiples of b and their neighbours on both sides, quotients around the
+ * bound from which on a function computes them; b in a tensor, in a scalar, and known, a power of two or not;
+ * float32, float64 and float16, on every target, strict and not.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "api_support.h"
+#include "check.h"
+
+#include <math.h>
+
+enum { RANDOM = 6000, INPUTS = 2 };
+
+static const double special[] = {0,           -0.0,
+                                 1,           -1,
+                                 0.5,         -0.5,
+                                 3,           -3,
+                                 INFINITY,    NAN,
+                                 6,           -INFINITY,
+                                 0x1p-140,    -7,
+                                 0x1p-1070,   1e-10,
+                                 -0x1.8p-133, 0x1.fffffep127,
+                                 1e300,       -1e10,
+                                 16777217,    0.1,
+                                 -1e-10,      0x1p22,
+                                 -0x1p51,     0x1.000002p22,
+                                 5.9999995};
+enum { SPECIAL = sizeof special / sizeof *special, COUNT = SPECIAL * SPECIAL + RANDOM };
+
+static const char *const operations[] = {"a[i] % b[i]", "a[i] // b[i]", "a[i] % g",    "a[i] // g",
+                                         "a[i] % 6.0",  "a[i] % 0.25",  "a[i] // 0.1", "a[i] % -3.0"};
+
+static double uniform(void)
+{
+    static uint64_t state = 31;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+/* Near a multiple of b, by up to two units. */
+static double near_multiple(akg_dtype dtype, double b)
+{
+    double most = dtype == AKG_FLOAT64 ? 0x1p52 : 0x1p23;
+    double multiple = rint(exp2(uniform() * log2(most))) * b * (uniform() < 0.5 ? -1 : 1);
+    if (dtype != AKG_FLOAT64)
+        return (double)nextafterf((float)multiple, uniform() < 0.4   ? INFINITY
+                                                   : uniform() < 0.5 ? -INFINITY
+                                                                     : (float)multiple);
+    return nextafter(multiple, uniform() < 0.4 ? INFINITY : uniform() < 0.5 ? -INFINITY : multiple);
+}
+
+static void fill(akg_dtype dtype, akg_tensor *a, akg_tensor *b)
+{
+    for (int64_t k = 0; k < COUNT; k++) {
+        double divisor = dtype == AKG_FLOAT64 ? uniform() * 10 : (double)(float)(uniform() * 10);
+        double dividend = k % 4 ? near_multiple(dtype, k % 3 ? divisor : 6) : (uniform() - 0.5) * 100;
+        if (k < SPECIAL * SPECIAL) {
+            dividend = special[k % SPECIAL];
+            divisor = special[k / SPECIAL];
+        }
+        akg_tensor_set(a, &k, dividend);
+        akg_tensor_set(b, &k, k % 5 ? divisor : -divisor);
+    }
+}
+
+static void check_operation(const char *operation, akg_dtype dtype)
+{
+    char program[300];
+    const int64_t shape[] = {COUNT};
+    akg_tensor *inputs[INPUTS] = {NULL, NULL}, *expected = NULL;
+    const akg_argument last = {.kind = AKG_ARGUMENT_FLOAT, .as.real = -2.75};
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    snprintf(program, sizeof program,
+             "def k(a, b, g=1.5):\n    y = output_tensor(a.shape, a.dtype)\n    for i in range(a.shape[0]):\n"
+             "        y[i] = %s\n    return y\n",
+             operation);
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &inputs[0]) == AKG_OK &&
+               akg_tensor_create(dtype, 1, shape, &inputs[1]) == AKG_OK))
+        return;
+    fill(dtype, inputs[0], inputs[1]);
+    if (CHECK(api_run(program, &options, inputs, INPUTS, &last, &expected)))
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++)
+            for (int strict = 0; strict < 2; strict++) {
+                jit_options fast = {
+                    .target = x86_target_name((enum x86_target)target), .cache = "off", .strict = strict};
+                akg_tensor *output = NULL;
+                if (!CHECK(api_run(program, &fast, inputs, INPUTS, &last, &output) &&
+                           api_same_numbers(output, expected)))
+                    fprintf(stderr, "%s:\n%s", fast.target, program);
+                akg_tensor_release(output);
+            }
+    akg_tensor_release(expected);
+    for (int k = 0; k < INPUTS; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+int main(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_FLOAT16};
+    for (size_t k = 0; k < API_COUNT(operations); k++)
+        for (size_t type = 0; type < API_COUNT(dtypes); type++)
+            check_operation(operations[k], dtypes[type]);
+    return check_done();
+}
