@@ -77,6 +77,9 @@ void partition_know(struct partition *partition, const struct ir_stmt *loop);
 /* Where a loop begins or ends: a sum, or the quotient of one by a number. */
 bool partition_bound(const struct partition *partition, const struct ir_expr *bound, struct place *place);
 
+/* Where the loop ends if it has an iteration. */
+bool partition_end(const struct partition *partition, const struct ir_stmt *loop, struct place *place);
+
 bool partition_are_equal(const struct place *a, const struct place *b);
 /* a <= b, as far as that is known. */
 bool partition_is_at_most(const struct partition *partition, const struct place *a, const struct place *b);

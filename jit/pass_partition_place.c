@@ -155,6 +155,19 @@ static void reduce(struct place *place)
     place->divisor = 1;
 }
 
+/* Takes a number that is added to a quotient out of the value. */
+static int64_t take_number(const struct ir_expr **value)
+{
+    const struct ir_expr *sum = *value;
+
+    if (!sum || sum->kind != IR_OPERATION || (sum->operation != OP_ADD && sum->operation != OP_SUB) ||
+        sum->operands[1]->kind != IR_INTEGER || sum->operands[1]->integer > largest_factor ||
+        sum->operands[1]->integer < -largest_factor)
+        return 0;
+    *value = sum->operands[0];
+    return sum->operation == OP_ADD ? sum->operands[1]->integer : -sum->operands[1]->integer;
+}
+
 /* a // d is (a - d + 1) / d rounded up. */
 bool partition_bound(const struct partition *partition, const struct ir_expr *bound, struct place *place)
 {
@@ -162,11 +175,12 @@ bool partition_bound(const struct partition *partition, const struct ir_expr *bo
 
     if (bound->kind == IR_SYMBOL && bound->symbol->kind == IR_SYMBOL_LET)
         value = bound->symbol->value;
+    int64_t number = take_number(&value);
     *place = (struct place){.divisor = 1};
     if (divided(value, &place->at) && value->operands[1]->integer <= largest_factor &&
         partition_is_near(partition, &place->at)) {
         place->divisor = value->operands[1]->integer;
-        place->at.constant -= place->divisor - 1;
+        place->at.constant += (number - 1) * place->divisor + 1;
         reduce(place);
         return true;
     }
@@ -174,6 +188,18 @@ bool partition_bound(const struct partition *partition, const struct ir_expr *bo
         return false;
     place->is_far = !partition_is_near(partition, &place->at);
     return true;
+}
+
+bool partition_end(const struct partition *partition, const struct ir_stmt *loop, struct place *place)
+{
+    const struct ir_expr *end = loop->high;
+
+    if (end->kind == IR_SYMBOL && end->symbol->kind == IR_SYMBOL_LET && end->symbol->value)
+        end = end->symbol->value;
+    for (int k = 0; k < 2 && end->kind == IR_OPERATION && end->operation == OP_MAX; k++)
+        if (loop->low->kind == IR_INTEGER && ir_expr_equal(end->operands[k], loop->low))
+            return partition_bound(partition, end->operands[1 - k], place);
+    return partition_bound(partition, loop->high, place);
 }
 
 bool partition_are_equal(const struct place *a, const struct place *b)
