@@ -5,6 +5,7 @@
  * scalar, computed by C before the loop. Operands that are evaluated only sometimes are evaluated always:
  * nothing in them may stop the kernel, and their loads are masked by the condition.
  */
+#include "pass.h"
 #include "scalar.h"
 #include "vector_build.h"
 
@@ -404,13 +405,24 @@ static int symbol_value(struct vector_builder *builder, const struct ir_symbol *
     return vector_index(builder, AKG_INT64);
 }
 
+/* Whether it is a condition that may differ from row to row: the rows of a band hand on numbers, no masks. A
+ * comparison of lanes takes less than rows that C goes through. */
+static bool is_condition_of_rows(const struct vector_builder *builder, const struct ir_expr *expr)
+{
+    if (expr->kind != IR_OPERATION || expr->dtype != AKG_BOOL || pass_is_of_call((struct ir_expr *)expr))
+        return false;
+    akg_dtype from = expr->operands[0]->dtype;
+    bool fits = dtype_table[from].size <= 4 || (from == AKG_FLOAT64 && builder->loop->wide);
+    return compares(expr->operation) && from != AKG_BOOL && fits;
+}
+
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr)
 {
     enum { DEEPEST = 200 };
     int value;
     if (builder->refused || builder->depth > DEEPEST)
         return vector_refuse(builder);
-    if (vector_is_invariant(builder, expr))
+    if (vector_is_invariant(builder, expr) && !is_condition_of_rows(builder, expr))
         return invariant(builder, expr);
     builder->depth++;
     switch (expr->kind) {

@@ -33,6 +33,15 @@ static bool is_innermost(const struct ir_stmt *first)
 
 /* ---- what may run in any order ------------------------------------------------------------- */
 
+/* Whether the analysis says what of the loop, or all that can be said. Of a large nest not everything is
+ * decided: a loop of it alone may be. */
+static bool tells(const struct dependences *dependences, const struct ir_stmt *loop)
+{
+    const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
+
+    return row && (row->verdict != DEPENDENCE_UNDECIDED || dependences->loops.items[0].stmt == loop);
+}
+
 /* The dependences of the loop and of those inside, as if it were the whole kernel: they are found in a copy
  * of both, for others may read the kernel. Loops that passes made of a product of matrices are many and hard,
  * and are known to be independent: so never more is looked at than is asked about. */
@@ -41,7 +50,7 @@ static const struct dependences *dependences_of(struct planning *planning, const
     struct arena *arena = &planning->plan->arena;
 
     for (int k = planning->known.count - 1; k >= 0; k--)
-        if (dependence_loop_is_parallel(planning->known.items[k], loop))
+        if (tells(planning->known.items[k], loop))
             return planning->known.items[k];
     struct ir_kernel *kernel = arena_new(arena, struct ir_kernel);
     struct ir_stmt *copy = arena_new(arena, struct ir_stmt);
