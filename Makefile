@@ -131,8 +131,8 @@ $(B)/jit/build_identity.inc: $(identity_sources) $(LIBTCC) $(B)/settings
 
 $(B)/jit/cache_key.o: $(B)/jit/build_identity.inc
 
-# The compiler that the optimising tier asks where AKG_CC does not say.
-$(B)/jit/compiler.o: private flags += -DCONFIGURED_CC='"$(CONFIGURED_CC)"'
+# The compilers that the optimising tier asks where AKG_CC does not say.
+$(B)/jit/compiler.o: private flags += -DCONFIGURED_COMPILERS='"$(or $(CONFIGURED_COMPILERS),$(CONFIGURED_CC))"'
 
 # The token numbers must be there before anything of dsl/ is first compiled; after that the .d files know.
 $(filter $(B)/dsl/%,$(library_objects)): | $(B)/dsl/parser.h $(B)/dsl/lexer.h

@@ -335,7 +335,7 @@ typedef struct jit_options {
     /* The directory where generated code is kept for other processes, or "off". NULL: $AKG_CACHE_DIR, else
      * akg in $XDG_CACHE_HOME or in ~/.cache; none where AKG_CACHE is "off" (docs/cache.md). */
     const char *cache;
-    /* Code of the C compiler (AKG_CC, or the one that the library was built with) takes the place of the
+    /* Code of a C compiler (those of AKG_CC, or what the library was configured with) takes the place of the
      * first only when it gave the same results on a copy of the inputs of a call (with `strict` the same
      * bits), in less time; that call takes longer by the copying, and no call waits (docs/tiers.md). */
     jit_tier tier;

@@ -35,21 +35,37 @@ enum { MOST_BYTES = 32 << 20 };
 
 /* ---- which ------------------------------------------------------------------------------------- */
 
-void compiler_choose(struct compiler *compiler)
+static struct compiler split_words(const char *command, char *words)
 {
-    const char *named = getenv("AKG_CC"), *limit = getenv("AKG_CC_LIMIT");
-    double seconds = limit ? strtod(limit, NULL) : 0;
-    *compiler = (struct compiler){.limit = seconds > 0 && seconds < 3600 ? seconds : 60};
-    compiler->text = memory_copy_string(named && *named ? named : CONFIGURED_CC);
-    char *rest = compiler->text, *word;
-    while (rest && compiler->count < COMPILER_WORDS && (word = strtok_r(NULL, " ", &rest)) != NULL)
-        compiler->words[compiler->count++] = word;
+    struct compiler compiler = {.command = command + strspn(command, " ")};
+    char *rest = words, *word;
+    while (compiler.count < COMPILER_WORDS && (word = strtok_r(NULL, " ", &rest)) != NULL)
+        compiler.words[compiler.count++] = word;
+    return compiler;
 }
 
-void compiler_free(struct compiler *compiler)
+void compilers_choose(struct compilers *compilers)
 {
-    memory_free(compiler->text);
-    *compiler = (struct compiler){.text = NULL};
+    const char *named = getenv("AKG_CC"), *limit = getenv("AKG_CC_LIMIT");
+    const char *list = named && named[strspn(named, " ,")] ? named : CONFIGURED_COMPILERS;
+    double seconds = limit ? strtod(limit, NULL) : 0;
+    *compilers = (struct compilers){.limit = seconds > 0 && seconds < 3600 ? seconds : 60};
+    compilers->commands = memory_copy_string(list);
+    compilers->words = memory_copy_string(list);
+    char *rest = compilers->commands, *rest_of_words = compilers->words, *command, *words;
+    while (compilers->commands && compilers->words && compilers->count < COMPILER_MOST &&
+           (command = strtok_r(NULL, ",", &rest)) != NULL &&
+           (words = strtok_r(NULL, ",", &rest_of_words)) != NULL) {
+        compilers->items[compilers->count] = split_words(command, words);
+        compilers->count += compilers->items[compilers->count].count > 0;
+    }
+}
+
+void compilers_free(struct compilers *compilers)
+{
+    memory_free(compilers->commands);
+    memory_free(compilers->words);
+    *compilers = (struct compilers){.count = 0};
 }
 
 /* The file that posix_spawnp would run. */
@@ -86,7 +102,7 @@ bool compiler_identify(const struct compiler *compiler, struct text *identity)
 {
     char path[PATH_MAX];
     struct stat information;
-    if (compiler->count == 0 || !find_program(compiler->words[0], path) || stat(path, &information) != 0)
+    if (!find_program(compiler->words[0], path) || stat(path, &information) != 0)
         return false;
     text_format(identity, "%s (%lld bytes of %lld)", path, (long long)information.st_size,
                 (long long)information.st_mtime);
@@ -251,8 +267,8 @@ static const char *run(char *const *words, char *temporary, double limit, const 
     return wait_for(child, limit, cancelled);
 }
 
-const char *compiler_run(const struct compiler *compiler, const char *source, const atomic_bool *cancelled,
-                         struct text *object)
+const char *compiler_run(const struct compiler *compiler, double limit, const char *source,
+                         const atomic_bool *cancelled, struct text *object)
 {
     const char *base = getenv("TMPDIR"), *problem = "found no room for its files";
     char folder[PATH_MAX], input[PATH_MAX + 20], output[PATH_MAX + 20], temporary[PATH_MAX + 20];
@@ -274,8 +290,6 @@ const char *compiler_run(const struct compiler *compiler, const char *source, co
                      "-lm",
                      NULL};
     int length = snprintf(folder, sizeof folder, "%s/akg-XXXXXX", base && *base == '/' ? base : "/tmp");
-    if (compiler->count == 0)
-        return "is not there";
     if (length < 0 || length >= (int)sizeof folder || memory_fail_here() || !mkdtemp(folder))
         return problem;
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -285,7 +299,7 @@ const char *compiler_run(const struct compiler *compiler, const char *source, co
     memcpy(words, compiler->words, (size_t)compiler->count * sizeof *words);
     memcpy(words + compiler->count, flags, sizeof flags);
     if (directory >= 0 && write_file(directory, "kernel.c", source)) {
-        problem = run(words, temporary, compiler->limit, cancelled);
+        problem = run(words, temporary, limit, cancelled);
         if (!problem && !read_file(directory, "kernel.so", object))
             problem = "made nothing that can be read";
     }

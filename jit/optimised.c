@@ -2,9 +2,9 @@
  * optimised.c: see optimised.h.
  *
  * An instance counts its calls, until it has taken about as long as a compile would; or it is wanted at once.
- * Then the next call hands its inputs in, and the thread compiles, loads, and tries both versions on them.
- * The address of the better one is stored in one atomic word, which calls read; both versions stay loaded as
- * long as the instance, so nobody cares which one a call is just in.
+ * Then the next call hands its inputs in, and the thread compiles, loads, and tries all versions on them.
+ * The address of the best one is stored in one atomic word, which calls read; it and the first code stay
+ * loaded as long as the instance, so nobody cares which one a call is just in.
  */
 #include "optimised.h"
 
@@ -45,7 +45,9 @@ void optimiser_init(struct optimiser *optimiser, jit_tier tier, const struct dis
                                     .last = &optimiser->first,
                                     .process = (long)getpid()};
     atomic_init(&optimiser->cancelled, false);
-    atomic_init(&optimiser->is_broken, false);
+    atomic_init(&optimiser->broken, 0);
+    if (optimiser->tier != JIT_TIER_INSTANT)
+        compilers_choose(&optimiser->compilers);
     pthread_mutex_init(&optimiser->lock, NULL);
     pthread_cond_init(&optimiser->idle, NULL);
 }
@@ -62,6 +64,7 @@ void optimiser_free(struct optimiser *optimiser)
 {
     pthread_mutex_destroy(&optimiser->lock);
     pthread_cond_destroy(&optimiser->idle);
+    compilers_free(&optimiser->compilers);
 }
 
 void optimiser_finish(struct optimiser *optimiser)
@@ -74,9 +77,11 @@ void optimiser_finish(struct optimiser *optimiser)
     pthread_mutex_unlock(&optimiser->lock);
 }
 
-static void complain(struct optimised *optimised, enum message message, const char *what)
+/* Of a compiler. */
+static void complain(struct optimised *optimised, int compiler, enum message message, const char *what)
 {
-    notes_add(optimised->optimiser->notes, message, optimised->kernel->name, what, NULL,
+    notes_add(optimised->optimiser->notes, message, optimised->kernel->name,
+              optimised->optimiser->compilers.items[compiler].command, what,
               "the code that is there goes on working; AKG_TIER=instant asks for no other");
 }
 
@@ -96,106 +101,123 @@ static const void **make_table(const struct vector_plan *plan)
     return table;
 }
 
-static bool load(struct optimised_form *form, const void *bytes, size_t size)
+static bool load(struct optimised_version *version, const void *bytes, size_t size)
 {
     void (*bind)(const void *const *table);
-    if (!shared_object_load(&form->object, bytes, size))
+    if (!shared_object_load(&version->object, bytes, size))
         return false;
-    void *found = shared_object_symbol(&form->object, EMIT_C_BIND);
-    void *entry = shared_object_symbol(&form->object, OPTIMISED_ENTRY);
-    const void **table = found && entry ? make_table(&form->plan) : NULL;
+    void *found = shared_object_symbol(&version->object, EMIT_C_BIND);
+    void *entry = shared_object_symbol(&version->object, OPTIMISED_ENTRY);
+    const void **table = found && entry ? make_table(&version->form->plan) : NULL;
     if (!table) {
-        shared_object_free(&form->object);
+        shared_object_free(&version->object);
         return false;
     }
     memcpy(&bind, &found, sizeof found);
-    memcpy(&form->entry, &entry, sizeof entry);
+    memcpy(&version->entry, &entry, sizeof entry);
     bind(table);
     memory_free(table);
     return true;
 }
 
-static void swap(struct optimised *optimised, const struct optimised_form *form)
+static void swap(struct optimised *optimised, const struct optimised_version *version)
 {
-    atomic_store_explicit(&optimised->entry, form->entry, memory_order_release);
+    atomic_store_explicit(&optimised->entry, version->entry, memory_order_release);
     atomic_store(&optimised->is_swapped, true);
 }
 
-/* Compiles a form; false when nothing came of it, which is told. */
-static bool compile(struct optimised *optimised, struct optimised_form *form, struct text *object)
+/* Compiles and loads; whether something came of it, else that is told. */
+static bool compile(struct optimised *optimised, struct optimised_version *version)
 {
     struct optimiser *optimiser = optimised->optimiser;
-    struct compiler compiler;
-    if (atomic_load(&optimiser->is_broken))
+    unsigned bit = 1u << version->compiler;
+    if (atomic_load(&optimiser->cancelled) || (atomic_load(&optimiser->broken) & bit))
         return false;
-    compiler_choose(&compiler);
-    const char *problem = compiler_run(&compiler, form->source.data, &optimiser->cancelled, object);
-    compiler_free(&compiler);
-    if (!problem && !load(form, object->data, object->length))
+    const char *problem =
+        compiler_run(&optimiser->compilers.items[version->compiler], optimiser->compilers.limit,
+                     version->form->source.data, &optimiser->cancelled, &version->bytes);
+    if (!problem && !load(version, version->bytes.data, version->bytes.length))
         problem = "made nothing that can be loaded";
     if (!problem || atomic_load(&optimiser->cancelled))
         return !problem;
-    complain(optimised, MSG_COMPILER_FAILED, problem);
-    atomic_store(&optimiser->is_broken, true);
+    complain(optimised, version->compiler, MSG_COMPILER_FAILED, problem);
+    atomic_fetch_or(&optimiser->broken, bit);
     return false;
 }
 
-/* Which form is right and the fastest, or -1; *stopped: nothing can be said with these inputs. */
-static int judge(struct optimised *optimised, bool *stopped)
+/* Which version is right and the fastest, or NULL; *stopped: nothing can be said with these inputs. */
+static const struct optimised_version *judge(struct optimised *optimised, bool *stopped)
 {
     double ratio, least = 1;
-    int best = -1;
+    const struct optimised_version *best = NULL;
     *stopped = false;
-    for (int k = 0; k < optimised->form_count; k++) {
-        enum trial_verdict verdict = trial_run(optimised->trial, optimised->known, optimised->forms[k].entry,
-                                               optimised->options.strict, &ratio);
+    for (int k = 0; k < optimised->version_count && !*stopped; k++) {
+        const struct optimised_version *version = &optimised->versions[k];
+        if (!version->entry || atomic_load(&optimised->optimiser->cancelled))
+            continue;
+        enum trial_verdict verdict =
+            trial_run(optimised->trial, optimised->known, version->entry, optimised->options.strict, &ratio);
         if (verdict == TRIAL_DIFFERENT)
-            complain(optimised, MSG_COMPILER_WRONG, NULL);
-        *stopped |= verdict == TRIAL_STOPPED;
+            complain(optimised, version->compiler, MSG_COMPILER_WRONG, NULL);
+        *stopped = verdict == TRIAL_STOPPED;
         if (verdict == TRIAL_FASTER && ratio < least) {
             least = ratio;
-            best = k;
+            best = version;
         }
     }
     return best;
 }
 
-/* What came of it is kept: the object, or nothing for a form that is not the best. */
-static void keep(const struct optimised *optimised, const struct text *objects, int best)
+/* What came of it is kept: the object, or nothing for a version that is not the best. One that could not be
+ * made says nothing of the next time. */
+static void keep(const struct optimised *optimised, const struct optimised_version *best)
 {
-    for (int k = 0; k < optimised->form_count; k++)
-        disk_cache_publish(optimised->optimiser->cache, &optimised->forms[k].key,
-                           k == best ? objects[k].data : "", k == best ? objects[k].length : 0);
+    for (int k = 0; k < optimised->version_count; k++) {
+        const struct optimised_version *version = &optimised->versions[k];
+        if (version->entry)
+            disk_cache_publish(optimised->optimiser->cache, &version->key,
+                               version == best ? version->bytes.data : "",
+                               version == best ? version->bytes.length : 0);
+    }
 }
 
-/* With all forms compiled: puts the best in place. */
-static enum optimised_state settle(struct optimised *optimised, const struct text *objects)
+/* With all versions compiled: puts the best in place. */
+static enum optimised_state settle(struct optimised *optimised)
 {
     bool stopped;
-    int best = judge(optimised, &stopped);
-    if (!stopped && best >= 0)
-        swap(optimised, &optimised->forms[best]);
-    if (!stopped)
-        keep(optimised, objects, best);
-    for (int k = 0; k < optimised->form_count; k++)
-        if (stopped || k != best)
-            shared_object_free(&optimised->forms[k].object);
-    return stopped ? OPTIMISED_WANTED : OPTIMISED_DONE; /* with other inputs, then */
+    const struct optimised_version *best = judge(optimised, &stopped);
+    if (stopped)
+        return OPTIMISED_WANTED; /* with other inputs, then */
+    if (atomic_load(&optimised->optimiser->cancelled))
+        return OPTIMISED_DONE; /* not all have been tried */
+    if (best)
+        swap(optimised, best);
+    keep(optimised, best);
+    return OPTIMISED_DONE;
+}
+
+/* Versions that nobody will call go, and the files of all. */
+static void drop_versions(struct optimised *optimised)
+{
+    for (int k = 0; k < optimised->version_count; k++) {
+        struct optimised_version *version = &optimised->versions[k];
+        text_free(&version->bytes);
+        if (version->entry && version->entry != atomic_load(&optimised->entry)) {
+            shared_object_free(&version->object);
+            version->entry = NULL;
+        }
+    }
 }
 
 static void work(struct optimised *optimised)
 {
-    struct text objects[2];
     enum optimised_state state = OPTIMISED_DONE;
-    bool good = true;
-    for (int k = 0; k < 2; k++)
-        text_init(&objects[k]);
-    for (int k = 0; k < optimised->form_count && good; k++)
-        good = compile(optimised, &optimised->forms[k], &objects[k]);
-    if (good)
-        state = settle(optimised, objects);
-    for (int k = 0; k < 2; k++)
-        text_free(&objects[k]);
+    bool any = false;
+    for (int k = 0; k < optimised->version_count; k++)
+        any |= compile(optimised, &optimised->versions[k]);
+    if (any)
+        state = settle(optimised);
+    drop_versions(optimised);
     trial_free(optimised->trial);
     optimised->trial = NULL;
     atomic_store_explicit(&optimised->state, state, memory_order_release);
@@ -254,7 +276,7 @@ static void enqueue(struct optimised *optimised)
  */
 
 /* Adds a form of the kernel: with its vector loops, or with none. True where that is no other one. */
-static bool emit_form(struct optimised *optimised, bool with_vectors, const char *compiler)
+static bool emit_form(struct optimised *optimised, bool with_vectors)
 {
     struct vector_options vectors = optimised->options;
     struct optimised_form *form = &optimised->forms[optimised->form_count];
@@ -272,44 +294,78 @@ static bool emit_form(struct optimised *optimised, bool with_vectors, const char
     struct text complaint;
     text_init(&complaint);
     bool good = emit_c(&form->source, optimised->kernel, &options, &complaint) && !form->source.failed;
-    if (good) {
-        cache_key_begin(&form->key, "optimised", optimised->kernel, &optimised->options, compiler);
-        cache_key_program(&form->key, form->source.data);
-        optimised->form_count++;
-    }
     text_free(&complaint);
-    return good && !form->key.failed;
-}
-
-static bool emit_forms(struct optimised *optimised)
-{
-    struct compiler compiler;
-    struct text identity;
-    text_init(&identity);
-    compiler_choose(&compiler);
-    bool known = compiler_identify(&compiler, &identity);
-    compiler_free(&compiler);
-    if (!known && optimised->optimiser->tier == JIT_TIER_OPTIMISED)
-        complain(optimised, MSG_COMPILER_FAILED, "is not there");
-    bool good = known && !identity.failed && emit_form(optimised, false, identity.data) &&
-                emit_form(optimised, true, identity.data);
-    text_free(&identity);
+    optimised->form_count += good;
     return good;
 }
 
-/* Whether it was kept what came of all forms: the best one's object, or that the first code is to stay. */
+/* What each compiler is, "" for one that is not there; false where none is. */
+static bool identify_compilers(struct optimised *optimised, struct text *identities)
+{
+    const struct optimiser *optimiser = optimised->optimiser;
+    bool any = false;
+    for (int k = 0; k < optimiser->compilers.count; k++) {
+        bool known = compiler_identify(&optimiser->compilers.items[k], &identities[k]);
+        if (!known && optimiser->tier == JIT_TIER_OPTIMISED)
+            complain(optimised, k, MSG_COMPILER_FAILED, "is not there");
+        if (!known)
+            text_free(&identities[k]);
+        any |= known;
+    }
+    return any;
+}
+
+/* What one makes of a form, where the best of what all make is taken: the others are part of the key. */
+static bool add_version(struct optimised *optimised, const struct optimised_form *form, int compiler,
+                        const struct text *identities)
+{
+    struct optimised_version *version = &optimised->versions[optimised->version_count++];
+    struct text all;
+    text_init(&all);
+    text_string(&all, identities[compiler].data);
+    for (int k = 0; k < optimised->optimiser->compilers.count; k++)
+        if (k != compiler && identities[k].length)
+            text_format(&all, " beside %s", identities[k].data);
+    version->form = form;
+    version->compiler = compiler;
+    bool good = !all.failed && !identities[compiler].failed;
+    if (good) {
+        cache_key_begin(&version->key, "optimised", optimised->kernel, &optimised->options, all.data);
+        cache_key_program(&version->key, form->source.data);
+    }
+    text_free(&all);
+    return good && !version->key.failed;
+}
+
+static bool plan_versions(struct optimised *optimised)
+{
+    struct text identities[COMPILER_MOST];
+    for (int k = 0; k < COMPILER_MOST; k++)
+        text_init(&identities[k]);
+    bool good = identify_compilers(optimised, identities) && emit_form(optimised, false) &&
+                emit_form(optimised, true);
+    for (int k = 0; good && k < optimised->form_count; k++)
+        for (int compiler = 0; good && compiler < COMPILER_MOST; compiler++)
+            if (identities[compiler].length)
+                good = add_version(optimised, &optimised->forms[k], compiler, identities);
+    for (int k = 0; k < COMPILER_MOST; k++)
+        text_free(&identities[k]);
+    return good;
+}
+
+/* Whether it was kept what came of all versions: the best one's object, or that the first code is to stay. */
 static bool find_kept(struct optimised *optimised)
 {
     bool all = true;
-    for (int k = 0; k < optimised->form_count && !atomic_load(&optimised->is_swapped); k++) {
-        struct optimised_form *form = &optimised->forms[k];
+    for (int k = 0; k < optimised->version_count && !atomic_load(&optimised->is_swapped); k++) {
+        struct optimised_version *version = &optimised->versions[k];
         struct disk_entry entry;
-        if (!disk_cache_find(optimised->optimiser->cache, &form->key, &entry)) {
+        if (!disk_cache_find(optimised->optimiser->cache, &version->key, &entry)) {
             all = false;
             continue;
         }
-        if (entry.payload_size && load(form, entry.payload, entry.payload_size))
-            swap(optimised, form);
+        if (entry.payload_size && load(version, entry.payload, entry.payload_size))
+            swap(optimised, version);
         else
             all &= entry.payload_size == 0;
         disk_entry_free(&entry);
@@ -332,12 +388,14 @@ struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *
     optimised->options = *options;
     optimised->known = known;
     atomic_init(&optimised->entry, known);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < OPTIMISED_FORMS; k++)
         text_init(&optimised->forms[k].source);
-        text_init(&optimised->forms[k].key);
-        optimised->forms[k].object.descriptor = -1;
+    for (int k = 0; k < OPTIMISED_VERSIONS; k++) {
+        text_init(&optimised->versions[k].key);
+        text_init(&optimised->versions[k].bytes);
+        optimised->versions[k].object.descriptor = -1;
     }
-    if (!emit_forms(optimised)) {
+    if (!plan_versions(optimised)) {
         optimised_free(optimised);
         return NULL;
     }
@@ -352,10 +410,13 @@ void optimised_free(struct optimised *optimised)
 {
     if (!optimised)
         return;
-    for (int k = 0; k < 2; k++) {
-        shared_object_free(&optimised->forms[k].object);
+    for (int k = 0; k < OPTIMISED_VERSIONS; k++) {
+        shared_object_free(&optimised->versions[k].object);
+        text_free(&optimised->versions[k].key);
+        text_free(&optimised->versions[k].bytes);
+    }
+    for (int k = 0; k < OPTIMISED_FORMS; k++) {
         text_free(&optimised->forms[k].source);
-        text_free(&optimised->forms[k].key);
         vector_plan_free(&optimised->forms[k].plan);
     }
     trial_free(optimised->trial);

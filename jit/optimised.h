@@ -1,6 +1,6 @@
 /*
  * optimised.h: the optimising tier: the code of kernels that are called much is made anew by the system's C
- * compiler, in the background, and put in the place of the first when it is known to be right and faster.
+ * compilers, in the background, and put in the place of the first when it is known to be right and faster.
  *
  * An optimiser belongs to a module and has at most one thread, which ends when there is nothing to do.
  * Callers never wait for it; at most one call of an instance copies its inputs. What goes wrong leaves the
@@ -23,12 +23,13 @@ struct optimiser {
     jit_tier tier; /* never DEFAULT */
     const struct disk_cache *cache;
     struct jit_notes *notes;
-    pthread_mutex_t lock; /* of what follows */
+    struct compilers compilers; /* of the tier INSTANT: none */
+    pthread_mutex_t lock;       /* of what follows */
     pthread_cond_t idle;
     struct optimised *first, **last; /* waiting */
     pthread_t thread;
     bool has_thread, is_running; /* one is to be joined; it takes from the queue */
-    atomic_bool is_broken;       /* the compiler failed: it is not asked again */
+    atomic_uint broken;          /* bits of compilers that failed: they are not asked again */
     atomic_bool cancelled;
     long process; /* that the thread is of: a fork has none */
 };
@@ -49,14 +50,22 @@ enum optimised_state {
     OPTIMISED_DONE      /* for better or worse */
 };
 
-/* A kernel in C for the system's compiler: wholly, or with calls of the vector loops, whichever turns out
- * better. */
+/* A kernel in C for the system's compilers: wholly, or with calls of the vector loops. */
 struct optimised_form {
     struct vector_plan plan; /* loops that it calls, and loops that threads share */
-    struct text source, key;
-    struct shared_object object; /* what was made of it */
-    jit_entry entry;
+    struct text source;
 };
+
+/* What a compiler makes of a form; the best of all is taken. */
+struct optimised_version {
+    const struct optimised_form *form;
+    int compiler; /* number among the optimiser's */
+    struct text key, bytes;
+    struct shared_object object; /* of the bytes */
+    jit_entry entry;             /* in it; NULL: nothing has come of it */
+};
+
+enum { OPTIMISED_FORMS = 2, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
 
 /* Of one instance, made with it. */
 struct optimised {
@@ -69,8 +78,9 @@ struct optimised {
     atomic_int state;
     atomic_ullong calls, nanoseconds;
     atomic_bool is_swapped;
-    struct optimised_form forms[2];
-    int form_count;
+    struct optimised_form forms[OPTIMISED_FORMS];
+    struct optimised_version versions[OPTIMISED_VERSIONS];
+    int form_count, version_count;
     struct trial *trial;
     struct optimised *next; /* in the queue */
 };

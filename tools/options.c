@@ -121,10 +121,10 @@ static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_DIAGNOSTICS] = {"--diagnostics", APART("FORM"),
                             FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(CHECK) | FOR(EMIT) | FOR(BENCH),
                             "how messages are printed on standard error: text, json or sarif"},
-    [OPTION_VS] =
-        {"--vs", APART("cc"), FOR(BENCH),
-         "also the plain C of the kernel, compiled by AKG_CC or the C compiler that was configured; "
-         "or by compilers with commas: gcc,clang"},
+    [OPTION_VS] = {"--vs", APART("cc"), FOR(BENCH),
+                   "also the plain C of the kernel, compiled by the first of AKG_CC or the C compiler that "
+                   "was configured; "
+                   "or by compilers with commas: gcc,clang"},
     [OPTION_JSON_FILE] = {"--json", APART("FILE"), FOR(BENCH), "write the report as JSON; '-' prints it"},
     [OPTION_REPORT] = {"--report", APART("FILE"), FOR(BENCH),
                        "write the report as an HTML page with a roofline"},

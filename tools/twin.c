@@ -28,8 +28,11 @@ enum { WORDS_MOST = 24, SECONDS_MOST = 60 };
 
 const char *twin_default_compiler(void)
 {
+    static char first[400];
     const char *own = getenv("AKG_CC");
-    return own && own[strspn(own, " ")] ? own : CONFIGURED_CC;
+    const char *list = own && own[strspn(own, " ,")] ? own + strspn(own, " ,") : CONFIGURED_CC;
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(list, ","), list);
+    return first;
 }
 
 static double now(void)

@@ -15,12 +15,12 @@ struct twin {
     double seconds; /* that compiling and linking took */
 };
 
-/* Compiles `text` with `compiler`, a command such as "gcc" or "ccache clang", without a shell; NULL: AKG_CC,
- * or else the compiler that configure found. One that is not there, fails or takes more than a minute is a
- * problem. */
+/* Compiles `text` with `compiler`, a command such as "gcc" or "ccache clang", without a shell; NULL: the
+ * first that AKG_CC names, or else the compiler that configure found. One that is not there, fails or takes
+ * more than a minute is a problem. */
 bool twin_build(const char *compiler, const char *text, struct twin *twin, struct problem *problem);
 void twin_free(struct twin *twin);
-/* The command that NULL stands for. */
+/* The command that NULL stands for; good until the next call. */
 const char *twin_default_compiler(void);
 
 #endif

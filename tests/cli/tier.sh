@@ -44,8 +44,10 @@ fi
 assert 'nothing is left' [ -z "$(ls tmp)" ]
 AKG_CC=/nowhere/cc
 export AKG_CC
+AKG_CC=/nowhere/cc,/nowhere/else
 expect 0 'no compiler' run steps.akg 'x=arange(2000)' --tier optimised --out without
-stderr_has 'the C compiler is not there [AKG0762]'
+stderr_has "'steps' is not made anew by '/nowhere/cc': the C compiler is not there [AKG0762]"
+stderr_has "'steps' is not made anew by '/nowhere/else': the C compiler is not there [AKG0762]"
 assert 'the same without' cmp instant/x.npy without/x.npy
 AKG_TIER=auto
 export AKG_TIER

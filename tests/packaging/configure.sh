@@ -22,6 +22,7 @@ check "directories" $configure "--cc=$CC" --prefix=/opt/akg --mandir /opt/man CF
 check "--prefix" grep -q '^BINDIR = /opt/akg/bin$' config.mk
 check "--mandir in two words" grep -q '^MANDIR = /opt/man$' config.mk
 check "CFLAGS" grep -q '^CFLAGS = -O1$' config.mk
+check "compilers of the optimising tier" grep -q "^CONFIGURED_COMPILERS = $CC\(,gcc\|,clang\)\?\$" config.mk
 touch -t 200001010000 config.mk
 $configure "--cc=$CC" --prefix=/opt/akg --mandir /opt/man CFLAGS=-O1 >/dev/null
 check "the same result leaves config.mk alone" test "$ROOT/configure" -nt config.mk

@@ -1,7 +1,8 @@
 /*
  * test_optimised.c: the optimising tier: code is replaced while threads call it, and results stay the same;
  * what was made is there for the next module; and compilers that are absent, fail, hang, print garbage, make
- * something cut or something wrong change nothing but a note. Nothing is left of any of them.
+ * something cut or something wrong change nothing but a note, and keep no other one from being used. Nothing
+ * is left of any of them.
  */
 #include "../../base/memory.h"
 #include "../../jit/compiler.h"
@@ -341,6 +342,56 @@ static void test_hanging(akg_tensor *x, akg_tensor *expected)
     check_nothing_left();
 }
 
+/* The compilers of `list`: how many notes there are, and whether one's code takes the place of the first. */
+static void check_list(const char *list, int notes, bool is_optimised, akg_tensor *x, akg_tensor *expected)
+{
+    setenv("AKG_CC", list, 1);
+    akg_module *module = compile(JIT_TIER_OPTIMISED, true);
+    for (int k = 0; k < 3; k++) {
+        akg_tensor *y = call(module, "steps", x, NULL);
+        CHECK(y && api_same(y, expected));
+        akg_tensor_release(y);
+        akg_module_finish(module);
+    }
+    akg_diagnostics *told = akg_module_notes(module);
+    bool good = CHECK(akg_diagnostics_count(told) == (size_t)notes);
+    good &= CHECK(akg_kernel_is_optimised(akg_module_kernel(module, "steps")) == is_optimised);
+    if (!good)
+        fprintf(stderr, "    with AKG_CC=%s\n", list);
+    akg_diagnostics_free(told);
+    akg_module_release(module);
+    check_nothing_left();
+}
+
+/* Several: a broken one keeps no other from being used, in whatever order they stand; what was kept for one
+ * alone is not taken for the best of two. */
+static void test_lists(akg_tensor *x, akg_tensor *expected, const char *good)
+{
+    static const char *const scripts[] = {"exit 1", "kill -9 $$", "echo garbage >\"$out\"", "sleep 1000"};
+    char list[500];
+    empty_cache();
+    check_list(good, 0, true, x, expected);
+    set_script("exit 1");
+    snprintf(list, sizeof list, "%s,%s", script, good);
+    check_list(list, 1, true, x, expected);
+    snprintf(list, sizeof list, "%s -DA,, %s -DB", good, good);
+    check_list(list, 0, true, x, expected);
+    snprintf(list, sizeof list, "/nowhere/cc,%s", good);
+    check_list(list, 1, true, x, expected);
+    setenv("AKG_CC_LIMIT", "2", 1);
+    for (size_t k = 0; k < sizeof scripts / sizeof *scripts; k++) {
+        set_script(scripts[k]);
+        for (int order = 0; order < 2; order++) {
+            empty_cache();
+            snprintf(list, sizeof list, "%s,%s", order ? script : good, order ? good : script);
+            check_list(list, 1, true, x, expected);
+        }
+        snprintf(list, sizeof list, "%s,/nowhere/cc", script);
+        check_list(list, 2, false, x, expected);
+    }
+    unsetenv("AKG_CC_LIMIT");
+}
+
 /* Each allocation and file operation of the caller's thread fails once. */
 static void test_failures(akg_tensor *x, akg_tensor *expected)
 {
@@ -362,21 +413,18 @@ static void test_failures(akg_tensor *x, akg_tensor *expected)
 #endif
 }
 
-/* The compiler that is used where the test names no other, in words; false where it is not there. */
-static bool find_compiler(char *words, size_t size)
+/* The first compiler that is used where the test names no other; false where it is not there. */
+static bool find_compiler(char *command, size_t size)
 {
-    struct compiler compiler;
-    struct text identity, joined;
+    struct compilers compilers;
+    struct text identity;
     text_init(&identity);
-    text_init(&joined);
-    compiler_choose(&compiler);
-    for (int k = 0; k < compiler.count; k++)
-        text_format(&joined, "%s%s", k ? " " : "", compiler.words[k]);
-    bool found = compiler_identify(&compiler, &identity) && joined.length < size;
-    snprintf(words, size, "%s", found ? joined.data : "");
-    compiler_free(&compiler);
+    compilers_choose(&compilers);
+    bool found = compilers.count > 0 && compiler_identify(&compilers.items[0], &identity) &&
+                 strlen(compilers.items[0].command) < size;
+    snprintf(command, size, "%s", found ? compilers.items[0].command : "");
+    compilers_free(&compilers);
     text_free(&identity);
-    text_free(&joined);
     return found;
 }
 
@@ -412,6 +460,7 @@ int main(void)
     test_failures(x, expected);
     test_compilers(x, expected, good);
     test_hanging(x, expected);
+    test_lists(x, expected, good);
     akg_tensor_release(x);
     akg_tensor_release(expected);
     snprintf(command, sizeof command, "rm -rf %s", directory);
