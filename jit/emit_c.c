@@ -522,12 +522,15 @@ static void declare_symbols(struct emitter *emitter)
     }
 }
 
-static void declare_buffers(struct emitter *emitter)
+static void declare_buffers(struct emitter *emitter, struct emit_function *function)
 {
     const struct ir_kernel *kernel = emitter->kernel;
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
-        if (emit_count_word(emitter, emitter->buffers[k]))
+        bool used = emit_count_word(emitter, emitter->buffers[k]) > 0;
+        if (used && emitter->options->apart)
+            emit_hosted_buffer(emitter, function, k);
+        else if (used)
             emitter->dialect->buffer(emitter, k);
         for (int axis = 0; axis < buffer->rank; axis++) {
             const char *name = axis_local(emitter, k, "stride", axis);
@@ -604,7 +607,7 @@ static const char *settle_pending(struct emitter *emitter, const char *body)
 
 struct emit_function emit_function(struct emitter *emitter, const char *body)
 {
-    struct emit_function function;
+    struct emit_function function = {.parameters = "", .arguments = ""};
     emit_note_words(emitter, body);
     function.body = settle_pending(emitter, body);
 
@@ -617,10 +620,27 @@ struct emit_function emit_function(struct emitter *emitter, const char *body)
     declare_symbols(emitter);
     if (extents)
         text_string(emitter->out, extents);
-    declare_buffers(emitter);
+    declare_buffers(emitter, &function);
     function.locals = emit_capture_end(emitter);
     emit_note_words(emitter, function.locals);
     return function;
+}
+
+const char *emit_definition(struct emitter *emitter, bool is_static, const char *name, const char *parameters,
+                            const char *arguments, const struct emit_function *inside, const char *first)
+{
+    struct arena *arena = &emitter->arena;
+    const char *locals = inside->locals ? inside->locals : "", *linkage = is_static ? "static " : "";
+    const char *body =
+        arena_format(arena, "%s%s%s%s    return 0;\n}\n", locals, first,
+                     (*locals || *first) && inside->body ? "\n" : "", inside->body ? inside->body : "");
+    if (!*inside->parameters)
+        return arena_format(arena, "%sint %s(%s)\n{\n%s", linkage, name, parameters, body);
+    return arena_format(arena,
+                        "static __attribute__((noinline)) int inside_%s_(%s%s)\n{\n%s\n"
+                        "%sint %s(%s)\n{\n    return inside_%s_(%s%s);\n}\n",
+                        name, parameters, inside->parameters, body, linkage, name, parameters, name,
+                        arguments, inside->arguments);
 }
 
 static void emit_all(struct emitter *emitter, struct text *out)
@@ -639,9 +659,8 @@ static void emit_all(struct emitter *emitter, struct text *out)
     emit_prelude(emitter, out);
     for (int k = 0; k < emitter->parts.count; k++)
         text_string(out, emitter->parts.items[k].text);
-    text_format(out, "int %s(const struct akg_frame *frame)\n{\n%s%s%s    return 0;\n}\n",
-                emitter->options->entry, inside.locals ? inside.locals : "",
-                inside.locals && inside.body ? "\n" : "", inside.body ? inside.body : "");
+    text_string(out, emit_definition(emitter, false, emitter->options->entry, "const struct akg_frame *frame",
+                                     "frame", &inside, ""));
 }
 
 bool emit_run(struct emitter *emitter, struct text *out,

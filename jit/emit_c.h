@@ -9,11 +9,12 @@
 struct vector_plan;
 
 struct emit_c_options {
-    const char *entry;              /* name of the function to define: int entry(const struct akg_frame *) */
-    bool trust_indices;             /* leave per-element index checks out */
-    bool compact;                   /* for a compiler: no indentation, no comments with lines of the source */
-    bool defers;                    /* deferred branches (deferred.h) are reached through the frame */
-    bool hosted;                    /* for the system's C compiler, as a shared object: see emit_c_hosted.c */
+    const char *entry;  /* name of the function to define: int entry(const struct akg_frame *) */
+    bool trust_indices; /* leave per-element index checks out */
+    bool compact;       /* for a compiler: no indentation, no comments with lines of the source */
+    bool defers;        /* deferred branches (deferred.h) are reached through the frame */
+    bool hosted;        /* for a C compiler of the system, as a shared object: see emit_c_hosted.c */
+    bool apart;         /* hosted: C is told that no two buffers share memory (lives.h) */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
 

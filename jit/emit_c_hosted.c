@@ -5,6 +5,9 @@
  * libm, which the compiler knows; ours on floats are defined in the text, so that they can be put in line;
  * all others are called through pointers that the object gets from EMIT_C_BIND, for the library's names
  * cannot be seen from outside. So every function computes the same bits as in the library.
+ *
+ * Where buffers lie apart, the statements of a function stand in another one that has them as parameters:
+ * what `restrict` says of a parameter is what compilers make the most of.
  */
 #include "emit_c_private.h"
 #include "scalar_library.h"
@@ -56,6 +59,15 @@ static void declare_functions(struct text *out, const struct vector_plan *plan)
 static void bind(struct text *out, const char *name, int place)
 {
     text_format(out, "    __builtin_memcpy(&akg_bound_%s, &table[%d], sizeof(void *));\n", name, place);
+}
+
+void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int number)
+{
+    const struct ir_buffer *buffer = emitter->kernel->buffers.items[number];
+    function->parameters = arena_format(&emitter->arena, "%s,\n    %s%s *restrict %s", function->parameters,
+                                        buffer->role == IR_INPUT ? "const " : "",
+                                        dtype_table[buffer->dtype].c_storage, emitter->buffers[number]);
+    function->arguments = arena_format(&emitter->arena, "%s, frame->data[%d]", function->arguments, number);
 }
 
 void emit_hosted_library(struct text *out, const struct vector_plan *plan)

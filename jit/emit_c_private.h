@@ -161,9 +161,14 @@ const char *emit_element_count(struct emitter *emitter, const struct ir_buffer *
 /* Makes a function's inside of the text of its statements: locals above them, and scalars that nobody reads
  * settled. The words of the text are noted. */
 struct emit_function {
-    const char *locals, *body; /* NULL: none */
+    const char *locals, *body;          /* NULL: none */
+    const char *parameters, *arguments; /* buffers, where C is told that they lie apart; else "" */
 };
 struct emit_function emit_function(struct emitter *emitter, const char *body);
+/* The definition of the function "static NAME" or NAME, which returns 0 at the end, with the parameters (a C
+ * list, and the same as arguments); `first` stands before its statements. */
+const char *emit_definition(struct emitter *emitter, bool is_static, const char *name, const char *parameters,
+                            const char *arguments, const struct emit_function *inside, const char *first);
 
 /* One line of the current block. */
 void emit_line(struct emitter *emitter, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -230,6 +235,8 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 
 /* The functions of the library, and the vector loops of the plan, for a shared object. */
 void emit_hosted_library(struct text *out, const struct vector_plan *plan);
+/* Adds a buffer to the parameters of a function. */
+void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int buffer);
 
 /* ---- emit_c_split.c --------------------------------------------------------- */
 

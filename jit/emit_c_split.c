@@ -164,11 +164,11 @@ static const char *emit_part(struct splitting *splitting, const char *name, int 
         splitting->kept.items[used++ - first] = symbol;
     }
     splitting->kept.count = used - first;
-    return arena_format(arena,
-                        "static int %s(const struct akg_frame *frame, long long from_, long long to_,\n"
-                        "    const union akg_scalar *kept_)\n{\n%s%s%s\n%s    return 0;\n}\n\n",
-                        name, inside.locals ? inside.locals : "", kept, used ? "" : "    (void)kept_;\n",
-                        inside.body ? inside.body : "");
+    const char *text = emit_definition(
+        emitter, true, name,
+        "const struct akg_frame *frame, long long from_, long long to_,\n    const union akg_scalar *kept_",
+        "frame, from_, to_, kept_", &inside, used ? kept : "    (void)kept_;\n");
+    return arena_format(arena, "%s\n", text);
 }
 
 static void emit_kept(struct splitting *splitting, const char *array, int first)

@@ -96,6 +96,27 @@ static void instance_list_buffers(struct jit_instance *instance)
     }
 }
 
+/* The kernel once more, for C compilers: its loops as they are written, which these move and cut in their own
+ * way. What may stop it is numbered behind what may stop the other. NULL where nobody asks. */
+static struct ir_kernel *instance_as_written(struct instance_making *making)
+{
+    static const enum pass_id order[] = {PASS_simplify, PASS_enclose, PASS_scalars, PASS_reductions};
+    struct akg_kernel *kernel = making->kernel;
+    struct elaborate_result result = {0};
+    const struct passes_options passes = {.order = order, .order_count = sizeof order / sizeof *order};
+    if (kernel->module->optimiser.tier == JIT_TIER_INSTANT)
+        return NULL;
+    int mark = diagnostics_mark(making->diagnostics);
+    pipeline_specialise(&making->instance->arena, kernel->module->tree, kernel->function,
+                        making->request->arguments, false, &result, making->diagnostics);
+    if (result.kernel && !pipeline_optimise(result.kernel, &passes, making->diagnostics))
+        result.kernel = NULL;
+    diagnostics_rewind(making->diagnostics, mark); /* all that has been said */
+    if (result.kernel)
+        sites_number(result.kernel, &making->instance->sites);
+    return result.kernel;
+}
+
 /* The stages for one signature; escapes when memory runs out. */
 static akg_status instance_build(struct instance_making *making)
 {
@@ -142,6 +163,10 @@ static akg_status instance_build(struct instance_making *making)
     instance_list_buffers(instance);
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
+    const struct optimised_input optimised = {.kernel = instance->kernel,
+                                              .written = instance_as_written(making),
+                                              .sites = &instance->sites,
+                                              .apart = !instance->lives};
     diagnostics_set_escape(making->diagnostics, NULL);
     if (instance->backend == JIT_BACKEND_CUDA)
         return jit_make_program(instance, making->diagnostics);
@@ -152,8 +177,8 @@ static akg_status instance_build(struct instance_making *making)
                                           making->diagnostics);
     instance_time(instance, JIT_STAGE_GENERATE, since);
     if (status == AKG_OK)
-        instance->optimised = optimised_make(&kernel->module->optimiser, instance->kernel,
-                                             &instance->deferred, &vectors, instance->code.entry);
+        instance->optimised = optimised_make(&kernel->module->optimiser, &optimised, &instance->deferred,
+                                             &vectors, instance->code.entry);
     return status;
 }
 

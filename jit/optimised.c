@@ -80,7 +80,7 @@ void optimiser_finish(struct optimiser *optimiser)
 /* Of a compiler. */
 static void complain(struct optimised *optimised, int compiler, enum message message, const char *what)
 {
-    notes_add(optimised->optimiser->notes, message, optimised->kernel->name,
+    notes_add(optimised->optimiser->notes, message, optimised->input.kernel->name,
               optimised->optimiser->compilers.items[compiler].command, what,
               "the code that is there goes on working; AKG_TIER=instant asks for no other");
 }
@@ -275,14 +275,14 @@ static void enqueue(struct optimised *optimised)
 /* ---- instances ------------------------------------------------------------------------------------------
  */
 
-/* Adds a form of the kernel: with its vector loops, or with none. True where that is no other one. */
-static bool emit_form(struct optimised *optimised, bool with_vectors)
+/* Adds a form of a kernel: with vector loops, or with none. True where that is no other one. */
+static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, bool with_vectors)
 {
     struct vector_options vectors = optimised->options;
     struct optimised_form *form = &optimised->forms[optimised->form_count];
     if (!with_vectors)
         vectors.target = X86_TARGET_NONE;
-    if (!vector_plan_make(&form->plan, optimised->kernel, &vectors, false))
+    if (!vector_plan_make(&form->plan, kernel, &vectors, false))
         return false;
     if (with_vectors && !form->plan.loops.count)
         return true;
@@ -290,13 +290,33 @@ static bool emit_form(struct optimised *optimised, bool with_vectors)
                                            .trust_indices = optimised->options.trust_indices,
                                            .compact = true,
                                            .hosted = true,
+                                           .apart = kernel == optimised->input.written,
                                            .plan = &form->plan};
     struct text complaint;
     text_init(&complaint);
-    bool good = emit_c(&form->source, optimised->kernel, &options, &complaint) && !form->source.failed;
+    bool good = emit_c(&form->source, kernel, &options, &complaint) && !form->source.failed;
     text_free(&complaint);
     optimised->form_count += good;
     return good;
+}
+
+/* Whether a call has all the memory that the kernel as it was written works in: calls know the temporaries of
+ * the other, and when they live. */
+static bool has_memory(const struct optimised_input *input)
+{
+    if (!input->apart)
+        return false;
+    for (int k = 0; k < input->written->buffers.count; k++)
+        if (!input->written->buffers.items[k]->unused && input->kernel->buffers.items[k]->unused)
+            return false;
+    return true;
+}
+
+static bool emit_forms(struct optimised *optimised)
+{
+    const struct optimised_input *input = &optimised->input;
+    bool good = !input->written || !has_memory(input) || emit_form(optimised, input->written, false);
+    return good && emit_form(optimised, input->kernel, false) && emit_form(optimised, input->kernel, true);
 }
 
 /* What each compiler is, "" for one that is not there; false where none is. */
@@ -330,7 +350,7 @@ static bool add_version(struct optimised *optimised, const struct optimised_form
     version->compiler = compiler;
     bool good = !all.failed && !identities[compiler].failed;
     if (good) {
-        cache_key_begin(&version->key, "optimised", optimised->kernel, &optimised->options, all.data);
+        cache_key_begin(&version->key, "optimised", optimised->input.kernel, &optimised->options, all.data);
         cache_key_program(&version->key, form->source.data);
     }
     text_free(&all);
@@ -342,8 +362,7 @@ static bool plan_versions(struct optimised *optimised)
     struct text identities[COMPILER_MOST];
     for (int k = 0; k < COMPILER_MOST; k++)
         text_init(&identities[k]);
-    bool good = identify_compilers(optimised, identities) && emit_form(optimised, false) &&
-                emit_form(optimised, true);
+    bool good = identify_compilers(optimised, identities) && emit_forms(optimised);
     for (int k = 0; good && k < optimised->form_count; k++)
         for (int compiler = 0; good && compiler < COMPILER_MOST; compiler++)
             if (identities[compiler].length)
@@ -373,7 +392,7 @@ static bool find_kept(struct optimised *optimised)
     return all || atomic_load(&optimised->is_swapped);
 }
 
-struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
+struct optimised *optimised_make(struct optimiser *optimiser, const struct optimised_input *input,
                                  struct deferred *deferred, const struct vector_options *options,
                                  jit_entry known)
 {
@@ -383,7 +402,7 @@ struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *
     if (!optimised)
         return NULL;
     optimised->optimiser = optimiser;
-    optimised->kernel = kernel;
+    optimised->input = *input;
     optimised->deferred = deferred;
     optimised->options = *options;
     optimised->known = known;
@@ -429,7 +448,8 @@ void optimised_offer(struct optimised *optimised, const struct trial_view *views
     int wanted = OPTIMISED_WANTED;
     if (!atomic_compare_exchange_strong(&optimised->state, &wanted, OPTIMISED_WORKING))
         return; /* another call was faster */
-    optimised->trial = trial_make(optimised->kernel, optimised->deferred, views, dims, scalars);
+    optimised->trial = trial_make(optimised->input.kernel, optimised->input.sites, optimised->deferred, views,
+                                  dims, scalars);
     if (optimised->trial)
         enqueue(optimised);
     else

@@ -12,6 +12,7 @@
 #include "compiler.h"
 #include "disk_cache.h"
 #include "shared_object.h"
+#include "sites.h"
 #include "trial.h"
 #include "vector_plan.h"
 
@@ -50,7 +51,8 @@ enum optimised_state {
     OPTIMISED_DONE      /* for better or worse */
 };
 
-/* A kernel in C for the system's compilers: wholly, or with calls of the vector loops. */
+/* A kernel in C for the system's compilers: as it was written, or as the passes left it, and that wholly or
+ * with calls of the vector loops. */
 struct optimised_form {
     struct vector_plan plan; /* loops that it calls, and loops that threads share */
     struct text source;
@@ -65,12 +67,20 @@ struct optimised_version {
     jit_entry entry;             /* in it; NULL: nothing has come of it */
 };
 
-enum { OPTIMISED_FORMS = 2, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
+enum { OPTIMISED_FORMS = 3, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
+
+/* What is to be made anew, which lives as long and stays as it is. */
+struct optimised_input {
+    struct ir_kernel *kernel;  /* that the first code is of */
+    struct ir_kernel *written; /* the same before the passes, with sites of its own; NULL: there is none */
+    const struct jit_sites *sites; /* of both */
+    bool apart;                    /* no two temporaries share memory */
+};
 
 /* Of one instance, made with it. */
 struct optimised {
     struct optimiser *optimiser;
-    struct ir_kernel *kernel;
+    struct optimised_input input;
     struct deferred *deferred; /* of the instance: branches that its code leaves out */
     struct vector_options options;
     _Atomic(jit_entry) entry; /* what is to be called */
@@ -85,9 +95,8 @@ struct optimised {
     struct optimised *next; /* in the queue */
 };
 
-/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. The kernel and its
- * branches live as long, and stay as they are. */
-struct optimised *optimised_make(struct optimiser *optimiser, struct ir_kernel *kernel,
+/* NULL: the instance stays as it is. What was kept in the cache is in its place at once. */
+struct optimised *optimised_make(struct optimiser *optimiser, const struct optimised_input *input,
                                  struct deferred *deferred, const struct vector_options *options,
                                  jit_entry known);
 void optimised_free(struct optimised *optimised);

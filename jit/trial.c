@@ -17,6 +17,7 @@ struct trial_buffer {
 
 struct trial {
     const struct ir_kernel *kernel;
+    const struct jit_sites *sites;
     struct deferred *deferred;
     struct trial_buffer *buffers;
     void **data;
@@ -107,14 +108,16 @@ static bool copy_numbers(struct trial *trial, const struct trial_view *views, co
     return true;
 }
 
-struct trial *trial_make(const struct ir_kernel *kernel, struct deferred *deferred,
-                         const struct trial_view *views, const int64_t *dims, const union jit_scalar *scalars)
+struct trial *trial_make(const struct ir_kernel *kernel, const struct jit_sites *sites,
+                         struct deferred *deferred, const struct trial_view *views, const int64_t *dims,
+                         const union jit_scalar *scalars)
 {
     size_t count = (size_t)kernel->buffers.count + 1;
     struct trial *trial = memory_zeroed(1, sizeof *trial);
     if (!trial)
         return NULL;
     trial->kernel = kernel;
+    trial->sites = sites;
     trial->deferred = deferred;
     trial->buffers = memory_zeroed(count, sizeof *trial->buffers);
     trial->data = memory_zeroed(count, sizeof *trial->data);
@@ -250,9 +253,13 @@ static int times_of(const struct trial *trial, double seconds)
     return seconds * MOST < sample ? MOST : seconds < sample ? (int)(sample / seconds) : 1;
 }
 
-static bool same_stop(const struct trial_run *a, const struct trial_run *b)
+/* At the same place of the program, whatever its number in either version. */
+static bool same_stop(const struct trial *trial, const struct jit_trap *a, const struct jit_trap *b)
 {
-    return a->trap.site == b->trap.site && a->trap.axis == b->trap.axis && a->trap.index == b->trap.index;
+    const struct jit_site *first = &trial->sites->rows.items[a->site - 1];
+    const struct jit_site *second = &trial->sites->rows.items[b->site - 1];
+    return first->kind == second->kind && first->span.line == second->span.line &&
+           first->span.column == second->span.column && a->axis == b->axis && a->index == b->index;
 }
 
 enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict,
@@ -269,7 +276,7 @@ enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry can
         if (first.stopped != second.stopped)
             return TRIAL_DIFFERENT;
         if (first.stopped)
-            return same_stop(&first, &second) ? TRIAL_STOPPED : TRIAL_DIFFERENT;
+            return same_stop(trial, &first.trap, &second.trap) ? TRIAL_STOPPED : TRIAL_DIFFERENT;
         if (round == 0 && !results_agree(trial, strict))
             return TRIAL_DIFFERENT;
         spent += (first.seconds + second.seconds) * times;

@@ -6,6 +6,7 @@
 
 #include "../ir/ir.h"
 #include "deferred.h"
+#include "sites.h"
 
 /* A buffer of a call; data NULL: it has no memory. */
 struct trial_view {
@@ -16,9 +17,10 @@ struct trial_view {
 struct trial;
 
 /* Copies of the inputs and room for the rest; one view per buffer of the kernel. NULL when that is too much
- * (1 GiB) or memory runs out. The kernel must live as long, and its deferred branches, if there are any. */
-struct trial *trial_make(const struct ir_kernel *kernel, struct deferred *deferred,
-                         const struct trial_view *views, const int64_t *dims,
+ * (1 GiB) or memory runs out. The kernel must live as long, the sites of both versions, and its deferred
+ * branches, if there are any. */
+struct trial *trial_make(const struct ir_kernel *kernel, const struct jit_sites *sites,
+                         struct deferred *deferred, const struct trial_view *views, const int64_t *dims,
                          const union jit_scalar *scalars);
 void trial_free(struct trial *trial);
 
