@@ -156,6 +156,15 @@ struct trial_run {
     double seconds;
 };
 
+/* A loop that threads may share, all of it here: compilers make other code of its part than of a loop in line,
+ * and calls run the part. */
+static int run_part(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
+                    int grain, double work, const union jit_scalar *kept)
+{
+    (void)step, (void)grain, (void)work;
+    return part(frame, low, high, kept);
+}
+
 /* `times` on what the call had, or on what the run before left where the kernel writes it in place. */
 static struct trial_run run_side(struct trial *trial, int side, jit_entry entry, int times)
 {
@@ -165,6 +174,7 @@ static struct trial_run run_side(struct trial *trial, int side, jit_entry entry,
                               .strides = trial->strides,
                               .scalars = trial->scalars,
                               .trap = &run.trap,
+                              .split = run_part,
                               .reach = trial->deferred->count ? deferred_reach : NULL,
                               .deferred = trial->deferred};
     struct timespec start, end;
