@@ -2,7 +2,7 @@
  * emit_c_hosted.c: what stands above a kernel that the system's C compiler translates into a shared object.
  *
  * Produces the functions of scalar_library.h in three forms: what is an instruction or two stays a call of
- * libm, which the compiler knows; ours on floats are defined in the text, so that they can be put in line;
+ * libm, which the compiler knows; most of ours are defined in the text, so that they can be put in line;
  * all others are called through pointers that the object gets from EMIT_C_BIND, for the library's names
  * cannot be seen from outside. So every function computes the same bits as in the library.
  *
@@ -18,8 +18,8 @@
 /* Exact, and known to every compiler. */
 static bool is_known(const char *name)
 {
-    static const char *const known[] = {"sqrt",  "fabs",   "floor", "ceil",   "trunc", "sqrtf",
-                                        "fabsf", "floorf", "ceilf", "truncf", "fma",   "fmaf"};
+    static const char *const known[] = {"sqrt",  "fabs",  "floor",  "ceil",  "trunc",  "rint",  "fma",
+                                        "sqrtf", "fabsf", "floorf", "ceilf", "truncf", "rintf", "fmaf"};
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(name, known[k]) == 0)
             return true;

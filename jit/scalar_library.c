@@ -1,7 +1,8 @@
 /*
  * scalar_library.c: the functions of scalar_library.h and their table.
  *
- * Consumes base/dtype.c for conversions, so that a cast has one definition; everything else stands here.
+ * Consumes base/dtype.c for conversions to halves; everything else stands here, most of it as macros, from
+ * which comes the text for compilers that can put functions in line.
  * Assumes no -ffast-math and that neither a*b+c contraction nor excess precision occurs within one function
  * (none holds such an expression).
  */
@@ -91,12 +92,140 @@
 FLOAT_FUNCTIONS(, float, f)
 FLOAT_FUNCTIONS(, double, )
 
+/* ---- integers, and between numbers ------------------------------------------------ */
+
+/* Division by -1 is a negation that wraps; the machine's own division traps on the most negative number. */
+#define INTEGER_FUNCTIONS(linkage)                                                                           \
+    linkage long long akg_floordiv_int64(long long a, long long b)                                           \
+    {                                                                                                        \
+        if (b == 0 || b == -1)                                                                               \
+            return b == 0 ? 0 : (long long)(0 - (unsigned long long)a);                                      \
+        return a / b - (a % b != 0 && (a < 0) != (b < 0));                                                   \
+    }                                                                                                        \
+    linkage unsigned long long akg_floordiv_uint64(unsigned long long a, unsigned long long b)               \
+    {                                                                                                        \
+        return b == 0 ? 0 : a / b;                                                                           \
+    }                                                                                                        \
+    linkage long long akg_mod_int64(long long a, long long b)                                                \
+    {                                                                                                        \
+        if (b == 0 || b == -1)                                                                               \
+            return 0;                                                                                        \
+        long long remainder = a % b;                                                                         \
+        return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;                     \
+    }                                                                                                        \
+    linkage unsigned long long akg_mod_uint64(unsigned long long a, unsigned long long b)                    \
+    {                                                                                                        \
+        return b == 0 ? 0 : a % b;                                                                           \
+    }                                                                                                        \
+    linkage long long akg_ceildiv_int64(long long a, long long b)                                            \
+    {                                                                                                        \
+        if (b == 0 || b == -1)                                                                               \
+            return b == 0 ? 0 : (long long)(0 - (unsigned long long)a);                                      \
+        return a / b + (a % b != 0 && (a < 0) == (b < 0));                                                   \
+    }                                                                                                        \
+    linkage unsigned long long akg_ceildiv_uint64(unsigned long long a, unsigned long long b)                \
+    {                                                                                                        \
+        return b == 0 ? 0 : a / b + (a % b != 0);                                                            \
+    }                                                                                                        \
+    linkage unsigned long long akg_pow_uint64(unsigned long long base, unsigned long long exponent)          \
+    {                                                                                                        \
+        unsigned long long product = 1;                                                                      \
+        for (; exponent != 0; exponent >>= 1) {                                                              \
+            if (exponent & 1)                                                                                \
+                product *= base;                                                                             \
+            base *= base;                                                                                    \
+        }                                                                                                    \
+        return product;                                                                                      \
+    }                                                                                                        \
+    linkage long long akg_pow_int64(long long base, long long exponent)                                      \
+    {                                                                                                        \
+        if (exponent >= 0)                                                                                   \
+            return (long long)akg_pow_uint64((unsigned long long)base, (unsigned long long)exponent);        \
+        if (base == 1 || base == -1)                                                                         \
+            return exponent & 1 ? base : 1;                                                                  \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    linkage int akg_popcount(unsigned long long bits)                                                        \
+    {                                                                                                        \
+        return __builtin_popcountll(bits);                                                                   \
+    }
+
+INTEGER_FUNCTIONS()
+
+/* As dtype_cast, in a form that vectors can have: without a branch. */
+#define SATURATION(linkage, result, name, type, low, high)                                                   \
+    linkage result akg_double_to_##name(double value)                                                        \
+    {                                                                                                        \
+        double kept = value < high ? value : high;                                                           \
+        kept = kept > low ? kept : low;                                                                      \
+        return value != value ? 0 : (result)(type)kept;                                                      \
+    }
+
+/* A bfloat is the upper half of a float; to the nearest one, of two the even one. */
+#define CONVERSION_FUNCTIONS(linkage)                                                                        \
+    SATURATION(linkage, int, int8, int, -128.0, 127.0)                                                       \
+    SATURATION(linkage, int, int16, int, -32768.0, 32767.0)                                                  \
+    SATURATION(linkage, int, int32, int, -2147483648.0, 2147483647.0)                                        \
+    SATURATION(linkage, unsigned int, uint8, int, 0.0, 255.0)                                                \
+    SATURATION(linkage, unsigned int, uint16, int, 0.0, 65535.0)                                             \
+    SATURATION(linkage, unsigned int, uint32, long long, 0.0, 4294967295.0)                                  \
+    linkage long long akg_double_to_int64(double value)                                                      \
+    {                                                                                                        \
+        if (value != value || value <= -0x1p63)                                                              \
+            return value != value ? 0 : (-9223372036854775807LL - 1);                                        \
+        return value >= 0x1p63 ? 9223372036854775807LL : (long long)value;                                   \
+    }                                                                                                        \
+    linkage unsigned long long akg_double_to_uint64(double value)                                            \
+    {                                                                                                        \
+        if (!(value > 0))                                                                                    \
+            return 0;                                                                                        \
+        return value >= 0x1p64 ? 18446744073709551615ULL : (unsigned long long)value;                        \
+    }                                                                                                        \
+    linkage float akg_int64_to_float(long long value)                                                        \
+    {                                                                                                        \
+        return (float)value;                                                                                 \
+    }                                                                                                        \
+    linkage double akg_int64_to_double(long long value)                                                      \
+    {                                                                                                        \
+        return (double)value;                                                                                \
+    }                                                                                                        \
+    linkage float akg_uint64_to_float(unsigned long long value)                                              \
+    {                                                                                                        \
+        return (float)value;                                                                                 \
+    }                                                                                                        \
+    linkage double akg_uint64_to_double(unsigned long long value)                                            \
+    {                                                                                                        \
+        return (double)value;                                                                                \
+    }                                                                                                        \
+    linkage float akg_bfloat_to_float(unsigned int bits)                                                     \
+    {                                                                                                        \
+        union {                                                                                              \
+            unsigned int bits;                                                                               \
+            float value;                                                                                     \
+        } it = {bits << 16};                                                                                 \
+        return it.value;                                                                                     \
+    }                                                                                                        \
+    linkage unsigned int akg_float_to_bfloat(float value)                                                    \
+    {                                                                                                        \
+        union {                                                                                              \
+            float value;                                                                                     \
+            unsigned int bits;                                                                               \
+        } it = {value};                                                                                      \
+        unsigned int rounded = (it.bits + 32767 + (it.bits >> 16 & 1)) >> 16;                                \
+        return value != value ? it.bits >> 16 | 64 : rounded;                                                \
+    }
+
+CONVERSION_FUNCTIONS()
+
+/* ---- the same as text ------------------------------------------------------------ */
+
 #define TEXT(...) #__VA_ARGS__
 #define TEXT_OF(...) TEXT(__VA_ARGS__)
-const char scalar_library_text[] = TEXT_OF(FLOAT_FUNCTIONS(static inline, float, f)) "\n" TEXT_OF(
-    FLOAT_FUNCTIONS(static inline, double, )) "\n";
+const char scalar_library_text[] =
+    TEXT_OF(INTEGER_FUNCTIONS(static inline)) "\n" TEXT_OF(CONVERSION_FUNCTIONS(static inline)) "\n" TEXT_OF(
+        FLOAT_FUNCTIONS(static inline, float, f)) "\n" TEXT_OF(FLOAT_FUNCTIONS(static inline, double, )) "\n";
 
-/* ---- conversions ----------------------------------------------------------- */
+/* ---- halves ----------------------------------------------------------- */
 
 float akg_half_to_float(unsigned int bits)
 {
@@ -111,16 +240,6 @@ unsigned int akg_float_to_half(float value)
 unsigned int akg_double_to_half(double value)
 {
     return half_from_double(value);
-}
-
-float akg_bfloat_to_float(unsigned int bits)
-{
-    return bfloat_to_float((uint16_t)bits);
-}
-
-unsigned int akg_float_to_bfloat(float value)
-{
-    return bfloat_from_float(value);
 }
 
 unsigned int akg_double_to_bfloat(double value)
@@ -152,141 +271,6 @@ unsigned int akg_int64_to_bfloat(long long value)
 unsigned int akg_uint64_to_bfloat(unsigned long long value)
 {
     return bfloat_from_float(cast_integer(AKG_BFLOAT16, AKG_UINT64, value).f);
-}
-
-float akg_int64_to_float(long long value)
-{
-    return cast_integer(AKG_FLOAT32, AKG_INT64, (unsigned long long)value).f;
-}
-
-double akg_int64_to_double(long long value)
-{
-    return cast_integer(AKG_FLOAT64, AKG_INT64, (unsigned long long)value).d;
-}
-
-float akg_uint64_to_float(unsigned long long value)
-{
-    return cast_integer(AKG_FLOAT32, AKG_UINT64, value).f;
-}
-
-double akg_uint64_to_double(unsigned long long value)
-{
-    return cast_integer(AKG_FLOAT64, AKG_UINT64, value).d;
-}
-
-static int64_t cast_double(akg_dtype to, double value)
-{
-    return dtype_cast(to, AKG_FLOAT64, (union dtype_value){.d = value}).i;
-}
-
-int akg_double_to_int8(double value)
-{
-    return (int)cast_double(AKG_INT8, value);
-}
-
-int akg_double_to_int16(double value)
-{
-    return (int)cast_double(AKG_INT16, value);
-}
-
-int akg_double_to_int32(double value)
-{
-    return (int)cast_double(AKG_INT32, value);
-}
-
-long long akg_double_to_int64(double value)
-{
-    return cast_double(AKG_INT64, value);
-}
-
-unsigned int akg_double_to_uint8(double value)
-{
-    return (unsigned int)cast_double(AKG_UINT8, value);
-}
-
-unsigned int akg_double_to_uint16(double value)
-{
-    return (unsigned int)cast_double(AKG_UINT16, value);
-}
-
-unsigned int akg_double_to_uint32(double value)
-{
-    return (unsigned int)cast_double(AKG_UINT32, value);
-}
-
-unsigned long long akg_double_to_uint64(double value)
-{
-    return (unsigned long long)cast_double(AKG_UINT64, value);
-}
-
-/* ---- integers --------------------------------------------------------------- */
-
-/* Division by -1 is a negation that wraps; the machine's own division traps on the most negative number. */
-static long long negate(long long a)
-{
-    return (long long)(0 - (unsigned long long)a);
-}
-
-long long akg_floordiv_int64(long long a, long long b)
-{
-    if (b == 0 || b == -1)
-        return b == 0 ? 0 : negate(a);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-unsigned long long akg_floordiv_uint64(unsigned long long a, unsigned long long b)
-{
-    return b == 0 ? 0 : a / b;
-}
-
-long long akg_mod_int64(long long a, long long b)
-{
-    if (b == 0 || b == -1)
-        return 0;
-    long long remainder = a % b;
-    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
-}
-
-unsigned long long akg_mod_uint64(unsigned long long a, unsigned long long b)
-{
-    return b == 0 ? 0 : a % b;
-}
-
-long long akg_ceildiv_int64(long long a, long long b)
-{
-    if (b == 0 || b == -1)
-        return b == 0 ? 0 : negate(a);
-    return a / b + (a % b != 0 && (a < 0) == (b < 0));
-}
-
-unsigned long long akg_ceildiv_uint64(unsigned long long a, unsigned long long b)
-{
-    return b == 0 ? 0 : a / b + (a % b != 0);
-}
-
-unsigned long long akg_pow_uint64(unsigned long long base, unsigned long long exponent)
-{
-    unsigned long long product = 1;
-    for (; exponent != 0; exponent >>= 1) {
-        if (exponent & 1)
-            product *= base;
-        base *= base;
-    }
-    return product;
-}
-
-long long akg_pow_int64(long long base, long long exponent)
-{
-    if (exponent >= 0)
-        return (long long)akg_pow_uint64((unsigned long long)base, (unsigned long long)exponent);
-    if (base == 1 || base == -1)
-        return exponent & 1 ? base : 1;
-    return 0;
-}
-
-int akg_popcount(unsigned long long bits)
-{
-    return __builtin_popcountll(bits);
 }
 
 /* ---- tables ------------------------------------------------------------------ */

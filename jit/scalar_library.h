@@ -120,8 +120,8 @@ struct scalar_library_row {
 /* Ends with a row whose name is NULL. */
 extern const struct scalar_library_row scalar_library[];
 
-/* C text that defines, as static functions, the functions on floats that are not libm's: the very ones that
- * this library computes with, for a compiler that can put them in line. */
+/* C text that defines, as static functions, those that are not libm's, but for conversions to and from
+ * float16: the very ones that this library computes with, for a compiler that can put them in line. */
 extern const char scalar_library_text[];
 
 /* Functions for an operation on floats: the members that its shape names; NULL where the columns are empty.

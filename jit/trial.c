@@ -156,8 +156,8 @@ struct trial_run {
     double seconds;
 };
 
-/* A loop that threads may share, all of it here: compilers make other code of its part than of a loop in line,
- * and calls run the part. */
+/* A loop that threads may share, all of it here: compilers make other code of its part than of a loop in
+ * line, and calls run the part. */
 static int run_part(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                     int grain, double work, const union jit_scalar *kept)
 {
