@@ -298,6 +298,22 @@ static struct emit_value divide(struct emitter *emitter, enum operation operatio
 
 /* ---- the rest ------------------------------------------------------------------ */
 
+/* Whether the values are ints in C, and stay so: what goes through 64 bits and back takes compilers twice the
+ * vectors. libtcc has none. */
+static bool is_int(const struct emitter *emitter, akg_dtype dtype)
+{
+    return emitter->options->hosted && (dtype_table[dtype].size < 4 || dtype == AKG_INT32);
+}
+
+static enum emit_snippet snippet_of_extremum(const struct emitter *emitter, bool smallest, akg_dtype dtype)
+{
+    if (is_int(emitter, dtype))
+        return smallest ? EMIT_MIN_INT : EMIT_MAX_INT;
+    if (dtype_is_signed(dtype))
+        return smallest ? EMIT_MIN_INT64 : EMIT_MAX_INT64;
+    return smallest ? EMIT_MIN_UINT64 : EMIT_MAX_UINT64;
+}
+
 static struct emit_value extremum(struct emitter *emitter, enum operation operation, akg_dtype dtype,
                                   const struct emit_value *operands)
 {
@@ -312,9 +328,8 @@ static struct emit_value extremum(struct emitter *emitter, enum operation operat
                               : arena_format(&emitter->arena, "%s < %s ? %s : %s", a, b, b, a),
                      EMIT_CHOICE);
     } else {
-        enum emit_snippet snippet = is_signed ? (smallest ? EMIT_MIN_INT64 : EMIT_MAX_INT64)
-                                              : (smallest ? EMIT_MIN_UINT64 : EMIT_MAX_UINT64);
-        value = call64(emitter, dtype, emit_snippet(snippet), 2, operands);
+        value =
+            call64(emitter, dtype, emit_snippet(snippet_of_extremum(emitter, smallest, dtype)), 2, operands);
     }
     if (is_signed) {
         value.bits = max_int(operands[0].bits, operands[1].bits);
@@ -395,7 +410,9 @@ static struct emit_value magnitude(struct emitter *emitter, enum operation opera
     }
     if (operand.nonnegative && operation == OP_ABS)
         return operand;
-    enum emit_snippet snippet = operation == OP_ABS ? EMIT_ABS_INT64 : EMIT_SIGN_INT64;
+    enum emit_snippet snippet = operation != OP_ABS      ? EMIT_SIGN_INT64
+                                : is_int(emitter, dtype) ? EMIT_ABS_INT
+                                                         : EMIT_ABS_INT64;
     struct emit_value call = emit_call(emitter, emit_snippet(snippet), 1, &operand);
     bool own_type = operation == OP_ABS ? dtype == AKG_INT64 : dtype != AKG_INT64;
     struct emit_value value = own_type ? call : cast_to(emitter, dtype, call);

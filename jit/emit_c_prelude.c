@@ -41,6 +41,18 @@ static const struct {
                                            "{\n"
                                            "    return (a > 0) - (a < 0);\n"
                                            "}\n"},
+    [EMIT_MIN_INT] = {"akg_min_int", "static int akg_min_int(int a, int b)\n"
+                                     "{\n"
+                                     "    return b < a ? b : a;\n"
+                                     "}\n"},
+    [EMIT_MAX_INT] = {"akg_max_int", "static int akg_max_int(int a, int b)\n"
+                                     "{\n"
+                                     "    return a < b ? b : a;\n"
+                                     "}\n"},
+    [EMIT_ABS_INT] = {"akg_abs_int", "static int akg_abs_int(int a)\n"
+                                     "{\n"
+                                     "    return a < 0 ? (int)(0u - a) : a;\n"
+                                     "}\n"},
     [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
                                        "    unsigned long long bits;\n"
                                        "    double value;\n"

@@ -235,6 +235,8 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 
 /* The functions of the library, and the vector loops of the plan, for a shared object. */
 void emit_hosted_library(struct text *out, const struct vector_plan *plan);
+/* A line above a FOR that only accumulates: it may do so in any order. */
+void emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt);
 /* Adds a buffer to the parameters of a function. */
 void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int buffer);
 
@@ -254,6 +256,9 @@ enum emit_snippet {
     EMIT_MAX_UINT64,
     EMIT_ABS_INT64,
     EMIT_SIGN_INT64,
+    EMIT_MIN_INT,
+    EMIT_MAX_INT,
+    EMIT_ABS_INT,
     EMIT_INFINITY,
     EMIT_NAN,
     EMIT_TRAP,
