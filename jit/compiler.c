@@ -251,7 +251,7 @@ static const char *wait_for(pid_t child, double limit, const atomic_bool *cancel
     return WEXITSTATUS(status) ? "refused the program" : NULL;
 }
 
-static const char *run(char *const *words, char *temporary, double limit, const atomic_bool *cancelled)
+static const char *start(char *const *words, char *temporary, double limit, const atomic_bool *cancelled)
 {
     const struct rlimit most = {MOST_BYTES, MOST_BYTES};
     char **environment = make_environment(temporary);
@@ -267,8 +267,7 @@ static const char *run(char *const *words, char *temporary, double limit, const 
     return wait_for(child, limit, cancelled);
 }
 
-const char *compiler_run(const struct compiler *compiler, double limit, const char *source,
-                         const atomic_bool *cancelled, struct text *object)
+const char *compiler_run(const struct compiler *compiler, const struct compiler_run *run, struct text *object)
 {
     const char *base = getenv("TMPDIR"), *problem = "found no room for its files";
     char folder[PATH_MAX], input[PATH_MAX + 20], output[PATH_MAX + 20], temporary[PATH_MAX + 20];
@@ -283,7 +282,8 @@ const char *compiler_run(const struct compiler *compiler, double limit, const ch
                      "-fno-math-errno",
                      "-fno-trapping-math",
                      "-fno-strict-aliasing",
-                     "-ffp-contract=off",
+                     "-fopenmp-simd",
+                     (char *)(run->strict ? "-ffp-contract=off" : "-ffp-contract=fast"),
                      "-o",
                      output,
                      input,
@@ -298,8 +298,8 @@ const char *compiler_run(const struct compiler *compiler, double limit, const ch
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", folder);
     memcpy(words, compiler->words, (size_t)compiler->count * sizeof *words);
     memcpy(words + compiler->count, flags, sizeof flags);
-    if (directory >= 0 && write_file(directory, "kernel.c", source)) {
-        problem = run(words, temporary, limit, cancelled);
+    if (directory >= 0 && write_file(directory, "kernel.c", run->source)) {
+        problem = start(words, temporary, run->limit, run->cancelled);
         if (!problem && !read_file(directory, "kernel.so", object))
             problem = "made nothing that can be read";
     }

@@ -32,10 +32,18 @@ void compilers_free(struct compilers *compilers);
  * processor, whose instructions it may use. False where there is no such file. */
 bool compiler_identify(const struct compiler *compiler, struct text *identity);
 
+struct compiler_run {
+    const char *source;
+    bool strict;  /* no product is fused with a sum */
+    double limit; /* seconds */
+    const atomic_bool *cancelled;
+};
+
 /* Translates C into the bytes of a shared object, appended to `object`; floats are computed as the text says,
- * in its order, without fused products. NULL, or in a word what went wrong. Everything happens in a directory
- * of its own, which is gone afterwards. Ends early when *cancelled is set. */
-const char *compiler_run(const struct compiler *compiler, double limit, const char *source,
-                         const atomic_bool *cancelled, struct text *object);
+ * in its order, which "omp simd" lifts for the loop that it stands above. NULL, or in a word what went wrong.
+ * Everything happens in a directory of its own, which is gone afterwards. Ends early when *cancelled is set.
+ */
+const char *compiler_run(const struct compiler *compiler, const struct compiler_run *run,
+                         struct text *object);
 
 #endif

@@ -208,6 +208,8 @@ void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct e
 static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                         struct emit_value high)
 {
+    if (emitter->options->reorders)
+        emit_hosted_reductions(emitter, stmt);
     emit_for_line(emitter, stmt, low, high);
     emit_enter_loop(emitter, stmt);
     emit_inner_block(emitter, stmt->body);

@@ -15,6 +15,7 @@ struct emit_c_options {
     bool defers;        /* deferred branches (deferred.h) are reached through the frame */
     bool hosted;        /* for a C compiler of the system, as a shared object: see emit_c_hosted.c */
     bool apart;         /* hosted: C is told that no two buffers share memory (lives.h) */
+    bool reorders;      /* hosted: and that sums and products of loops may be in any order */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
 };
 

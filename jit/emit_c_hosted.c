@@ -10,6 +10,7 @@
  * what `restrict` says of a parameter is what compilers make the most of.
  */
 #include "emit_c_private.h"
+#include "pass.h"
 #include "scalar_library.h"
 #include "vector_plan.h"
 
@@ -60,6 +61,67 @@ static void bind(struct text *out, const char *name, int place)
 {
     text_format(out, "    __builtin_memcpy(&akg_bound_%s, &table[%d], sizeof(void *));\n", name, place);
 }
+
+/* ---- accumulation ---------------------------------------------------------------------------------- */
+
+/* The operator of OpenMP's for partial results, or NULL: there is none that does the same. */
+static const char *operator_of(const struct ir_reduction *reduction)
+{
+    akg_dtype dtype = reduction->symbol->dtype;
+    if (dtype == AKG_BOOL || dtype == AKG_FLOAT16 || dtype == AKG_BFLOAT16)
+        return NULL;
+    switch (ir_reduction_table[reduction->kind].operation) {
+    case OP_ADD:
+        return "+";
+    case OP_MUL:
+        return "*";
+    default:
+        return NULL;
+    }
+}
+
+static bool accumulates(const struct ir_stmt *loop, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < loop->reductions.count; k++)
+        if (loop->reductions.items[k].symbol == symbol)
+            return true;
+    return false;
+}
+
+/* Goes on as long as the statement does not declare the symbol. */
+static bool declares_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_VARIABLE || stmt->symbol != symbol;
+}
+
+/* Of a statement of the loop: no store, loop or jump; and what it assigns, the loop accumulates, or it is an
+ * iteration's own. */
+static bool hands_nothing_on(struct ir_stmt *stmt, void *context)
+{
+    const struct ir_stmt *loop = context;
+    if (stmt->kind == IR_ASSIGN)
+        return accumulates(loop, stmt->symbol) || !ir_block_walk(loop->body, declares_not, stmt->symbol);
+    return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_IF;
+}
+
+/* Without being told, compilers keep to the order, as they must elsewhere: in compensated sums it is all. */
+void emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    const char *clauses = "";
+    for (int k = 0; k < stmt->reductions.count; k++) {
+        const struct ir_reduction *reduction = &stmt->reductions.items[k];
+        const char *sign = operator_of(reduction);
+        if (!sign)
+            return;
+        clauses = arena_format(&emitter->arena, "%s reduction(%s:%s)", clauses, sign,
+                               emitter->symbols[reduction->symbol->slot].name);
+    }
+    if (*clauses && (stmt->step == 1 || stmt->step == -1) && !pass_block_may_stop(stmt->body) &&
+        ir_block_walk(stmt->body, hands_nothing_on, (void *)stmt))
+        emit_line(emitter, "#pragma omp simd%s", clauses);
+}
+
+/* ---- buffers ---------------------------------------------------------------------------------------- */
 
 void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int number)
 {

@@ -133,9 +133,11 @@ static bool compile(struct optimised *optimised, struct optimised_version *versi
     unsigned bit = 1u << version->compiler;
     if (atomic_load(&optimiser->cancelled) || (atomic_load(&optimiser->broken) & bit))
         return false;
-    const char *problem =
-        compiler_run(&optimiser->compilers.items[version->compiler], optimiser->compilers.limit,
-                     version->form->source.data, &optimiser->cancelled, &version->bytes);
+    const struct compiler_run run = {.source = version->form->source.data,
+                                     .strict = optimised->options.strict,
+                                     .limit = optimiser->compilers.limit,
+                                     .cancelled = &optimiser->cancelled};
+    const char *problem = compiler_run(&optimiser->compilers.items[version->compiler], &run, &version->bytes);
     if (!problem && !load(version, version->bytes.data, version->bytes.length))
         problem = "made nothing that can be loaded";
     if (!problem || atomic_load(&optimiser->cancelled))
@@ -291,6 +293,8 @@ static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, boo
                                            .compact = true,
                                            .hosted = true,
                                            .apart = kernel == optimised->input.written,
+                                           .reorders = kernel == optimised->input.kernel &&
+                                                       !optimised->options.strict,
                                            .plan = &form->plan};
     struct text complaint;
     text_init(&complaint);
