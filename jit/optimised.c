@@ -151,6 +151,7 @@ static bool compile(struct optimised *optimised, struct optimised_version *versi
 static const struct optimised_version *judge(struct optimised *optimised, bool *stopped)
 {
     double ratio, least = 1;
+    unsigned wrong = 0; /* bits of compilers of which that was told */
     const struct optimised_version *best = NULL;
     *stopped = false;
     for (int k = 0; k < optimised->version_count && !*stopped; k++) {
@@ -159,8 +160,9 @@ static const struct optimised_version *judge(struct optimised *optimised, bool *
             continue;
         enum trial_verdict verdict =
             trial_run(optimised->trial, optimised->known, version->entry, optimised->options.strict, &ratio);
-        if (verdict == TRIAL_DIFFERENT)
+        if (verdict == TRIAL_DIFFERENT && !(wrong & 1u << version->compiler))
             complain(optimised, version->compiler, MSG_COMPILER_WRONG, NULL);
+        wrong |= (unsigned)(verdict == TRIAL_DIFFERENT) << version->compiler;
         *stopped = verdict == TRIAL_STOPPED;
         if (verdict == TRIAL_FASTER && ratio < least) {
             least = ratio;

@@ -420,7 +420,7 @@ static void check_list(const char *list, int notes, bool is_optimised, akg_tenso
 static void test_lists(akg_tensor *x, akg_tensor *expected, const char *good)
 {
     static const char *const scripts[] = {"exit 1", "kill -9 $$", "echo garbage >\"$out\"", "sleep 1000"};
-    char list[500];
+    char list[500], body[400];
     empty_cache();
     check_list(good, 0, true, x, expected);
     set_script("exit 1");
@@ -442,6 +442,14 @@ static void test_lists(akg_tensor *x, akg_tensor *expected, const char *good)
         check_list(list, 2, false, x, expected);
     }
     unsetenv("AKG_CC_LIMIT");
+    snprintf(body, sizeof body,
+             "sed 's/count + 1/count + 2/' \"$in\" >\"$in.c\"\n"
+             "exec %s -O1 -w -fPIC -shared -nostartfiles -o \"$out\" \"$in.c\" -lm",
+             good);
+    set_script(body);
+    empty_cache();
+    snprintf(list, sizeof list, "%s,%s", script, good);
+    check_list(list, 1, true, x, expected);
 }
 
 /* Each allocation and file operation of the caller's thread fails once. */
