@@ -16,6 +16,8 @@ enum { WHOLE = 4 /* bytes of a lane that is not slim */ };
 static struct slim_range range_of_dtype(akg_dtype dtype)
 {
     int bits = dtype_table[dtype].size * 8;
+    if (bits == 64) /* of which all that is asked is what fits */
+        return (struct slim_range){INT64_MIN, INT64_MAX, false};
     int64_t half = (int64_t)1 << (bits - 1);
     return dtype_is_signed(dtype) ? (struct slim_range){-half, half - 1, false}
                                   : (struct slim_range){0, 2 * half - 1, false};
@@ -29,6 +31,8 @@ bool slim_fits(const struct slim_range *range, int size, bool is_signed)
 
 int64_t slim_constant(const struct vector_value *value)
 {
+    if (dtype_table[value->dtype].size > WHOLE)
+        return (int64_t)value->bits;
     return dtype_is_signed(value->dtype) ? (int32_t)(uint32_t)value->bits : (int64_t)(uint32_t)value->bits;
 }
 
@@ -217,18 +221,45 @@ static bool is_slim_access(const struct vector_loop *loop, const struct vector_s
     if (stream->is_gathered || dtype_table[value->dtype].size > slim->size)
         return false;
     if (stream->step_kind == VECTOR_CONSTANT_STEP)
-        return stream->step == 2 && is_half_of_pair(loop, value);
-    return stream->step_kind == VECTOR_UNIT && is_there(loop, value);
+        return stream->step == -1 ? value->kind == VECTOR_LOAD && value->mask < 0
+                                  : stream->step == 2 && is_half_of_pair(loop, value);
+    return stream->step_kind == VECTOR_UNIT && (slim->has_masks || is_there(loop, value));
 }
 
-/* What leaves the result as it is when it is done once more, with numbers that lanes hold. */
+/* Sums of numbers that lanes hold; what leaves the result as it is when it is done once more. */
 static bool is_slim_accumulation(const struct vector_loop *loop, const struct vector_slim *slim,
                                  const struct vector_value *value)
 {
+    int size = dtype_table[value->dtype].size;
     bool is_extreme = value->operation == OP_MIN || value->operation == OP_MAX;
-    return loop->accumulators.items[value->slot].role == VECTOR_REDUCED && value->mask < 0 &&
-           dtype_is_integer(value->dtype) && dtype_table[value->dtype].size <= slim->size &&
+    if (loop->accumulators.items[value->slot].role != VECTOR_REDUCED || !dtype_is_integer(value->dtype))
+        return false;
+    if (value->operation == OP_ADD)
+        return size >= WHOLE && holds(slim, value->operands[0]);
+    return size <= slim->size &&
            (is_extreme || value->operation == OP_BITAND || value->operation == OP_BITOR);
+}
+
+/* Whether it is only added up: of 64 bits then those of the lane are enough. */
+static bool is_term(const struct vector_loop *loop, int number)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *user = &loop->values.items[k];
+        bool is_sum = user->kind == VECTOR_ACCUMULATE && user->operation == OP_ADD;
+        for (int operand = 0; operand < 3; operand++)
+            if (user->operands[operand] == number && !is_sum)
+                return false;
+    }
+    return true;
+}
+
+/* A number of 64 bits that says what one of fewer does. */
+static bool is_wide_term(const struct vector_loop *loop, int number)
+{
+    const struct vector_value *value = &loop->values.items[number];
+    bool is_cast = value->kind == VECTOR_OPERATION && value->operation == OP_CAST && is_narrow(value->from);
+    return dtype_is_integer(value->dtype) && (is_cast || value->kind == VECTOR_CONSTANT) &&
+           is_term(loop, number);
 }
 
 static bool is_slim_operation(const struct vector_loop *loop, const struct vector_slim *slim,
@@ -283,7 +314,8 @@ static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *sl
 {
     const struct vector_value *value = &loop->values.items[number];
     struct slim_range *range = &slim->ranges[number];
-    if (!is_narrow(value->dtype))
+    bool is_sum = value->kind == VECTOR_ACCUMULATE && value->operation == OP_ADD;
+    if (!is_narrow(value->dtype) && !is_sum && !is_wide_term(loop, number))
         return false;
     switch (value->kind) {
     case VECTOR_CONSTANT:
@@ -310,10 +342,12 @@ static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *sl
     }
 }
 
-bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, struct vector_slim *slim)
+bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x86_target target,
+                    struct vector_slim *slim)
 {
-    if (loop->wide || loop->calls || loop->stops || loop->is_serial || loop->is_rest || loop->choices.count ||
-        loop->late.count)
+    slim->has_masks = target == X86_TARGET_AVX512;
+    if (!loop->streams.count || loop->calls || loop->stops || loop->is_serial || loop->is_rest ||
+        loop->choices.count || loop->late.count)
         return false;
     slim->ranges = arena_array(arena, struct slim_range, loop->values.count);
     for (slim->size = 1; slim->size < WHOLE; slim->size *= 2) {

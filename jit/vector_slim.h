@@ -13,12 +13,14 @@ struct slim_range {
 };
 
 struct vector_slim {
-    int size; /* bytes of a lane: 1 or 2 */
+    int size;       /* bytes of a lane: 1 or 2 */
+    bool has_masks; /* what a mask leaves out is neither read nor written */
     struct slim_range *ranges;
 };
 
 /* Fills `slim`, out of the arena; false: the loop needs lanes of 32 bits, or there is nothing to win. */
-bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, struct vector_slim *slim);
+bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x86_target target,
+                    struct vector_slim *slim);
 /* Whether lanes of `size` bytes, with or without a sign, hold it. */
 bool slim_fits(const struct slim_range *range, int size, bool is_signed);
 /* Of a load of every other element: the offset of the first one of the two that are loaded together. */

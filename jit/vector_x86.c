@@ -706,21 +706,17 @@ static bool has_groups_of_bytes(const struct vector_loop *loop)
     return false;
 }
 
-/* Whether it is only with vectors of 256 bits that the loop has code that suits it: running sums, lanes of 8
- * and 16 bits, bytes in groups. */
-static bool suits_avx2(struct arena *arena, const struct vector_loop *loop)
+/* Whether it is only with vectors of 256 bits that the loop has code that suits it: running sums, bytes in
+ * groups. */
+static bool suits_avx2(const struct vector_loop *loop)
 {
-    struct vector_slim slim;
-    return vector_has_scans(loop) ||
-           ((!loop->nest || vector_is_rows(loop->nest)) && !loop->band &&
-            vector_is_slim(arena, loop, &slim)) ||
-           has_groups_of_bytes(loop);
+    return vector_has_scans(loop) || has_groups_of_bytes(loop);
 }
 
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
-    if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop)) {
+    if (options->target == X86_TARGET_AVX512 && suits_avx2(loop)) {
         struct vector_options *narrower = arena_new(arena, struct vector_options);
         *narrower = *options;
         narrower->target = X86_TARGET_AVX2;

@@ -56,8 +56,8 @@ enum kept_kind {
     KEPT_CONSTANT,     /* bits in every lane */
     KEPT_SCALAR,       /* what slot `number` holds, in every lane */
     KEPT_SLIM_SCALAR,  /* the same in lanes of `bits` bytes */
-    KEPT_SLIM_PARTIAL, /* of accumulator `number` in such lanes; `bits`: what it begins with, and above 32
-                          which of several */
+    KEPT_SLIM_PARTIAL, /* of accumulator `number` / 2 in such lanes, one of two; `bits`: what 32 of its begin
+                          with */
     KEPT_RECIPROCAL,   /* of the divisor in the virtual register `number`: made before a long loop */
     KEPT_STEPS,        /* 0, 1, 2, ... times `bits` */
     KEPT_LANES,        /* 0, 1, 2, ... as 32 or 64 bits */
@@ -66,6 +66,7 @@ enum kept_kind {
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
     KEPT_ORDER,        /* which lane of two vectors of 16 each has, by a number of those below */
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_BACKWARDS,    /* bytes of 128 bits, elements of `number` bytes backwards */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
     KEPT_BESIDE,       /* beside a partial result, by `number`; `bits`: what each lane begins with */

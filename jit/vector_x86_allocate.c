@@ -39,7 +39,8 @@ static int *target_of(struct x86_instruction *instruction, bool *is_read)
         return NULL;
     const struct x86_row *row = &x86_rows[instruction->form];
     bool merges = instruction->mask && !instruction->zeroing && row->reg != X86_K &&
-                  instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD;
+                  instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD &&
+                  instruction->form != X86_VPBLENDMB && instruction->form != X86_VPBLENDMW;
     *is_read = row->role == X86_RW || merges;
     if (row->role == X86_R)
         return NULL;
@@ -156,9 +157,9 @@ static void store_home(struct machine *machine, struct machine_register *entry)
 {
     struct x86_memory home = home_of(machine, entry);
     if (entry->is_mask) {
-        append(machine, (struct x86_instruction){.form = X86_KMOVW_FROM, .reg = X86_RAX, .rm = entry->at});
+        append(machine, (struct x86_instruction){.form = X86_KMOVQ_FROM, .reg = X86_RAX, .rm = entry->at});
         append(machine, (struct x86_instruction){
-                            .form = X86_MOV_DWORD_STORE, .reg = X86_RAX, .has_memory = true, .memory = home});
+                            .form = X86_MOV_STORE, .reg = X86_RAX, .has_memory = true, .memory = home});
     } else {
         append(machine, (struct x86_instruction){.form = X86_VMOVUPS_STORE,
                                                  .bits = entry->bits,
@@ -173,9 +174,9 @@ static void load_home(struct machine *machine, struct machine_register *entry)
 {
     struct x86_memory home = home_of(machine, entry);
     if (entry->is_mask) {
-        append(machine, (struct x86_instruction){
-                            .form = X86_MOV_DWORD, .reg = X86_RAX, .has_memory = true, .memory = home});
-        append(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = entry->at, .rm = X86_RAX});
+        append(machine,
+               (struct x86_instruction){.form = X86_MOV, .reg = X86_RAX, .has_memory = true, .memory = home});
+        append(machine, (struct x86_instruction){.form = X86_KMOVQ_TO, .reg = entry->at, .rm = X86_RAX});
     } else {
         append(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
                                                  .bits = entry->bits,

@@ -181,28 +181,28 @@ static int mask_pair(struct machine *machine, enum x86_form masks, enum x86_form
 
 int machine_and(struct machine *machine, int a, int b)
 {
-    return mask_pair(machine, X86_KANDW, X86_VANDPS, a, b);
+    return mask_pair(machine, X86_KANDQ, X86_VANDPS, a, b);
 }
 
 int machine_or(struct machine *machine, int a, int b)
 {
-    return mask_pair(machine, X86_KORW, X86_VORPS, a, b);
+    return mask_pair(machine, X86_KORQ, X86_VORPS, a, b);
 }
 
 int machine_xor(struct machine *machine, int a, int b)
 {
-    return mask_pair(machine, X86_KXORW, X86_VXORPS, a, b);
+    return mask_pair(machine, X86_KXORQ, X86_VXORPS, a, b);
 }
 
 int machine_and_not(struct machine *machine, int a, int b)
 {
-    return mask_pair(machine, X86_KANDNW, X86_VANDNPS, a, b);
+    return mask_pair(machine, X86_KANDNQ, X86_VANDNPS, a, b);
 }
 
 int machine_not(struct machine *machine, int a)
 {
     if (machine_is_avx512(machine))
-        return machine_rm(machine, X86_KNOTW, 128, a);
+        return machine_rm(machine, X86_KNOTQ, 128, a);
     return machine_xor(machine, a, machine_constant(machine, VECTOR_MASK, 1));
 }
 

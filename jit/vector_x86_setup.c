@@ -18,7 +18,7 @@ static void spread(struct machine *machine, int target, enum vector_type type)
     bool wide = vector_type_is_wide(type) || type == VECTOR_MASK;
     if (type == VECTOR_MASK && machine_is_avx512(machine)) {
         machine_add(machine, (struct x86_instruction){
-                                 .form = X86_KMOVW_TO, .bits = 128, .reg = target, .rm = X86_RAX});
+                                 .form = X86_KMOVQ_TO, .bits = 128, .reg = target, .rm = X86_RAX});
         return;
     }
     int one = machine->lanes == 1 ? target : machine_new_vector(machine, 128);
@@ -165,6 +165,15 @@ static void load_bytes(struct machine *machine, const struct machine_kept *kept)
     load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
 }
 
+static void load_backwards(struct machine *machine, const struct machine_kept *kept)
+{
+#define QUARTERS(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+    static const signed char bytes[64] = {QUARTERS(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)},
+                             words[64] = {QUARTERS(14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)};
+#undef QUARTERS
+    load_table(machine, kept->virtual_register, kept->type, kept->number == 1 ? bytes : words);
+}
+
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
 {
     int bits = machine_bits(machine, kept->type), target = kept->virtual_register;
@@ -280,7 +289,8 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
                                              .memory = machine_slot(machine, kept->number)});
         break;
     case KEPT_SLIM_PARTIAL:
-        machine_spread_constant(machine, kept->virtual_register, kept->type, (uint32_t)kept->bits);
+        machine_spread_constant(machine, kept->virtual_register, kept->type,
+                                kept->type == VECTOR_I64 ? kept->bits << 32 | kept->bits : kept->bits);
         break;
     case KEPT_STEPS:
         setup_steps(machine, kept);
@@ -299,6 +309,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_ORDER:
         load_order(machine, kept);
+        break;
+    case KEPT_BACKWARDS:
+        load_backwards(machine, kept);
         break;
     case KEPT_BYTES:
         load_bytes(machine, kept);

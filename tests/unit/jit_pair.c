@@ -95,7 +95,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->bands += plan->loops.items[k]->band != NULL;
         struct vector_slim slim;
         pair->gathering_loops += gathers(plan->loops.items[k]);
-        pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], &slim);
+        pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], pair->vectors.target, &slim);
     }
     if (compile_and_move(pair, symbols))
         return true;

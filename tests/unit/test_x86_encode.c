@@ -131,9 +131,9 @@ static void add_memory(struct x86_instruction *instruction, int seed)
 static bool takes_memory(const struct x86_row *row, int form)
 {
     /* as has a shorter vmovq of memory */
-    return row->rm != X86_K && form != X86_KMOVW_TO && form != X86_VMOVQ_TO && form != X86_VMOVQ_FROM &&
-           form != X86_VMOVMSKPS && form != X86_VMOVMSKPD && form != X86_VMOVAPS && form != X86_VMOVAPD &&
-           !(row->prefix == X86_VEX && row->shape == X86_VMI);
+    return row->rm != X86_K && form != X86_KMOVW_TO && form != X86_KMOVQ_TO && form != X86_VMOVQ_TO &&
+           form != X86_VMOVQ_FROM && form != X86_VMOVMSKPS && form != X86_VMOVMSKPD && form != X86_VMOVAPS &&
+           form != X86_VMOVAPD && !(row->prefix == X86_VEX && row->shape == X86_VMI);
 }
 
 static bool takes_registers(const struct x86_row *row, int form)
@@ -148,8 +148,8 @@ static bool takes_registers(const struct x86_row *row, int form)
 static void add_masked(struct x86_instruction instruction, const struct x86_row *row, int seed)
 {
     bool evex = row->prefix == X86_EVEX || row->prefix == X86_BOTH;
-    bool maskable = instruction.form != X86_VMOVNTPS && row->reg != X86_D && row->rm != X86_D &&
-                    row->rm != X86_G && row->reg != X86_X;
+    bool maskable = instruction.form != X86_VMOVNTPS && instruction.form != X86_VPSADBW &&
+                    row->reg != X86_D && row->rm != X86_D && row->rm != X86_G && row->reg != X86_X;
     if (!evex || !maskable || is_vsib(row))
         return;
     instruction.mask = seed % 7 + 1;
