@@ -110,9 +110,11 @@ static struct slim_range range_of_operation(const struct vector_loop *loop, cons
                             *b = value->operands[1] >= 0 ? &slim->ranges[value->operands[1]] : &none;
     akg_dtype dtype = value->dtype;
 
+    struct slim_range blend;
     switch (value->operation) {
     case OP_ADD:
-        return cut(dtype, a->low + b->low, a->high + b->high);
+        return slim_blend_range(loop, slim, value, &blend) ? cut(dtype, blend.low, blend.high)
+                                                           : cut(dtype, a->low + b->low, a->high + b->high);
     case OP_SUB:
         return cut(dtype, a->low - b->high, a->high - b->low);
     case OP_MUL:
@@ -142,6 +144,8 @@ static struct slim_range range_of_operation(const struct vector_loop *loop, cons
     case OP_SIGN:
         return (struct slim_range){a->low < 0 ? -1 : 0, 1, false};
     case OP_FLOORDIV:
+        if (b->low < 1)
+            return range_of_dtype(dtype);
         return (struct slim_range){floor_quotient(a->low, b->low), floor_quotient(a->high, b->low), false};
     case OP_SELECT: {
         const struct slim_range *c = &slim->ranges[value->operands[2]];
@@ -309,37 +313,55 @@ static bool is_slim_operation(const struct vector_loop *loop, const struct vecto
     }
 }
 
-/* Sets the range; false: lanes of that size are too small for the value. */
-static bool is_slim_value(const struct vector_loop *loop, struct vector_slim *slim, int number)
+/* False: it has none. */
+static bool set_range(const struct vector_loop *loop, struct vector_slim *slim, int number)
 {
     const struct vector_value *value = &loop->values.items[number];
-    struct slim_range *range = &slim->ranges[number];
     bool is_sum = value->kind == VECTOR_ACCUMULATE && value->operation == OP_ADD;
     if (!is_narrow(value->dtype) && !is_sum && !is_wide_term(loop, number))
         return false;
+    if (value->kind == VECTOR_OPERATION && !is_narrow(value->from))
+        return false;
+    struct slim_range *range = &slim->ranges[number];
+    if (value->kind == VECTOR_CONSTANT)
+        *range = (struct slim_range){slim_constant(value), slim_constant(value), false};
+    else if (value->kind == VECTOR_OPERATION && value->type != VECTOR_MASK)
+        *range = range_of_operation(loop, slim, value);
+    else if (value->kind == VECTOR_SCALAR || value->kind == VECTOR_LOAD)
+        *range = range_of_dtype(value->dtype);
+    return true;
+}
+
+/* False: lanes of that size are too small for the value. */
+static bool is_slim_value(const struct vector_loop *loop, const struct vector_slim *slim, int number)
+{
+    const struct vector_value *value = &loop->values.items[number];
     switch (value->kind) {
     case VECTOR_CONSTANT:
-        *range = (struct slim_range){slim_constant(value), slim_constant(value), false};
-        return true;
     case VECTOR_SCALAR:
-        *range = range_of_dtype(value->dtype);
         return true;
     case VECTOR_LOAD:
-        *range = range_of_dtype(value->dtype);
-        return is_slim_access(loop, slim, value);
     case VECTOR_STORE:
         return is_slim_access(loop, slim, value);
     case VECTOR_ACCUMULATE:
         return is_slim_accumulation(loop, slim, value);
     case VECTOR_OPERATION:
-        if (!is_slim_operation(loop, slim, value))
-            return false;
-        if (value->type != VECTOR_MASK)
-            *range = range_of_operation(loop, slim, value);
-        return true;
+        return slim->forms[number].idiom != SLIM_PLAIN || is_slim_operation(loop, slim, value);
     default:
         return false;
     }
+}
+
+static int *uses_of(struct arena *arena, const struct vector_loop *loop)
+{
+    int *uses = arena_array(arena, int, loop->values.count);
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        for (int operand = 0; operand < 3; operand++)
+            if (value->operands[operand] >= 0)
+                uses[value->operands[operand]]++;
+    }
+    return uses;
 }
 
 bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x86_target target,
@@ -350,8 +372,14 @@ bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x8
         loop->choices.count || loop->late.count)
         return false;
     slim->ranges = arena_array(arena, struct slim_range, loop->values.count);
+    slim->forms = arena_array(arena, struct slim_form, loop->values.count);
+    for (int k = 0; k < loop->values.count; k++)
+        if (!set_range(loop, slim, k))
+            return false;
+    int *uses = uses_of(arena, loop);
     for (slim->size = 1; slim->size < WHOLE; slim->size *= 2) {
         int fits = 0;
+        slim_find_forms(slim, loop, uses);
         while (fits < loop->values.count && is_slim_value(loop, slim, fits))
             fits++;
         if (fits == loop->values.count)

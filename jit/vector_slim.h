@@ -12,10 +12,29 @@ struct slim_range {
     bool wraps; /* what was computed may be none of its dtype, and is cut */
 };
 
+/* What is one instruction of its own on lanes that hold the operands, though not what is between. */
+enum slim_idiom {
+    SLIM_PLAIN,
+    SLIM_INNER,    /* part of one */
+    SLIM_ADD,      /* what a sum is above or below the lane is cut off */
+    SLIM_SUBTRACT, /* likewise of a difference */
+    SLIM_DISTANCE, /* the magnitude of a difference */
+    SLIM_AVERAGE   /* half of a sum and one */
+};
+
+/* Its operands are those of `inner`: the second one, where `negates`, is a constant below 0, and taken away.
+ */
+struct slim_form {
+    enum slim_idiom idiom;
+    int inner;
+    bool is_signed, negates;
+};
+
 struct vector_slim {
     int size;       /* bytes of a lane: 1 or 2 */
     bool has_masks; /* what a mask leaves out is neither read nor written */
     struct slim_range *ranges;
+    struct slim_form *forms;
 };
 
 /* Fills `slim`, out of the arena; false: the loop needs lanes of 32 bits, or there is nothing to win. */
@@ -25,6 +44,17 @@ bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x8
 bool slim_fits(const struct slim_range *range, int size, bool is_signed);
 /* Of a load of every other element: the offset of the first one of the two that are loaded together. */
 int slim_pair(const struct vector_loop *loop, const struct vector_value *value);
+/* ---- vector_slim_form.c ---- */
+
+/* Fills `forms`, by the ranges and the size. */
+void slim_find_forms(struct vector_slim *slim, const struct vector_loop *loop, int *uses);
+/* The range of a sum that goes from one number to another one by a weight between 0 and a constant
+ * (`a * w + b * (c - w)`), which is between those that it has at the ends; false: it is no such sum. */
+bool slim_blend_range(const struct vector_loop *loop, const struct vector_slim *slim,
+                      const struct vector_value *sum, struct slim_range *range);
+
+/* ---- vector_slim.c ---- */
+
 /* By how many bits a shift by a constant goes. */
 int slim_shift(const struct vector_loop *loop, const struct vector_value *value);
 /* The constant as a number. */

@@ -269,6 +269,32 @@ int slim_where(const struct slim_body *body, int condition, int a)
 
 /* ---- operations ---------------------------------------------------------------------------------------- */
 
+/* Without a sign both differences, of which one is cut to 0. */
+static int distance(const struct slim_body *body, int a, int b)
+{
+    return slim_apply(body, X86_VORPS, apply_sized(body, X86_VPSUBUSB, X86_VPSUBUSW, a, b),
+                      apply_sized(body, X86_VPSUBUSB, X86_VPSUBUSW, b, a));
+}
+
+static int form_of(const struct slim_body *body, const struct slim_form *form)
+{
+    const struct vector_value *inner = &body->machine->loop->values.items[form->inner];
+    int a = operand(body, inner, 0),
+        b = form->negates ? slim_number(body, -range_of(body, inner, 1)->low) : operand(body, inner, 1);
+    switch (form->idiom) {
+    case SLIM_ADD:
+        return form->is_signed ? apply_sized(body, X86_VPADDSB, X86_VPADDSW, a, b)
+                               : apply_sized(body, X86_VPADDUSB, X86_VPADDUSW, a, b);
+    case SLIM_SUBTRACT:
+        return form->is_signed ? apply_sized(body, X86_VPSUBSB, X86_VPSUBSW, a, b)
+                               : apply_sized(body, X86_VPSUBUSB, X86_VPSUBUSW, a, b);
+    case SLIM_AVERAGE:
+        return apply_sized(body, X86_VPAVGB, X86_VPAVGW, a, b);
+    default:
+        return distance(body, a, b);
+    }
+}
+
 /* What a narrower dtype leaves of it. */
 static int normal(const struct slim_body *body, akg_dtype dtype, int a)
 {
@@ -331,6 +357,13 @@ static int bits_of(const struct slim_body *body, const struct vector_value *valu
                                            : slim_apply(body, X86_VXORPS, a, slim_number(body, -1));
 }
 
+/* Whether the ranges say that the first one is the least or the greatest. */
+static bool is_first(const struct slim_body *body, const struct vector_value *value)
+{
+    const struct slim_range *a = range_of(body, value, 0), *b = range_of(body, value, 1);
+    return value->operation == OP_MIN ? a->high <= b->low : a->low >= b->high;
+}
+
 static int select_one(const struct slim_body *body, const struct vector_value *value)
 {
     int condition = operand(body, value, 0), a = operand(body, value, 1), b = operand(body, value, 2);
@@ -365,7 +398,9 @@ static int operation(const struct slim_body *body, const struct vector_value *va
         return shift_right(body, a, slim_shift(machine->loop, value), fits(body, value, 0, true));
     case OP_MIN:
     case OP_MAX:
-        return extreme(body, value->operation == OP_MIN, are_signed(body, value, 2), a, b);
+        return is_first(body, value)
+                   ? a
+                   : extreme(body, value->operation == OP_MIN, are_signed(body, value, 2), a, b);
     case OP_ABS:
         return magnitude(body, value);
     case OP_SIGN:
@@ -524,6 +559,11 @@ static int build_value(const struct slim_body *body, int number)
         (value->operation == OP_ADD ? accumulate_sum : accumulate_extreme)(body, value);
         return 0;
     default: {
+        const struct slim_form *form = &body->slim->forms[number];
+        if (form->idiom == SLIM_INNER)
+            return 0;
+        if (form->idiom != SLIM_PLAIN)
+            return form_of(body, form);
         int result = operation(body, value);
         bool is_cut = value->type != VECTOR_MASK && body->slim->ranges[number].wraps;
         return is_cut ? normal(body, value->dtype, result) : result;

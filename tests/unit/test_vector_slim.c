@@ -2,10 +2,10 @@
  * test_vector_slim.c: random loops over integers of 8 and 16 bits, against the interpreter, to the bit.
  *
  * Each mixes few dtypes of at most 32 bits, so that most have lanes of 8 or 16 bits, or the test would prove
- * nothing: sums, products, quotients by constants, shifts, choices, casts, loads beside the element and
- * backwards, stores under conditions into what was loaded, and into the same element by both branches, what
- * all iterations come to, in as many bits and in more. Trip counts go from 0 to
- * some vectors; behind each tensor lie bytes that nobody may touch. For every target of this processor.
+ * nothing: sums, products, quotients by constants, shifts, sums that are cut off, choices, casts, loads
+ * beside the element and backwards, stores under conditions into what was loaded, and into the same element
+ * by both branches, what all iterations come to, in as many bits and in more. Trip counts go from 0 to some
+ * vectors; behind each tensor lie bytes that nobody may touch. For every target of this processor.
  *
  * Arguments: first seed and number of kernels.
  */
@@ -115,13 +115,73 @@ static void truth(struct generator *g, int depth)
         apply(g, draw(g, 2) ? "not" : "~", 1, AKG_BOOL, depth);
 }
 
+static void either(struct generator *g, akg_dtype dtype, int depth)
+{
+    if (draw(g, 4))
+        leaf(g, dtype);
+    else
+        expression(g, dtype, depth - 1);
+}
+
+static void sum(struct generator *g, akg_dtype dtype, const char *sign, int depth)
+{
+    text_string(&g->text, "(");
+    either(g, dtype, depth);
+    text_format(&g->text, " %s ", sign);
+    either(g, dtype, depth);
+    text_string(&g->text, ")");
+}
+
+static void limit(struct generator *g, akg_dtype dtype, bool is_least)
+{
+    static const int64_t numbers[2][5] = {{255, 127, 32767, 65535, 100}, {0, -128, -32768, 0, 1}};
+    text_string(&g->text, ", ");
+    constant(g, dtype_wrap(dtype, numbers[is_least][draw(g, 5)]), dtype);
+    text_string(&g->text, ")");
+}
+
+/* What is cut off above or below a limit, or at both; a magnitude; an average; from one to another. */
+static void several(struct generator *g, akg_dtype dtype, int depth)
+{
+    const char *sign = draw(g, 2) ? "+" : "-";
+    unsigned kind = draw(g, 7);
+    if (kind < 4) {
+        static const char *const words[] = {"min(", "max("};
+        text_string(&g->text, words[kind & 1]);
+        text_string(&g->text, kind < 2 ? words[1 - kind] : "");
+        sum(g, dtype, sign, depth);
+        if (kind < 2)
+            limit(g, dtype, !(kind & 1));
+        limit(g, dtype, kind & 1);
+    } else if (kind == 4) {
+        text_string(&g->text, "abs(");
+        sum(g, dtype, "-", depth);
+        text_string(&g->text, ")");
+    } else if (kind == 5) {
+        text_string(&g->text, "((");
+        sum(g, dtype, "+", depth);
+        text_format(&g->text, " + 1:%s) >> 1:%s)", akg_dtype_name(dtype), akg_dtype_name(dtype));
+    } else {
+        const char *name = akg_dtype_name(dtype);
+        text_format(&g->text, "((%s(x0[%c]) * ", name, g->variable);
+        either(g, dtype, depth);
+        text_format(&g->text, ") + (");
+        either(g, dtype, depth);
+        text_string(&g->text, " * (");
+        constant(g, dtype_wrap(dtype, 255), dtype);
+        text_format(&g->text, " - %s(x0[%c]))))", name, g->variable);
+    }
+}
+
 static void whole(struct generator *g, akg_dtype dtype, int depth)
 {
     static const char *const infixes[] = {"+", "-", "*", "+", "-", "*", "&", "|", "^"};
     static const char *const words[] = {"neg", "abs", "sign", "~", "min", "max"};
     int bits = 8 * dtype_table[dtype].size;
-    unsigned kind = draw(g, 12);
-    if (kind < 6) {
+    unsigned kind = draw(g, 15);
+    if (kind >= 12) {
+        several(g, dtype, depth);
+    } else if (kind < 6) {
         infix(g, infixes[draw(g, 9)], dtype, depth);
     } else if (kind < 8) {
         unsigned word = draw(g, 6);
