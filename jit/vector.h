@@ -48,7 +48,8 @@ enum vector_kind {
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane; without an operation it is stored there */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
-                         the operand is whole, so many bits hold it, and what does not fit may wrap.
+                         the operand is whole, so many bits hold it, and what does not fit may wrap; where
+                         `rounds`, it is rounded to nearest, not cut.
                          OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1 */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
@@ -72,6 +73,7 @@ struct vector_value {
     int stream, offset; /* LOAD, STORE: which, and elements ahead */
     int epoch;          /* LOAD, GATHER: stores to the buffer before it */
     uint64_t bits;
+    bool rounds;
     int line;
     int section;            /* in nests: 0, 1, 2 */
     bool by_row, by_column; /* in nests: it differs from row to row, from column to column */

@@ -41,7 +41,7 @@ static bool same_value(const struct vector_value *a, const struct vector_value *
     return a->kind == b->kind && a->type == b->type && a->dtype == b->dtype && a->from == b->from &&
            a->operation == b->operation && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
            a->mask == b->mask && a->slot == b->slot && a->stream == b->stream && a->offset == b->offset &&
-           a->epoch == b->epoch && a->bits == b->bits;
+           a->epoch == b->epoch && a->bits == b->bits && a->rounds == b->rounds;
 }
 
 int vector_add(struct vector_builder *builder, struct vector_value value)

@@ -165,6 +165,11 @@ bool vector_scans_pay(const struct vector_loop *loop);
 /* a ^ b, of that dtype; -1: it is left to a function. */
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b);
 
+/* ---- vector_trim.c ---- */
+
+/* A cast, without what stands before it and it does anyway. */
+int vector_cast(struct vector_builder *builder, akg_dtype dtype, akg_dtype from, int operand);
+
 /* ---- vector_divide.c ---- */
 
 /* A quotient or a remainder of integers, by no power of two. */

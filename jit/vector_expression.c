@@ -313,7 +313,9 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
         return sigmoid(builder, dtype, operands[0]);
     if (!has_lanes(operation, from) && !(dtype_is_float(from) && vector_is_call(operation)))
         return vector_refuse(builder);
-    return vector_operation(builder, operation, dtype, from, operands[0], operands[1], operands[2]);
+    return operation == OP_CAST
+               ? vector_cast(builder, dtype, from, operands[0])
+               : vector_operation(builder, operation, dtype, from, operands[0], operands[1], operands[2]);
 }
 
 int vector_begin_guarded(struct vector_builder *builder, int condition)

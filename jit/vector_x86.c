@@ -105,6 +105,12 @@ static int mask_of(struct machine *machine, const int *registers, int mask, bool
     return tail ? machine_and(machine, registers[mask], tail) : registers[mask];
 }
 
+static void store(struct machine *machine, const struct vector_value *value, const int *registers, int mask)
+{
+    if (!machine_store_cut(machine, value, registers, mask))
+        machine_store(machine, value, registers[value->operands[0]], mask);
+}
+
 static int build_value(struct machine *machine, const struct vector_value *value, const int *registers,
                        int step, bool is_last)
 {
@@ -127,7 +133,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
         machine_test(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
         return 0;
     case VECTOR_STORE:
-        machine_store(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+        store(machine, value, registers, mask_of(machine, registers, value->mask, is_last));
         return 0;
     case VECTOR_SCATTER:
         machine_scatter(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
@@ -177,6 +183,7 @@ static void build_step(struct machine *machine, machine_section *section, int st
     machine->line = 0;
     if (machine->is_far && !machine_stores_past(machine))
         machine_fetch_ahead(machine);
+    machine_drop_unused(machine, section);
     machine_advance(machine);
 }
 

@@ -244,6 +244,8 @@ int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
 /* ---- vector_x86_convert.c ---- */
 
 int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a);
+/* Of a float rounded to the nearest whole number, to an integer of 8 or 16 bits. */
+int machine_cast_rounded(struct machine *machine, akg_dtype to, int a);
 /* Of a whole float, by AVX2. */
 int machine_cast_whole(struct machine *machine, const struct vector_value *value, int a);
 /* Integers in 32-bit lanes as their dtype extends them; halves rounded. */
@@ -405,6 +407,13 @@ int machine_index(struct machine *machine, const struct vector_value *value);
 /* Moves the streams on that do not go by the index: after each vector. */
 void machine_advance(struct machine *machine);
 
+/* ---- vector_x86_saturate.c ---- */
+
+/* A store into elements of 8 or 16 bits that need not be what a cast, or a minimum and a maximum, leave of
+ * them: the store does it. False: it is another. */
+bool machine_store_cut(struct machine *machine, const struct vector_value *value, const int *registers,
+                       int mask);
+
 /* ---- vector_x86_pairs.c ---- */
 
 /* One of two elements of 8 or 16 bits; 0: not both are loaded. */
@@ -499,6 +508,8 @@ void machine_allocate(struct machine *machine, machine_section *section);
 /* Vector registers that live at once in the section, kept ones aside. */
 int machine_pressure(struct machine *machine, const machine_section *section);
 int machine_frame(struct machine *machine, int size);
+/* Instructions whose result nothing in the section uses go away. */
+void machine_drop_unused(struct machine *machine, machine_section *section);
 
 /* ---- vector_x86.c ---- */
 

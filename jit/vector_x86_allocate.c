@@ -187,6 +187,44 @@ static void load_home(struct machine *machine, struct machine_register *entry)
     entry->clean = true;
 }
 
+/* ---- what nothing uses ---------------------------------------------------------------------------- */
+
+static void note_operands(struct machine_item *item, bool *used)
+{
+    bool is_read;
+    int *fields[OPERANDS], count = operands_of(&item->instruction, fields);
+    const int *written = target_of(&item->instruction, &is_read);
+    for (int k = 0; k < count; k++)
+        if (fields[k] != written || is_read)
+            used[*fields[k] - MACHINE_VIRTUAL] = true;
+}
+
+static bool is_unused(struct machine *machine, struct machine_item *item, const bool *used)
+{
+    bool is_read;
+    const int *written = item->kind == MACHINE_INSTRUCTION ? target_of(&item->instruction, &is_read) : NULL;
+    return written && !register_of(machine, *written)->kept && !used[*written - MACHINE_VIRTUAL];
+}
+
+void machine_drop_unused(struct machine *machine, machine_section *section)
+{
+    bool *used = arena_array(machine->arena, bool, machine->registers.count);
+    int first = section->count;
+    for (int k = section->count - 1; k >= 0; k--) {
+        struct machine_item item = section->items[k];
+        if (is_unused(machine, &item, used))
+            continue;
+        if (item.kind == MACHINE_INSTRUCTION)
+            note_operands(&item, used);
+        for (int argument = 0; item.kind != MACHINE_INSTRUCTION && argument < item.count; argument++)
+            used[item.arguments[argument] - MACHINE_VIRTUAL] = true;
+        section->items[--first] = item;
+    }
+    section->count -= first;
+    for (int k = 0; k < section->count; k++)
+        section->items[k] = section->items[first + k];
+}
+
 /* ---- registers ------------------------------------------------------------------------------ */
 
 static int *occupants(struct machine *machine, const struct machine_register *entry)

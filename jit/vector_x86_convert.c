@@ -209,24 +209,44 @@ int machine_cast_whole(struct machine *machine, const struct vector_value *value
 }
 
 /* The numbers of a narrow dtype are floats too: what is above them is cut before. Where none is negative,
- * vmaxps gives 0 for nan and what is below; else nan is made 0 first, and what is below becomes the least
- * integer. */
-static int single_to_narrow(struct machine *machine, int a, int32_t least, int32_t most)
+ * vmaxps gives 0 for nan and what is below; else nan is made 0 first, with AVX-512 by the conversion, and
+ * what is below becomes the least integer. */
+static int single_to_narrow(struct machine *machine, enum x86_form convert, int a, int32_t least,
+                            int32_t most)
 {
     enum { ORDERED = 7 };
-    int bits = machine_bits(machine, VECTOR_I32), zero = machine_float(machine, VECTOR_F32, 0);
+    int bits = machine_bits(machine, VECTOR_I32), zero = machine_float(machine, VECTOR_F32, 0), numbers = 0;
     if (least == 0)
         a = machine_rvm(machine, X86_VMAXPS, bits, a, zero);
     else if (machine_is_avx512(machine))
-        a = machine_select(machine, VECTOR_F32, machine_compare_floats(machine, VECTOR_F32, a, a, ORDERED), a,
-                           zero);
+        numbers = machine_compare_floats(machine, VECTOR_F32, a, a, ORDERED);
     else
         a = machine_rvm(machine, X86_VANDPS, bits, a, machine_rvmi(machine, X86_VCMPPS, bits, a, a, ORDERED));
     a = machine_rvm(machine, X86_VMINPS, bits, a, machine_float(machine, VECTOR_F32, most));
-    a = machine_rm(machine, X86_VCVTTPS2DQ, bits, a);
-    return least == 0 ? a
-                      : machine_rvm(machine, X86_VPMAXSD, bits, a,
+    int result = machine_new_vector(machine, bits);
+    machine_add(
+        machine,
+        (struct x86_instruction){
+            .form = convert, .bits = bits, .reg = result, .rm = a, .mask = numbers, .zeroing = numbers != 0});
+    return least == 0 ? result
+                      : machine_rvm(machine, X86_VPMAXSD, bits, result,
                                     machine_constant(machine, VECTOR_I32, (uint32_t)least));
+}
+
+/* The least and the greatest number of a dtype of 8 or 16 bits. */
+static int32_t most_of(akg_dtype dtype)
+{
+    return (int32_t)(1u << (dtype_table[dtype].size * 8 - dtype_is_signed(dtype))) - 1;
+}
+
+static int32_t least_of(akg_dtype dtype)
+{
+    return dtype_is_signed(dtype) ? -most_of(dtype) - 1 : 0;
+}
+
+int machine_cast_rounded(struct machine *machine, akg_dtype to, int a)
+{
+    return single_to_narrow(machine, X86_VCVTPS2DQ, a, least_of(to), most_of(to));
 }
 
 static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int a)
@@ -237,10 +257,9 @@ static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int 
         return to_unsigned(machine, type, from, a);
     if (size >= 4)
         return to_signed(machine, type, from, a);
-    int width = size * 8 - dtype_is_signed(to);
-    int32_t most = (int32_t)(1u << width) - 1, least = dtype_is_signed(to) ? -most - 1 : 0;
+    int32_t most = most_of(to), least = least_of(to);
     if (vector_type_of(from) == VECTOR_F32)
-        return single_to_narrow(machine, a, least, most);
+        return single_to_narrow(machine, X86_VCVTTPS2DQ, a, least, most);
     int value = to_signed(machine, type, from, a);
     value =
         machine_rvm(machine, X86_VPMINSD, bits, value, machine_constant(machine, VECTOR_I32, (uint32_t)most));

@@ -36,14 +36,22 @@ static const struct width widths[2] = {
 
 /* ---- quotients ------------------------------------------------------------------------------- */
 
-/* x over d, of which r is the reciprocal. */
-static int corrected(struct machine *machine, enum vector_type type, int x, int d, int r)
+static bool is_whole_number(const struct vector_value *value)
+{
+    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_integer(value->from);
+}
+
+/* x over d, of which r is the reciprocal. `is_whole`: x is an integer, so that no rest is other than a
+ * number, nor is 0 where q is not the quotient. */
+static int corrected(struct machine *machine, enum vector_type type, bool is_whole, int x, int d, int r)
 {
     enum { NO_REST = 0x9f /* zeros, infinities, nan */, UNEQUAL_AND_ORDERED = 12, ORDERED = 7 };
     const struct width *width = &widths[type == VECTOR_F64];
     int bits = machine_bits(machine, type), first = machine_rvm(machine, width->multiply, bits, x, r);
     int rest = machine_fused(machine, width->subtract_product, bits, d, first, x);
     int second = machine_fused(machine, width->add_product, bits, rest, r, first);
+    if (is_whole)
+        return second;
     if (machine_is_avx512(machine))
         return machine_select(machine, type, machine_rmi(machine, width->classify, bits, rest, NO_REST),
                               first, second);
@@ -63,9 +71,28 @@ static double number_of(const struct vector_value *constant)
     return constant->type == VECTOR_F64 ? wide : (double)narrow;
 }
 
-/* By a constant of a moderate size. -1: it is not, or the quotient would not be strict. */
-static int by_constant(struct machine *machine, enum vector_type type, int x, double divisor)
+/* The numbers of a byte over a constant, where that is 1 / d in two parts: x * r + x * (what r is too small
+ * by), of which only the sum is rounded, and as the quotient is, which is tried for all of them. -1: it is
+ * not. */
+static int of_byte(struct machine *machine, bool is_signed, int x, float divisor)
 {
+    float inverse = 1 / divisor, rest = (float)(1 / (double)divisor - (double)inverse);
+    for (int k = is_signed ? -128 : 0; k < (is_signed ? 128 : 256); k++)
+        if (fmaf((float)k, inverse, (float)k * rest) != (float)k / divisor)
+            return -1;
+    int bits = machine_bits(machine, VECTOR_F32);
+    int small = machine_rvm(machine, X86_VMULPS, bits, x, machine_float(machine, VECTOR_F32, (double)rest));
+    machine_into(machine, X86_VFMADD231PS, bits, small, x,
+                 machine_float(machine, VECTOR_F32, (double)inverse), 0);
+    return small;
+}
+
+/* By a constant of a moderate size. -1: it is not, or the quotient would not be strict. */
+static int by_constant(struct machine *machine, const struct vector_value *value, int x, double divisor)
+{
+    enum vector_type type = value->type;
+    const struct vector_value *dividend = &machine->loop->values.items[value->operands[0]];
+    bool is_whole = is_whole_number(dividend);
     double inverse = type == VECTOR_F64 ? 1 / divisor : (double)(1 / (float)divisor);
     int exponent;
     double mantissa = fabs(frexp(divisor, &exponent)); /* of 0, infinity and nan: itself */
@@ -74,9 +101,14 @@ static int by_constant(struct machine *machine, enum vector_type type, int x, do
     if (mantissa == 0.5)
         return machine_rvm(machine, widths[type == VECTOR_F64].multiply, machine_bits(machine, type), x,
                            machine_float(machine, type, inverse));
+    if (is_whole && type == VECTOR_F32 && divisor > 0 && dtype_table[dividend->from].size == 1) {
+        int quotient = of_byte(machine, dtype_is_signed(dividend->from), x, (float)divisor);
+        if (quotient >= 0)
+            return quotient;
+    }
     if (machine->options->strict)
         return -1;
-    return corrected(machine, type, x, machine_float(machine, type, divisor),
+    return corrected(machine, type, is_whole, x, machine_float(machine, type, divisor),
                      machine_float(machine, type, inverse));
 }
 
@@ -86,10 +118,11 @@ int machine_quotient(struct machine *machine, const struct vector_value *value, 
     const struct vector_value *divisor = &loop->values.items[value->operands[1]];
     int x = operands[0], d = operands[1];
     if (divisor->kind == VECTOR_CONSTANT && !loop->is_serial)
-        return by_constant(machine, value->type, x, number_of(divisor));
+        return by_constant(machine, value, x, number_of(divisor));
     if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
         return -1;
-    return corrected(machine, value->type, x, d, machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
+    return corrected(machine, value->type, is_whole_number(&loop->values.items[value->operands[0]]), x, d,
+                     machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
 }
 
 /* ---- quotients of integers ---------------------------------------------------------------------- */

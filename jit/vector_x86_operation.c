@@ -214,6 +214,8 @@ static int cast(struct machine *machine, const struct vector_value *value, int a
     if (dtype_is_integer(value->dtype) && dtype_table[value->dtype].size < 4 &&
         is_within(machine, value->operands[0], value->dtype))
         return a;
+    if (value->rounds)
+        return machine_cast_rounded(machine, value->dtype, a);
     if (dtype_is_float(value->from) && value->bits && !machine_is_avx512(machine))
         return machine_cast_whole(machine, value, a);
     return machine_cast(machine, value->dtype, value->from, a);
