@@ -50,6 +50,7 @@ void cache_key_begin(struct text *key, const char *tier, const struct ir_kernel 
     add_part(key, "target", x86_target_name(options->target));
     add_part(key, "strict", options->strict ? "yes" : "no");
     add_part(key, "trusts indices", options->trust_indices ? "yes" : "no");
+    add_part(key, "permutes bytes", options->permutes ? "yes" : "no");
     add_part(key, "stores past caches", options->stream_bytes ? "yes" : "no");
     add_signature(key, kernel);
 }

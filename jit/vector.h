@@ -303,6 +303,7 @@ struct vector_options {
     bool strict;        /* bitwise what the interpreter computes */
     bool trust_indices; /* indices that were to be tested are not */
     int stream_bytes;   /* loops over so many bytes store past the caches; 0: none does (x86_cpu.h) */
+    bool permutes;      /* any bytes out of two vectors are picked at once (x86_cpu.h) */
     bool splits;        /* vectors of 512 bits are computed in two halves (x86_cpu.h) */
 };
 

@@ -475,8 +475,15 @@ static void print_listing(struct text *out, const struct vector_listing *listing
     }
     for (int k = 0; k < listing->data.count; k++) {
         const struct vector_datum *datum = &listing->data.items[k];
-        text_format(out, ".L%d: %s 0x%llx\n", datum->label, datum->size == 8 ? ".quad" : ".long",
-                    (unsigned long long)datum->bits);
+        text_format(out, ".L%d: %s", datum->label,
+                    datum->bytes       ? ".byte"
+                    : datum->size == 8 ? ".quad"
+                                       : ".long");
+        for (int byte = 0; datum->bytes && byte < datum->size; byte++)
+            text_format(out, "%s%d", byte ? ", " : " ", datum->bytes[byte]);
+        if (!datum->bytes)
+            text_format(out, " 0x%llx", (unsigned long long)datum->bits);
+        text_char(out, '\n');
     }
 }
 

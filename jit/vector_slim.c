@@ -218,6 +218,40 @@ int slim_pair(const struct vector_loop *loop, const struct vector_value *value)
     return value->offset - (value->offset - loop->streams.items[value->stream].low) % 2;
 }
 
+const struct vector_value *slim_last_of_group(const struct vector_loop *loop,
+                                              const struct vector_value *store)
+{
+    const struct vector_stream *stream = &loop->streams.items[store->stream];
+    const struct vector_value *last = NULL;
+    unsigned seen = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool is_one = value->kind == VECTOR_STORE && value->stream == store->stream;
+        if (!is_one && seen + 1 != 1u << stream->step && seen && value->stream >= 0 &&
+            loop->streams.items[value->stream].access->buffer == stream->access->buffer)
+            return NULL;
+        if (!is_one)
+            continue;
+        unsigned bit = 1u << (value->offset - stream->low);
+        if (value->mask >= 0 || seen & bit)
+            return NULL;
+        seen |= bit;
+        last = value;
+    }
+    return seen + 1 == 1u << stream->step && stream->high - stream->low + 1 == stream->step ? last : NULL;
+}
+
+/* Every second to fourth element, forwards or backwards. */
+static bool can_permute(const struct vector_loop *loop, const struct vector_slim *slim,
+                        const struct vector_value *value)
+{
+    enum { MOST = 4 };
+    int64_t step = loop->streams.items[value->stream].step;
+    if (!slim->permutes || value->mask >= 0 || step < -MOST || step > MOST || (step < 2 && step > -2))
+        return false;
+    return value->kind == VECTOR_LOAD || (step > 0 && slim_last_of_group(loop, value));
+}
+
 static bool is_slim_access(const struct vector_loop *loop, const struct vector_slim *slim,
                            const struct vector_value *value)
 {
@@ -225,8 +259,9 @@ static bool is_slim_access(const struct vector_loop *loop, const struct vector_s
     if (stream->is_gathered || dtype_table[value->dtype].size > slim->size)
         return false;
     if (stream->step_kind == VECTOR_CONSTANT_STEP)
-        return stream->step == -1 ? value->kind == VECTOR_LOAD && value->mask < 0
-                                  : stream->step == 2 && is_half_of_pair(loop, value);
+        return can_permute(loop, slim, value) ||
+               (stream->step == -1 ? value->kind == VECTOR_LOAD && value->mask < 0
+                                   : stream->step == 2 && is_half_of_pair(loop, value));
     return stream->step_kind == VECTOR_UNIT && (slim->has_masks || is_there(loop, value));
 }
 
@@ -364,10 +399,11 @@ static int *uses_of(struct arena *arena, const struct vector_loop *loop)
     return uses;
 }
 
-bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x86_target target,
+bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                     struct vector_slim *slim)
 {
-    slim->has_masks = target == X86_TARGET_AVX512;
+    slim->has_masks = options->target == X86_TARGET_AVX512;
+    slim->permutes = slim->has_masks && options->permutes;
     if (!loop->streams.count || loop->calls || loop->stops || loop->is_serial || loop->is_rest ||
         loop->choices.count || loop->late.count)
         return false;

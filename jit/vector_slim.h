@@ -32,13 +32,14 @@ struct slim_form {
 
 struct vector_slim {
     int size;       /* bytes of a lane: 1 or 2 */
+    bool permutes;  /* vector_options.permutes, with AVX-512 */
     bool has_masks; /* what a mask leaves out is neither read nor written */
     struct slim_range *ranges;
     struct slim_form *forms;
 };
 
 /* Fills `slim`, out of the arena; false: the loop needs lanes of 32 bits, or there is nothing to win. */
-bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, enum x86_target target,
+bool vector_is_slim(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                     struct vector_slim *slim);
 /* Whether lanes of `size` bytes, with or without a sign, hold it. */
 bool slim_fits(const struct slim_range *range, int size, bool is_signed);
@@ -55,6 +56,10 @@ bool slim_blend_range(const struct vector_loop *loop, const struct vector_slim *
 
 /* ---- vector_slim.c ---- */
 
+/* The last store of those of all elements that one iteration of the stream steps over; NULL: there are not
+ * just these, or between them something else is done with the tensor. */
+const struct vector_value *slim_last_of_group(const struct vector_loop *loop,
+                                              const struct vector_value *store);
 /* By how many bits a shift by a constant goes. */
 int slim_shift(const struct vector_loop *loop, const struct vector_value *value);
 /* The constant as a number. */

@@ -323,12 +323,12 @@ static bool can_have_full(const struct machine *machine)
     return loop->accumulators.count && !loop->calls && !loop->is_even && loop->values.count <= MOST_VALUES;
 }
 
-/* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored:
- * that is for machines where masks cost more than the lanes that are done twice. */
+/* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored.
+ */
 static bool may_repeat(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    if (machine_is_avx512(machine) || loop->stops || loop->calls || loop->is_even || loop->is_rest)
+    if (loop->stops || loop->calls || loop->is_even || loop->is_rest)
         return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
@@ -402,7 +402,9 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < sections->last_count; k++)
         build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
-    sections->may_repeat = !machine->loop->accumulators.count && may_repeat(machine);
+    /* for machines where masks cost more than the lanes that are done twice */
+    sections->may_repeat =
+        !machine_is_avx512(machine) && !machine->loop->accumulators.count && may_repeat(machine);
     sections->has_full = can_have_full(machine);
     for (int k = 0; sections->has_full && k < machine->steps; k++)
         build_step(machine, &sections->full[k], k, 0, false);
@@ -715,15 +717,18 @@ static bool has_groups_of_bytes(const struct vector_loop *loop)
 
 /* Whether it is only with vectors of 256 bits that the loop has code that suits it: running sums, bytes in
  * groups. */
-static bool suits_avx2(const struct vector_loop *loop)
+static bool suits_avx2(struct arena *arena, const struct vector_loop *loop,
+                       const struct vector_options *options)
 {
-    return vector_has_scans(loop) || has_groups_of_bytes(loop);
+    struct vector_slim slim;
+    return vector_has_scans(loop) ||
+           (has_groups_of_bytes(loop) && !vector_is_slim(arena, loop, options, &slim));
 }
 
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
-    if (options->target == X86_TARGET_AVX512 && suits_avx2(loop)) {
+    if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop, options)) {
         struct vector_options *narrower = arena_new(arena, struct vector_options);
         *narrower = *options;
         narrower->target = X86_TARGET_AVX2;
@@ -763,7 +768,9 @@ size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *lis
     size_t size = (size_t)(code->bytes.count - start);
     for (int k = 0; k < listing->data.count; k++) {
         const struct vector_datum *datum = &listing->data.items[k];
-        x86_place_data(code, first + datum->label, &datum->bits, (size_t)datum->size);
+        x86_place_data(code, first + datum->label,
+                       datum->bytes ? (const void *)datum->bytes : (const void *)&datum->bits,
+                       (size_t)datum->size);
     }
     return size;
 }

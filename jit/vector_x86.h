@@ -66,6 +66,7 @@ enum kept_kind {
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
     KEPT_ORDER,        /* which lane of two vectors of 16 each has, by a number of those below */
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_PERMUTATION,  /* a table of bytes that `bits` stands for (vector_x86_slim_step.c) */
     KEPT_BACKWARDS,    /* bytes of 128 bits, elements of `number` bytes backwards */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
@@ -132,10 +133,11 @@ struct machine_chain {
     LIST(int) leaves;
 };
 
-/* A constant behind the code. */
+/* A constant behind the code: of 4 or 8 bytes, or of 64, which are elsewhere. */
 struct vector_datum {
     int label, size;
     uint64_t bits;
+    const unsigned char *bytes;
 };
 
 typedef LIST(struct x86_instruction) machine_code; /* X86_NO_FORM: a label */

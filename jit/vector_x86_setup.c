@@ -4,7 +4,7 @@
  * Consumes what was asked to be kept (constants, scalars, tables of lanes, the start of partial results) and
  * the streams; appends instructions that fill their registers.
  */
-#include "vector_x86.h"
+#include "vector_x86_slim.h"
 
 static void set_general(struct machine *machine, uint64_t bits)
 {
@@ -63,7 +63,7 @@ void machine_spread_constant(struct machine *machine, int target, enum vector_ty
         if (machine->data.items[k].bits == bits && machine->data.items[k].size == (wide ? 8 : 4))
             label = machine->data.items[k].label;
     if (label < 0) {
-        struct vector_datum datum = {machine->labels++, wide ? 8 : 4, bits};
+        struct vector_datum datum = {machine->labels++, wide ? 8 : 4, bits, NULL};
         list_push(machine->arena, &machine->data, datum);
         label = datum.label;
     }
@@ -172,6 +172,21 @@ static void load_backwards(struct machine *machine, const struct machine_kept *k
                              words[64] = {QUARTERS(14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)};
 #undef QUARTERS
     load_table(machine, kept->virtual_register, kept->type, kept->number == 1 ? bytes : words);
+}
+
+static void load_permutation(struct machine *machine, const struct machine_kept *kept)
+{
+    enum { BYTES = 64 };
+    unsigned char *bytes = arena_array(machine->arena, unsigned char, BYTES);
+    struct vector_datum datum = {machine->labels++, BYTES, 0, bytes};
+    slim_permutation(kept->bits, bytes);
+    list_push(machine->arena, &machine->data, datum);
+    machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
+                                                  .bits = 512,
+                                                  .reg = kept->virtual_register,
+                                                  .has_memory = true,
+                                                  .memory = {X86_RIP, X86_NONE, 1, 0},
+                                                  .label = datum.label});
 }
 
 static void setup_steps(struct machine *machine, const struct machine_kept *kept)
@@ -309,6 +324,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_ORDER:
         load_order(machine, kept);
+        break;
+    case KEPT_PERMUTATION:
+        load_permutation(machine, kept);
         break;
     case KEPT_BACKWARDS:
         load_backwards(machine, kept);

@@ -591,7 +591,8 @@ static void build_vector(struct machine *machine, const struct vector_slim *slim
 {
     const struct vector_loop *loop = machine->loop;
     int *registers = arena_array(machine->arena, int, loop->values.count), lanes = machine->lanes;
-    struct slim_body body = {machine, slim, registers, step, machine_vector_bits(machine), 0};
+    slim_loads loaded = {NULL, 0, 0};
+    struct slim_body body = {machine, slim, registers, step, machine_vector_bits(machine), 0, &loaded};
     machine->section = section;
     machine->ahead = step * body.bits / 8 / slim->size;
     body.tail = is_tail ? tail_mask(machine) : 0;
@@ -608,7 +609,7 @@ static void build_vector(struct machine *machine, const struct vector_slim *slim
 static void build_result(struct machine *machine, const struct vector_slim *slim,
                          struct machine_slim *sections)
 {
-    struct slim_body body = {machine, slim, NULL, 0, machine_vector_bits(machine), 0};
+    struct slim_body body = {machine, slim, NULL, 0, machine_vector_bits(machine), 0, NULL};
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->values.count; k++) {
         const struct vector_value *value = &machine->loop->values.items[k];
@@ -631,7 +632,7 @@ bool machine_build_slim(struct machine *machine, struct machine_slim *sections)
 {
     enum { SHORT = 12 /* values: what fetches instructions is busy with the loop itself otherwise */ };
     struct vector_slim slim;
-    if (!vector_is_slim(machine->arena, machine->loop, machine->options->target, &slim))
+    if (!vector_is_slim(machine->arena, machine->loop, machine->options, &slim))
         return false;
     sections->lanes = machine_vector_bits(machine) / 8 / slim.size;
     sections->steps = machine->loop->values.count <= SHORT ? 2 : 1;

@@ -149,6 +149,7 @@ int slim_load(const struct slim_body *body, const struct vector_value *value)
     const struct vector_stream *stream = &body->machine->loop->streams.items[value->stream];
     int result = stream->step_kind == VECTOR_UNIT ? load_unit(body, value)
                  : stream->step == -1             ? load_backwards(body, value)
+                 : body->slim->permutes           ? slim_load_step(body, value)
                                                   : load_of_pair(body, value);
     return value->dtype == AKG_BOOL ? slim_truth(body, result) : result;
 }
@@ -190,6 +191,10 @@ static void store_avx2(const struct slim_body *body, const struct vector_value *
 
 void slim_store(const struct slim_body *body, const struct vector_value *value, int a)
 {
+    if (body->machine->loop->streams.items[value->stream].step_kind != VECTOR_UNIT) {
+        slim_store_step(body, value);
+        return;
+    }
     if (!machine_is_avx512(body->machine)) {
         store_avx2(body, value, a);
         return;

@@ -71,7 +71,13 @@ static unsigned family(void)
 }
 
 /* What the questions below answer. In a virtual machine asking the processor takes some microseconds. */
-enum { KNOWN = 1, BY_AMD = 2, SPLITS = 4 };
+enum { KNOWN = 1, BY_AMD = 2, SPLITS = 4, PERMUTES = 8 };
+
+static bool has_vbmi(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VBMI) != 0;
+}
 
 static int describe(void)
 {
@@ -83,6 +89,8 @@ static int describe(void)
     answer = KNOWN;
     if (is_by_amd())
         answer |= family() == ZEN_4 ? BY_AMD | SPLITS : BY_AMD;
+    if (has_vbmi())
+        answer |= PERMUTES;
     atomic_store(&known, answer);
     return answer;
 }
@@ -102,6 +110,11 @@ bool x86_cpu_splits_vectors(void)
     return describe() & SPLITS;
 }
 
+bool x86_cpu_permutes_bytes(void)
+{
+    return describe() & PERMUTES;
+}
+
 enum x86_target x86_cpu_target(void)
 {
     static atomic_int known; /* + 1; in a virtual machine the question takes some microseconds */
@@ -118,6 +131,11 @@ int x86_cpu_stream_bytes(void)
 }
 
 bool x86_cpu_splits_vectors(void)
+{
+    return false;
+}
+
+bool x86_cpu_permutes_bytes(void)
 {
     return false;
 }

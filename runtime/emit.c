@@ -129,6 +129,7 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
     if (emission->stage == AKG_STAGE_ASM) {
         struct vector_options vectors = {.target = x86_cpu_target(),
                                          .stream_bytes = x86_cpu_stream_bytes(),
+                                         .permutes = x86_cpu_permutes_bytes(),
                                          .splits = x86_cpu_splits_vectors()};
         return vector_plan_print(&emission->out, kernel, &vectors) ? AKG_OK : AKG_ERROR_MEMORY;
     }

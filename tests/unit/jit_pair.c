@@ -23,7 +23,8 @@ void pair_init(struct jit_pair *pair)
         exit(5);
     }
     diagnostics_set_escape(pair->diagnostics, &pair->escape);
-    pair->vectors = (struct vector_options){.target = x86_cpu_target(), .strict = true};
+    pair->vectors = (struct vector_options){
+        .target = x86_cpu_target(), .strict = true, .permutes = x86_cpu_permutes_bytes()};
 }
 
 void pair_free(struct jit_pair *pair)
@@ -95,7 +96,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->bands += plan->loops.items[k]->band != NULL;
         struct vector_slim slim;
         pair->gathering_loops += gathers(plan->loops.items[k]);
-        pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], pair->vectors.target, &slim);
+        pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], &pair->vectors, &slim);
     }
     if (compile_and_move(pair, symbols))
         return true;

@@ -1,0 +1,212 @@
+/*
+ * vector_x86_slim_step.c: every second to fourth element, as of images with colours, where the processor
+ * picks any bytes out of two vectors (AVX-512 VBMI).
+ *
+ * Consumes loads with such a step, forwards or backwards, and stores of all the elements that one iteration
+ * steps over; appends loads of whole vectors, the last of which end where the last lane's element does, and
+ * what brings the bytes into their lanes, or back. Which byte comes from where stands in tables behind the
+ * code.
+ */
+#include "vector_x86_slim.h"
+
+enum { VECTOR_BYTES = 64, HALF_BYTES = 32, MOST_VECTORS = 4 };
+
+/* What a table says: of a load (`stores` false), where the bytes of each lane are among the vectors that were
+ * loaded; of a store, where those of vector `chunk` are among the lanes. Table number `turn` takes vector
+ * turn + 1 to what the tables before made of the first ones. */
+struct permutation {
+    bool stores;
+    int step, element, lane; /* step in elements, below 0: backwards; bytes of an element, of a lane */
+    int width, first; /* of a load: elements that are loaded beside the first one, and which of them it is */
+    int chunk, turn;
+};
+
+static uint64_t packed(const struct permutation *order)
+{
+    return (uint64_t)order->stores | (uint64_t)(order->step + 8) << 4 | (uint64_t)order->element << 8 |
+           (uint64_t)order->lane << 12 | (uint64_t)order->chunk << 16 | (uint64_t)order->turn << 20 |
+           (uint64_t)order->width << 24 | (uint64_t)order->first << 28;
+}
+
+static int four_bits(uint64_t bits, int at)
+{
+    return (int)(bits >> at & 15);
+}
+
+static struct permutation unpacked(uint64_t bits)
+{
+    return (struct permutation){.stores = bits & 1,
+                                .step = four_bits(bits, 4) - 8,
+                                .element = four_bits(bits, 8),
+                                .lane = four_bits(bits, 12),
+                                .chunk = four_bits(bits, 16),
+                                .turn = four_bits(bits, 20),
+                                .width = four_bits(bits, 24),
+                                .first = four_bits(bits, 28)};
+}
+
+/* ---- which bytes are loaded ----------------------------------------------------------------------- */
+
+struct stretch {
+    int bytes, unit, vectors; /* in all, of a vector, how many of these */
+};
+
+static struct stretch stretch_of(const struct permutation *order)
+{
+    int lanes = VECTOR_BYTES / order->lane, step = order->step < 0 ? -order->step : order->step;
+    int bytes = ((lanes - 1) * step + order->width + 1) * order->element;
+    int unit = bytes < VECTOR_BYTES ? HALF_BYTES : VECTOR_BYTES;
+    return (struct stretch){bytes, unit, (bytes + unit - 1) / unit};
+}
+
+static int first_byte(const struct stretch *stretch, int vector)
+{
+    return vector < stretch->vectors - 1 ? stretch->unit * vector : stretch->bytes - stretch->unit;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+/* `vector`: that the byte is in, at `byte`; what the tables before have brought in its place stays. */
+static unsigned char entry(const struct permutation *order, int place, int vector, int byte)
+{
+    return (unsigned char)(vector == order->turn + 1         ? VECTOR_BYTES + byte
+                           : vector == 0 && order->turn == 0 ? byte
+                                                             : place);
+}
+
+/* An element that is narrower than its lane stands in the upper half, and is moved down. */
+static unsigned char loaded_byte(const struct permutation *order, int place)
+{
+    struct stretch stretch = stretch_of(order);
+    int lane = place / order->lane, lanes = VECTOR_BYTES / order->lane;
+    int step = order->step < 0 ? -order->step : order->step,
+        index = order->step < 0 ? lanes - 1 - lane : lane;
+    int byte = (index * step + order->first) * order->element +
+               (order->element == order->lane ? place % order->lane : 0);
+    int vector = byte / stretch.unit < stretch.vectors ? byte / stretch.unit : stretch.vectors - 1;
+    return entry(order, place, vector, byte - first_byte(&stretch, vector));
+}
+
+static unsigned char stored_byte(const struct permutation *order, int place)
+{
+    int byte = order->chunk * VECTOR_BYTES + place, element = byte / order->element;
+    int from = element / order->step * order->lane + byte % order->element;
+    return entry(order, place, element % order->step, from % VECTOR_BYTES);
+}
+
+void slim_permutation(uint64_t bits, unsigned char table[64])
+{
+    struct permutation order = unpacked(bits);
+    for (int place = 0; place < VECTOR_BYTES; place++)
+        table[place] = (order.stores ? stored_byte : loaded_byte)(&order, place);
+}
+
+/* The bytes of the vectors that the tables say, table by table. */
+static int permuted(const struct slim_body *body, struct permutation order, const int *vectors, int count)
+{
+    struct machine *machine = body->machine;
+    int result = machine_copy(machine, body->bits, vectors[0]), last = count > 1 ? count - 1 : 1;
+    for (order.turn = 0; order.turn < last; order.turn++) {
+        int table = machine_keep(machine, KEPT_PERMUTATION, slim_vector_type(machine), 0, packed(&order));
+        machine_into(machine, X86_VPERMT2B, body->bits, result, table,
+                     vectors[count > 1 ? order.turn + 1 : 0], 0);
+    }
+    return result;
+}
+
+/* ---- loads ------------------------------------------------------------------------------------------- */
+
+static void transfer(const struct slim_body *body, enum x86_form form, int bits, int reg,
+                     struct x86_memory memory, int bytes)
+{
+    memory.displacement += bytes;
+    machine_add(body->machine,
+                (struct x86_instruction){
+                    .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = memory});
+}
+
+/* Elements that are loaded in each iteration beside the lowest one: what lies between may be read. */
+static int width_of(const struct vector_loop *loop, const struct vector_value *value)
+{
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    int64_t step = stream->step < 0 ? -stream->step : stream->step;
+    bool low = false, high = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        bool is_load = other->kind == VECTOR_LOAD && other->stream == value->stream && other->mask < 0;
+        low |= is_load && other->offset == stream->low;
+        high |= is_load && other->offset == stream->high;
+    }
+    return low && high && stream->high - stream->low < step ? stream->high - stream->low : 0;
+}
+
+/* The vectors that the elements are in, loaded once for all of them. */
+static const int *load_vectors(const struct slim_body *body, const struct vector_value *value,
+                               const struct permutation *order, const struct stretch *stretch)
+{
+    int first = value->offset - order->first;
+    for (int k = 0; k < body->loaded->count; k++) {
+        const struct slim_loaded *loaded = &body->loaded->items[k];
+        if (loaded->stream == value->stream && loaded->offset == first && loaded->epoch == value->epoch)
+            return loaded->vectors;
+    }
+    struct slim_loaded loaded = {.stream = value->stream, .offset = first, .epoch = value->epoch};
+    struct vector_value lowest = *value;
+    lowest.offset = first;
+    struct x86_memory memory = machine_step_memory(body->machine, &lowest);
+    if (order->step < 0)
+        memory.displacement -= stretch->bytes - (order->width + 1) * order->element;
+    for (int k = 0; k < stretch->vectors; k++) {
+        loaded.vectors[k] = machine_new_vector(body->machine, body->bits);
+        transfer(body, X86_VMOVUPS_LOAD, 8 * stretch->unit, loaded.vectors[k], memory,
+                 first_byte(stretch, k));
+    }
+    list_push(body->machine->arena, body->loaded, loaded);
+    return body->loaded->items[body->loaded->count - 1].vectors;
+}
+
+int slim_load_step(const struct slim_body *body, const struct vector_value *value)
+{
+    const struct vector_loop *loop = body->machine->loop;
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    int size = dtype_table[value->dtype].size;
+    struct permutation order = {.step = (int)stream->step, .element = size, .lane = body->slim->size};
+    order.width = width_of(loop, value);
+    order.first = order.width ? value->offset - stream->low : 0;
+    struct stretch stretch = stretch_of(&order);
+    int result = permuted(body, order, load_vectors(body, value, &order, &stretch), stretch.vectors);
+    enum x86_form down = dtype_is_signed(value->dtype) ? X86_VPSRAW_BY : X86_VPSRLW_BY;
+    return size == body->slim->size ? result : slim_shift_words(body, down, result, 8);
+}
+
+/* ---- stores ------------------------------------------------------------------------------------------ */
+
+void slim_store_step(const struct slim_body *body, const struct vector_value *value)
+{
+    struct machine *machine = body->machine;
+    const struct vector_loop *loop = machine->loop;
+    int step = (int)loop->streams.items[value->stream].step, size = dtype_table[value->dtype].size;
+    int lanes[MOST_VECTORS] = {0}, all = step * size * body->bits / 8 / body->slim->size;
+    struct vector_value first = *value;
+    if (slim_last_of_group(loop, value) != value)
+        return;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if (other->kind != VECTOR_STORE || other->stream != value->stream)
+            continue;
+        int a = body->registers[other->operands[0]];
+        lanes[other->offset - loop->streams.items[value->stream].low] =
+            other->dtype == AKG_BOOL ? slim_where(body, a, slim_number(body, 1)) : a;
+    }
+    first.offset = loop->streams.items[value->stream].low;
+    struct x86_memory memory = machine_step_memory(machine, &first);
+    for (int byte = 0; byte < all; byte += VECTOR_BYTES) {
+        struct permutation order = {.stores = true,
+                                    .step = step,
+                                    .element = size,
+                                    .lane = body->slim->size,
+                                    .chunk = byte / VECTOR_BYTES};
+        transfer(body, X86_VMOVUPS_STORE, all - byte < VECTOR_BYTES ? 8 * HALF_BYTES : body->bits,
+                 permuted(body, order, lanes, step), memory, byte);
+    }
+}
