@@ -131,6 +131,10 @@ bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, i
 int pass_few_elements(const struct ir_buffer *buffer);
 /* pass_scalars for the block of a loop. */
 bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);
+/* What pass simplify does, in one block. */
+void pass_simplify_block(struct pass *pass, struct ir_stmt **block);
+/* Writes out a window in the loop, if it is parallel and becomes one of lanes of 8 or 16 bits by that. */
+bool pass_unroll_window(struct pass *pass, struct ir_stmt *loop);
 
 /* Marks a statement; the sweep takes marked ones out, and loops and ifs that are left empty. */
 void pass_remove(struct ir_stmt *stmt);

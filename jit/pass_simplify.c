@@ -350,3 +350,11 @@ bool pass_simplify(struct pass *pass)
     pass_sweep(&pass->kernel->body);
     return simplifier.changed;
 }
+
+void pass_simplify_block(struct pass *pass, struct ir_stmt **block)
+{
+    struct simplifier simplifier = {.changed = false};
+
+    find_extents(pass, &simplifier);
+    simplify_block(pass, &simplifier, block);
+}

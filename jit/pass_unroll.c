@@ -11,6 +11,7 @@
  */
 #include "pass.h"
 #include "vector.h"
+#include "vector_slim.h"
 
 enum { DEEPEST = 12, LONGEST = 32, LONGEST_ACROSS = 16 };
 
@@ -115,16 +116,23 @@ static bool goes_across(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || ir_block_walk(stmt->body, stmt_stays_in_row, stmt->symbol);
 }
 
+static bool has_window(const struct ir_stmt *loop, int most_statements)
+{
+    enum { LONGEST_WINDOW = 9 };
+    struct size size = {.longest = LONGEST_WINDOW};
+
+    return ir_block_walk(loop->body, keeps_memory, NULL) && count_block(&size, loop->body, 0) &&
+           size.has_loop && size.statements <= most_statements;
+}
+
 /* Whether the loop, for AVX2, has a window inside that is so small that its coefficients stay in registers.
  * With 16 of these the tiles of a nest are too small to be worth what is around them, unless its rows share
  * more than coefficients. */
 static bool is_window(const struct pass *pass, const struct ir_stmt *loop)
 {
-    enum { LONGEST_WINDOW = 9, MOST_STATEMENTS = 20 };
-    struct size size = {.longest = LONGEST_WINDOW};
+    enum { MOST_STATEMENTS = 20 };
 
-    return pass->target == X86_TARGET_AVX2 && ir_block_walk(loop->body, keeps_memory, NULL) &&
-           count_block(&size, loop->body, 0) && size.has_loop && size.statements <= MOST_STATEMENTS;
+    return pass->target == X86_TARGET_AVX2 && has_window(loop, MOST_STATEMENTS);
 }
 
 /* A loop over a temporary that may become scalars is worth nothing by itself. */
@@ -327,6 +335,43 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
     if (write_out(pass, &loop->body)) {
         pass_scalars_of_block(pass, &loop->body);
         if (is_vector_loop(pass, loop, dependences, row))
+            return true;
+    }
+    loop->body = body;
+    ir_block_walk(body, keep_temporary, NULL);
+    return false;
+}
+
+/* ---- windows over small integers ------------------------------------------------------------- */
+
+static bool is_slim(struct pass *pass, struct ir_stmt *loop, const struct dependences *dependences,
+                    const struct dependence_loop *row)
+{
+    const struct vector_options options = {.target = pass->target};
+    const struct vector_loop *vectors = vector_build(pass->arena, loop, row, dependences, &options);
+    struct vector_slim slim;
+
+    return vectors && vector_is_slim(pass->arena, vectors, &options, &slim);
+}
+
+bool pass_unroll_window(struct pass *pass, struct ir_stmt *loop)
+{
+    enum { MOST_STATEMENTS = 60 };
+    struct ir_stmt *body = loop->body;
+    int64_t low;
+
+    if (is_row(pass, loop) || iterations(loop, VECTOR_SHORTEST - 1, &low) >= 0 ||
+        !has_window(loop, MOST_STATEMENTS) || !ir_block_walk(body, jumps, NULL) || loops_may_stop(body))
+        return false;
+    const struct dependences *dependences = pass_dependences(pass, loop);
+    const struct dependence_loop *row = dependences ? parallel(dependences, loop) : NULL;
+    if (!row)
+        return false;
+    loop->body = pass_copy_block(pass, body);
+    if (write_out(pass, &loop->body)) {
+        pass_scalars_of_block(pass, &loop->body);
+        pass_simplify_block(pass, &loop->body); /* weights that hang on the windows' variables are known */
+        if (is_slim(pass, loop, dependences, row))
             return true;
     }
     loop->body = body;
