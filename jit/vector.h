@@ -41,7 +41,8 @@ enum vector_kind {
     VECTOR_INDEX,    /* slot holds the first value of the loop variable (int64); the next are `bits` apart;
                         of dtype int32: their low bits */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
-    VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0 */
+    VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0.
+                        Where `bits` is not 0, so many bytes are there, and operand 0 is one of uint8 */
     VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
                         operand 1 */
     VECTOR_STORE,

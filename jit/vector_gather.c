@@ -4,7 +4,8 @@
  * Consumes a load that is no stream, for some of its indices are no linear functions of the loop variable or
  * are to be tested; produces VECTOR_GATHER: these indices are computed for all lanes at once, and together
  * they are how many elements the lane's lies behind that of the stream, whose indices are the others and 0.
- * With AVX-512, integers of 8 and 16 bits come out of the words that hold them; halves and truth values stay
+ * With AVX-512, integers of 8 and 16 bits come out of the words that hold them, or out of registers, where a
+ * table of 256 bytes is looked up by a byte; halves and truth values stay
  * C there, and all of these in nests.
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
@@ -209,6 +210,47 @@ static int gather_from_words(struct vector_builder *builder, struct vector_value
     return vector_operation(builder, OP_CAST, dtype, AKG_UINT32, element, -1, -1);
 }
 
+/* ---- tables of bytes ----------------------------------------------------------------------------------- */
+
+enum { BYTES = 256 };
+
+/* The index as a number of uint8, whose casts leave it as it is; -1: it is none. */
+static int byte_of(const struct vector_builder *builder, int index)
+{
+    const struct vector_value *value = &builder->loop->values.items[index];
+    while (value->kind == VECTOR_OPERATION && value->operation == OP_CAST && value->dtype != AKG_UINT8 &&
+           dtype_is_integer(value->dtype) && dtype_is_integer(value->from)) {
+        if (value->from != AKG_UINT8 && dtype_table[value->dtype].size < dtype_table[value->from].size)
+            return -1;
+        index = value->operands[0];
+        value = &builder->loop->values.items[index];
+    }
+    return value->dtype == AKG_UINT8 ? index : -1;
+}
+
+/* Whether the element is one of 256 bytes that lie one behind the other and stay as they are. */
+static bool is_table(const struct vector_builder *builder, const struct ir_access *access)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    return builder->options->target == X86_TARGET_AVX512 && builder->options->permutes &&
+           buffer->role == IR_INPUT && buffer->contiguous && buffer->rank == 1 &&
+           dtype_is_integer(buffer->dtype) && dtype_table[buffer->dtype].size == 1 &&
+           buffer->shape[0]->kind == IR_INTEGER && buffer->shape[0]->integer >= BYTES &&
+           !builder->is_serial && !is_tested(builder, access, 0);
+}
+
+/* -1: it is another. */
+static int look_up(struct vector_builder *builder, struct vector_value value, const struct ir_access *access,
+                   int index)
+{
+    int byte = builder->refused || !is_table(builder, access) || index < 0 ? -1 : byte_of(builder, index);
+    if (byte < 0)
+        return -1;
+    value.operands[0] = byte;
+    value.bits = BYTES;
+    return vector_add(builder, value);
+}
+
 /* ---- all -------------------------------------------------------------------------------------------- */
 
 void vector_lane_indices(struct vector_builder *builder, const struct ir_access *access, bool *in_address,
@@ -246,11 +288,14 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
         return vector_refuse(builder);
     vector_lane_indices(builder, access, in_address, indices);
     value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
+    value.epoch = epoch;
+    int byte = look_up(builder, value, access, indices[0]);
+    if (byte >= 0)
+        return byte;
     int distance = vector_distance(builder, access, value.stream, indices);
     if (builder->refused || distance < 0)
         return vector_refuse(builder);
     value.operands[0] = distance;
     value.mask = builder->mask;
-    value.epoch = epoch;
     return in_words ? gather_from_words(builder, value, distance) : vector_add(builder, value);
 }

@@ -362,7 +362,7 @@ static bool set_range(const struct vector_loop *loop, struct vector_slim *slim, 
         *range = (struct slim_range){slim_constant(value), slim_constant(value), false};
     else if (value->kind == VECTOR_OPERATION && value->type != VECTOR_MASK)
         *range = range_of_operation(loop, slim, value);
-    else if (value->kind == VECTOR_SCALAR || value->kind == VECTOR_LOAD)
+    else if (value->kind == VECTOR_SCALAR || value->kind == VECTOR_LOAD || value->kind == VECTOR_GATHER)
         *range = range_of_dtype(value->dtype);
     return true;
 }
@@ -378,6 +378,8 @@ static bool is_slim_value(const struct vector_loop *loop, const struct vector_sl
     case VECTOR_LOAD:
     case VECTOR_STORE:
         return is_slim_access(loop, slim, value);
+    case VECTOR_GATHER:
+        return value->bits && slim->permutes;
     case VECTOR_ACCUMULATE:
         return is_slim_accumulation(loop, slim, value);
     case VECTOR_OPERATION:

@@ -66,6 +66,7 @@ enum kept_kind {
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
     KEPT_ORDER,        /* which lane of two vectors of 16 each has, by a number of those below */
     KEPT_BYTES,        /* of halves of a vector, which byte each has: `number` of a table */
+    KEPT_LOOKUP,       /* of the 256 bytes at stream `number`, quarter `bits` */
     KEPT_PERMUTATION,  /* a table of bytes that `bits` stands for (vector_x86_slim_step.c) */
     KEPT_BACKWARDS,    /* bytes of 128 bits, elements of `number` bytes backwards */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
@@ -489,6 +490,14 @@ int machine_lane_index(struct machine *machine, const int parts[2], int size, in
 void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
                         int mask);
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
+
+/* ---- vector_x86_lookup.c ---- */
+
+/* Of a GATHER whose index is a byte, in lanes of 8 bits or more; what is above the low 8 bits means nothing.
+ */
+int machine_lookup(struct machine *machine, const struct vector_value *value, int index);
+/* Its table, or a part of it. */
+void machine_setup_lookup(struct machine *machine, const struct machine_kept *kept);
 
 /* ---- vector_x86_scan.c ---- */
 

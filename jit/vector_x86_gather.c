@@ -177,6 +177,8 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
     bool wide = vector_type_is_wide(value->type), own_mask = machine_is_avx512(machine);
     if (machine->lanes == 1)
         return gather_one(machine, value, index, far);
+    if (value->bits && own_mask && machine->options->permutes)
+        return machine_normal(machine, value->dtype, machine_lookup(machine, value, index));
     if (dtype_table[value->dtype].size < 4)
         return gather_small(machine, value, index, far, mask);
     if (can_gather_apart(machine, value, mask))

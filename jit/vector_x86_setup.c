@@ -325,6 +325,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_ORDER:
         load_order(machine, kept);
         break;
+    case KEPT_LOOKUP:
+        machine_setup_lookup(machine, kept);
+        break;
     case KEPT_PERMUTATION:
         load_permutation(machine, kept);
         break;

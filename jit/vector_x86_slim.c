@@ -552,6 +552,8 @@ static int build_value(const struct slim_body *body, int number)
                             (uint64_t)body->slim->size);
     case VECTOR_LOAD:
         return slim_load(body, value);
+    case VECTOR_GATHER:
+        return normal(body, value->dtype, machine_lookup(body->machine, value, operand(body, value, 0)));
     case VECTOR_STORE:
         slim_store(body, value, operand(body, value, 0));
         return 0;

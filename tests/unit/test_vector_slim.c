@@ -3,9 +3,10 @@
  *
  * Each mixes few dtypes of at most 32 bits, so that most have lanes of 8 or 16 bits, or the test would prove
  * nothing: sums, products, quotients by constants, shifts, sums that are cut off, choices, casts, loads
- * beside the element and backwards, stores under conditions into what was loaded, and into the same element
- * by both branches, what all iterations come to, in as many bits and in more. Trip counts go from 0 to some
- * vectors; behind each tensor lie bytes that nobody may touch. For every target of this processor.
+ * beside the element, backwards, by a step and out of tables, stores under conditions into what was loaded,
+ * and into the same element by both branches, what all iterations come to, in as many bits and in more. Trip
+ * counts go from 0 to some vectors; behind each tensor lie bytes that nobody may touch. For every target of
+ * this processor.
  *
  * Arguments: first seed and number of kernels.
  */
@@ -14,7 +15,15 @@
 
 #include <stdlib.h>
 
-enum { LONGEST = 230, MARGIN = 2, ELEMENTS = LONGEST + 2 * MARGIN, INPUTS = 3, OUTPUTS = 2, MOST_STEP = 4 };
+enum {
+    LONGEST = 230,
+    MARGIN = 2,
+    ELEMENTS = LONGEST + 2 * MARGIN,
+    INPUTS = 3,
+    OUTPUTS = 2,
+    MOST_STEP = 4,
+    TABLE = 256
+};
 
 struct generator {
     struct text text;
@@ -23,6 +32,7 @@ struct generator {
     int dtype_count;
     const char *place; /* of what is stored */
     char variable;     /* of the loop */
+    bool has_tables;   /* of 256 bytes and more */
     int step;          /* every so manieth element is loaded as well; 0: none is */
 };
 
@@ -70,6 +80,11 @@ static void leaf(struct generator *g, akg_dtype dtype)
     unsigned kind = draw(g, 8);
     if (kind == 0 && dtype != AKG_BOOL) {
         constant(g, some_number(g, dtype), dtype);
+        return;
+    }
+    if (kind == 7 && g->has_tables && dtype != AKG_BOOL) {
+        text_format(&g->text, "%s(t%u[int64(uint8(x%d[%c]))])", akg_dtype_name(dtype), draw(g, 2), input,
+                    g->variable);
         return;
     }
     if (is_cast)
@@ -351,6 +366,7 @@ static void kernel_text(struct generator *g)
     choose_dtypes(g);
     g->variable = 'i';
     g->step = draw(g, 2) ? 0 : 2 + (int)draw(g, 3);
+    g->has_tables = draw(g, 3) == 0;
     g->place = draw(g, 4) ? "i" : "r, i";
     bool rows = g->place[0] == 'r';
     text_string(&g->text, "kernel k {\n input shape: bool[N]\n");
@@ -358,6 +374,7 @@ static void kernel_text(struct generator *g)
         text_format(&g->text, " %s x%d: %s[%d]\n input w%d: %s[%d]\n", k ? "input" : "inout", k,
                     akg_dtype_name(g->inputs[k]), ELEMENTS, k, akg_dtype_name(g->inputs[k]),
                     MOST_STEP * (LONGEST + MARGIN));
+    text_format(&g->text, " input t0: uint8[%d]\n input t1: int8[%d]\n", TABLE, TABLE + 1);
     for (int k = 0; k < OUTPUTS; k++)
         text_format(&g->text, rows ? " output y%d: %s[3, %d] clear\n" : " output y%d: %s[%d] clear\n", k,
                     akg_dtype_name(g->outputs[k]), ELEMENTS);
@@ -365,7 +382,7 @@ static void kernel_text(struct generator *g)
     text_string(&g->text, " output total: int64[1] clear\n");
     text_format(&g->text, " output apart: %s[%d] clear\n", akg_dtype_name(g->outputs[0]),
                 MOST_STEP * (LONGEST + MARGIN));
-    text_string(&g->text, " parameters shape, x0, w0, x1, w1, x2, w2\n"
+    text_string(&g->text, " parameters shape, x0, w0, x1, w1, x2, w2, t0, t1\n"
                           " results x0, y0, y1, most, total, apart\n body {\n");
     text_string(&g->text, rows ? "for r = 0 to 3 step 1 {\n" : "");
     text_string(&g->text, "for i = 2 to (N + 2) step 1 {\n");
@@ -393,6 +410,10 @@ static void fill(struct generator *g, struct jit_pair *pair)
             pair_set(pair, 1 + k, at, value);
         }
     }
+    for (int k = 0; k < 2; k++)
+        for (int64_t at = 0; at < TABLE; at++)
+            pair_set(pair, 1 + 2 * INPUTS + k, at,
+                     (union dtype_value){.i = some_number(g, k ? AKG_INT8 : AKG_UINT8)});
 }
 
 static bool agrees(uint64_t seed, enum x86_target target, int *loops, int *slim)
