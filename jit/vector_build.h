@@ -165,6 +165,10 @@ bool vector_scans_pay(const struct vector_loop *loop);
 /* a ^ b, of that dtype; -1: it is left to a function. */
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b);
 
+/* The loop around the vector loop that counts with the symbol; NULL: none is known. */
+const struct ir_stmt *vector_loop_around(const struct vector_builder *builder,
+                                         const struct ir_symbol *symbol);
+
 /* ---- vector_trim.c ---- */
 
 /* A cast, without what stands before it and it does anyway. */

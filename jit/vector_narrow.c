@@ -182,7 +182,7 @@ static bool must_be_small(struct vector_builder *builder, const struct ir_expr *
     return true;
 }
 
-static const struct ir_stmt *loop_of(const struct vector_builder *builder, const struct ir_symbol *symbol)
+const struct ir_stmt *vector_loop_around(const struct vector_builder *builder, const struct ir_symbol *symbol)
 {
     const struct dependences *dependences = builder->dependences;
     for (int k = 0; dependences && k < dependences->loops.count; k++)
@@ -199,7 +199,7 @@ static bool is_small_variable(struct vector_builder *builder, const struct ir_ex
     if (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP)
         return false;
     if (!loop && vector_is_invariant(builder, expr))
-        loop = loop_of(builder, expr->symbol);
+        loop = vector_loop_around(builder, expr->symbol);
     return loop && must_be_small(builder, loop->low) && must_be_small(builder, loop->high);
 }
 

@@ -386,6 +386,32 @@ static int epoch_of(const struct vector_builder *builder, const struct ir_buffer
     return count;
 }
 
+/* Whether a loop's variable goes over the axis, so that it is inside whatever the conditions are. */
+static bool goes_over(const struct vector_builder *builder, const struct ir_expr *index,
+                      const struct ir_expr *extent)
+{
+    const struct ir_stmt *lanes = vector_lanes(builder);
+    if (index->kind == IR_INTEGER)
+        return extent->kind == IR_INTEGER && index->integer >= 0 && index->integer < extent->integer;
+    if (index->kind != IR_SYMBOL || index->symbol->kind != IR_SYMBOL_LOOP)
+        return false;
+    const struct ir_stmt *loop =
+        lanes->symbol == index->symbol ? lanes : vector_loop_around(builder, index->symbol);
+    return loop && loop->step == 1 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
+           ir_expr_equal(loop->high, extent);
+}
+
+/* Whether an element of 8 or 16 bits is there in each iteration: to load it takes less than a mask, of which
+ * vectors of 64 such elements have few. */
+static bool is_there(const struct vector_builder *builder, const struct ir_access *access)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    bool is_there = dtype_table[buffer->dtype].size < 4 && !builder->is_serial && !builder->is_once;
+    for (int axis = 0; is_there && axis < buffer->rank; axis++)
+        is_there = goes_over(builder, access->indices[axis], buffer->shape[axis]);
+    return is_there;
+}
+
 int vector_load(struct vector_builder *builder, const struct ir_expr *load)
 {
     struct vector_value value = vector_blank(VECTOR_LOAD, load->dtype);
@@ -402,8 +428,12 @@ int vector_load(struct vector_builder *builder, const struct ir_expr *load)
             other->epoch == value.epoch && other->mask < 0)
             return k;
     }
+    int mask = builder->mask;
+    if (is_there(builder, &load->access))
+        builder->mask = -1;
     value.mask = builder->mask;
     note_use(builder, value.stream, value.offset)->is_loaded = true;
+    builder->mask = mask;
     return vector_add(builder, value);
 }
 
