@@ -707,11 +707,15 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
-static bool has_groups_of_bytes(const struct vector_loop *loop)
+/* Which AVX-512 has no code for: to load them it is enough that bytes are permuted. */
+static bool has_groups_of_bytes(const struct vector_loop *loop, const struct vector_options *options)
 {
-    for (int k = 0; k < loop->streams.count; k++)
-        if (dtype_table[loop->streams.items[k].dtype].size == 1 && vector_has_groups(&loop->streams.items[k]))
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        if (dtype_table[stream->dtype].size == 1 && vector_has_groups(stream) &&
+            (stream->is_stored || !options->permutes))
             return true;
+    }
     return false;
 }
 
@@ -722,7 +726,7 @@ static bool suits_avx2(struct arena *arena, const struct vector_loop *loop,
 {
     struct vector_slim slim;
     return vector_has_scans(loop) ||
-           (has_groups_of_bytes(loop) && !vector_is_slim(arena, loop, options, &slim));
+           (has_groups_of_bytes(loop, options) && !vector_is_slim(arena, loop, options, &slim));
 }
 
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,

@@ -120,6 +120,13 @@ struct machine_points {
     int vectors[4]; /* from element `low` of an iteration on; 0: it is not loaded */
 };
 
+/* Vectors out of which several loads by a step take their elements (vector_x86_slim_step.c). */
+struct machine_loaded {
+    const machine_section *section;
+    int stream, offset, epoch;
+    int vectors[4];
+};
+
 /* What is stored when the other of two elements is (vector_x86_pairs.c). */
 struct machine_waiting {
     const machine_section *section;
@@ -173,6 +180,7 @@ struct machine {
     LIST(struct machine_pairs) pairs;
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
+    LIST(struct machine_loaded) loaded;
     LIST(struct machine_chain) chains;
     int *users; /* by value, who uses it; NULL: nobody asked */
     int stop;   /* the label where the code ends early; -1: it does not */

@@ -593,8 +593,7 @@ static void build_vector(struct machine *machine, const struct vector_slim *slim
 {
     const struct vector_loop *loop = machine->loop;
     int *registers = arena_array(machine->arena, int, loop->values.count), lanes = machine->lanes;
-    slim_loads loaded = {NULL, 0, 0};
-    struct slim_body body = {machine, slim, registers, step, machine_vector_bits(machine), 0, &loaded};
+    struct slim_body body = {machine, slim, registers, step, machine_vector_bits(machine), 0};
     machine->section = section;
     machine->ahead = step * body.bits / 8 / slim->size;
     body.tail = is_tail ? tail_mask(machine) : 0;
@@ -611,7 +610,7 @@ static void build_vector(struct machine *machine, const struct vector_slim *slim
 static void build_result(struct machine *machine, const struct vector_slim *slim,
                          struct machine_slim *sections)
 {
-    struct slim_body body = {machine, slim, NULL, 0, machine_vector_bits(machine), 0, NULL};
+    struct slim_body body = {machine, slim, NULL, 0, machine_vector_bits(machine), 0};
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->values.count; k++) {
         const struct vector_value *value = &machine->loop->values.items[k];

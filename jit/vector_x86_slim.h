@@ -21,14 +21,6 @@ void machine_place_slim(struct machine *machine, struct machine_slim *sections, 
 
 /* ---- what the files of it share ---- */
 
-/* Vectors out of which several loads by a step take their elements (vector_x86_slim_step.c). */
-struct slim_loaded {
-    int stream, offset, epoch;
-    int vectors[4];
-};
-
-typedef LIST(struct slim_loaded) slim_loads;
-
 struct slim_body {
     struct machine *machine;
     const struct vector_slim *slim;
@@ -36,7 +28,6 @@ struct slim_body {
     int step;             /* of a round, which vector it is */
     int bits;             /* of a vector */
     int tail;             /* the mask of the lanes that there are; 0: all */
-    slim_loads *loaded;
 };
 
 /* Of kept vectors as wide as the machine's. */
@@ -60,6 +51,9 @@ void slim_store(const struct slim_body *body, const struct vector_value *value, 
 
 /* ---- vector_x86_slim_step.c ---- */
 
+/* Whether an element of 8 bits can be had so in lanes of 32. */
+bool machine_can_permute(const struct machine *machine, const struct vector_value *value);
+int machine_load_permuted(struct machine *machine, const struct vector_value *value);
 int slim_load_step(const struct slim_body *body, const struct vector_value *value);
 /* Stores all elements of the iteration with the last of them. */
 void slim_store_step(const struct slim_body *body, const struct vector_value *value);

@@ -9,7 +9,7 @@
  */
 #include "vector_x86_slim.h"
 
-enum { VECTOR_BYTES = 64, HALF_BYTES = 32, MOST_VECTORS = 4 };
+enum { BITS = 512, VECTOR_BYTES = 64, HALF_BYTES = 32, MOST_VECTORS = 4 };
 
 /* What a table says: of a load (`stores` false), where the bytes of each lane are among the vectors that were
  * loaded; of a store, where those of vector `chunk` are among the lanes. Table number `turn` takes vector
@@ -102,27 +102,24 @@ void slim_permutation(uint64_t bits, unsigned char table[64])
 }
 
 /* The bytes of the vectors that the tables say, table by table. */
-static int permuted(const struct slim_body *body, struct permutation order, const int *vectors, int count)
+static int permuted(struct machine *machine, struct permutation order, const int *vectors, int count)
 {
-    struct machine *machine = body->machine;
-    int result = machine_copy(machine, body->bits, vectors[0]), last = count > 1 ? count - 1 : 1;
+    int result = machine_copy(machine, BITS, vectors[0]), last = count > 1 ? count - 1 : 1;
     for (order.turn = 0; order.turn < last; order.turn++) {
         int table = machine_keep(machine, KEPT_PERMUTATION, slim_vector_type(machine), 0, packed(&order));
-        machine_into(machine, X86_VPERMT2B, body->bits, result, table,
-                     vectors[count > 1 ? order.turn + 1 : 0], 0);
+        machine_into(machine, X86_VPERMT2B, BITS, result, table, vectors[count > 1 ? order.turn + 1 : 0], 0);
     }
     return result;
 }
 
 /* ---- loads ------------------------------------------------------------------------------------------- */
 
-static void transfer(const struct slim_body *body, enum x86_form form, int bits, int reg,
-                     struct x86_memory memory, int bytes)
+static void transfer(struct machine *machine, enum x86_form form, int bits, int reg, struct x86_memory memory,
+                     int bytes)
 {
     memory.displacement += bytes;
-    machine_add(body->machine,
-                (struct x86_instruction){
-                    .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = memory});
+    machine_add(machine, (struct x86_instruction){
+                             .form = form, .bits = bits, .reg = reg, .has_memory = true, .memory = memory});
 }
 
 /* Elements that are loaded in each iteration beside the lowest one: what lies between may be read. */
@@ -141,42 +138,76 @@ static int width_of(const struct vector_loop *loop, const struct vector_value *v
 }
 
 /* The vectors that the elements are in, loaded once for all of them. */
-static const int *load_vectors(const struct slim_body *body, const struct vector_value *value,
+static const int *load_vectors(struct machine *machine, const struct vector_value *value,
                                const struct permutation *order, const struct stretch *stretch)
 {
     int first = value->offset - order->first;
-    for (int k = 0; k < body->loaded->count; k++) {
-        const struct slim_loaded *loaded = &body->loaded->items[k];
-        if (loaded->stream == value->stream && loaded->offset == first && loaded->epoch == value->epoch)
-            return loaded->vectors;
+    for (int k = 0; k < machine->loaded.count; k++) {
+        const struct machine_loaded *row = &machine->loaded.items[k];
+        if (row->section == machine->section && row->stream == value->stream && row->offset == first &&
+            row->epoch == value->epoch)
+            return row->vectors;
     }
-    struct slim_loaded loaded = {.stream = value->stream, .offset = first, .epoch = value->epoch};
+    struct machine_loaded row = {machine->section, value->stream, first, value->epoch, {0}};
     struct vector_value lowest = *value;
     lowest.offset = first;
-    struct x86_memory memory = machine_step_memory(body->machine, &lowest);
+    struct x86_memory memory = machine_step_memory(machine, &lowest);
     if (order->step < 0)
         memory.displacement -= stretch->bytes - (order->width + 1) * order->element;
     for (int k = 0; k < stretch->vectors; k++) {
-        loaded.vectors[k] = machine_new_vector(body->machine, body->bits);
-        transfer(body, X86_VMOVUPS_LOAD, 8 * stretch->unit, loaded.vectors[k], memory,
+        row.vectors[k] = machine_new_vector(machine, BITS);
+        transfer(machine, X86_VMOVUPS_LOAD, 8 * stretch->unit, row.vectors[k], memory,
                  first_byte(stretch, k));
     }
-    list_push(body->machine->arena, body->loaded, loaded);
-    return body->loaded->items[body->loaded->count - 1].vectors;
+    list_push(machine->arena, &machine->loaded, row);
+    return machine->loaded.items[machine->loaded.count - 1].vectors;
+}
+
+static struct permutation order_of(const struct vector_loop *loop, const struct vector_value *value, int lane)
+{
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    struct permutation order = {
+        .step = (int)stream->step, .element = dtype_table[value->dtype].size, .lane = lane};
+    order.width = width_of(loop, value);
+    order.first = order.width ? value->offset - stream->low : 0;
+    return order;
+}
+
+static int load_into(struct machine *machine, const struct vector_value *value, int lane)
+{
+    struct permutation order = order_of(machine->loop, value, lane);
+    struct stretch stretch = stretch_of(&order);
+    return permuted(machine, order, load_vectors(machine, value, &order, &stretch), stretch.vectors);
 }
 
 int slim_load_step(const struct slim_body *body, const struct vector_value *value)
 {
-    const struct vector_loop *loop = body->machine->loop;
-    const struct vector_stream *stream = &loop->streams.items[value->stream];
-    int size = dtype_table[value->dtype].size;
-    struct permutation order = {.step = (int)stream->step, .element = size, .lane = body->slim->size};
-    order.width = width_of(loop, value);
-    order.first = order.width ? value->offset - stream->low : 0;
-    struct stretch stretch = stretch_of(&order);
-    int result = permuted(body, order, load_vectors(body, value, &order, &stretch), stretch.vectors);
+    int result = load_into(body->machine, value, body->slim->size);
     enum x86_form down = dtype_is_signed(value->dtype) ? X86_VPSRAW_BY : X86_VPSRLW_BY;
-    return size == body->slim->size ? result : slim_shift_words(body, down, result, 8);
+    return dtype_table[value->dtype].size == body->slim->size ? result
+                                                              : slim_shift_words(body, down, result, 8);
+}
+
+enum { WIDE_LANE = 4 };
+
+bool machine_can_permute(const struct machine *machine, const struct vector_value *value)
+{
+    enum { LANES = 16, MOST = 4 };
+    int64_t step = machine->loop->streams.items[value->stream].step;
+    if (!machine_is_avx512(machine) || !machine->options->permutes || machine->lanes != LANES ||
+        dtype_table[value->dtype].size != 1 || step > MOST || step < -MOST || (step < 2 && step > -2))
+        return false;
+    struct permutation order = order_of(machine->loop, value, WIDE_LANE);
+    return stretch_of(&order).bytes >= HALF_BYTES;
+}
+
+int machine_load_permuted(struct machine *machine, const struct vector_value *value)
+{
+    enum { UPPER_BYTE = 24 };
+    int result = load_into(machine, value, WIDE_LANE);
+    bool is_signed = dtype_is_signed(value->dtype);
+    return machine_shift(machine, is_signed ? X86_VPSRAD_BY : X86_VPSRLD_BY,
+                         is_signed ? X86_VPSRAD_BY_WIDE : X86_VPSRLD_BY_WIDE, BITS, result, UPPER_BYTE);
 }
 
 /* ---- stores ------------------------------------------------------------------------------------------ */
@@ -206,7 +237,7 @@ void slim_store_step(const struct slim_body *body, const struct vector_value *va
                                     .element = size,
                                     .lane = body->slim->size,
                                     .chunk = byte / VECTOR_BYTES};
-        transfer(body, X86_VMOVUPS_STORE, all - byte < VECTOR_BYTES ? 8 * HALF_BYTES : body->bits,
-                 permuted(body, order, lanes, step), memory, byte);
+        transfer(machine, X86_VMOVUPS_STORE, all - byte < VECTOR_BYTES ? 8 * HALF_BYTES : body->bits,
+                 permuted(machine, order, lanes, step), memory, byte);
     }
 }

@@ -4,10 +4,11 @@
  *
  * Consumes a stream with a step; appends loads and stores of 16 or 8 lanes. Integers that lie within 128
  * bytes are loaded 16 bytes at a time, the last of which end where the last lane's element does, and brought
- * into their lanes by the 32 bits that they are in; backwards they are turned. All else, and what a mask
+ * into their lanes by the 32 bits that they are in, or byte by byte (vector_x86_slim_step.c); backwards they
+ * are turned. All else, and what a mask
  * leaves out, goes one by one through the frame, where it lies side by side.
  */
-#include "vector_x86.h"
+#include "vector_x86_slim.h"
 
 enum { QUARTER = 16 /* bytes */, WHOLE = 4 /* quarters of a vector */, MOST = 2 * WHOLE, BYTE = X86_R10 };
 
@@ -187,6 +188,8 @@ static int load_together(struct machine *machine, const struct vector_value *val
 
 int machine_load_small_step(struct machine *machine, const struct vector_value *value, int mask)
 {
+    if (!mask && dtype_is_integer(value->dtype) && machine_can_permute(machine, value))
+        return machine_load_permuted(machine, value);
     return !mask && lies_near(machine, value) ? load_together(machine, value)
                                               : load_one_by_one(machine, value, mask);
 }
