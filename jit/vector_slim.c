@@ -247,9 +247,9 @@ static bool can_permute(const struct vector_loop *loop, const struct vector_slim
 {
     enum { MOST = 4 };
     int64_t step = loop->streams.items[value->stream].step;
-    if (!slim->permutes || value->mask >= 0 || step < -MOST || step > MOST || (step < 2 && step > -2))
+    if (!slim->permutes || value->mask >= 0 || step < -MOST || step > MOST || step == 0 || step == 1)
         return false;
-    return value->kind == VECTOR_LOAD || (step > 0 && slim_last_of_group(loop, value));
+    return value->kind == VECTOR_LOAD || (step > 1 && slim_last_of_group(loop, value));
 }
 
 static bool is_slim_access(const struct vector_loop *loop, const struct vector_slim *slim,

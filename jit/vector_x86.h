@@ -257,6 +257,9 @@ int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
 int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a);
 /* Of a float rounded to the nearest whole number, to an integer of 8 or 16 bits. */
 int machine_cast_rounded(struct machine *machine, akg_dtype to, int a);
+/* Of float32 to an integer of 8 or 16 bits, as a number of 32 bits whose nearest one of those it is: with
+ * AVX-512. */
+int machine_cast_to_cut(struct machine *machine, const struct vector_value *value, int a);
 /* Of a whole float, by AVX2. */
 int machine_cast_whole(struct machine *machine, const struct vector_value *value, int a);
 /* Integers in 32-bit lanes as their dtype extends them; halves rounded. */

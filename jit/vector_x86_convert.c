@@ -208,29 +208,49 @@ int machine_cast_whole(struct machine *machine, const struct vector_value *value
     return wide || machine->lanes == 1 ? a : narrow_avx2(machine, a);
 }
 
-/* The numbers of a narrow dtype are floats too: what is above them is cut before. Where none is negative,
- * vmaxps gives 0 for nan and what is below; else nan is made 0 first, with AVX-512 by the conversion, and
- * what is below becomes the least integer. */
-static int single_to_narrow(struct machine *machine, enum x86_form convert, int a, int32_t least,
-                            int32_t most)
+static int converted(struct machine *machine, enum x86_form form, int a, int numbers)
+{
+    int bits = machine_bits(machine, VECTOR_I32), result = machine_new_vector(machine, bits);
+    machine_add(
+        machine,
+        (struct x86_instruction){
+            .form = form, .bits = bits, .reg = result, .rm = a, .mask = numbers, .zeroing = numbers != 0});
+    return result;
+}
+
+/* What is above the most is cut, and nan made 0, with AVX-512 by the conversion. */
+static int single_to_most(struct machine *machine, enum x86_form convert, int a, int32_t most)
 {
     enum { ORDERED = 7 };
-    int bits = machine_bits(machine, VECTOR_I32), zero = machine_float(machine, VECTOR_F32, 0), numbers = 0;
-    if (least == 0)
-        a = machine_rvm(machine, X86_VMAXPS, bits, a, zero);
-    else if (machine_is_avx512(machine))
+    int bits = machine_bits(machine, VECTOR_I32), numbers = 0;
+    if (machine_is_avx512(machine))
         numbers = machine_compare_floats(machine, VECTOR_F32, a, a, ORDERED);
     else
         a = machine_rvm(machine, X86_VANDPS, bits, a, machine_rvmi(machine, X86_VCMPPS, bits, a, a, ORDERED));
     a = machine_rvm(machine, X86_VMINPS, bits, a, machine_float(machine, VECTOR_F32, most));
-    int result = machine_new_vector(machine, bits);
-    machine_add(
-        machine,
-        (struct x86_instruction){
-            .form = convert, .bits = bits, .reg = result, .rm = a, .mask = numbers, .zeroing = numbers != 0});
-    return least == 0 ? result
-                      : machine_rvm(machine, X86_VPMAXSD, bits, result,
-                                    machine_constant(machine, VECTOR_I32, (uint32_t)least));
+    return converted(machine, convert, a, numbers);
+}
+
+/* vmaxps gives 0 for nan and what is below. */
+static int positive(struct machine *machine, int a)
+{
+    return machine_rvm(machine, X86_VMAXPS, machine_bits(machine, VECTOR_I32), a,
+                       machine_float(machine, VECTOR_F32, 0));
+}
+
+/* The numbers of a narrow dtype are floats too: what is above them is cut before. Where none is negative, so
+ * is what is below; else it becomes the least integer. */
+static int single_to_narrow(struct machine *machine, enum x86_form convert, int a, int32_t least,
+                            int32_t most)
+{
+    int bits = machine_bits(machine, VECTOR_I32);
+    if (least == 0)
+        return converted(machine, convert,
+                         machine_rvm(machine, X86_VMINPS, bits, positive(machine, a),
+                                     machine_float(machine, VECTOR_F32, most)),
+                         0);
+    return machine_rvm(machine, X86_VPMAXSD, bits, single_to_most(machine, convert, a, most),
+                       machine_constant(machine, VECTOR_I32, (uint32_t)least));
 }
 
 /* The least and the greatest number of a dtype of 8 or 16 bits. */
@@ -247,6 +267,15 @@ static int32_t least_of(akg_dtype dtype)
 int machine_cast_rounded(struct machine *machine, akg_dtype to, int a)
 {
     return single_to_narrow(machine, X86_VCVTPS2DQ, a, least_of(to), most_of(to));
+}
+
+/* To numbers without a sign the largest one stands for what is too large. */
+int machine_cast_to_cut(struct machine *machine, const struct vector_value *value, int a)
+{
+    bool rounds = value->rounds;
+    if (dtype_is_signed(value->dtype))
+        return single_to_most(machine, rounds ? X86_VCVTPS2DQ : X86_VCVTTPS2DQ, a, most_of(value->dtype));
+    return converted(machine, rounds ? X86_VCVTPS2UDQ : X86_VCVTTPS2UDQ, positive(machine, a), 0);
 }
 
 static int from_real(struct machine *machine, akg_dtype to, akg_dtype from, int a)

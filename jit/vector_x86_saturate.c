@@ -52,26 +52,43 @@ static int behind_limits(const struct machine *machine, int number, akg_dtype dt
     return below >= 0 ? below : cut_by(machine, cut_by(machine, number, OP_MAX, least), OP_MIN, most);
 }
 
+static enum x86_form nearest_form(akg_dtype dtype)
+{
+    bool is_byte = dtype_table[dtype].size == 1;
+    return dtype_is_signed(dtype) ? is_byte ? X86_VPMOVSDB : X86_VPMOVSDW
+           : is_byte              ? X86_VPMOVUSDB
+                                  : X86_VPMOVUSDW;
+}
+
+/* What to store, and how. */
+static int source_of(struct machine *machine, akg_dtype dtype, const int *registers, int number,
+                     enum x86_form *form)
+{
+    const struct vector_value *value = operation_at(machine, number, OP_CAST);
+    *form = nearest_form(dtype);
+    if (value && value->from == AKG_FLOAT32 && value->dtype == dtype)
+        return machine_cast_to_cut(machine, value, registers[value->operands[0]]);
+    int inner = behind_limits(machine, number, dtype);
+    if (inner >= 0)
+        return dtype_is_signed(dtype) ? registers[inner]
+                                      : machine_rvm(machine, X86_VPMAXSD, 512, registers[inner],
+                                                    machine_constant(machine, VECTOR_I32, 0));
+    *form = dtype_table[dtype].size == 1 ? X86_VPMOVDB : X86_VPMOVDW;
+    return registers[number];
+}
+
 bool machine_store_cut(struct machine *machine, const struct vector_value *value, const int *registers,
                        int mask)
 {
+    enum { LANES = 16 };
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     akg_dtype dtype = value->dtype;
-    enum { LANES = 16 };
-    bool is_byte = dtype_table[dtype].size == 1;
+    enum x86_form form;
     if (!machine_is_avx512(machine) || machine->lanes != LANES || stream->step_kind != VECTOR_UNIT ||
         !dtype_is_integer(dtype) || dtype_table[dtype].size >= 4)
         return false;
-    int number = behind_casts(machine, value->operands[0], dtype),
-        inner = behind_limits(machine, number, dtype);
-    enum x86_form form = is_byte ? X86_VPMOVDB : X86_VPMOVDW;
-    int a = registers[inner >= 0 ? inner : number];
-    if (inner >= 0 && dtype_is_signed(dtype)) {
-        form = is_byte ? X86_VPMOVSDB : X86_VPMOVSDW;
-    } else if (inner >= 0) {
-        form = is_byte ? X86_VPMOVUSDB : X86_VPMOVUSDW;
-        a = machine_rvm(machine, X86_VPMAXSD, 512, a, machine_constant(machine, VECTOR_I32, 0));
-    }
+    int number = behind_casts(machine, value->operands[0], dtype);
+    int a = source_of(machine, dtype, registers, number, &form);
     machine_add(machine, (struct x86_instruction){.form = form,
                                                   .bits = 512,
                                                   .reg = a,

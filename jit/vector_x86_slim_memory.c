@@ -148,8 +148,8 @@ int slim_load(const struct slim_body *body, const struct vector_value *value)
 {
     const struct vector_stream *stream = &body->machine->loop->streams.items[value->stream];
     int result = stream->step_kind == VECTOR_UNIT ? load_unit(body, value)
-                 : stream->step == -1             ? load_backwards(body, value)
                  : body->slim->permutes           ? slim_load_step(body, value)
+                 : stream->step == -1             ? load_backwards(body, value)
                                                   : load_of_pair(body, value);
     return value->dtype == AKG_BOOL ? slim_truth(body, result) : result;
 }
