@@ -107,7 +107,8 @@ static int mask_of(struct machine *machine, const int *registers, int mask, bool
 
 static void store(struct machine *machine, const struct vector_value *value, const int *registers, int mask)
 {
-    if (!machine_store_cut(machine, value, registers, mask))
+    if (!machine_store_cut(machine, value, registers, mask) &&
+        (mask || !machine_store_permuted(machine, value, registers)))
         machine_store(machine, value, registers[value->operands[0]], mask);
 }
 
@@ -707,13 +708,16 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
-/* Which AVX-512 has no code for: to load them it is enough that bytes are permuted. */
+/* Bytes in groups that AVX-512 has no code for: to load them it is enough that bytes are permuted. */
 static bool has_groups_of_bytes(const struct vector_loop *loop, const struct vector_options *options)
 {
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        if (dtype_table[stream->dtype].size == 1 && vector_has_groups(stream) &&
-            (stream->is_stored || !options->permutes))
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if ((value->kind != VECTOR_LOAD && value->kind != VECTOR_STORE) ||
+            dtype_table[value->dtype].size != 1 || !vector_has_groups(&loop->streams.items[value->stream]))
+            continue;
+        if (value->kind == VECTOR_LOAD ? !options->permutes
+                                       : !machine_can_store_permuted(loop, options, value))
             return true;
     }
     return false;

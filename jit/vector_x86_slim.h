@@ -54,6 +54,11 @@ void slim_store(const struct slim_body *body, const struct vector_value *value, 
 /* Whether an element of 8 bits can be had so in lanes of 32. */
 bool machine_can_permute(const struct machine *machine, const struct vector_value *value);
 int machine_load_permuted(struct machine *machine, const struct vector_value *value);
+/* Likewise stores of all elements of 8 bits that an iteration steps over, with the last of them. False: it is
+ * none of these. */
+bool machine_can_store_permuted(const struct vector_loop *loop, const struct vector_options *options,
+                                const struct vector_value *value);
+bool machine_store_permuted(struct machine *machine, const struct vector_value *value, const int *registers);
 int slim_load_step(const struct slim_body *body, const struct vector_value *value);
 /* Stores all elements of the iteration with the last of them. */
 void slim_store_step(const struct slim_body *body, const struct vector_value *value);

@@ -212,32 +212,80 @@ int machine_load_permuted(struct machine *machine, const struct vector_value *va
 
 /* ---- stores ------------------------------------------------------------------------------------------ */
 
+/* The lanes of all stores of the stream, by their offsets. */
+static void lanes_of_group(const struct machine *machine, const struct vector_value *value,
+                           const int *registers, int lanes[MOST_VECTORS])
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if (other->kind == VECTOR_STORE && other->stream == value->stream)
+            lanes[other->offset - loop->streams.items[value->stream].low] = registers[other->operands[0]];
+    }
+}
+
+static struct x86_memory group_memory(struct machine *machine, const struct vector_value *value)
+{
+    struct vector_value first = *value;
+    first.offset = machine->loop->streams.items[value->stream].low;
+    return machine_step_memory(machine, &first);
+}
+
 void slim_store_step(const struct slim_body *body, const struct vector_value *value)
 {
     struct machine *machine = body->machine;
-    const struct vector_loop *loop = machine->loop;
-    int step = (int)loop->streams.items[value->stream].step, size = dtype_table[value->dtype].size;
-    int lanes[MOST_VECTORS] = {0}, all = step * size * body->bits / 8 / body->slim->size;
-    struct vector_value first = *value;
-    if (slim_last_of_group(loop, value) != value)
+    int step = (int)machine->loop->streams.items[value->stream].step, size = dtype_table[value->dtype].size;
+    int lanes[MOST_VECTORS] = {0}, all = step * size * VECTOR_BYTES / body->slim->size;
+    if (slim_last_of_group(machine->loop, value) != value)
         return;
-    for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *other = &loop->values.items[k];
-        if (other->kind != VECTOR_STORE || other->stream != value->stream)
-            continue;
-        int a = body->registers[other->operands[0]];
-        lanes[other->offset - loop->streams.items[value->stream].low] =
-            other->dtype == AKG_BOOL ? slim_where(body, a, slim_number(body, 1)) : a;
-    }
-    first.offset = loop->streams.items[value->stream].low;
-    struct x86_memory memory = machine_step_memory(machine, &first);
+    lanes_of_group(machine, value, body->registers, lanes);
+    for (int k = 0; k < step && value->dtype == AKG_BOOL; k++)
+        lanes[k] = slim_where(body, lanes[k], slim_number(body, 1));
+    struct x86_memory memory = group_memory(machine, value);
     for (int byte = 0; byte < all; byte += VECTOR_BYTES) {
         struct permutation order = {.stores = true,
                                     .step = step,
                                     .element = size,
                                     .lane = body->slim->size,
                                     .chunk = byte / VECTOR_BYTES};
-        transfer(machine, X86_VMOVUPS_STORE, all - byte < VECTOR_BYTES ? 8 * HALF_BYTES : body->bits,
+        transfer(machine, X86_VMOVUPS_STORE, all - byte < VECTOR_BYTES ? 8 * HALF_BYTES : BITS,
                  permuted(machine, order, lanes, step), memory, byte);
     }
+}
+
+bool machine_can_store_permuted(const struct vector_loop *loop, const struct vector_options *options,
+                                const struct vector_value *value)
+{
+    enum { MOST = 4 };
+    int64_t step = loop->streams.items[value->stream].step;
+    return options->target == X86_TARGET_AVX512 && options->permutes && !loop->wide &&
+           loop->streams.items[value->stream].step_kind == VECTOR_CONSTANT_STEP &&
+           dtype_is_integer(value->dtype) && dtype_table[value->dtype].size == 1 && step > 1 &&
+           step <= MOST && slim_last_of_group(loop, value);
+}
+
+/* Two, three or four quarters of a vector. */
+bool machine_store_permuted(struct machine *machine, const struct vector_value *value, const int *registers)
+{
+    enum { LANES = 16, UPPER = 2 };
+    int lanes[MOST_VECTORS] = {0}, step = (int)machine->loop->streams.items[value->stream].step;
+    if (machine->lanes != LANES || !machine_can_store_permuted(machine->loop, machine->options, value))
+        return false;
+    if (slim_last_of_group(machine->loop, value) != value)
+        return true;
+    lanes_of_group(machine, value, registers, lanes);
+    struct x86_memory memory = group_memory(machine, value);
+    struct permutation order = {.stores = true, .step = step, .element = 1, .lane = WIDE_LANE};
+    int result = permuted(machine, order, lanes, step);
+    transfer(machine, X86_VMOVUPS_STORE, step == MOST_VECTORS ? BITS : 8 * HALF_BYTES, result, memory, 0);
+    if (step == 3) {
+        memory.displacement += HALF_BYTES;
+        machine_add(machine, (struct x86_instruction){.form = X86_VEXTRACTF32X4_STORE,
+                                                      .bits = BITS,
+                                                      .reg = result,
+                                                      .immediate = UPPER,
+                                                      .has_memory = true,
+                                                      .memory = memory});
+    }
+    return true;
 }
