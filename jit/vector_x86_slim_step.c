@@ -3,9 +3,9 @@
  * picks any bytes out of two vectors (AVX-512 VBMI).
  *
  * Consumes loads with such a step, forwards or backwards, and stores of all the elements that one iteration
- * steps over; appends loads of whole vectors, the last of which end where the last lane's element does, and
- * what brings the bytes into their lanes, or back. Which byte comes from where stands in tables behind the
- * code.
+ * steps over, into lanes of 8, 16 and, of bytes, 32 bits and out of these; appends loads of whole vectors,
+ * the last of which end where the last lane's element does, and what brings the bytes into their lanes, or
+ * back. Which byte comes from where stands in tables behind the code.
  */
 #include "vector_x86_slim.h"
 
@@ -259,6 +259,7 @@ bool machine_can_store_permuted(const struct vector_loop *loop, const struct vec
     enum { MOST = 4 };
     int64_t step = loop->streams.items[value->stream].step;
     return options->target == X86_TARGET_AVX512 && options->permutes && !loop->wide &&
+           (!loop->nest || vector_is_rows(loop->nest)) &&
            loop->streams.items[value->stream].step_kind == VECTOR_CONSTANT_STEP &&
            dtype_is_integer(value->dtype) && dtype_table[value->dtype].size == 1 && step > 1 &&
            step <= MOST && slim_last_of_group(loop, value);
