@@ -1,10 +1,11 @@
 /*
  * vector_x86_scatter.c: elements that lanes change one after the other (vector_scatter.c).
  *
- * Consumes indices and operands in lanes. With AVX-512 both go to the frame, from where each lane's index is
- * brought into a general register; with AVX2, whose vectors are of few lanes, they are taken out of the
- * vectors, which spares what is loaded from waiting for what was stored just before. A lane that is masked
- * accumulates what changes nothing into the first element, or, with AVX2, its own one if there is that.
+ * Consumes indices and operands in lanes. Indices that are loaded as they are come into a general register
+ * from where they lie. Others go to the frame first with AVX-512, as operands do; with AVX2, whose vectors
+ * are of few lanes, they are taken out of the vectors, which spares what is loaded from waiting for what was
+ * stored just before. A lane that is masked accumulates what changes nothing into the first element, or, with
+ * AVX2, its own one if there is that.
  */
 #include "vector_x86.h"
 
@@ -40,7 +41,8 @@ struct scatter {
     int base, indices; /* a general register; a place in the frame */
     int index_size, index, operand;
     int kept; /* where elements are overwritten under a mask: ones in the lanes that stay; 0: there is none */
-    int pair; /* a general register for the indices of two lanes; -1: lanes come from the frame */
+    const struct vector_value *loaded; /* where indices are loaded one by one; NULL: they are lanes */
+    int pair;  /* a general register for the indices of two lanes; -1: lanes come from the frame */
     bool same; /* all lanes accumulate the same */
     int index_parts[2];
     struct lanes changes, stays;
@@ -143,26 +145,67 @@ static void overwrite_lane(struct machine *machine, const struct scatter *scatte
     store_lane(machine, element, after);
 }
 
+static bool is_written(const struct vector_loop *loop, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if ((value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER) &&
+            loop->streams.items[value->stream].access->buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+/* The load of the indices where each may be had from its place, which the loop leaves as it is: bytes, or as
+ * many bits as the lanes have. */
+static const struct vector_value *loaded_index(const struct machine *machine,
+                                               const struct vector_value *value, int index_size)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *index = &loop->values.items[value->operands[1]];
+    while (index->kind == VECTOR_OPERATION && index->operation == OP_CAST && dtype_is_integer(index->dtype) &&
+           index->from == AKG_UINT8)
+        index = &loop->values.items[index->operands[0]];
+    if (index->kind != VECTOR_LOAD || index->mask >= 0 ||
+        (index->dtype != AKG_UINT8 &&
+         (!dtype_is_integer(index->dtype) || dtype_table[index->dtype].size != index_size)))
+        return NULL;
+    const struct vector_stream *stream = &loop->streams.items[index->stream];
+    bool is_at_hand = stream->step_kind == VECTOR_UNIT && machine->pointers[index->stream] >= 0;
+    return is_at_hand && !is_written(loop, stream->access->buffer) ? index : NULL;
+}
+
+/* Into the general register that is returned. */
+static int lane_index(struct machine *machine, const struct scatter *scatter, int lane)
+{
+    int size = scatter->index_size;
+    struct x86_memory memory = frame_at(scatter->indices + lane * size);
+    if (!scatter->loaded && scatter->pair >= 0)
+        return machine_lane_index(machine, scatter->index_parts, size, lane, scatter->pair);
+    if (scatter->loaded) {
+        size = dtype_table[scatter->loaded->dtype].size;
+        memory = machine_unit_memory(machine, scatter->loaded);
+        memory.displacement += lane * size;
+    }
+    move(machine, size == 1 ? X86_MOVZX_BYTE : size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH, memory);
+    return SCRATCH;
+}
+
 static void scatter_lanes(struct machine *machine, struct scatter *scatter)
 {
     const struct vector_value *value = scatter->value;
     bool sum = value->operation == OP_ADD && !dtype_is_float(value->dtype);
     scatter->pair = machine_is_avx512(machine) ? -1 : free_register(machine);
-    if (scatter->pair < 0)
+    if (scatter->pair < 0 && !scatter->loaded)
         scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
-    else
+    else if (!scatter->loaded)
         machine_parts(machine, scatter->index, machine->lanes * scatter->index_size, scatter->index_parts);
     begin_lanes(machine, scatter, scatter->operand, scatter->pair < 0 || sum, &scatter->changes);
     if (scatter->kept)
         begin_lanes(machine, scatter, scatter->kept, scatter->pair < 0, &scatter->stays);
     for (int lane = 0; lane < machine->lanes; lane++) {
-        struct x86_memory element = {scatter->base, SCRATCH, dtype_table[value->dtype].size, 0};
-        if (scatter->pair >= 0)
-            element.index =
-                machine_lane_index(machine, scatter->index_parts, scatter->index_size, lane, scatter->pair);
-        else
-            move(machine, scatter->index_size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH,
-                 frame_at(scatter->indices + lane * scatter->index_size));
+        struct x86_memory element = {scatter->base, lane_index(machine, scatter, lane),
+                                     dtype_table[value->dtype].size, 0};
         if (sum)
             add_lane(machine, scatter, element, lane);
         else if (value->operation == OPERATION_COUNT)
@@ -195,6 +238,8 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
                               .base = machine->pointers[value->stream],
                               .index_size = vector_type_is_wide(type) ? 8 : 4,
                               .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
+    if (!mask)
+        scatter.loaded = loaded_index(machine, value, scatter.index_size);
     if (scatter.base < 0) {
         machine_refuse(machine);
         return;
