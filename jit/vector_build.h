@@ -160,14 +160,14 @@ bool vector_build_scans(struct vector_builder *builder);
 /* Whether they take less than one iteration after the other does. */
 bool vector_scans_pay(const struct vector_loop *loop);
 
+/* The loop around the vector loop that counts with the symbol; NULL: none is known. */
+const struct ir_stmt *vector_loop_around(const struct vector_builder *builder,
+                                         const struct ir_symbol *symbol);
+
 /* ---- vector_power.c ---- */
 
 /* a ^ b, of that dtype; -1: it is left to a function. */
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b);
-
-/* The loop around the vector loop that counts with the symbol; NULL: none is known. */
-const struct ir_stmt *vector_loop_around(const struct vector_builder *builder,
-                                         const struct ir_symbol *symbol);
 
 /* ---- vector_trim.c ---- */
 

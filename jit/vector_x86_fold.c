@@ -187,7 +187,7 @@ static int find_comparison(const struct machine *machine, const machine_section 
 
 static bool is_inversion(const struct machine *machine, const struct machine_item *item)
 {
-    return item->kind == MACHINE_INSTRUCTION && item->instruction.form == X86_KNOTW &&
+    return item->kind == MACHINE_INSTRUCTION && item->instruction.form == X86_KNOTQ &&
            item->instruction.reg >= MACHINE_VIRTUAL &&
            !machine->registers.items[item->instruction.reg - MACHINE_VIRTUAL].kept;
 }
