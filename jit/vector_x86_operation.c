@@ -235,6 +235,21 @@ static int shift_by(struct machine *machine, enum operation operation, akg_dtype
     return machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, a, count);
 }
 
+/* Likewise of 64; -1: there is no such instruction. */
+static int wide_shift_by(struct machine *machine, enum operation operation, akg_dtype dtype, int a, int count)
+{
+    int bits = machine_bits(machine, VECTOR_I64);
+    if (count == 0)
+        return a;
+    if (operation == OP_SHL)
+        return machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits, a, count);
+    if (!dtype_is_signed(dtype))
+        return machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, a, count);
+    return machine_is_avx512(machine)
+               ? machine_shift(machine, X86_VPSRAQ_BY_WIDE, X86_VPSRAQ_BY_WIDE, bits, a, count)
+               : -1;
+}
+
 static int shift(struct machine *machine, const struct vector_value *value, int a, int b)
 {
     const struct vector_value *by = &machine->loop->values.items[value->operands[1]];
@@ -244,6 +259,11 @@ static int shift(struct machine *machine, const struct vector_value *value, int 
     int bits = machine_bits(machine, type), width = dtype_table[dtype].size * 8;
     if (by->kind == VECTOR_CONSTANT && type == VECTOR_I32)
         return shift_by(machine, operation, dtype, a, (int)by->bits & (width - 1));
+    int known = by->kind == VECTOR_CONSTANT && type == VECTOR_I64
+                    ? wide_shift_by(machine, operation, dtype, a, (int)by->bits & (width - 1))
+                    : -1;
+    if (known >= 0)
+        return known;
     int count =
         machine_rvm(machine, X86_VANDPS, bits, b, machine_constant(machine, type, (uint64_t)width - 1));
     bool arithmetic = operation == OP_SHR && dtype_is_signed(dtype);
@@ -337,11 +357,24 @@ static bool is_short(const struct machine *machine, int number)
            dtype_table[value->from].size <= 4 && value->from != AKG_UINT32;
 }
 
+/* Likewise, without one. */
+static bool is_short_natural(const struct machine *machine, int number)
+{
+    const struct vector_value *value = &machine->loop->values.items[number];
+    if (value->kind == VECTOR_CONSTANT)
+        return value->bits <= UINT32_MAX;
+    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_integer(value->from) &&
+           !dtype_is_signed(value->from) && dtype_table[value->from].size <= 4;
+}
+
+/* Of 64-bit lanes, low halves are multiplied by one instruction, others by several. */
 static int product(struct machine *machine, const struct vector_value *value, const int *operands)
 {
-    if (value->type == VECTOR_I64 && !machine_is_avx512(machine) && is_short(machine, value->operands[0]) &&
-        is_short(machine, value->operands[1]))
-        return machine_rvm(machine, X86_VPMULDQ, machine_bits(machine, VECTOR_I64), operands[0], operands[1]);
+    int a = value->operands[0], b = value->operands[1], bits = machine_bits(machine, value->type);
+    if (value->type == VECTOR_I64 && is_short(machine, a) && is_short(machine, b))
+        return machine_rvm(machine, X86_VPMULDQ, bits, operands[0], operands[1]);
+    if (value->type == VECTOR_I64 && is_short_natural(machine, a) && is_short_natural(machine, b))
+        return machine_rvm(machine, X86_VPMULUDQ, bits, operands[0], operands[1]);
     return arithmetic(machine, value, &multiply_forms, operands);
 }
 
