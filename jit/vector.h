@@ -284,6 +284,11 @@ struct vector_loop {
     size_t size; /* of the code, in bytes */
 };
 
+/* The store of the other one of each two elements side by side, under the same condition; NULL: there is
+ * none, or not just one of each. */
+const struct vector_value *vector_other_store(const struct vector_loop *loop,
+                                              const struct vector_value *value);
+
 /* Of one loop; larger ones are left to C. */
 enum {
     VECTOR_VALUES = 400,

@@ -381,6 +381,15 @@ static bool stream_moves(const struct vector_nest *nest, const struct vector_str
            stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
 }
 
+/* Side by side, by themselves or together with those of another store. */
+static bool lie_side_by_side(const struct vector_loop *loop, const struct vector_value *store)
+{
+    enum { WHOLE = 4 /* bytes */ };
+    const struct vector_value *other = vector_other_store(loop, store);
+    return loop->streams.items[store->stream].step == 1 ||
+           (other && dtype_table[store->dtype].size >= WHOLE && other->section == store->section);
+}
+
 /* Elements that are stored differ, and lie side by side; where there are rows, something that is loaded
  * serves several iterations.
  */
@@ -390,7 +399,7 @@ static bool is_worthwhile(const struct vector_nest *nest, const struct vector_lo
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         const struct vector_stream *stream = value->stream < 0 ? NULL : &loop->streams.items[value->stream];
-        if (value->kind == VECTOR_STORE && (!stream_moves(nest, stream) || stream->step != 1))
+        if (value->kind == VECTOR_STORE && (!stream_moves(nest, stream) || !lie_side_by_side(loop, value)))
             return false;
         reuse |= value->kind == VECTOR_LOAD && value->section == 1 &&
                  !stream_moves(nest, &loop->streams.items[value->stream]);

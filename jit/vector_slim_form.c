@@ -57,7 +57,7 @@ static bool note(const struct finder *finder, int number, struct slim_form form)
 static bool note_cut(const struct finder *finder, int number, int inner, bool is_signed)
 {
     bool adds = is_inner(finder, inner, OP_ADD);
-    if (!fit(finder, inner, is_signed) || (!adds && !is_inner(finder, inner, OP_SUB)))
+    if ((!adds && !is_inner(finder, inner, OP_SUB)) || !fit(finder, inner, is_signed))
         return false;
     return note(finder, number, (struct slim_form){adds ? SLIM_ADD : SLIM_SUBTRACT, inner, is_signed, false});
 }
@@ -65,10 +65,11 @@ static bool note_cut(const struct finder *finder, int number, int inner, bool is
 /* a + c below 0 is nothing, of a negative c: a - (-c). */
 static bool note_negated(const struct finder *finder, int number, int inner)
 {
+    if (!is_inner(finder, inner, OP_ADD))
+        return false;
     int a = value_at(finder, inner)->operands[0], c = value_at(finder, inner)->operands[1];
     struct slim_range size = {-finder->slim->ranges[c].low, -finder->slim->ranges[c].low, false};
-    if (!is_inner(finder, inner, OP_ADD) || value_at(finder, c)->kind != VECTOR_CONSTANT ||
-        !slim_fits(&size, finder->slim->size, false) ||
+    if (value_at(finder, c)->kind != VECTOR_CONSTANT || !slim_fits(&size, finder->slim->size, false) ||
         !slim_fits(&finder->slim->ranges[a], finder->slim->size, false))
         return false;
     return note(finder, number, (struct slim_form){SLIM_SUBTRACT, inner, false, true});

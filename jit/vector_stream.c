@@ -450,3 +450,25 @@ void vector_store(struct vector_builder *builder, const struct ir_access *access
         vector_add(builder, value);
     builder->stores++;
 }
+
+/* ---- elements side by side ----------------------------------------------------------------------- */
+
+const struct vector_value *vector_other_store(const struct vector_loop *loop,
+                                              const struct vector_value *value)
+{
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    const struct vector_value *other = NULL;
+    int wanted = value->offset + ((value->offset - stream->low) & 1 ? -1 : 1);
+    if (stream->step_kind == VECTOR_RUN_TIME_STEP || stream->step != 2)
+        return NULL;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *candidate = &loop->values.items[k];
+        if (candidate->kind != VECTOR_STORE || candidate->stream != value->stream || candidate == value)
+            continue;
+        if (candidate->offset == value->offset || (candidate->offset == wanted && other))
+            return NULL;
+        if (candidate->offset == wanted)
+            other = candidate;
+    }
+    return other && other->mask == value->mask ? other : NULL;
+}

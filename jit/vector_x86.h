@@ -436,6 +436,9 @@ int machine_load_pair(struct machine *machine, const struct vector_value *value,
 /* Whether between the two stores of a stream something else is done with the tensor. */
 bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
                           const struct vector_value *last);
+/* Both, of elements of 32 or 64 bits, from the address of the first one on. */
+void machine_store_both(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                        const int operands[2], int mask);
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_choice.c ---- */

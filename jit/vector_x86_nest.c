@@ -243,6 +243,27 @@ static int column_number(struct nest_code *code, const struct vector_value *valu
                   : first;
 }
 
+/* Where it is one of two, the latter stores both. */
+static void store_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                        int operand, int mask, int row, int column)
+{
+    struct machine *machine = code->machine;
+    const struct vector_value *other = vector_other_store(code->loop, value);
+    mask = mask_of(code, tile, value, mask, column);
+    if (!other) {
+        machine_store_to(machine, value, address(code, value, row, column), operand, mask);
+        return;
+    }
+    if (other > value)
+        return;
+    if (machine_is_disturbed(machine, other, value))
+        machine_refuse(machine);
+    int before = code->registers[other->operands[0] * MOST_COLUMNS + column];
+    bool is_second = other->offset < value->offset;
+    const int operands[2] = {is_second ? before : operand, is_second ? operand : before};
+    machine_store_both(machine, value, address(code, is_second ? other : value, row, column), operands, mask);
+}
+
 static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                        int row, int column)
 {
@@ -268,8 +289,7 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         machine_test(machine, value, operands, lanes_of(code, tile, mask, column));
         return 0;
     case VECTOR_STORE:
-        machine_store_to(machine, value, address(code, value, row, column), operands[0],
-                         mask_of(code, tile, value, mask, column));
+        store_value(code, tile, value, operands[0], mask, row, column);
         return 0;
     case VECTOR_TOTAL:
         return total(code, value, partial_of(code, tile, value, row, column));

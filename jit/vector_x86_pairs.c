@@ -53,25 +53,11 @@ bool machine_is_disturbed(const struct machine *machine, const struct vector_val
     return false;
 }
 
-/* The store of the other element, under the same condition; NULL: there is none, or not just one of each. */
+/* The store of the other element, if what stands between the two does not tell whether it waits; NULL. */
 static const struct vector_value *other_store(const struct machine *machine, const struct vector_value *value)
 {
-    const struct vector_loop *loop = machine->loop;
-    const struct vector_stream *stream = stream_of(machine, value);
-    const struct vector_value *other = NULL;
-    int wanted = value->offset + (half_of(stream, value) ? -1 : 1);
-    if (!is_in_pairs(machine, stream))
-        return NULL;
-    for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *candidate = &loop->values.items[k];
-        if (candidate->kind != VECTOR_STORE || candidate->stream != value->stream || candidate == value)
-            continue;
-        if (candidate->offset == value->offset || (candidate->offset == wanted && other))
-            return NULL;
-        if (candidate->offset == wanted)
-            other = candidate;
-    }
-    if (!other || other->mask != value->mask)
+    const struct vector_value *other = machine->lanes > 1 ? vector_other_store(machine->loop, value) : NULL;
+    if (!other)
         return NULL;
     return machine_is_disturbed(machine, other < value ? other : value, other < value ? value : other)
                ? NULL
@@ -148,38 +134,35 @@ static void turns_avx2(struct machine *machine, bool wide, int bits, int first, 
     results[0] = low;
 }
 
-static void store_in_turn_avx2(struct machine *machine, const struct vector_value *value, int first,
-                               int second, int mask)
+/* As two vectors that lie one behind the other. */
+static void bring_in_turn(struct machine *machine, const struct vector_value *value, int first, int second,
+                          int results[2])
 {
-    int bits = machine_bits(machine, value->type), masks[2] = {0, 0}, results[2];
-    if (mask)
-        machine_pair_masks(machine, value->type, mask, masks);
-    turns_avx2(machine, vector_type_is_wide(value->type), bits, first, second, results);
-    struct x86_memory memory = pair_memory(machine, value);
+    bool wide = vector_type_is_wide(value->type);
+    int bits = machine_bits(machine, value->type);
+    if (!machine_is_avx512(machine)) {
+        turns_avx2(machine, wide, bits, first, second, results);
+        return;
+    }
     for (int k = 0; k < 2; k++) {
-        if (mask)
-            machine_store_lanes(machine, value, memory, results[k], masks[k]);
-        else
-            machine_store_to(machine, value, memory, results[k], 0);
-        memory.displacement += machine->lanes * dtype_table[value->dtype].size;
+        int turns = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_IN_TURN + k, 0);
+        results[k] = machine_copy(machine, bits, first);
+        machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, results[k], turns, second, 0);
     }
 }
 
-/* As two vectors. */
-static void store_in_turn(struct machine *machine, const struct vector_value *value, int first, int second,
-                          int mask)
+void machine_store_both(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                        const int operands[2], int mask)
 {
-    bool wide = vector_type_is_wide(value->type);
-    int bits = machine_bits(machine, value->type), masks[2] = {0, 0};
-    struct x86_memory memory = pair_memory(machine, value);
+    int masks[2] = {0, 0}, results[2];
     if (mask)
         machine_pair_masks(machine, value->type, mask, masks);
+    bring_in_turn(machine, value, operands[0], operands[1], results);
     for (int k = 0; k < 2; k++) {
-        int turns = machine_keep(machine, KEPT_PAIRS, wide ? VECTOR_I64 : VECTOR_I32, PAIRS_IN_TURN + k, 0);
-        int result = machine_copy(machine, bits, first);
-        machine_into(machine, wide ? X86_VPERMT2PD : X86_VPERMT2PS, bits, result, turns, second, 0);
-        memory.base = machine_base(machine, value->stream);
-        machine_store_to(machine, value, memory, result, masks[k]);
+        if (mask && !machine_is_avx512(machine))
+            machine_store_lanes(machine, value, memory, results[k], masks[k]);
+        else
+            machine_store_to(machine, value, memory, results[k], masks[k]);
         memory.displacement += machine->lanes * dtype_table[value->dtype].size;
     }
 }
@@ -199,10 +182,8 @@ bool machine_store_pair(struct machine *machine, const struct vector_value *valu
     }
     if (dtype_table[value->dtype].size < 4)
         store_small(machine, value, first, second, mask);
-    else if (machine_is_avx512(machine))
-        store_in_turn(machine, value, first, second, mask);
     else
-        store_in_turn_avx2(machine, value, first, second, mask);
+        machine_store_both(machine, value, pair_memory(machine, value), (const int[]){first, second}, mask);
     return true;
 }
 
