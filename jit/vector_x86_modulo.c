@@ -13,11 +13,10 @@
 #include <math.h>
 #include <string.h>
 
-/* floor(a / b), what is left of a, and whether the former is one too large. `known`: b; 0: it is not known.
- */
+/* a / b, n, and what is left of a. `known`: b; 0: it is not known. */
 struct division {
     double known;
-    int quotient, whole, rest, is_over;
+    int quotient, whole, rest;
 };
 
 static double number_of(const struct machine_kept *kept)
@@ -52,9 +51,14 @@ static struct division divide(const struct real *real, int a, int b)
         division.quotient = real_divide(real, a, b);
     division.whole = real_floor(real, division.quotient);
     division.rest = real_minus_product(real, a, division.whole, b);
-    int turned = division.known > 0 ? division.rest : real_turned(real, division.rest, b);
-    division.is_over = real_compare(real, OP_LT, turned, real_number(real, 0));
     return division;
+}
+
+/* Whether n is one too large. */
+static int is_over(const struct real *real, const struct division *division, int b)
+{
+    int turned = division->known > 0 ? division->rest : real_turned(real, division->rest, b);
+    return real_compare(real, OP_LT, turned, real_number(real, 0));
 }
 
 /* What is above the limit where n has too many bits, or b is infinite. */
@@ -67,19 +71,28 @@ static int size_of(const struct real *real, const struct division *division, int
     return real_most(real, size, real_magnitude(real, scaled));
 }
 
+/* The rest, with b added where it is below 0. Of a b above 0 that is the lesser of both as integers without a
+ * sign, among which what is below 0 comes last: a rest of 0 has none. */
+static int remainder_of(const struct real *real, const struct division *division, int b)
+{
+    int other = real_add(real, division->rest, b);
+    if (division->known > 0 && (!real->wide || machine_is_avx512(real->machine)))
+        return machine_rvm(real->machine, real->wide ? X86_VPMINUQ : X86_VPMINUD, real->bits, division->rest,
+                           other);
+    int result = real_select(real, is_over(real, division, b), other, division->rest);
+    return division->known > 0 ? result : real_with_sign(real, real_magnitude(real, result), b);
+}
+
+static int quotient_of(const struct real *real, const struct division *division, int b)
+{
+    int less = real_subtract(real, division->whole, real_number(real, 1));
+    return real_select(real, is_over(real, division, b), less, division->whole);
+}
+
 int real_modulo(const struct real *real, enum operation operation, int a, int b)
 {
     struct division division = divide(real, a, b);
     struct machine_rarity rarity = {a, b, size_of(real, &division, b)};
-    int result;
-    if (operation == OP_FLOORDIV) {
-        int less = real_subtract(real, division.whole, real_number(real, 1));
-        result = real_select(real, division.is_over, less, division.whole);
-    } else {
-        int other = real_add(real, division.rest, b);
-        result = real_select(real, division.is_over, other, division.rest);
-        if (division.known == 0)
-            result = real_with_sign(real, real_magnitude(real, result), b);
-    }
+    int result = operation == OP_MOD ? remainder_of(real, &division, b) : quotient_of(real, &division, b);
     return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p51 : 0x1p22, rarity, result);
 }
