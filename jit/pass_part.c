@@ -11,7 +11,7 @@
  */
 #include "pass.h"
 
-enum { MOST = 4 /* statements */, DEEPEST = 100 };
+enum { MOST = 4 /* statements of the loop */, LARGEST = 60 /* with those inside */, DEEPEST = 100 };
 
 struct parts {
     struct ir_stmt *items[MOST]; /* stores and loops */
@@ -79,6 +79,12 @@ static bool is_other(struct ir_stmt *stmt, void *symbol)
     return stmt->kind != IR_VARIABLE || stmt->symbol != symbol;
 }
 
+static bool is_few(struct ir_stmt *stmt, void *count)
+{
+    (void)stmt;
+    return ++*(int *)count <= LARGEST;
+}
+
 /* Whether it may be copied; what it assigns is the body's own. */
 static bool is_plain(struct ir_stmt *stmt, void *body)
 {
@@ -90,10 +96,11 @@ static bool is_plain(struct ir_stmt *stmt, void *body)
 
 static bool find_parts(const struct ir_stmt *loop, struct parts *parts)
 {
+    int count = 0;
     *parts = (struct parts){.count = 0};
     if (loop->kind != IR_FOR || loop->hint || loop->independent ||
-        !ir_block_walk(loop->body, is_plain, loop->body) || pass_block_may_stop(loop->body) ||
-        !pass_is_pure(loop->low) || !pass_is_pure(loop->high))
+        !ir_block_walk(loop->body, is_few, &count) || !ir_block_walk(loop->body, is_plain, loop->body) ||
+        pass_block_may_stop(loop->body) || !pass_is_pure(loop->low) || !pass_is_pure(loop->high))
         return false;
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_LET)
