@@ -606,12 +606,26 @@ static bool ends_before(const struct band_builder *builder, const struct ir_stmt
     return false;
 }
 
+/* Whether both are in the row of the iteration, which is another one in each: what is stored there was not
+ * stored just before by another iteration. */
+static bool is_in_own_row(const struct band_builder *builder, const struct ir_access *access,
+                          const struct ir_access *stored)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (ir_expr_equal(access->indices[axis], stored->indices[axis]) &&
+            vector_slope_of(&builder->outer, access->indices[axis]).linear &&
+            pass_mentions(access->indices[axis], builder->outer.stmt->symbol))
+            return true;
+    return false;
+}
+
 /* Whether the block stores into elements that the access may come to. */
 static bool stores_there(const struct band_builder *builder, const struct ir_stmt *loop,
                          const struct ir_access *access, const struct ir_stmt *block)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
         if ((stmt->kind == IR_STORE && stmt->access.buffer == access->buffer &&
+             !is_in_own_row(builder, access, &stmt->access) &&
              !ends_before(builder, loop, access, &stmt->access)) ||
             stores_there(builder, loop, access, stmt->body) ||
             stores_there(builder, loop, access, stmt->otherwise))
