@@ -108,6 +108,28 @@ static int operations_of(const struct ir_stmt *stmt)
     return count;
 }
 
+/* The iterations of a loop over a tile, from `low` to min(end, low + size), as text; NULL: it is none. */
+static const char *size_of_tile(struct splitting *splitting, const struct ir_stmt *loop)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_expr *high = loop->high;
+
+    if (high->kind == IR_SYMBOL && high->symbol->kind == IR_SYMBOL_LET && high->symbol->value)
+        high = high->symbol->value;
+    if (high->kind != IR_OPERATION || high->operation != OP_MIN)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        struct ir_expr *sum = high->operands[k], *end = high->operands[1 - k];
+        if (sum->kind != IR_OPERATION || sum->operation != OP_ADD || sum->operands[1]->kind != IR_INTEGER ||
+            !ir_expr_equal(sum->operands[0], loop->low) || !ir_expr_walk(end, is_known, splitting))
+            continue;
+        const char *text = emit_operand(emitter, emit_index(emitter, end), EMIT_UNARY);
+        long long size = sum->operands[1]->integer;
+        return arena_format(&emitter->arena, "(double)(%s < %lld ? %s : %lld)", text, size, text, size);
+    }
+    return NULL;
+}
+
 /* The operations of a block as a double, about; loops whose bounds change are taken to be short. */
 static const char *work_of(struct splitting *splitting, const struct ir_stmt *block)
 {
@@ -130,7 +152,10 @@ static const char *work_of(struct splitting *splitting, const struct ir_stmt *bl
                                  emit_index(emitter, stmt->high).text, emit_index(emitter, stmt->low).text,
                                  work_of(splitting, stmt->body));
         } else {
-            loops = arena_format(arena, "%s + %d.0 * %s", loops, SHORT_LOOP, work_of(splitting, stmt->body));
+            const char *size = stmt->kind == IR_FOR ? size_of_tile(splitting, stmt) : NULL;
+            loops = arena_format(arena, "%s + %s * %s", loops,
+                                 size ? size : arena_format(arena, "%d.0", SHORT_LOOP),
+                                 work_of(splitting, stmt->body));
         }
     }
     return arena_format(arena, "(%d.0%s)", count, loops);
@@ -219,13 +244,32 @@ static const char *is_long(struct splitting *splitting, struct emit_value low, s
     return arena_format(&emitter->arena, "%s - %s >= %d", to, from, (SPLIT_LEAST_WORK + count - 1) / count);
 }
 
-/* A vector loop may be shorter than the call of its part takes: then it runs where it stands. */
-static void emit_choice(struct splitting *splitting, const char *name, struct emit_value low,
-                        struct emit_value high)
+static bool is_shared(struct ir_stmt *stmt, void *plan)
+{
+    return !vector_plan_splits(plan, stmt);
+}
+
+static bool has_shared(const struct splitting *splitting)
+{
+    return !ir_block_walk(splitting->loop->body, is_shared, (void *)splitting->emitter->options->plan);
+}
+
+/* Whether there are several iterations; where there is one, threads share a loop inside. */
+static const char *has_several(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
 
-    emit_line(emitter, "if (frame->split && %s) {", is_long(splitting, low, high));
+    return arena_format(&emitter->arena, "%s - %s > %lld", emit_operand(emitter, high, EMIT_SHIFT),
+                        emit_operand(emitter, low, EMIT_SHIFT), (long long)splitting->loop->step);
+}
+
+/* A vector loop may be shorter than the call of its part takes: then it runs where it stands. */
+static void emit_choice(struct splitting *splitting, const char *name, const char *condition,
+                        struct emit_value low, struct emit_value high)
+{
+    struct emitter *emitter = splitting->emitter;
+
+    emit_line(emitter, "if (frame->split && %s) {", condition);
     emitter->indent++;
     emit_call_of_part(splitting, name, low, high);
     emitter->indent--;
@@ -399,7 +443,9 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
     else if (vector_plan_find(emitter->options->plan, stmt) >= 0)
-        emit_choice(&splitting, name, low, high);
+        emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);
+    else if (has_shared(&splitting))
+        emit_choice(&splitting, name, has_several(&splitting, low, high), low, high);
     else
         emit_call_of_part(&splitting, name, low, high);
     return true;

@@ -331,7 +331,8 @@ static bool is_left_out(const struct planning *planning, const struct ir_stmt *s
     return planning->defers && deferred_number(planning->kernel, stmt) >= 0;
 }
 
-/* Loops around loops that may not be split may hold some that may. */
+/* Loops around loops that may not be split may hold some that may; so may those over panels, of which there
+ * may be but one. */
 static void plan_shares(struct planning *planning, const struct ir_stmt *first, int depth)
 {
     enum { MOST = 100, DEEPEST = 200 };
@@ -341,6 +342,8 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && plan->shared.count < MOST && may_be_shared(planning, stmt)) {
             list_push(&plan->arena, &plan->shared, stmt);
+            if (stmt->independent && split_grain(stmt) == 1)
+                plan_shares(planning, stmt->body, depth + 1);
             continue;
         }
         if (!is_left_out(planning, stmt))

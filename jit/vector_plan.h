@@ -11,9 +11,11 @@
 struct vector_plan {
     struct arena arena;
     LIST(struct vector_loop *) loops;
-    LIST(const char *) names;            /* akg_vector_0, ... */
-    LIST(const struct ir_stmt *) shared; /* loops that threads may share (split.h), outermost ones only */
-    struct code_pages pages;             /* NULL when there is none */
+    LIST(const char *) names; /* akg_vector_0, ... */
+    LIST(const struct ir_stmt *)
+    shared;                  /* loops that threads may share (split.h): outermost ones, and what is inside
+                                those over panels */
+    struct code_pages pages; /* NULL when there is none */
 };
 
 /* Makes code for what innermost loops can be had as vectors, none where the options' target is none.
