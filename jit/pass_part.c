@@ -62,13 +62,11 @@ static bool is_shared(struct ir_stmt *body, const struct ir_stmt *part, struct i
     return false;
 }
 
-static bool stores_alone(struct ir_stmt *body, struct ir_stmt *part)
+static bool stores_alone(struct ir_stmt *body, const struct ir_stmt *part)
 {
-    struct ir_stmt *next = part->next;
-    part->next = NULL;
-    struct ir_stmt copy = *part;
-    part->next = next;
-    return !is_shared(body, part, &copy);
+    struct ir_stmt alone = *part;
+    alone.next = NULL;
+    return !is_shared(body, part, &alone);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------------

@@ -123,10 +123,8 @@ static void tighten_windows(struct partition *partition, struct windows *windows
 {
     struct ir_stmt *choice = *windows->choice;
     bool is_first = true;
-    int around = partition->count;
-
     struct ir_expr *left = take_bounds(partition, windows, choice->value, &is_first);
-    partition->count = around;
+
     if (left)
         pass_set_value(choice, left);
     else
