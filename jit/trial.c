@@ -263,9 +263,17 @@ static int times_of(const struct trial *trial, double seconds)
     return seconds * MOST < sample ? MOST : seconds < sample ? (int)(sample / seconds) : 1;
 }
 
-/* At the same place of the program, whatever its number in either version. */
+static bool is_site(const struct trial *trial, const struct jit_trap *trap)
+{
+    return trap->site >= 1 && trap->site <= trial->sites->rows.count;
+}
+
+/* At the same place of the program, whatever its number in either version. A compiler that is wrong may make
+ * any number. */
 static bool same_stop(const struct trial *trial, const struct jit_trap *a, const struct jit_trap *b)
 {
+    if (!is_site(trial, a) || !is_site(trial, b))
+        return false;
     const struct jit_site *first = &trial->sites->rows.items[a->site - 1];
     const struct jit_site *second = &trial->sites->rows.items[b->site - 1];
     return first->kind == second->kind && first->span.line == second->span.line &&

@@ -35,6 +35,14 @@ static inline bool vector_type_is_wide(enum vector_type type)
     return type == VECTOR_F64 || type == VECTOR_I64;
 }
 
+/* The float that a constant's bits are. */
+static inline double vector_number(enum vector_type type, uint64_t bits)
+{
+    union dtype_value value = {.i = (int64_t)bits};
+
+    return type == VECTOR_F64 ? value.d : (double)value.f;
+}
+
 enum vector_kind {
     VECTOR_CONSTANT, /* bits */
     VECTOR_SCALAR,   /* slot: the same in all iterations */

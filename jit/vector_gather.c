@@ -220,7 +220,9 @@ static int byte_of(const struct vector_builder *builder, int index)
     const struct vector_value *value = &builder->loop->values.items[index];
     while (value->kind == VECTOR_OPERATION && value->operation == OP_CAST && value->dtype != AKG_UINT8 &&
            dtype_is_integer(value->dtype) && dtype_is_integer(value->from)) {
-        if (value->from != AKG_UINT8 && dtype_table[value->dtype].size < dtype_table[value->from].size)
+        bool is_less =
+            value->from != AKG_UINT8 && dtype_table[value->dtype].size < dtype_table[value->from].size;
+        if (is_less || value->dtype == AKG_INT8)
             return -1;
         index = value->operands[0];
         value = &builder->loop->values.items[index];

@@ -125,8 +125,7 @@ int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
     enum { MOST_SQUARED = 1 << 20 };
     const struct vector_value *exponent = &builder->loop->values.items[b];
     akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
-    union dtype_value bits = {.i = (int64_t)exponent->bits};
-    double known = exponent->kind != VECTOR_CONSTANT ? NAN : real == AKG_FLOAT64 ? bits.d : (double)bits.f;
+    double known = exponent->kind == VECTOR_CONSTANT ? vector_number(exponent->type, exponent->bits) : NAN;
     if (!dtype_is_float(dtype))
         return -1;
     int result = by_products(builder, real, a, known);

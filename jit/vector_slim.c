@@ -4,8 +4,8 @@
  * Consumes the values of a vector loop, which are kept in lanes of 32 bits; produces the size of lanes that
  * is enough, and the range of each value. A lane holds the low bits of its value. Sums, products and bits of
  * low bits are low bits; comparisons, quotients, shifts to the right need the number itself, which is there
- * where its range fits, with or without a sign: of uint8(int32(a[i]) * 3 >> 2) all fits into 16 bits. Assumes
- * nothing of the target.
+ * where its range fits, with or without a sign: of uint8(int32(a[i]) * 3 >> 2) all fits into 16 bits. Of the
+ * target it asks whether what masks leave out is not touched in memory.
  */
 #include "vector_slim.h"
 

@@ -68,8 +68,11 @@ static bool note_negated(const struct finder *finder, int number, int inner)
     if (!is_inner(finder, inner, OP_ADD))
         return false;
     int a = value_at(finder, inner)->operands[0], c = value_at(finder, inner)->operands[1];
-    struct slim_range size = {-finder->slim->ranges[c].low, -finder->slim->ranges[c].low, false};
-    if (value_at(finder, c)->kind != VECTOR_CONSTANT || !slim_fits(&size, finder->slim->size, false) ||
+    int64_t low = finder->slim->ranges[c].low;
+    if (value_at(finder, c)->kind != VECTOR_CONSTANT || low == INT64_MIN)
+        return false;
+    struct slim_range size = {-low, -low, false};
+    if (!slim_fits(&size, finder->slim->size, false) ||
         !slim_fits(&finder->slim->ranges[a], finder->slim->size, false))
         return false;
     return note(finder, number, (struct slim_form){SLIM_SUBTRACT, inner, false, true});

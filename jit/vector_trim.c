@@ -7,18 +7,6 @@
  */
 #include "vector_build.h"
 
-#include <string.h>
-
-static double number_of(const struct vector_value *constant)
-{
-    float narrow;
-    double wide;
-    uint32_t narrow_bits = (uint32_t)constant->bits;
-    memcpy(&narrow, &narrow_bits, sizeof narrow);
-    memcpy(&wide, &constant->bits, sizeof wide);
-    return constant->type == VECTOR_F64 ? wide : (double)narrow;
-}
-
 /* Without a limit that is none of the dtype's numbers, or its last; -1: there is none. */
 static int without_limit(const struct vector_loop *loop, akg_dtype dtype, const struct vector_value *value)
 {
@@ -29,7 +17,8 @@ static int without_limit(const struct vector_loop *loop, akg_dtype dtype, const 
     for (int k = 0; k < 2; k++) {
         const struct vector_value *limit = &loop->values.items[value->operands[k]];
         if (limit->kind == VECTOR_CONSTANT &&
-            (value->operation == OP_MIN ? number_of(limit) >= most : number_of(limit) <= least))
+            (value->operation == OP_MIN ? vector_number(limit->type, limit->bits) >= most
+                                        : vector_number(limit->type, limit->bits) <= least))
             return value->operands[1 - k];
     }
     return -1;

@@ -21,7 +21,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MODERATE = 64 /* the exponent of a divisor, at most */ };
 
@@ -59,16 +58,6 @@ static int corrected(struct machine *machine, enum vector_type type, bool is_who
     int is_rest = machine_compare_floats(machine, type, rest, zero, UNEQUAL_AND_ORDERED);
     int is_number = machine_compare_floats(machine, type, second, second, ORDERED);
     return machine_select(machine, type, machine_and(machine, is_rest, is_number), second, first);
-}
-
-static double number_of(const struct vector_value *constant)
-{
-    float narrow;
-    double wide;
-    uint32_t narrow_bits = (uint32_t)constant->bits;
-    memcpy(&narrow, &narrow_bits, sizeof narrow);
-    memcpy(&wide, &constant->bits, sizeof wide);
-    return constant->type == VECTOR_F64 ? wide : (double)narrow;
 }
 
 /* The numbers of a byte over a constant, where that is 1 / d in two parts: x * r + x * (what r is too small
@@ -118,7 +107,7 @@ int machine_quotient(struct machine *machine, const struct vector_value *value, 
     const struct vector_value *divisor = &loop->values.items[value->operands[1]];
     int x = operands[0], d = operands[1];
     if (divisor->kind == VECTOR_CONSTANT && !loop->is_serial)
-        return by_constant(machine, value, x, number_of(divisor));
+        return by_constant(machine, value, x, vector_number(divisor->type, divisor->bits));
     if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
         return -1;
     return corrected(machine, value->type, is_whole_number(&loop->values.items[value->operands[0]]), x, d,

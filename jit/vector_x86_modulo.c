@@ -11,23 +11,12 @@
 #include "vector_x86_math.h"
 
 #include <math.h>
-#include <string.h>
 
 /* a / b, n, and what is left of a. `known`: b; 0: it is not known. */
 struct division {
     double known;
     int quotient, whole, rest;
 };
-
-static double number_of(const struct machine_kept *kept)
-{
-    uint32_t narrow = (uint32_t)kept->bits;
-    float single;
-    double number;
-    memcpy(&single, &narrow, sizeof single);
-    memcpy(&number, &kept->bits, sizeof number);
-    return kept->type == VECTOR_F64 ? number : (double)single;
-}
 
 static double known_number(const struct real *real, int b)
 {
@@ -36,7 +25,10 @@ static double known_number(const struct real *real, int b)
     for (int k = 0; k < machine->kept.count; k++) {
         const struct machine_kept *kept = &machine->kept.items[k];
         if (kept->kind == KEPT_CONSTANT && kept->virtual_register == b && kept->type == real->type)
-            return number_of(kept) < large && number_of(kept) > 1 / large ? number_of(kept) : 0;
+            return vector_number(kept->type, kept->bits) < large &&
+                           vector_number(kept->type, kept->bits) > 1 / large
+                       ? vector_number(kept->type, kept->bits)
+                       : 0;
     }
     return 0;
 }

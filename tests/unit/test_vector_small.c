@@ -4,7 +4,9 @@
  *
  * Programs load and store every second to twelfth element, forwards and backwards, all of them or those that
  * a condition leaves, of each dtype of one or two bytes; the tensor ends with the last element, or begins
- * with it. Lengths go through those of several vectors. Results must be the same bits.
+ * with it. Lengths go through those of several vectors. Tables of bytes are read at a byte that casts of
+ * several widths have gone over: only where each keeps the byte is it the place. Results must be the same
+ * bits.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -97,12 +99,51 @@ static void check_steps(const struct row *row, int step, int64_t length)
         akg_tensor_release(inputs[k]);
 }
 
+/* y[i] = t[at], where `at` is of the byte u[i], with vectors of each width. */
+static void check_table(const char *at, int64_t length)
+{
+    char program[300];
+    const akg_argument last = api_int(NULL, 0);
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_tensor *inputs[] = {tensor_of(AKG_UINT8, 65536, 0, 255), tensor_of(AKG_UINT8, length, 0, 255)};
+    akg_tensor *expected = NULL;
+    snprintf(program, sizeof program,
+             "def k(t: uint8[65536], u: uint8[N], n=0):\n"
+             "    y = output_tensor((N,), uint8)\n    for i in range(N):\n        y[i] = t[%s]\n"
+             "    return y\n",
+             at);
+    if (CHECK(api_run(program, &options, inputs, INPUTS, &last, &expected)))
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+            jit_options fast = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+            akg_tensor *output = NULL;
+            if (!CHECK(api_run(program, &fast, inputs, INPUTS, &last, &output) && api_same(output, expected)))
+                fprintf(stderr, "%s:\n%s", fast.target, program);
+            akg_tensor_release(output);
+        }
+    akg_tensor_release(expected);
+    for (int k = 0; k < INPUTS; k++)
+        akg_tensor_release(inputs[k]);
+}
+
 int main(void)
 {
+    static const char *const places[] = {
+        "u[i]",
+        "int16(u[i])",
+        "int64(uint16(u[i]))",
+        "uint16(int32(u[i]))",
+        "uint16(int8(u[i]))",
+        "uint16(int16(int8(u[i])))",
+        "uint8(int8(u[i]))",
+        "uint16(uint8(int8(u[i])))",
+        "uint16(bool(u[i]))",
+    };
     static const int steps[] = {2, 3, 4, 5, 6, 7, 8, 9, 12, -1, -2, -3};
     for (int round = 0; round < ROUNDS; round++)
         for (size_t k = 0; k < API_COUNT(rows); k++)
             for (size_t step = 0; step < API_COUNT(steps); step++)
                 check_steps(&rows[k], steps[step], 1 + random_below(LONGEST));
+    for (size_t k = 0; k < API_COUNT(places); k++)
+        check_table(places[k], 300 + random_below(LONGEST));
     return check_done();
 }
