@@ -205,6 +205,24 @@ static void emit_kept(struct splitting *splitting, const char *array, int first)
     }
 }
 
+/* The lanes of some machine code are iterations of a loop around others: several vectors of them at once
+ * where there are enough, for fewer take as long. Loops around machine code go on piece by piece. */
+static const char *grain_of(struct splitting *splitting, struct emit_value low, struct emit_value high)
+{
+    enum { VECTOR = 16, VECTORS = 64, MANY = 4 * VECTORS };
+    struct emitter *emitter = splitting->emitter;
+    const struct vector_plan *plan = emitter->options->plan;
+    int number = vector_plan_find(plan, splitting->loop);
+    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
+
+    if (!nest && split_grain(splitting->loop) != SPLIT_GRAIN_VECTORS)
+        return "1";
+    if (!nest || nest->loops[VECTOR_COLUMNS] != splitting->loop)
+        return arena_format(&emitter->arena, "%d", split_grain(splitting->loop));
+    return arena_format(&emitter->arena, "%s - %s < %d ? %d : %d", emit_operand(emitter, high, EMIT_SHIFT),
+                        emit_operand(emitter, low, EMIT_SHIFT), MANY, VECTOR, VECTORS);
+}
+
 static void emit_call_of_part(struct splitting *splitting, const char *name, struct emit_value low,
                               struct emit_value high)
 {
@@ -217,8 +235,8 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     if (count)
         emit_line(emitter, "union akg_scalar %s[%d];", kept, count);
     emit_kept(splitting, kept, 0);
-    emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %d, %s, %s) :", name,
-              low.text, high.text, (long long)splitting->loop->step, split_grain(splitting->loop),
+    emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s) :", name,
+              low.text, high.text, (long long)splitting->loop->step, grain_of(splitting, low, high),
               work_of(splitting, splitting->loop->body), kept);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");

@@ -12,8 +12,8 @@ bool split_is_closed(const struct ir_stmt *loop);
 /* They depend on each other in nothing. */
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
-/* Operations, about: fewer are not worth waking threads. */
-enum { SPLIT_LEAST_WORK = 400000 };
+/* Operations, about: fewer are not worth sharing among threads, not even such as are awake. */
+enum { SPLIT_LEAST_WORK = 120000 };
 
 /* The iterations share nothing but variables that they accumulate into, in a way that stretches of them may
  * be computed apart and combined: any of integers, and the least and the largest; sums and products of floats

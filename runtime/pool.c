@@ -23,8 +23,8 @@
 enum { MOST_THREADS = 256 };
 
 /* Operations, as emit_c_split.c counts them. Waking threads takes some ten microseconds, in which one core
- * does about as many as SPLIT_LEAST_WORK; those that are awake still are there at once. */
-static const double WORTH_SHARING = 120e3, WORTH_A_PIECE = 60e3;
+ * does about as many as these; those that are awake still are there at once (SPLIT_LEAST_WORK). */
+static const double WORTH_WAKING = 400e3, WORTH_A_PIECE = 60e3;
 
 struct job {
     const struct jit_frame *frame;
@@ -180,10 +180,10 @@ static void *worker(void *nothing)
         pthread_mutex_unlock(&pool.lock);
         job_work(job);
         pthread_mutex_lock(&pool.lock);
+        atomic_fetch_add(&pool.awake, 1); /* first: the caller asks as soon as nobody is inside */
         if (--pool.inside == 0)
             pthread_cond_signal(&pool.left);
         pthread_mutex_unlock(&pool.lock);
-        atomic_fetch_add(&pool.awake, 1);
         watch(is_new_job, seen, threads);
         atomic_fetch_sub(&pool.awake, 1);
         pthread_mutex_lock(&pool.lock);
@@ -265,7 +265,7 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grain = grain;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);
     if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
-        work * (double)iterations < (atomic_load(&pool.awake) ? WORTH_SHARING : SPLIT_LEAST_WORK) ||
+        work * (double)iterations < (atomic_load(&pool.awake) ? SPLIT_LEAST_WORK : WORTH_WAKING) ||
         pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
