@@ -182,7 +182,7 @@ static void build_step(struct machine *machine, machine_section *section, int st
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
     }
     machine->line = 0;
-    if (machine->is_far && !machine_stores_past(machine))
+    if (machine->is_far)
         machine_fetch_ahead(machine);
     machine_drop_unused(machine, section);
     machine_advance(machine);

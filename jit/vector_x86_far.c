@@ -7,18 +7,19 @@
  * beyond the page, and it foresees stores badly: each line is read before it is written, and stores wait for
  * that in their order. Near caches want none of this: there it is only more instructions.
  *
- * Some processors foresee well enough, and what is fetched is in their way. On these, loops over more than
- * the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which are not read
- * before. A vector is stored as usual first, so that the next one begins where a vector in memory does; its
- * last lanes are stored again.
+ * Some processors foresee stores well enough, and what is fetched near by is in their way. On these, loops
+ * over more than the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which
+ * are not read before, and fetch what they load from the page after the next. A vector is stored as usual
+ * first, so that the next one begins where a vector in memory does; its last lanes are stored again.
  */
 #include "vector_x86.h"
 
 enum {
-    LINE = 64,     /* bytes of the cache */
-    AHEAD = 512,   /* bytes from what is computed to what is fetched */
-    FAR = 2 << 20, /* bytes that a loop goes over, at least */
-    LONGEST = 60,  /* instructions; longer bodies compute, and memory does not wait for them */
+    LINE = 64,         /* bytes of the cache */
+    AHEAD = 512,       /* bytes from what is computed to what is fetched */
+    AHEAD_PAST = 8192, /* two pages; 6144 and 9216 were no better than nothing (Zen 5) */
+    FAR = 2 << 20,     /* bytes that a loop goes over, at least */
+    LONGEST = 60,      /* instructions; longer bodies compute, and memory does not wait for them */
     LONGEST_PAST = 250
 };
 
@@ -103,21 +104,33 @@ bool machine_has_far(const struct machine *machine, const machine_section *body)
     return false;
 }
 
+/* Whether the elements of the stream are worth fetching. Past the caches, also those that another one had
+ * before: rows of a stencil have left the nearest cache until they are needed again. */
+static bool is_fetched(const struct machine *machine, int number)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_stream *stream = &loop->streams.items[number];
+    bool is_source = stream->step_kind == VECTOR_UNIT && !stream->is_gathered;
+    if (machine_stores_past(machine))
+        return is_source && !stream->is_stored;
+    return is_target(stream) || (is_source && is_alone(loop, number));
+}
+
 void machine_fetch_ahead(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
+    int ahead = machine_stores_past(machine) ? AHEAD_PAST : AHEAD;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
         int size = dtype_table[stream->dtype].size, at = machine->ahead * size;
-        bool is_source = stream->step_kind == VECTOR_UNIT && !stream->is_gathered && is_alone(loop, k);
-        if (!is_target(stream) && !is_source)
+        if (!is_fetched(machine, k))
             continue;
         for (int line = (at + LINE - 1) / LINE * LINE; line < at + machine->lanes * size; line += LINE)
             machine_add(machine, (struct x86_instruction){
                                      .form = stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
                                      .has_memory = true,
                                      .memory = {machine_base(machine, k), machine->index, size,
-                                                stream->high * size + line + AHEAD}});
+                                                stream->high * size + line + ahead}});
     }
 }
 

@@ -212,7 +212,8 @@ int main(void)
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
         struct vector_options past = {.target = (enum x86_target)target, .stream_bytes = LIMIT}, ahead = past;
         ahead.stream_bytes = 0;
-        CHECK(has(past, "vmovntps") && has(past, "sfence") && !has(past, "prefetch"));
+        CHECK(has(past, "vmovntps") && has(past, "sfence") && has(past, "prefetcht0") &&
+              !has(past, "prefetchw"));
         CHECK(!has(ahead, "vmovntps") && has(ahead, "prefetchw"));
         past.splits = ahead.splits = true;
         CHECK(has(past, "vmovntps ymmword") && !has(past, "zmm") && has(ahead, "ymm") && !has(ahead, "zmm"));
