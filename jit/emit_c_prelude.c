@@ -53,6 +53,17 @@ static const struct {
                                      "{\n"
                                      "    return a < 0 ? (int)(0u - a) : a;\n"
                                      "}\n"},
+    /* What is fetched: the next of the rows of a tensor that lie so many bytes apart, or a later one, some
+     * pages away; 0: the tensor is small, or its rows are so large that what is fetched is gone before. */
+    [EMIT_AHEAD] = {"akg_ahead",
+                    "static long long akg_ahead(long long apart, long long bytes)\n"
+                    "{\n"
+                    "    if (bytes < 4194304 || apart == 0 || apart > 131072 || apart < -131072)\n"
+                    "        return 0;\n"
+                    "    while (apart < 4096 && apart > -4096)\n"
+                    "        apart *= 2;\n"
+                    "    return apart;\n"
+                    "}\n"},
     [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
                                        "    unsigned long long bits;\n"
                                        "    double value;\n"

@@ -259,6 +259,7 @@ enum emit_snippet {
     EMIT_MIN_INT,
     EMIT_MAX_INT,
     EMIT_ABS_INT,
+    EMIT_AHEAD,
     EMIT_INFINITY,
     EMIT_NAN,
     EMIT_TRAP,

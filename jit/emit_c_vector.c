@@ -224,15 +224,29 @@ static void emit_extent_of(struct vector_emission *emission, int slot, const str
         emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
 }
 
-static void emit_elements(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+/* The elements of a tensor, times `unit`. */
+static const char *size_of(struct vector_emission *emission, const struct ir_buffer *buffer, int unit)
 {
     struct emitter *emitter = emission->emitter;
-    const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
-    const char *text = "1LL";
+    const char *text = arena_format(&emitter->arena, "%dLL", unit);
     for (int axis = 0; axis < buffer->rank; axis++)
         text = arena_format(&emitter->arena, "%s * %s", text,
                             emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
-    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
+    return text;
+}
+
+static void emit_elements(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    const struct ir_buffer *buffer = access_of(emission, argument)->buffer;
+    emit_line(emission->emitter, "%s = %s;", format_slot(emission, slot, "i"), size_of(emission, buffer, 1));
+}
+
+static void emit_ahead(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+{
+    const struct ir_buffer *buffer = argument->access->buffer;
+    emit_line(emission->emitter, "%s = akg_ahead(%s, %s);", format_slot(emission, slot, "i"),
+              format_slot(emission, argument->level, "i"),
+              size_of(emission, buffer, dtype_table[buffer->dtype].size));
 }
 
 /* From one index of the axis to the next: elements, of a pitch bytes. */
@@ -325,6 +339,7 @@ static void emit_argument(struct vector_emission *emission, int slot)
         emit_elements(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_DELTA:
+    case VECTOR_ARGUMENT_AHEAD:
     case VECTOR_ARGUMENT_STATE:
         break;
     }
@@ -458,9 +473,13 @@ static void emit_deltas(struct vector_emission *emission)
               (long long)emission->stmt->step);
     emit_inner_firsts(&second);
     emit_far_deltas(&second);
-    for (int slot = 0; slot < emission->loop->arguments.count; slot++)
-        if (emission->loop->arguments.items[slot].kind == VECTOR_ARGUMENT_DELTA)
-            emit_delta(&second, slot, &emission->loop->arguments.items[slot]);
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
+        const struct vector_argument *argument = &emission->loop->arguments.items[slot];
+        if (argument->kind == VECTOR_ARGUMENT_DELTA)
+            emit_delta(&second, slot, argument);
+        else if (argument->kind == VECTOR_ARGUMENT_AHEAD)
+            emit_ahead(&second, slot, argument);
+    }
     emitter->indent--;
     emit_line(emitter, "}");
 }

@@ -120,6 +120,7 @@ struct vector_stream {
     bool is_stored, is_loaded, is_masked;
     bool is_apart;    /* in rows: no two rows have an element in common */
     bool is_gathered; /* the address from which lanes count their elements: it does not move */
+    int ahead; /* in a part of a band: the slot with how far what is to be fetched lies; 0: nothing is */
 };
 
 /* In rows: the row of a stream is found by an element of another one, which has one for each row:
@@ -192,7 +193,8 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
     VECTOR_ARGUMENT_ELEMENTS,    /* of the tensor that the stream is of, all of them */
     VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
-    VECTOR_ARGUMENT_STATE        /* for the machine code's own use */
+    VECTOR_ARGUMENT_AHEAD, /* of a band: bytes to what is to be fetched, of what grows by slot `level` */
+    VECTOR_ARGUMENT_STATE  /* for the machine code's own use */
 };
 
 struct vector_argument {
@@ -284,6 +286,7 @@ struct vector_loop {
     bool is_even, is_rest;          /* only whole groups of iterations, or only what is left of one */
     bool is_large, is_small;        /* of a band: only where it has VECTOR_LARGE iterations, or fewer */
     bool begins_anew;               /* likewise: where it begins is found out in each iteration of that */
+    bool is_part;                   /* likewise: it is a part that goes over the rows of tensors */
     int count;                      /* the slot of the iterations; not of nests */
     int elements;                   /* the slot of how many there are of what is stored to; 0: nobody asks */
     const struct vector_nest *nest; /* NULL: none */

@@ -721,6 +721,7 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
     }
     if (builder.refused)
         return NULL;
+    vector_fetch_plan(arena, builder.loop, options);
     gather_parts(arena, builder.loop);
     return builder.loop;
 }

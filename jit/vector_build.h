@@ -73,6 +73,13 @@ static inline bool vector_step_is_large(const struct ir_stmt *stmt)
 }
 /* Products that are only added to something are not rounded. */
 void vector_fuse(struct vector_builder *builder);
+
+/* ---- vector_fetch.c ---- */
+
+/* Gives streams of a band's parts slots with how far ahead they fetch, and parts that with the elements of
+ * what they store past the caches. */
+void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const struct vector_options *options);
+
 /* Drops values that nothing uses. */
 void vector_sweep(struct vector_builder *builder);
 

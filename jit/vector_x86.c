@@ -44,6 +44,11 @@ void machine_choose_general_registers(struct machine *machine)
         machine->pointers[k] = k < count ? free_ones[k] : -1;
         machine->general |= k < count ? 1u << free_ones[k] : 0;
     }
+    for (int k = 0, next = machine->loop->streams.count; k < machine->loop->streams.count; k++)
+        if (machine->loop->streams.items[k].ahead && next < count) {
+            machine->general |= 1u << free_ones[next];
+            machine->fetched[k] = free_ones[next++];
+        }
     machine->general |= 1u << machine->count | 1u << machine->index;
 }
 
@@ -701,7 +706,7 @@ bool machine_build_loop(struct machine *machine)
     if (rows)
         machine_end_rows(machine);
     if (rows && sections->has_far && machine->options->stream_bytes)
-        machine_place_fence(machine);
+        machine_place_fence(machine, loop);
     place_stop(machine);
     machine_allocate(machine, &sections->result);
     machine_place_choices(machine, &sections->choices);

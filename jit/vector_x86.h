@@ -172,6 +172,7 @@ struct machine {
     machine_code body;        /* with registers of the machine, in their order */
     machine_data data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
+    int fetched[VECTOR_STREAMS];  /* in parts of bands: that of what is fetched ahead; 0: nothing is */
     int slots, count, index; /* general registers: the slots, iterations left, elements gone by (or none) */
     bool calls;              /* functions are called, here or in another part of the band */
     unsigned general;        /* the general registers that are written, as bits */
@@ -375,7 +376,7 @@ bool machine_stores_past(const struct machine *machine);
  * what stores past the caches. */
 void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first);
 /* Behind the last row of a loop over rows: what was stored past the caches is there for other processors. */
-void machine_place_fence(struct machine *machine);
+void machine_place_fence(struct machine *machine, const struct vector_loop *loop);
 /* Whole rounds, of which there is at least one; `done`: the label behind them. */
 void machine_place_rounds(struct machine *machine, machine_section *sections, int done);
 

@@ -100,6 +100,17 @@ static void move_slots(struct band_code *code)
     }
 }
 
+/* Behind all of them, where a part stores past the caches. */
+static void place_fence(struct band_code *code)
+{
+    const struct vector_band *band = code->loop->band;
+    for (int k = 0; k < band->parts.count; k++)
+        if (band->parts.items[k].loop->elements) {
+            machine_place_fence(code->machine, band->parts.items[k].loop);
+            return;
+        }
+}
+
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
@@ -119,6 +130,7 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     slot(machine, X86_MOV_STORE, loop->count); /* leaves the flags */
     machine_emit_jump(machine, X86_JNE, machine->head);
+    place_fence(&code);
     machine_hold_slots(machine);
     machine_assemble(machine, listing);
     return !machine->refused;

@@ -76,7 +76,7 @@ int vector_far_target(const struct vector_loop *loop)
 
 bool machine_stores_past(const struct machine *machine)
 {
-    return machine->is_far && machine->options->stream_bytes;
+    return machine->is_far && machine->options->stream_bytes && machine->loop->elements;
 }
 
 /* Whether the far loop may store past the caches: the addresses of what it stores to are at hand. */
@@ -91,9 +91,20 @@ static bool may_store_past(const struct machine *machine, const machine_section 
     return true;
 }
 
+/* Whether it is a part of a band that fetches ahead. */
+static bool is_fetching(const struct machine *machine)
+{
+    for (int k = 0; k < machine->loop->streams.count; k++)
+        if (machine->fetched[k])
+            return true;
+    return false;
+}
+
 bool machine_has_far(const struct machine *machine, const machine_section *body)
 {
     const struct vector_loop *loop = machine->loop;
+    if (loop->is_part && !loop->elements)
+        return is_fetching(machine) && !machine_has_quotients(machine);
     if (machine->options->stream_bytes)
         return may_store_past(machine, body);
     if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine))
@@ -111,26 +122,37 @@ static bool is_fetched(const struct machine *machine, int number)
     const struct vector_loop *loop = machine->loop;
     const struct vector_stream *stream = &loop->streams.items[number];
     bool is_source = stream->step_kind == VECTOR_UNIT && !stream->is_gathered;
+    if (loop->is_part)
+        return machine->fetched[number];
     if (machine_stores_past(machine))
         return is_source && !stream->is_stored;
     return is_target(stream) || (is_source && is_alone(loop, number));
 }
 
+/* What the first element of the stream that is fetched lies at, and the bytes that the rest does behind it.
+ */
+static int ahead_of(struct machine *machine, int number, int *distance)
+{
+    bool has_place = machine->fetched[number];
+    *distance = has_place ? 0 : machine_stores_past(machine) ? AHEAD_PAST : AHEAD;
+    return has_place ? machine->fetched[number] : machine_base(machine, number);
+}
+
 void machine_fetch_ahead(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    int ahead = machine_stores_past(machine) ? AHEAD_PAST : AHEAD;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
-        int size = dtype_table[stream->dtype].size, at = machine->ahead * size;
+        int size = dtype_table[stream->dtype].size, at = machine->ahead * size, distance;
         if (!is_fetched(machine, k))
             continue;
+        int base = ahead_of(machine, k, &distance);
         for (int line = (at + LINE - 1) / LINE * LINE; line < at + machine->lanes * size; line += LINE)
-            machine_add(machine, (struct x86_instruction){
-                                     .form = stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
-                                     .has_memory = true,
-                                     .memory = {machine_base(machine, k), machine->index, size,
-                                                stream->high * size + line + ahead}});
+            machine_add(machine,
+                        (struct x86_instruction){
+                            .form = stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
+                            .has_memory = true,
+                            .memory = {base, machine->index, size, stream->high * size + line + distance}});
     }
 }
 
@@ -155,6 +177,20 @@ void machine_place_rounds(struct machine *machine, machine_section *sections, in
     machine_emit_by(machine, X86_CMP_BY, machine->count, round);
     machine_emit_jump(machine, X86_JGE, head);
     machine_emit_label(machine, done);
+}
+
+/* Where what is fetched in a part of a band begins. */
+static void place_pointers(struct machine *machine)
+{
+    for (int k = 0; k < machine->loop->streams.count; k++) {
+        if (!machine->fetched[k])
+            continue;
+        int place = machine->fetched[k], base = machine->pointers[k];
+        struct x86_instruction add = {.form = X86_ADD, .reg = place, .has_memory = true};
+        add.memory = machine_slot(machine, machine->loop->streams.items[k].ahead);
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = place, .rm = base});
+        machine_emit(machine, add);
+    }
 }
 
 /* ---- past the caches ------------------------------------------------------------------------------ */
@@ -187,9 +223,8 @@ static void place_first(struct machine *machine, const struct vector_value *valu
 }
 
 /* To `label`, where the loop is over too little. */
-static void emit_least(struct machine *machine, int label)
+static void emit_least(struct machine *machine, const struct vector_loop *loop, int label)
 {
-    const struct vector_loop *loop = machine->loop;
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = X86_RAX,
                                                    .has_memory = true,
@@ -198,10 +233,10 @@ static void emit_least(struct machine *machine, int label)
     machine_emit_jump(machine, X86_JL, label);
 }
 
-void machine_place_fence(struct machine *machine)
+void machine_place_fence(struct machine *machine, const struct vector_loop *loop)
 {
     int small = machine->labels++;
-    emit_least(machine, small);
+    emit_least(machine, loop, small);
     machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
     machine_emit_label(machine, small);
 }
@@ -214,7 +249,7 @@ static void place_past(struct machine *machine, machine_section *sections, machi
     bool is_first = true;
     machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
     machine_emit_jump(machine, X86_JL, done);
-    emit_least(machine, done);
+    emit_least(machine, loop, done);
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         if (value->kind != VECTOR_STORE)
@@ -226,10 +261,34 @@ static void place_past(struct machine *machine, machine_section *sections, machi
         machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * dtype_table[value->dtype].size - 1);
         machine_emit_jump(machine, X86_JNE, done);
     }
+    place_pointers(machine);
     machine_place_rounds(machine, sections, stored);
-    if (!loop->nest) /* else behind all rows */
+    if (!loop->nest && !loop->is_part) /* else behind all rows */
         machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
     machine_emit_label(machine, done);
+}
+
+/* ---- parts of bands ------------------------------------------------------------------------------- */
+
+/* Whole rounds, where one of the streams is worth it. */
+static void place_fetching(struct machine *machine, machine_section *sections)
+{
+    int done = machine->labels++, begin = machine->labels++;
+    struct x86_instruction take = {.form = X86_MOV, .reg = X86_RAX, .has_memory = true};
+    machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes * machine->steps);
+    machine_emit_jump(machine, X86_JL, done);
+    for (int k = 0; k < machine->loop->streams.count; k++) {
+        if (!machine->fetched[k])
+            continue;
+        take.memory = machine_slot(machine, machine->loop->streams.items[k].ahead);
+        machine_emit(machine, take);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, 0);
+        machine_emit_jump(machine, X86_JNE, begin);
+    }
+    machine_emit_jump(machine, X86_JMP, done);
+    machine_emit_label(machine, begin);
+    place_pointers(machine);
+    machine_place_rounds(machine, sections, done);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
@@ -237,6 +296,10 @@ static void place_past(struct machine *machine, machine_section *sections, machi
 void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first)
 {
     const struct vector_loop *loop = machine->loop;
+    if (loop->is_part && !loop->elements) {
+        place_fetching(machine, sections);
+        return;
+    }
     if (machine->options->stream_bytes) {
         place_past(machine, sections, first);
         return;

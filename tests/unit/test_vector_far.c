@@ -36,7 +36,7 @@ static const char *const terms[] = {"%s + %s",      "%s * 2 - %s",         "max(
 static void write_program(char *text, size_t size, int begin, const char *dtype)
 {
     char term[100], loads[120], second[100] = "";
-    bool rows = random_below(2), shifted = begin && random_below(2);
+    bool rows = random_below(3), band = rows && random_below(2), shifted = begin && random_below(2);
     const char *a = shifted ? "x[%sj - 1]" : "x[%sj]", *b = random_below(2) ? "x[%sj]" : "z[%sj]";
     char first[40], other[40];
     bool is_cast = strcmp(dtype, "x.dtype") != 0;
@@ -50,7 +50,19 @@ static void write_program(char *text, size_t size, int begin, const char *dtype)
     if (random_below(3) == 0)
         snprintf(second, sizeof second, "%sw[%sj - %d] = %s\n", rows ? "            " : "        ", row,
                  random_below(begin + 1), other);
-    if (rows)
+    if (band)
+        snprintf(
+            text, size,
+            "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
+            "    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
+            "            y[i, j] = 0\n            w[i, j] = 0\n"
+            "    for i in range(x.shape[0]):\n        top = z[i, 0]\n"
+            "        for j in range(x.shape[1]):\n            top = max(top, z[i, j])\n"
+            "        for j in range(%d, x.shape[1]):\n"
+            "            y[i, j] = %s\n%s"
+            "        for j in range(x.shape[1]):\n            w[i, j] = top - x[i, j]\n    return y, w\n",
+            dtype, begin, loads, second);
+    else if (rows)
         snprintf(text, size,
                  "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
                  "    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
@@ -163,8 +175,14 @@ static void check_round(void)
 static const char doubled[] = "kernel doubled {\ninput x: float32[N]\noutput y: float32[N]\nbody {\n"
                               "for i = 0 to N step 1 {\ny[i] = (x[i] + x[i])\n}\n}\n}\n";
 
-/* The text of its machine code. */
-static bool has(struct vector_options options, const char *wanted)
+/* x is gone over twice, y not before it is stored. */
+static const char banded[] = "kernel banded {\ninput x: float32[M, N]\noutput y: float32[M, N]\nbody {\n"
+                             "for i = 0 to M step 1 {\nvar s: float32 = 0.0:float32\n"
+                             "for j = 0 to N step 1 reduces sum s {\ns = (s + x[i, j])\n}\n"
+                             "for j_1 = 0 to N step 1 {\ny[i, j_1] = (x[i, j_1] - s)\n}\n}\n}\n}\n";
+
+/* Whether it is in the text of its machine code. */
+static bool has_in(const char *kernel, struct vector_options options, const char *wanted)
 {
     struct jit_pair pair;
     struct text text;
@@ -172,11 +190,62 @@ static bool has(struct vector_options options, const char *wanted)
     pair_init(&pair);
     text_init(&text);
     pair.vectors = options;
-    if (CHECK(pair_read(&pair, doubled)) && CHECK(vector_plan_print(&text, pair.kernel, &pair.vectors)))
+    if (CHECK(pair_read(&pair, kernel)) && CHECK(vector_plan_print(&text, pair.kernel, &pair.vectors)))
         found = strstr(text.data, wanted) != NULL;
     text_free(&text);
     pair_free(&pair);
     return found;
+}
+
+static bool has(struct vector_options options, const char *wanted)
+{
+    return has_in(doubled, options, wanted);
+}
+
+/* Rows, 4 MiB of them, that a band goes over several times, forwards and backwards. */
+static void check_fetched(const char *rows, enum x86_target target, bool past)
+{
+    enum { HEIGHT = 1030, WIDTH = 1021 };
+    static const int64_t shape[2] = {HEIGHT, WIDTH};
+    char program[500];
+    jit_options options = {.target = x86_target_name(target), .cache = "off"};
+    akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR};
+    akg_module *module = NULL;
+    akg_tensor *results[2] = {NULL};
+    bool same = true;
+    snprintf(program, sizeof program,
+             "def k(x):\n    y = output_tensor(x.shape, x.dtype)\n    z = output_tensor(x.shape, x.dtype)\n"
+             "    for i in range(%s):\n        top = x[i, 0]\n"
+             "        for j in range(x.shape[1]):\n            top = max(top, x[i, j])\n"
+             "        for j in range(x.shape[1]):\n            y[i, j] = top - x[i, j]\n"
+             "        for j in range(x.shape[1]):\n            z[i, j] = top + x[i, j]\n"
+             "            y[i, j] = y[i, j] * 2\n    return y, z\n",
+             rows);
+    jit_source source = {.name = "fetched.akg", .text = program, .length = strlen(program)};
+    if (!CHECK(akg_tensor_create(AKG_INT32, 2, shape, &argument.as.tensor) == AKG_OK))
+        return;
+    int *x = akg_tensor_data(argument.as.tensor);
+    for (int k = 0; k < HEIGHT * WIDTH; k++)
+        x[k] = random_below(1000000);
+    bool good = CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK);
+    if (good)
+        module->vectors.stream_bytes = past ? LIMIT : 0;
+    if (good &&
+        CHECK(akg_kernel_call(akg_module_kernel_at(module, 0), &argument, 1, NULL, results, NULL) == AKG_OK))
+        for (int i = 0; i < HEIGHT; i++) {
+            const int *row = x + i * WIDTH, *y = (int *)akg_tensor_data(results[0]) + i * WIDTH,
+                      *z = (int *)akg_tensor_data(results[1]) + i * WIDTH;
+            int top = row[0];
+            for (int j = 0; j < WIDTH; j++)
+                top = row[j] > top ? row[j] : top;
+            for (int j = 0; j < WIDTH; j++)
+                same &= y[j] == 2 * (top - row[j]) && z[j] == top + row[j];
+        }
+    CHECK(same);
+    akg_tensor_release(results[0]);
+    akg_tensor_release(results[1]);
+    akg_module_release(module);
+    akg_tensor_release(argument.as.tensor);
 }
 
 /* More than 8 MiB, with edges on both sides; each element is its own number. */
@@ -215,6 +284,10 @@ int main(void)
         CHECK(has(past, "vmovntps") && has(past, "sfence") && has(past, "prefetcht0") &&
               !has(past, "prefetchw"));
         CHECK(!has(ahead, "vmovntps") && has(ahead, "prefetchw"));
+        CHECK(has_in(banded, past, "vmovntps") && has_in(banded, past, "sfence") &&
+              has_in(banded, past, "prefetcht0"));
+        CHECK(!has_in(banded, ahead, "vmovntps") && has_in(banded, ahead, "prefetcht0") &&
+              has_in(banded, ahead, "prefetchw"));
         past.splits = ahead.splits = true;
         CHECK(has(past, "vmovntps ymmword") && !has(past, "zmm") && has(ahead, "ymm") && !has(ahead, "zmm"));
     }
@@ -228,6 +301,10 @@ int main(void)
         check_turned(AKG_INT32, (const int64_t[]){1501, 1439}, (enum x86_target)target);
         check_turned(AKG_INT32, (const int64_t[]){9, 300000}, (enum x86_target)target);
         check_turned(AKG_FLOAT64, (const int64_t[]){1021, 1034}, (enum x86_target)target);
+        for (int past = 0; past < 2; past++) {
+            check_fetched("x.shape[0]", (enum x86_target)target, past);
+            check_fetched("x.shape[0] - 1, -1, -1", (enum x86_target)target, past);
+        }
     }
     return check_done();
 }
