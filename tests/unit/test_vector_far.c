@@ -248,32 +248,38 @@ static void check_fetched(const char *rows, enum x86_target target, bool past)
     akg_tensor_release(argument.as.tensor);
 }
 
-/* More than 8 MiB, with edges on both sides; each element is its own number. */
-static void check_turned(akg_dtype dtype, const int64_t shape[2], enum x86_target target)
+/* More than 8 MiB, with edges on both sides; each element is its own number. `beside`: elements of each row
+ * of the result that stay 0. */
+static void check_turned(akg_dtype dtype, const int64_t shape[2], int beside, enum x86_target target)
 {
-    const char *program = "def k(x):\n    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)\n"
+    const char *program = "def k(x, beside):\n"
+                          "    y = output_tensor((x.shape[1], x.shape[0] + beside), x.dtype)\n"
                           "    for i, j in grid(x.shape):\n        y[j, i] = x[i, j]\n    return y\n";
     jit_source source = {.name = "turned.akg", .text = program, .length = strlen(program)};
     jit_options options = {.target = x86_target_name(target), .cache = "off"};
-    akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR};
+    akg_argument arguments[2] = {{.kind = AKG_ARGUMENT_TENSOR},
+                                 {.kind = AKG_ARGUMENT_INT, .as.integer = beside}};
     akg_module *module = NULL;
     akg_tensor *turned = NULL;
     bool same = true;
-    if (!CHECK(akg_tensor_create(dtype, 2, shape, &argument.as.tensor) == AKG_OK))
+    if (!CHECK(akg_tensor_create(dtype, 2, shape, &arguments[0].as.tensor) == AKG_OK))
         return;
-    akg_tensor_fill_range(argument.as.tensor, 0, 1);
-    if (CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK &&
-              akg_kernel_call(akg_module_kernel_at(module, 0), &argument, 1, NULL, &turned, NULL) == AKG_OK))
+    akg_tensor_fill_range(arguments[0].as.tensor, 0, 1);
+    bool good = CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK);
+    if (good)
+        module->vectors.stream_bytes = LIMIT;
+    if (good &&
+        CHECK(akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 2, NULL, &turned, NULL) == AKG_OK))
         for (int64_t j = 0; j < shape[1]; j++)
-            for (int64_t i = 0; i < shape[0]; i++) {
-                int64_t at = j * shape[0] + i, number = i * shape[1] + j;
+            for (int64_t i = 0; i < shape[0] + beside; i++) {
+                int64_t at = j * (shape[0] + beside) + i, number = i < shape[0] ? i * shape[1] + j : 0;
                 same &= dtype == AKG_FLOAT64 ? ((double *)akg_tensor_data(turned))[at] == (double)number
                                              : ((int32_t *)akg_tensor_data(turned))[at] == (int32_t)number;
             }
     CHECK(same);
     akg_tensor_release(turned);
     akg_module_release(module);
-    akg_tensor_release(argument.as.tensor);
+    akg_tensor_release(arguments[0].as.tensor);
 }
 
 int main(void)
@@ -298,9 +304,12 @@ int main(void)
     for (int k = 0; k < ROUNDS; k++)
         check_round();
     for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++) {
-        check_turned(AKG_INT32, (const int64_t[]){1501, 1439}, (enum x86_target)target);
-        check_turned(AKG_INT32, (const int64_t[]){9, 300000}, (enum x86_target)target);
-        check_turned(AKG_FLOAT64, (const int64_t[]){1021, 1034}, (enum x86_target)target);
+        check_turned(AKG_INT32, (const int64_t[]){1501, 1439}, 0, (enum x86_target)target);
+        check_turned(AKG_INT32, (const int64_t[]){9, 300000}, 0, (enum x86_target)target);
+        check_turned(AKG_FLOAT64, (const int64_t[]){1021, 1034}, 0, (enum x86_target)target);
+        check_turned(AKG_INT32, (const int64_t[]){1504, 1439}, 0, (enum x86_target)target);
+        check_turned(AKG_INT32, (const int64_t[]){1501, 1472}, 3, (enum x86_target)target);
+        check_turned(AKG_FLOAT64, (const int64_t[]){1024, 1033}, 0, (enum x86_target)target);
         for (int past = 0; past < 2; past++) {
             check_fetched("x.shape[0]", (enum x86_target)target, past);
             check_fetched("x.shape[0] - 1, -1, -1", (enum x86_target)target, past);
