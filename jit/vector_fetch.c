@@ -4,7 +4,7 @@
  * Consumes a band that is complete; gives streams of its parts the slot `ahead`: how far from what they are
  * at in this iteration what they will need lies, which C computes (0 where all fits into the caches). A band
  * goes over a row several times. In all but the first it finds the row in the caches, and memory stands idle:
- * the next rows are fetched meanwhile.
+ * the next rows are fetched meanwhile, and likewise where it chooses among elements, which takes as long.
  *
  * Each buffer is fetched during one part, such that none has to fetch much and compute little. One that a
  * part only stores to, and no other goes over, need not be fetched: the part gets the slot `elements`, by
@@ -49,7 +49,7 @@ static int weight_of(const struct vector_loop *part)
 
 static bool may_fetch(const struct vector_loop *part)
 {
-    return !part->is_serial && !part->choices.count && !part->picks.count && !part->calls && !part->is_rest;
+    return !part->is_serial && !part->picks.count && !part->calls && !part->is_rest;
 }
 
 static bool goes_over(const struct fetching *fetching, const struct vector_loop *part,
@@ -174,13 +174,13 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
 void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const struct vector_options *options)
 {
     struct fetching fetching = {.arena = arena, .band = band, .options = options};
-    int loops = 0;
+    int times = 0;
     for (int k = 0; k < band->band->parts.count; k++) {
         struct vector_loop *part = band->band->parts.items[k].loop;
         part->is_part = may_fetch(part);
-        loops += part->is_part;
+        times += part->is_part + (part->choices.count > 0);
     }
-    if (loops < 2)
+    if (times < 2)
         return; /* memory is never idle */
     store_past(&fetching);
     fetch_buffers(&fetching, 1, 1); /* those that have no choice first */

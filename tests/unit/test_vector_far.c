@@ -181,6 +181,12 @@ static const char banded[] = "kernel banded {\ninput x: float32[M, N]\noutput y:
                              "for j = 0 to N step 1 reduces sum s {\ns = (s + x[i, j])\n}\n"
                              "for j_1 = 0 to N step 1 {\ny[i, j_1] = (x[i, j_1] - s)\n}\n}\n}\n}\n";
 
+/* It is gone over once, by a loop that chooses. */
+static const char chosen[] = "kernel chosen {\ninput x: float32[M, N]\noutput y: int64[M]\nbody {\n"
+                             "for i = 0 to M step 1 {\nvar top: float32 = 0.0:float32\nvar place: int64 = 0\n"
+                             "for j = 0 to N step 1 reduces argmax top at place {\n"
+                             "if (x[i, j] > top) {\ntop = x[i, j]\nplace = j\n}\n}\ny[i] = place\n}\n}\n}\n";
+
 /* Whether it is in the text of its machine code. */
 static bool has_in(const char *kernel, struct vector_options options, const char *wanted)
 {
@@ -294,6 +300,7 @@ int main(void)
               has_in(banded, past, "prefetcht0"));
         CHECK(!has_in(banded, ahead, "vmovntps") && has_in(banded, ahead, "prefetcht0") &&
               has_in(banded, ahead, "prefetchw"));
+        CHECK(has_in(chosen, past, "prefetcht0") && has_in(chosen, ahead, "prefetcht0"));
         past.splits = ahead.splits = true;
         CHECK(has(past, "vmovntps ymmword") && !has(past, "zmm") && has(ahead, "ymm") && !has(ahead, "zmm"));
     }
