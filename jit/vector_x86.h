@@ -312,6 +312,8 @@ int machine_extreme(struct machine *machine, enum operation operation, akg_dtype
                     int b);
 /* Of an operation MIN or MAX. */
 int machine_extreme_value(struct machine *machine, const struct vector_value *value, const int *operands);
+/* What a choice that is the greater or the lesser of two floats gives; 0: it is none. */
+int machine_chosen_extreme(struct machine *machine, const struct vector_value *value, const int *operands);
 
 /* Whether partial results of this accumulator, of MIN or MAX, leave nan to others beside them. */
 bool machine_has_nan_apart(const struct machine *machine, int number);

@@ -237,6 +237,25 @@ int machine_extreme_value(struct machine *machine, const struct vector_value *va
                            operands[0], operands[1]);
 }
 
+/* `a if a > b else b` and its like are what one instruction does with floats, nan and zeros included: where
+ * neither is above the other, it gives its second operand. 0: it is another choice. */
+int machine_chosen_extreme(struct machine *machine, const struct vector_value *value, const int *operands)
+{
+    const struct vector_value *values = machine->loop->values.items, *test = &values[value->operands[0]];
+    bool wide = value->type == VECTOR_F64, is_less = test->operation == OP_LT;
+    if (test->kind != VECTOR_OPERATION || (test->operation != OP_GT && !is_less) ||
+        test->from != value->dtype || (value->dtype != AKG_FLOAT32 && value->dtype != AKG_FLOAT64))
+        return 0;
+    int above = test->operands[is_less], below = test->operands[!is_less];
+    if (value->operands[1] == above && value->operands[2] == below)
+        return machine_rvm(machine, wide ? X86_VMAXPD : X86_VMAXPS, machine_bits(machine, value->type),
+                           operands[1], operands[2]);
+    if (value->operands[1] == below && value->operands[2] == above)
+        return machine_rvm(machine, wide ? X86_VMINPD : X86_VMINPS, machine_bits(machine, value->type),
+                           operands[1], operands[2]);
+    return 0;
+}
+
 /* ---- what a loop accumulates ------------------------------------------------------------------------ */
 
 /* Whether nothing asks for the accumulator but what combines values with it. */

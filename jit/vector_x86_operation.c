@@ -442,7 +442,7 @@ static int real_operation(struct machine *machine, const struct vector_value *va
 int machine_operation(struct machine *machine, const struct vector_value *value, const int *operands)
 {
     akg_dtype dtype = value->dtype, from = value->from;
-    int a = operands[0], b = operands[1];
+    int a = operands[0], b = operands[1], chosen;
     if (value->kind == VECTOR_FUSED)
         return fused(machine, value, operands);
     switch (value->operation) {
@@ -480,7 +480,8 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
     case OP_NOT:
         return machine_not(machine, a);
     case OP_SELECT:
-        return machine_select(machine, value->type, a, b, operands[2]);
+        chosen = machine_chosen_extreme(machine, value, operands);
+        return chosen ? chosen : machine_select(machine, value->type, a, b, operands[2]);
     case OP_CAST:
         return cast(machine, value, a);
     case OP_BITAND:

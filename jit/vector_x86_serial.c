@@ -135,6 +135,7 @@ static void build_iterations(struct serial_code *code, machine_section *section,
     for (int k = 0; k < accumulators && !machine->refused; k++)
         if (code->current[k] != partial_of(code, k))
             move(machine, partial_of(code, k), code->current[k]);
+    machine_drop_unused(machine, section);
 }
 
 /* ---- before and behind ----------------------------------------------------------------------------- */
@@ -227,6 +228,7 @@ static bool build_once(struct serial_code *code)
     machine->section = &code->single;
     machine->index = X86_NONE;
     build_iteration(code, 0);
+    machine_drop_unused(machine, &code->single);
     machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) -
                              machine_pressure(machine, &code->single));
     build_setup(code);

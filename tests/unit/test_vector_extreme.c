@@ -6,7 +6,8 @@
  * with. Each goes over the first 1, 2, ... elements of a tensor, so that every length of a tail, and every
  * lane, has its turn; tensors are of the kinds that are told apart: all negative, all zeros of either sign,
  * nan of either sign here and there or at one place, infinities. Results must be the same bits, strict or
- * not.
+ * not. Others choose one of two elements by comparing them, as one instruction does for some of these
+ * choices.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -16,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LENGTH = 150, ROUNDS = 150, OUTPUTS = 2 };
+enum { LENGTH = 150, ROUNDS = 220, OUTPUTS = 2 };
 
 static const char *const combined[] = {"x[j]",    "x[j]", "abs(x[j])", "(-x[j])", "(x[j] + x[j + 1])",
                                        "x[n - j]"};
@@ -56,6 +57,21 @@ static void write_program(char *text, size_t size)
              "    return best, other\n",
              LENGTH, LENGTH, LENGTH, PICK(starts), PICK(starts), PICK(loops), *guard ? "            " : "",
              guard, *guard ? "\n" : "", deeper, operation, value, *line ? "    " : "", line);
+}
+
+/* Each of two elements, where it is above the other, below, or not. */
+static void write_choices(char *text, size_t size)
+{
+    static const char *const comparisons[] = {">", "<", ">", "<", ">=", "<=", "=="};
+    static const char *const elements[] = {"x[j]", "x[150 - j]"};
+    int first = (int)random_below(2), second = (int)random_below(2);
+    snprintf(text, size,
+             "def k(x, m, s):\n    best = output_tensor((%d,), x.dtype)\n    other = output_tensor((%d,), "
+             "x.dtype)\n"
+             "    for j in range(%d):\n        best[j] = %s if x[j] %s x[150 - j] else %s\n"
+             "        top = s[0]\n        if x[j] %s top:\n            top = x[j]\n        other[j] = top\n"
+             "    return best, other\n",
+             LENGTH, LENGTH, LENGTH, elements[first], PICK(comparisons), elements[second], PICK(comparisons));
 }
 
 /* Not a number: the sign is its own. */
@@ -114,7 +130,10 @@ static void check_round(void)
     akg_tensor *inputs[3] = {tensor_of(dtype, LENGTH + 1, kind), tensor_of(AKG_FLOAT32, LENGTH + 1, 5),
                              tensor_of(dtype, 1, kind)};
     akg_tensor *expected[OUTPUTS] = {NULL};
-    write_program(program, sizeof program);
+    if (random_below(3) == 0)
+        write_choices(program, sizeof program);
+    else
+        write_program(program, sizeof program);
     if (CHECK(api_run(program, &options, inputs, 3, NULL, expected)))
         for (int target = X86_TARGET_NONE + 1; target <= (int)x86_cpu_target(); target++)
             check_target(program, inputs, expected, (enum x86_target)target);
