@@ -267,6 +267,14 @@ static bool write_out(struct pass *pass, struct ir_stmt **block)
     return true;
 }
 
+bool pass_write_out(struct pass *pass, struct ir_stmt **block, int most)
+{
+    struct size size = {.longest = VECTOR_SHORTEST - 1};
+
+    return count_block(&size, *block, 0) && size.has_loop && size.statements <= most &&
+           write_out(pass, block);
+}
+
 static bool keep_temporary(struct ir_stmt *stmt, void *context)
 {
     (void)context;

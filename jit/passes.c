@@ -29,9 +29,9 @@ static const enum pass_id usual_order[] = {
     PASS_digits,   PASS_indices,   PASS_pointed,   PASS_contract,  PASS_interchange, PASS_promote,
     PASS_forward,  PASS_overwrite, PASS_dead,      PASS_fuse,      PASS_forward,     PASS_overwrite,
     PASS_carry,    PASS_simplify,  PASS_frame,     PASS_detach,    PASS_distribute,  PASS_arrange,
-    PASS_pixels,   PASS_tabulate,  PASS_partition, PASS_pixels,    PASS_tighten,     PASS_common,
-    PASS_hoist,    PASS_dead,      PASS_unroll,    PASS_partition, PASS_vouch,       PASS_part,
-    PASS_repeat,   PASS_tile,      PASS_reductions};
+    PASS_pixels,   PASS_tabulate,  PASS_partition, PASS_pixels,    PASS_tighten,     PASS_ample,
+    PASS_common,   PASS_hoist,     PASS_dead,      PASS_unroll,    PASS_partition,   PASS_vouch,
+    PASS_part,     PASS_repeat,    PASS_tile,      PASS_reductions};
 
 const char *passes_name(int pass)
 {
@@ -155,8 +155,9 @@ static bool moves_loops(enum pass_id id)
 {
     return id == PASS_interchange || id == PASS_frame || id == PASS_detach || id == PASS_distribute ||
            id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate || id == PASS_partition ||
-           id == PASS_tighten || id == PASS_tile || id == PASS_unroll || id == PASS_vouch ||
-           id == PASS_part || id == PASS_extents || id == PASS_repeat || id == PASS_digits;
+           id == PASS_tighten || id == PASS_ample || id == PASS_tile || id == PASS_unroll ||
+           id == PASS_vouch || id == PASS_part || id == PASS_extents || id == PASS_repeat ||
+           id == PASS_digits;
 }
 
 static bool is_left_out(const struct passes_options *options, enum pass_id id)
