@@ -9,7 +9,7 @@
  * In a copy of the nest, each is what it is for large extents; loops of one iteration and the windows inside
  * of them are written out. Where windows go in steps of 2, the last loop is one from n // 2 to (n + 1) // 2,
  * which has an iteration if n is odd. So the first and the last column of an image are a few straight lines,
- * which its rows have in one piece of machine code with the columns between. Where no window is written out,
+ * which its rows have in one piece of machine code with the columns between. Where no such lines come of it,
  * the nest stays as it was. What it was is for small extents only, and its code is made when one comes.
  */
 #include "pass_partition.h"
@@ -27,7 +27,7 @@ struct ample {
     struct pass *pass;
     struct ir_stmt *names; /* of quotients of extents: LETs before the nest */
     int64_t *least;        /* of each dim, by its number, where the copy is right; 0: any */
-    int written;           /* windows */
+    int straight;          /* loops that are straight lines now, with windows or beside other loops */
 };
 
 /* ---- bounds --------------------------------------------------------------------------------------- */
@@ -216,7 +216,8 @@ static struct ir_stmt *body_of(struct ample *ample, const struct ir_stmt *loop, 
     body = pass_copy_block(ample->pass, loop->body);
     loop->symbol->note = NULL;
     settle_block(ample, &body, depth + 1);
-    ample->written += pass_write_out(ample->pass, &body, WINDOW);
+    bool has_window = pass_write_out(ample->pass, &body, WINDOW);
+    ample->straight += has_window || (depth > 0 && !pass_has_loop(body));
     return body;
 }
 
@@ -334,14 +335,14 @@ static bool make_ample(struct ample *ample, struct ir_stmt **place)
     struct ir_expr *small;
 
     memset(ample->least, 0, sizeof *ample->least * (size_t)ample->pass->kernel->dims.count);
-    ample->written = 0;
+    ample->straight = 0;
     ample->names = NULL;
     loop->next = NULL;
     copy = pass_copy_block(ample->pass, loop);
     settle_block(ample, &copy, 0);
     small = is_small(ample);
     loop->next = next;
-    if (!ample->written)
+    if (!ample->straight)
         return false;
     struct ir_stmt **end = &ample->names;
     while (*end)
