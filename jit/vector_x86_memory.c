@@ -173,7 +173,8 @@ static void fetch_ahead_of_masked(struct machine *machine, const struct vector_v
                                   struct x86_memory memory)
 {
     enum { AHEAD = 1024 };
-    if (machine->is_far || !is_first_masked(machine, value))
+    bool is_nest = machine->loop->nest && !vector_is_rows(machine->loop->nest); /* fetches by itself */
+    if (machine->is_far || is_nest || !is_first_masked(machine, value))
         return;
     memory.displacement += AHEAD;
     machine_add(machine,

@@ -182,12 +182,38 @@ static int mask_of(struct nest_code *code, const struct tile *tile, const struct
     return stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS ? mask : lanes_of(code, tile, mask, column);
 }
 
+/* Whether what is loaded is one element for all columns, each of which may have another mask: it is loaded
+ * once, where any of these has a lane. Without rows columns are built one by one. */
+static bool is_for_all_columns(const struct nest_code *code, const struct vector_value *value)
+{
+    return code->nest->first == VECTOR_ROWS && value->kind == VECTOR_LOAD && value->mask >= 0 &&
+           machine_is_avx512(code->machine) &&
+           code->loop->streams.items[value->stream].strides[VECTOR_COLUMNS].kind == VECTOR_STAYS;
+}
+
+/* The mask of the value, or'ed over the columns: for all rows once. */
+static int mask_of_any(struct nest_code *code, const struct tile *tile, int number)
+{
+    const int *masks = &code->registers[number * MOST_COLUMNS];
+    const struct vector_value *value = &code->loop->values.items[number];
+    int any = masks[0];
+    if (!value->by_column)
+        return any;
+    if (!value->by_row && code->any[number])
+        return code->any[number];
+    for (int column = 1; column < tile->columns; column++)
+        any = machine_or(code->machine, any, masks[column]);
+    code->any[number] = any;
+    return any;
+}
+
 static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                       int mask, int row, int column)
 {
     const struct vector_stream *stream = &code->loop->streams.items[value->stream];
     struct x86_memory memory = address(code, value, row, column);
-    mask = mask_of(code, tile, value, mask, column);
+    mask = is_for_all_columns(code, value) ? mask_of_any(code, tile, value->mask)
+                                           : mask_of(code, tile, value, mask, column);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
         return machine_load_one(code->machine, value, memory, mask);
     if (stream->step == 2)
@@ -328,7 +354,7 @@ static void build_row(struct nest_code *code, const struct tile *tile, int first
         code->machine->line = value->line;
         for (int column = first_column; column < end_column; column++)
             registers[column] = code->is_early[k] ? early(code, k, column)
-                                : column && !value->by_column
+                                : column && (!value->by_column || is_for_all_columns(code, value))
                                     ? registers[0]
                                     : build_value(code, tile, value, row < 0 ? 0 : row, column);
     }
@@ -339,6 +365,7 @@ static void build_section(struct nest_code *code, const struct tile *tile, machi
                           int first, int end)
 {
     code->machine->section = section;
+    memset(code->any, 0, sizeof *code->any * (size_t)code->loop->values.count);
     /* without rows there are many columns: one by one they need fewer registers */
     int together = code->nest->first == VECTOR_ROWS ? tile->columns : 1;
     build_row(code, tile, first, end, -1, 0, tile->columns);
@@ -652,8 +679,9 @@ static int choose_size(struct nest_code *code, int most_rows)
 static void build_tiles(struct nest_code *code)
 {
     static const int fewer[ROW_KINDS - 1] = {8, 4, 2, 1};
-    static const bool is_spared[ROW_KINDS - 1] = {true, false, true,
-                                                  false}; /* for what is there only to be faster */
+    /* tiles that there are fewer of for the last columns, but for pairs of vectors */
+    static const bool is_spared[ROW_KINDS - 1] = {true, false, true, false};
+    enum { EIGHT = 0 };
     int lanes = code->machine->lanes;
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int rows = code->columns[kind] == 1 ? code->single_rows : code->columns[kind] ? code->rows : 0;
@@ -666,7 +694,8 @@ static void build_tiles(struct nest_code *code)
             code->machine->lanes = tile->lanes;
             build_tile(code, tile);
             code->machine->lanes = lanes;
-            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= FOUR && kind < LAST && is_spared[k])))
+            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= FOUR && kind < LAST && is_spared[k] &&
+                                                              !(kind == PAIR && k == EIGHT))))
                 k++;
             rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
@@ -695,6 +724,7 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     code->loop = machine->loop = loop;
     code->nest = loop->nest;
     code->registers = arena_array(arena, int, loop->values.count *MOST_COLUMNS);
+    code->any = arena_array(arena, int, loop->values.count);
     code->is_early = arena_array(arena, bool, loop->values.count);
     code->is_needed = arena_array(arena, bool, loop->values.count);
     machine->arena = arena;

@@ -37,6 +37,7 @@ struct nest_code {
     struct tile tiles[COLUMN_KINDS][ROW_KINDS];
     machine_section setup, tails[COLUMN_KINDS];
     int *registers;             /* by value and column */
+    int *any;                   /* by value: the masks of all its columns in one; 0: there is none yet */
     bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
     bool has_early;
     int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */

@@ -132,11 +132,12 @@ static bool can_compute_again(const struct nest_code *code)
     return true;
 }
 
-/* Two tiles of the next kind are as fast as one and what it leaves: each accumulator waits for itself. */
-static bool is_better_halved(const struct nest_code *code, const struct tile *tiles, int kind, int kinds)
+/* Two tiles of the next kind are as fast as one and what it leaves, or faster: each accumulator waits for
+ * itself, and tiles of one row or two load much for what they compute. */
+static bool is_better_halved(const struct tile *tiles, int kind, int kinds)
 {
     int rows = tiles[kind].rows, next = kind + 1 < kinds ? tiles[kind + 1].rows : 0;
-    return !machine_is_avx512(code->machine) && 2 * next > rows && next < rows;
+    return 2 * next > rows && next < rows;
 }
 
 /* Rows that are fewer than the tile's, but more than those of the next one, are the last ones of a tile that
@@ -173,7 +174,7 @@ static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
         move(machine, X86_MOV, X86_RAX, left);
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
         machine_emit_jump(machine, X86_JL, next);
-        if (is_better_halved(code, tiles, kind, kinds)) {
+        if (is_better_halved(tiles, kind, kinds)) {
             move(machine, X86_MOV, X86_RAX, left);
             machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
             machine_emit_jump(machine, X86_JE, next);
