@@ -175,14 +175,17 @@ void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const stru
 {
     struct fetching fetching = {.arena = arena, .band = band, .options = options};
     int times = 0;
+    store_past(&fetching);
+    for (int k = 0; k < band->band->parts.count; k++) {
+        const struct vector_loop *part = band->band->parts.items[k].loop;
+        times += may_fetch(part) + (part->choices.count > 0);
+    }
     for (int k = 0; k < band->band->parts.count; k++) {
         struct vector_loop *part = band->band->parts.items[k].loop;
-        part->is_part = may_fetch(part);
-        times += part->is_part + (part->choices.count > 0);
+        part->is_part = part->elements || (times > 1 && may_fetch(part));
     }
     if (times < 2)
         return; /* memory is never idle */
-    store_past(&fetching);
     fetch_buffers(&fetching, 1, 1); /* those that have no choice first */
     fetch_buffers(&fetching, 2, PARTS);
 }

@@ -48,14 +48,14 @@ static bool may_overlap(const struct vector_loop *loop)
         const struct vector_stream *stream = &loop->streams.items[k];
         bool is_beside =
             !stream->is_loaded && is_alone(loop, k) && dtype_table[stream->dtype].size >= LEAST_SIZE;
-        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || stream->is_masked ||
-            (stream->is_stored && !is_beside))
+        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || (stream->is_stored && !is_beside))
             return false;
     }
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         bool counts = value->bits == 1 || value->bits == UINT64_MAX;
-        if (value->kind == VECTOR_SCATTER || value->kind == VECTOR_TEST || value->kind == VECTOR_GATHER ||
+        if ((value->kind == VECTOR_STORE && value->mask >= 0) || value->kind == VECTOR_SCATTER ||
+            value->kind == VECTOR_TEST || value->kind == VECTOR_GATHER ||
             (value->kind == VECTOR_INDEX && !counts))
             return false;
     }
@@ -243,7 +243,7 @@ void machine_place_fence(struct machine *machine, const struct vector_loop *loop
 
 static void place_past(struct machine *machine, machine_section *sections, machine_section *first)
 {
-    enum { ROUNDS = 4 /* of a row, that it is worth it */ };
+    enum { ROUNDS = 2 /* of a row, that it is worth it */ };
     const struct vector_loop *loop = machine->loop;
     int round = machine->lanes * machine->steps, done = machine->labels++, stored = machine->labels++;
     bool is_first = true;

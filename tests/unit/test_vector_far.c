@@ -35,7 +35,7 @@ static const char *const terms[] = {"%s + %s",      "%s * 2 - %s",         "max(
 
 static void write_program(char *text, size_t size, int begin, const char *dtype)
 {
-    char term[100], loads[120], second[100] = "";
+    char term[100], loads[120], store[400], second[100] = "";
     bool rows = random_below(3), band = rows && random_below(2), shifted = begin && random_below(2);
     const char *a = shifted ? "x[%sj - 1]" : "x[%sj]", *b = random_below(2) ? "x[%sj]" : "z[%sj]";
     char first[40], other[40];
@@ -50,6 +50,12 @@ static void write_program(char *text, size_t size, int begin, const char *dtype)
     if (random_below(3) == 0)
         snprintf(second, sizeof second, "%sw[%sj - %d] = %s\n", rows ? "            " : "        ", row,
                  random_below(begin + 1), other);
+    const char *deep = rows ? "            " : "        ";
+    if (random_below(3)) /* either what is stored, or one of two such */
+        snprintf(store, sizeof store, "%sy[%sj] = %s\n", deep, row, loads);
+    else
+        snprintf(store, sizeof store, "%sif %s > 2:\n%s    y[%sj] = %s\n%selse:\n%s    y[%sj] = 1\n", deep,
+                 other, deep, row, loads, deep, deep, row);
     if (band)
         snprintf(
             text, size,
@@ -59,23 +65,23 @@ static void write_program(char *text, size_t size, int begin, const char *dtype)
             "    for i in range(x.shape[0]):\n        top = z[i, 0]\n"
             "        for j in range(x.shape[1]):\n            top = max(top, z[i, j])\n"
             "        for j in range(%d, x.shape[1]):\n"
-            "            y[i, j] = %s\n%s"
+            "%s%s"
             "        for j in range(x.shape[1]):\n            w[i, j] = top - x[i, j]\n    return y, w\n",
-            dtype, begin, loads, second);
+            dtype, begin, store, second);
     else if (rows)
         snprintf(text, size,
                  "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
                  "    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
                  "            y[i, j] = 0\n            w[i, j] = 0\n"
                  "    for i in range(x.shape[0]):\n        for j in range(%d, x.shape[1]):\n"
-                 "            y[i, j] = %s\n%s    return y, w\n",
-                 dtype, begin, loads, second);
+                 "%s%s    return y, w\n",
+                 dtype, begin, store, second);
     else
         snprintf(text, size,
                  "def k(x, z):\n    y = output_tensor(x.shape, %s)\n    w = output_tensor(x.shape, x.dtype)\n"
                  "    for j in range(x.shape[0]):\n        y[j] = 0\n        w[j] = 0\n"
-                 "    for j in range(%d, x.shape[0]):\n        y[j] = %s\n%s    return y, w\n",
-                 dtype, begin, loads, second);
+                 "    for j in range(%d, x.shape[0]):\n%s%s    return y, w\n",
+                 dtype, begin, store, second);
 }
 
 static akg_tensor *tensor_of(akg_dtype dtype, int rank, const int64_t *shape)
@@ -180,6 +186,15 @@ static const char banded[] = "kernel banded {\ninput x: float32[M, N]\noutput y:
                              "for i = 0 to M step 1 {\nvar s: float32 = 0.0:float32\n"
                              "for j = 0 to N step 1 reduces sum s {\ns = (s + x[i, j])\n}\n"
                              "for j_1 = 0 to N step 1 {\ny[i, j_1] = (x[i, j_1] - s)\n}\n}\n}\n}\n";
+
+/* One of two is stored, and all of a row for each of two loops around it. */
+static const char either[] = "kernel either {\ninput x: float32[N]\noutput y: float32[N]\nbody {\n"
+                             "for i = 0 to N step 1 {\nif (x[i] > 0.0:float32) {\ny[i] = x[i]\n} else {\n"
+                             "y[i] = (x[i] * 0.5:float32)\n}\n}\n}\n}\n";
+static const char outer[] = "kernel outer {\ninput a: float32[M]\ninput b: float32[N]\ninput c: float32[K]\n"
+                            "output y: float32[M, N, K]\nbody {\nfor i = 0 to M step 1 {\n"
+                            "for j = 0 to N step 1 {\nfor k = 0 to K step 1 {\n"
+                            "y[i, j, k] = ((a[i] * b[j]) * c[k])\n}\n}\n}\n}\n}\n";
 
 /* It is gone over once, by a loop that chooses. */
 static const char chosen[] = "kernel chosen {\ninput x: float32[M, N]\noutput y: int64[M]\nbody {\n"
@@ -300,6 +315,8 @@ int main(void)
               has_in(banded, past, "prefetcht0"));
         CHECK(!has_in(banded, ahead, "vmovntps") && has_in(banded, ahead, "prefetcht0") &&
               has_in(banded, ahead, "prefetchw"));
+        CHECK(has_in(either, past, "vmovntps") && has_in(outer, past, "vmovntps") &&
+              has_in(outer, past, "sfence"));
         CHECK(has_in(chosen, past, "prefetcht0") && has_in(chosen, ahead, "prefetcht0"));
         past.splits = ahead.splits = true;
         CHECK(has(past, "vmovntps ymmword") && !has(past, "zmm") && has(ahead, "ymm") && !has(ahead, "zmm"));
