@@ -205,22 +205,22 @@ static void emit_kept(struct splitting *splitting, const char *array, int first)
     }
 }
 
-/* The lanes of some machine code are iterations of a loop around others: several vectors of them at once
- * where there are enough, for fewer take as long. Loops around machine code go on piece by piece. */
+/* Iterations that stay together are tiles: some rows of a nest, or several vectors of its columns, where
+ * there are enough; fewer take as long. Loops around machine code go on piece by piece. */
 static const char *grain_of(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
-    enum { VECTOR = 16, VECTORS = 64, MANY = 4 * VECTORS };
     struct emitter *emitter = splitting->emitter;
     const struct vector_plan *plan = emitter->options->plan;
-    int number = vector_plan_find(plan, splitting->loop);
+    const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
+    int number = vector_plan_find(plan, splitting->loop), usual = split_grain(splitting->loop);
     const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
 
-    if (!nest && split_grain(splitting->loop) != SPLIT_GRAIN_VECTORS)
-        return "1";
-    if (!nest || nest->loops[VECTOR_COLUMNS] != splitting->loop)
-        return arena_format(&emitter->arena, "%d", split_grain(splitting->loop));
-    return arena_format(&emitter->arena, "%s - %s < %d ? %d : %d", emit_operand(emitter, high, EMIT_SHIFT),
-                        emit_operand(emitter, low, EMIT_SHIFT), MANY, VECTOR, VECTORS);
+    if (nest && nest->loops[VECTOR_COLUMNS] == splitting->loop)
+        return arena_format(&emitter->arena, "%s - %s < 256 ? 16 : 64", to, from);
+    if (nest && !vector_is_rows(nest))
+        return arena_format(&emitter->arena, "%s - %s > 16 ? %d : %s - %s > 8 ? 8 : 4", to, from, usual, to,
+                            from);
+    return nest || usual == SPLIT_GRAIN_VECTORS ? arena_format(&emitter->arena, "%d", usual) : "1";
 }
 
 static void emit_call_of_part(struct splitting *splitting, const char *name, struct emit_value low,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
@@ -84,12 +85,22 @@ static void test_split(void)
     }
 }
 
+/* A piece that takes so long that other threads come for theirs. */
+static int take_long(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
+{
+    const struct timespec while_asleep = {.tv_nsec = 300000};
+    (void)frame, (void)from, (void)to, (void)kept;
+    nanosleep(&while_asleep, NULL);
+    return 0;
+}
+
 /* Threads that have just ended a job look out for the next one, which is shared though it is not worth waking
  * them for: at least once in many, for they may have been kept from looking. */
 static void test_awake(void)
 {
-    enum { ROUNDS = 2000 };
+    enum { ROUNDS = 1000 };
     struct jit_trap trap;
+    struct jit_frame frame = {.trap = &trap};
     bool is_shared = false;
 
     stops[0] = stops[1] = -1;
@@ -98,7 +109,7 @@ static void test_awake(void)
         return; /* where there is one processor, nobody looks out */
     akg_set_threads(2);
     for (int round = 0; round < ROUNDS && !is_shared; round++) {
-        split_noted(ITERATIONS, 1e3, &trap);
+        pool_split(&frame, take_long, 0, 4, 1, 1, 1e6, NULL);
         split_noted(ITERATIONS, 130.0, &trap);
         is_shared = pieces > 1;
     }
@@ -190,6 +201,15 @@ static const char text[] = "def rows(x, s=2.0):\n"
                            "        y[0] += tanh(x[k // m, k % m]) * s\n"
                            "    return y\n"
                            "\n"
+                           "def few(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((11, m), x.dtype)\n"
+                           "    for i in range(11):\n"
+                           "        for j in range(m):\n"
+                           "            for k in range(n):\n"
+                           "                y[i, j] += x[k, i] * x[k, j]\n"
+                           "    return y\n"
+                           "\n"
                            "def pairs(x, s=2.0):\n"
                            "    n, m = x.shape\n"
                            "    y = output_tensor((m,), x.dtype)\n"
@@ -241,7 +261,7 @@ static akg_status run(const char *kernel, akg_tensor *x, akg_tensor **outputs, a
 
 static void test_same_bits(void)
 {
-    static const char *const kernels[] = {"rows",  "flat",   "steps",  "gram",
+    static const char *const kernels[] = {"rows",  "flat",   "steps",  "gram",    "few",
                                           "pairs", "picked", "folded", "long_sum"};
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64};
 
