@@ -32,6 +32,11 @@ struct ample {
 
 /* ---- bounds --------------------------------------------------------------------------------------- */
 
+static bool is_small_number(int64_t number)
+{
+    return number >= -LARGEST_LEAST && number <= LARGEST_LEAST;
+}
+
 /* The quotient that a name stands for: of an extent and a number, by a number. */
 struct quotient {
     struct pass_affine dividend;
@@ -47,7 +52,7 @@ static bool is_quotient(const struct ir_expr *value, struct quotient *quotient)
     return quotient->divisor > 0 && quotient->divisor <= LARGEST_LEAST &&
            pass_affine_of(value->operands[0], &quotient->dividend) && quotient->dividend.count == 1 &&
            quotient->dividend.terms[0].symbol->kind == IR_SYMBOL_DIM &&
-           quotient->dividend.terms[0].coefficient > 0;
+           quotient->dividend.terms[0].coefficient > 0 && is_small_number(quotient->dividend.constant);
 }
 
 static bool quotient_of(const struct ir_symbol *symbol, struct quotient *quotient)
@@ -65,11 +70,6 @@ static struct ir_expr *name_quotient(struct ample *ample, const struct ir_expr *
     if (!*name)
         *name = pass_declare(ample->pass, IR_SYMBOL_LET, "part", pass_copy(ample->pass, expr), expr->span);
     return ir_symbol_use(ample->pass->kernel, (*name)->symbol);
-}
-
-static bool is_small_number(int64_t number)
-{
-    return number >= -LARGEST_LEAST && number <= LARGEST_LEAST;
 }
 
 /* Whether the sum, of one extent, is at least 0 where that is no small one, which it then is. */
