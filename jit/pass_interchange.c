@@ -1,8 +1,9 @@
 /*
  * pass_interchange.c: in a nest of loops with nothing between them, the loop whose variable steps through
  * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such
- * as cos whose argument would change with that loop, and does not with another one, speak against it; and so
- * does it if the loop is known to be short, unless it can be written out in vectors of the loop around.
+ * as cos whose argument would change with that loop, and does not with another one, speak against it, unless
+ * they go into tables (pass tabulate); and so does it if the loop is known to be short, unless it can be
+ * written out in vectors of the loop around.
  *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
@@ -78,9 +79,29 @@ static void add_cost(struct nest *nest, const struct ir_access *access, int apar
     nest->apart += apart;
 }
 
+static bool is_of_loops(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    return expr->kind != IR_SYMBOL ||
+           (expr->symbol->kind != IR_SYMBOL_VARIABLE && expr->symbol->kind != IR_SYMBOL_LET);
+}
+
+/* Whether it goes into a table (pass tabulate): it hangs on some loops of the nest, not all, and nothing
+ * else.
+ */
+static bool is_tabular(const struct nest *nest, struct ir_expr *call)
+{
+    int loops = 0;
+    for (int k = 0; k < nest->depth; k++)
+        loops += pass_mentions(call, nest->loops[k]->symbol);
+    return loops < nest->depth && pass_is_pure(call) && ir_expr_walk(call, is_of_loops, NULL);
+}
+
 /* What does not change with the innermost loop is computed before it. */
 static void add_call(struct nest *nest, struct ir_expr *call)
 {
+    if (is_tabular(nest, call))
+        return;
     for (int k = 0; k < nest->depth; k++)
         if (pass_mentions(call, nest->loops[k]->symbol))
             nest->cost[k] += CALLED;

@@ -9,6 +9,9 @@
  * variable, is filled at the beginning of the kernel, and leaves out at least one of the loops around the
  * expression, whose iterations share it. All of it is done on a copy, which takes the place of the nest only
  * where it becomes vectors by that.
+ *
+ * In other loops inside of loops only functions go into tables, such as the cosine of a window's place in
+ * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again.
  */
 #include "pass.h"
 #include "vector.h"
@@ -20,7 +23,8 @@ struct tabulator {
     const struct ir_stmt *loops[LOOPS]; /* around what is looked at, outermost first */
     int count, nest;                    /* of which those from `nest` on belong to the nest */
     const struct ir_stmt *columns;      /* of the nest: what it loads lies one behind the other along these */
-    struct ir_stmt *tables;             /* statements that fill the tables of the nest */
+    bool only_functions;
+    struct ir_stmt *tables; /* statements that fill the tables of the nest */
     struct ir_stmt **end;
 };
 
@@ -98,10 +102,19 @@ static bool is_tabular(const struct tabulator *tabulator, struct ir_expr *expr, 
            pass_is_pure(expr) && find_axes(tabulator, expr, axes, 0) && axes->is_of_nest;
 }
 
-/* A table is worth it where some loop repeats it. */
-static bool is_repeated(const struct tabulator *tabulator, const struct axes *axes)
+static bool is_no_function(struct ir_expr *expr, void *unused)
 {
-    return axes->count < tabulator->count;
+    (void)unused;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return ir_expr_walk(expr->symbol->value, is_no_function, NULL);
+    return expr->kind != IR_OPERATION || (expr->operation < OP_EXP && expr->operation != OP_POW);
+}
+
+/* A table is worth it where some loop repeats it. */
+static bool is_repeated(const struct tabulator *tabulator, struct ir_expr *expr, const struct axes *axes)
+{
+    return axes->count < tabulator->count &&
+           (!tabulator->only_functions || !ir_expr_walk(expr, is_no_function, NULL));
 }
 
 static bool are_same(const struct axes *a, const struct axes *b)
@@ -244,8 +257,12 @@ static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr
 {
     struct axes axes;
 
-    if (!comes_apart(tabulator, expr) && is_tabular(tabulator, expr, &axes))
-        return is_repeated(tabulator, &axes) ? tabulate(tabulator, &axes, expr) : expr;
+    if (!comes_apart(tabulator, expr) && is_tabular(tabulator, expr, &axes)) {
+        if (is_repeated(tabulator, expr, &axes))
+            return tabulate(tabulator, &axes, expr);
+        if (!tabulator->only_functions)
+            return expr;
+    }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
         expr->operands[k] = rewrite(tabulator, expr->operands[k]);
     return expr;
@@ -271,10 +288,12 @@ static void find_candidates(struct search *search, struct ir_expr *expr)
     struct axes axes;
 
     if (!comes_apart(tabulator, expr) && is_tabular(tabulator, expr, &axes)) {
-        search->found |= is_repeated(tabulator, &axes);
+        bool is_found = is_repeated(tabulator, expr, &axes);
+        search->found |= is_found;
         for (int level = 0; level < tabulator->count; level++)
             search->asked[level] |= axis_of(&axes, tabulator->loops[level]->symbol) >= 0;
-        return;
+        if (is_found || !tabulator->only_functions)
+            return;
     }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
         find_candidates(search, expr->operands[k]);
@@ -444,6 +463,42 @@ static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int firs
     return false;
 }
 
+/* ---- other loops ---------------------------------------------------------------------------------- */
+
+static bool is_short(const struct ir_stmt *loop)
+{
+    enum { SHORT = 16 };
+
+    return loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER &&
+           loop->high->integer - SHORT <= loop->low->integer;
+}
+
+/* An innermost loop inside of others. */
+static bool try_functions(struct tabulator *tabulator, struct ir_stmt *loop)
+{
+    struct search search = {.tabulator = tabulator};
+
+    if (!tabulator->count || loop->step != 1 || is_short(loop) || pass_has_loop(loop->body))
+        return false;
+    tabulator->nest = tabulator->count;
+    tabulator->columns = loop;
+    tabulator->loops[tabulator->count++] = loop;
+    tabulator->only_functions = true;
+    bool found = ir_block_walk(loop->body, look_at, &search) && search.found;
+    if (found) {
+        tabulator->tables = NULL;
+        tabulator->end = &tabulator->tables;
+        ir_block_walk(loop->body, rewrite_value, tabulator);
+        drop_unused(&loop->body);
+        put_first(tabulator);
+    }
+    tabulator->only_functions = false;
+    tabulator->count--;
+    return found;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------- */
+
 static bool tabulate_block(struct tabulator *tabulator, struct ir_stmt *block, int depth)
 {
     bool changed = false;
@@ -455,6 +510,7 @@ static bool tabulate_block(struct tabulator *tabulator, struct ir_stmt *block, i
             changed = true;
             continue;
         }
+        changed |= is_loop && try_functions(tabulator, stmt);
         if (is_loop)
             tabulator->loops[tabulator->count++] = stmt;
         changed |= tabulate_block(tabulator, stmt->body, depth + 1);
