@@ -191,13 +191,23 @@ int real_pick(const struct real *real, const float table[16], int places)
     return machine_rvm(real->machine, X86_VPERMPS_WIDE, 512, places, machine_table(real->machine, table));
 }
 
-int real_floor(const struct real *real, int a)
+/* `mode`: which way, and no exception. */
+static int rounded(const struct real *real, int a, int mode)
 {
-    enum { DOWN = 9 /* and no exception */ };
     bool is_avx512 = machine_is_avx512(real->machine);
     enum x86_form narrow = is_avx512 ? X86_VRNDSCALEPS : X86_VROUNDPS,
                   wide = is_avx512 ? X86_VRNDSCALEPD : X86_VROUNDPD;
-    return machine_rmi(real->machine, real->wide ? wide : narrow, real->bits, a, DOWN);
+    return machine_rmi(real->machine, real->wide ? wide : narrow, real->bits, a, mode);
+}
+
+int real_floor(const struct real *real, int a)
+{
+    return rounded(real, a, 9);
+}
+
+int real_nearest(const struct real *real, int a)
+{
+    return rounded(real, a, 8);
 }
 
 /* The second operand is given where they do not compare. */

@@ -5,14 +5,18 @@
  * rounding (by fma), where |a / b| is below 2^22 (float64: 2^51): n has so few bits that n b fits. The
  * rounded quotient may have come up to a whole number that it is below; then the remainder has the wrong
  * sign, n is one less, and a - n b, less than a unit of a, is a float: adding b rounds once. Lanes with
- * larger quotients, and with infinite b, go through the function (vector_x86_rare.c). A b that is known to be
- * above 0, and of moderate size, needs no look at its sign and size.
+ * larger quotients, and with infinite b, go through the function (vector_x86_rare.c).
+ *
+ * A b that is known to be above 0, and of moderate size, needs no look at its sign and size, nor a division:
+ * n is the whole number nearest to a r, with r = 1 / b rounded, which below 2^22 is off by less than a half.
+ * So a - n b is less than b to either side, and, a multiple of the last place of the lesser of a and b, it is
+ * a float. Where it is below 0 n is one less, and adding b rounds once, as the function does.
  */
 #include "vector_x86_math.h"
 
 #include <math.h>
 
-/* a / b, n, and what is left of a. `known`: b; 0: it is not known. */
+/* a / b, n or one more, and what is left of a. `known`: b; 0: it is not known. */
 struct division {
     double known;
     int quotient, whole, rest;
@@ -33,15 +37,20 @@ static double known_number(const struct real *real, int b)
     return 0;
 }
 
+/* Rounded once. */
+static double reciprocal(const struct real *real, double number)
+{
+    return real->wide ? 1 / number : (double)(1 / (float)number);
+}
+
 static struct division divide(const struct real *real, int a, int b)
 {
     struct division division = {.known = known_number(real, b)};
-    int exponent;
-    if (division.known > 0 && frexp(division.known, &exponent) == 0.5) /* a power of two */
-        division.quotient = real_multiply(real, a, real_number(real, 1 / division.known));
-    else
-        division.quotient = real_divide(real, a, b);
-    division.whole = real_floor(real, division.quotient);
+    division.quotient = division.known > 0
+                            ? real_multiply(real, a, real_number(real, reciprocal(real, division.known)))
+                            : real_divide(real, a, b);
+    division.whole =
+        division.known > 0 ? real_nearest(real, division.quotient) : real_floor(real, division.quotient);
     division.rest = real_minus_product(real, a, division.whole, b);
     return division;
 }

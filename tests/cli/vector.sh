@@ -37,6 +37,13 @@ def largest(x):
             place = i
     at[0] = place
     return at
+
+
+def turned(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] % 6.0
+    return y
 PROGRAM
 
 expect 0 'assembler' emit vector.akg axpy --stage asm
@@ -66,6 +73,10 @@ case $(cat stdout) in
     stdout_has '8 lanes of 32 bits'
     ;;
 esac
+
+# What is left over of a division by a number that is known needs no division.
+expect 0 'a remainder' emit vector.akg turned 'x=randn(1000)' --stage asm
+assert 'no quotient' sh -c '! grep -q vdiv stdout'
 
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
