@@ -13,7 +13,11 @@ struct trial_buffer {
     unsigned char *pristine; /* as the call had it; of what is only written: NULL */
     unsigned char *sides[2]; /* what each version works on; inputs share the pristine one */
     size_t size, origin;
+    size_t place;   /* in its page, which is the call's: it may decide which version is faster */
+    void *rooms[3]; /* that the copies lie in */
 };
+
+enum { PAGE = 4096 };
 
 struct trial {
     const struct ir_kernel *kernel;
@@ -46,18 +50,26 @@ static void measure(const struct ir_buffer *buffer, const struct trial_view *vie
     }
     copy->origin = (size_t)(-low * element);
     copy->size = (size_t)((high - low + 1) * element);
+    copy->place = ((uintptr_t)view->data - copy->origin) % PAGE;
+}
+
+/* Memory for one of the copies. */
+static unsigned char *make_room(struct trial_buffer *copy, int number)
+{
+    unsigned char *room = copy->rooms[number] = memory_aligned(copy->size + PAGE);
+    return room ? room + (copy->place - (uintptr_t)room) % PAGE : NULL;
 }
 
 static bool copy_buffer(const struct ir_buffer *buffer, const struct trial_view *view,
                         struct trial_buffer *copy)
 {
     if (has_inputs(buffer)) {
-        copy->pristine = memory_aligned(copy->size);
+        copy->pristine = make_room(copy, 2);
         if (copy->pristine && copy->size)
             memcpy(copy->pristine, (const unsigned char *)view->data - copy->origin, copy->size);
     }
     for (int side = 0; side < 2; side++) {
-        copy->sides[side] = buffer->role == IR_INPUT ? copy->pristine : memory_aligned(copy->size);
+        copy->sides[side] = buffer->role == IR_INPUT ? copy->pristine : make_room(copy, side);
         if (copy->sides[side] && !copy->pristine)
             memset(copy->sides[side], 0, copy->size); /* what the kernel does not write is no difference */
     }
@@ -133,13 +145,9 @@ void trial_free(struct trial *trial)
 {
     if (!trial)
         return;
-    for (int k = 0; trial->buffers && k < trial->kernel->buffers.count; k++) {
-        struct trial_buffer *copy = &trial->buffers[k];
-        for (int side = 0; side < 2; side++)
-            if (copy->sides[side] != copy->pristine)
-                memory_free(copy->sides[side]);
-        memory_free(copy->pristine);
-    }
+    for (int k = 0; trial->buffers && k < trial->kernel->buffers.count; k++)
+        for (int room = 0; room < 3; room++)
+            memory_free(trial->buffers[k].rooms[room]);
     memory_free(trial->buffers);
     memory_free(trial->data);
     memory_free(trial->strides);
@@ -251,12 +259,13 @@ static bool results_agree(const struct trial *trial, bool strict)
     return true;
 }
 
-/* How often a kernel runs for one sample: what takes less than the clock tells apart, many times. What is
- * written in place would be something else each time. */
+/* How often a kernel runs for one sample: so long that it is past what processors have learned of its
+ * branches in the first some hundred runs, and forget again. What is written in place would be something else
+ * each time. */
 static int times_of(const struct trial *trial, double seconds)
 {
-    enum { MOST = 1000 };
-    const double sample = 2e-5;
+    enum { MOST = 10000 };
+    const double sample = 5e-4;
     for (int k = 0; k < trial->kernel->buffers.count; k++)
         if (trial->kernel->buffers.items[k]->role == IR_INOUT)
             return 1;
@@ -283,12 +292,15 @@ static bool same_stop(const struct trial *trial, const struct jit_trap *a, const
 enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict,
                              double *ratio)
 {
-    enum { ROUNDS = 6 };
-    const double enough = 0.2 /* seconds */, margin = 0.98; /* what is as fast is not worth it */
+    enum { ROUNDS = 6, MOST_ROUNDS = 500 };
+    const double little = 2e-3, enough = 0.2; /* seconds */
+    const double margin = 0.98;               /* what is as fast is not worth it */
     *ratio = 1;
     double best[2] = {INFINITY, INFINITY}, spent = 0;
     int times = 1;
-    for (int round = 0; round < ROUNDS && spent < enough; round++) {
+    for (int round = 0; round < ROUNDS || (round < MOST_ROUNDS && spent < little); round++) {
+        if (spent >= enough)
+            break;
         struct trial_run first = run_side(trial, 0, known, times);
         struct trial_run second = run_side(trial, 1, candidate, times);
         if (first.stopped != second.stopped)
