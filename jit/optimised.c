@@ -279,29 +279,48 @@ static void enqueue(struct optimised *optimised)
 /* ---- instances ------------------------------------------------------------------------------------------
  */
 
-/* Adds a form of a kernel: with vector loops, or with none. True where that is no other one. */
-static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, bool with_vectors)
+static bool is_known_form(const struct optimised *optimised, const struct optimised_form *form)
+{
+    for (int k = 0; k < optimised->form_count; k++)
+        if (strcmp(optimised->forms[k].source.data, form->source.data) == 0)
+            return true;
+    return false;
+}
+
+enum form_kind {
+    FORM_ORDERED,   /* C, sums in the order of the program */
+    FORM_REORDERED, /* C, sums of loops in any order; of what is strict none is but the first */
+    FORM_VECTORS    /* the same with calls of vector loops */
+};
+
+/* Adds a form of a kernel. True where that is no other one, too. */
+static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, enum form_kind kind)
 {
     struct vector_options vectors = optimised->options;
     struct optimised_form *form = &optimised->forms[optimised->form_count];
-    if (!with_vectors)
+    if (kind != FORM_VECTORS)
         vectors.target = X86_TARGET_NONE;
     if (!vector_plan_make(&form->plan, kernel, &vectors, false))
         return false;
-    if (with_vectors && !form->plan.loops.count)
+    if (kind == FORM_VECTORS && !form->plan.loops.count)
         return true;
     const struct emit_c_options options = {.entry = OPTIMISED_ENTRY,
                                            .trust_indices = optimised->options.trust_indices,
                                            .compact = true,
                                            .hosted = true,
-                                           .apart = kernel == optimised->input.written,
-                                           .reorders = kernel == optimised->input.kernel &&
-                                                       !optimised->options.strict,
+                                           .apart = optimised->input.apart,
+                                           .reorders = kind != FORM_ORDERED && !optimised->options.strict,
                                            .plan = &form->plan};
     struct text complaint;
     text_init(&complaint);
     bool good = emit_c(&form->source, kernel, &options, &complaint) && !form->source.failed;
     text_free(&complaint);
+    if (good && is_known_form(optimised, form)) {
+        text_free(&form->source);
+        vector_plan_free(&form->plan);
+        *form = (struct optimised_form){.source = form->source};
+        return true;
+    }
     optimised->form_count += good;
     return good;
 }
@@ -318,11 +337,16 @@ static bool has_memory(const struct optimised_input *input)
     return true;
 }
 
+/* As it was written it comes in both orders: of short sums what compilers make is often slower in any. */
 static bool emit_forms(struct optimised *optimised)
 {
     const struct optimised_input *input = &optimised->input;
-    bool good = !input->written || !has_memory(input) || emit_form(optimised, input->written, false);
-    return good && emit_form(optimised, input->kernel, false) && emit_form(optimised, input->kernel, true);
+    if (input->written && has_memory(input) &&
+        !(emit_form(optimised, input->written, FORM_ORDERED) &&
+          emit_form(optimised, input->written, FORM_REORDERED)))
+        return false;
+    return emit_form(optimised, input->kernel, FORM_REORDERED) &&
+           emit_form(optimised, input->kernel, FORM_VECTORS);
 }
 
 /* What each compiler is, "" for one that is not there; false where none is. */

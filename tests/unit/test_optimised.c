@@ -253,8 +253,9 @@ static double largest_difference(const akg_tensor *a, const akg_tensor *b)
     return largest;
 }
 
-/* Vector loops with C around them: the kernel in C calls them, or does without, as it was written or not,
- * whichever is faster. Before and after, in this module and, from the cache, in the next. */
+/* Vector loops with C around them: the kernel in C calls them, or does without, which is as it was written;
+ * its sums in their order and, where they may be, in any: whichever is faster. Before and after, in this
+ * module and, from the cache, in the next. */
 static void test_forms(bool strict)
 {
     const int64_t shape[] = {300, 9};
@@ -275,8 +276,8 @@ static void test_forms(bool strict)
     }
     akg_cache *cache = NULL;
     CHECK_INT(akg_cache_open(cache_directory, &cache, NULL), AKG_OK);
-    CHECK_INT(akg_cache_entry_count(cache),
-              1 + (strcmp(akg_cache_entry_at(cache, 0)->target, "none") ? 3 : 2));
+    bool has_vectors = strcmp(akg_cache_entry_at(cache, 0)->target, "none") != 0;
+    CHECK_INT(akg_cache_entry_count(cache), 2 + has_vectors + !strict); /* the first is the instant tier's */
     akg_cache_close(cache);
     akg_tensor_release(expected);
     akg_tensor_release(x);
