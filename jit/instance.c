@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "pass.h"
 #include "pipeline.h"
 
 const struct jit_instance *jit_find_instance(struct akg_kernel *kernel, uint64_t hash, const void *key,
@@ -96,14 +97,20 @@ static void instance_list_buffers(struct jit_instance *instance)
     }
 }
 
+static bool count_statement(struct ir_stmt *stmt, void *count)
+{
+    (void)stmt;
+    ++*(int *)count;
+    return true;
+}
+
 /* The kernel once more, for C compilers: its loops as they are written, which these move and cut in their own
  * way. What may stop it is numbered behind what may stop the other. NULL where nobody asks. */
-static struct ir_kernel *instance_as_written(struct instance_making *making)
+static struct ir_kernel *instance_in_c(struct instance_making *making, const enum pass_id *order, int count)
 {
-    static const enum pass_id order[] = {PASS_simplify, PASS_enclose, PASS_scalars, PASS_reductions};
     struct akg_kernel *kernel = making->kernel;
     struct elaborate_result result = {0};
-    const struct passes_options passes = {.order = order, .order_count = sizeof order / sizeof *order};
+    const struct passes_options passes = {.order = order, .order_count = count};
     if (kernel->module->optimiser.tier == JIT_TIER_INSTANT)
         return NULL;
     int mark = diagnostics_mark(making->diagnostics);
@@ -115,6 +122,27 @@ static struct ir_kernel *instance_as_written(struct instance_making *making)
     if (result.kernel)
         sites_number(result.kernel, &making->instance->sites);
     return result.kernel;
+}
+
+static struct ir_kernel *instance_as_written(struct instance_making *making)
+{
+    static const enum pass_id order[] = {PASS_simplify, PASS_enclose, PASS_scalars, PASS_reductions};
+    return instance_in_c(making, order, sizeof order / sizeof *order);
+}
+
+/* Likewise, with indices tested before the loops. NULL also where that is the same. */
+static struct ir_kernel *instance_vouched(struct instance_making *making, const struct ir_kernel *written)
+{
+    static const enum pass_id order[] = {PASS_simplify, PASS_enclose, PASS_scalars, PASS_vouch_all,
+                                         PASS_reductions};
+    if (!written || making->request->trust_indices || !pass_block_may_stop(written->body))
+        return NULL;
+    struct ir_kernel *kernel = instance_in_c(making, order, sizeof order / sizeof *order);
+    int before = 0, after = 0;
+    ir_block_walk(written->body, count_statement, &before);
+    if (kernel)
+        ir_block_walk(kernel->body, count_statement, &after);
+    return after > before ? kernel : NULL;
 }
 
 /* The stages for one signature; escapes when memory runs out. */
@@ -163,8 +191,10 @@ static akg_status instance_build(struct instance_making *making)
     instance_list_buffers(instance);
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
+    struct ir_kernel *written = instance_as_written(making);
     const struct optimised_input optimised = {.kernel = instance->kernel,
-                                              .written = instance_as_written(making),
+                                              .written = written,
+                                              .vouched = instance_vouched(making, written),
                                               .sites = &instance->sites,
                                               .apart = !instance->lives};
     diagnostics_set_escape(making->diagnostics, NULL);

@@ -325,14 +325,14 @@ static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, enu
     return good;
 }
 
-/* Whether a call has all the memory that the kernel as it was written works in: calls know the temporaries of
- * the other, and when they live. */
-static bool has_memory(const struct optimised_input *input)
+/* Whether a call has all the memory that another kernel than that of the first code works in: calls know the
+ * temporaries of that one, and when they live. */
+static bool has_memory(const struct optimised_input *input, const struct ir_kernel *other)
 {
-    if (!input->apart)
+    if (!other || !input->apart)
         return false;
-    for (int k = 0; k < input->written->buffers.count; k++)
-        if (!input->written->buffers.items[k]->unused && input->kernel->buffers.items[k]->unused)
+    for (int k = 0; k < other->buffers.count; k++)
+        if (!other->buffers.items[k]->unused && input->kernel->buffers.items[k]->unused)
             return false;
     return true;
 }
@@ -341,9 +341,10 @@ static bool has_memory(const struct optimised_input *input)
 static bool emit_forms(struct optimised *optimised)
 {
     const struct optimised_input *input = &optimised->input;
-    if (input->written && has_memory(input) &&
-        !(emit_form(optimised, input->written, FORM_ORDERED) &&
-          emit_form(optimised, input->written, FORM_REORDERED)))
+    if (has_memory(input, input->written) && !(emit_form(optimised, input->written, FORM_ORDERED) &&
+                                               emit_form(optimised, input->written, FORM_REORDERED)))
+        return false;
+    if (has_memory(input, input->vouched) && !emit_form(optimised, input->vouched, FORM_REORDERED))
         return false;
     return emit_form(optimised, input->kernel, FORM_REORDERED) &&
            emit_form(optimised, input->kernel, FORM_VECTORS);

@@ -67,13 +67,15 @@ struct optimised_version {
     jit_entry entry;             /* in it; NULL: nothing has come of it */
 };
 
-enum { OPTIMISED_FORMS = 4, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
+enum { OPTIMISED_FORMS = 5, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
 
 /* What is to be made anew, which lives as long and stays as it is. */
 struct optimised_input {
     struct ir_kernel *kernel;  /* that the first code is of */
     struct ir_kernel *written; /* the same before the passes, with sites of its own; NULL: there is none */
-    const struct jit_sites *sites; /* of both */
+    struct ir_kernel
+        *vouched; /* that with indices tested before the loops; NULL: nothing is to be tested so */
+    const struct jit_sites *sites; /* of all */
     bool apart;                    /* no two temporaries share memory */
 };
 

@@ -15,6 +15,9 @@
  * from each other that integers wrap between them. A loop whose bounds come out of tensors is gone through
  * once one of those has told that it is not longer than a tensor.
  *
+ * Vectors of our own test indices themselves, those of compilers do not: for them (vouch_all) single loops
+ * are vouched for, too, and long ones.
+ *
  * Assumes that what the indices hang on does not change in the nest, and looks at no nest where it may. The
  * test of an index that the program would not come to can only lead to the nest as it was.
  */
@@ -44,6 +47,7 @@ struct bound {
 struct voucher {
     struct pass *pass;
     struct ir_stmt *nest;
+    bool is_for_compilers;
     LIST(struct bound) bounds; /* of the phase that is being made */
     LIST(struct ir_stmt *) declarations;
     LIST(const struct ir_expr *) brief; /* bool: loops that must not be long are not; */
@@ -550,7 +554,8 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     if (!inner.first || voucher->refused)
         return;
     if (tests_each(loop) && is_of_call(stmt))
-        ask_for_brevity(voucher, stmt, pass_has_loop(stmt->body) ? ENDLESS : LONG);
+        ask_for_brevity(voucher, stmt,
+                        voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);
     append_loop(voucher, out, loop);
 }
 
@@ -650,12 +655,13 @@ static bool only_picks_rows(const struct ir_stmt *loop)
     return true;
 }
 
-/* Loops in one another, that stop by nothing but indices. */
-static bool is_candidate(struct ir_stmt *stmt)
+/* Loops that stop by nothing but indices. */
+static bool is_candidate(struct ir_stmt *stmt, bool is_for_compilers)
 {
     int count = 0;
-    return pass_has_loop(stmt->body) && ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
-           pass_block_may_stop(stmt->body) && !only_picks_rows(stmt);
+    return (is_for_compilers || (pass_has_loop(stmt->body) && !only_picks_rows(stmt))) &&
+           ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
+           pass_block_may_stop(stmt->body);
 }
 
 /* All indices of the phase were inside. */
@@ -718,9 +724,9 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
     *place = block.first;
 }
 
-static bool vouch(struct pass *pass, struct ir_stmt **place)
+static bool vouch(struct pass *pass, struct ir_stmt **place, bool is_for_compilers)
 {
-    struct voucher voucher = {.pass = pass, .nest = *place};
+    struct voucher voucher = {.pass = pass, .nest = *place, .is_for_compilers = is_for_compilers};
     struct ir_stmt *phases[PHASES];
     struct ir_symbol *sure = declare(&voucher, "sure", ir_integer(pass->kernel, AKG_BOOL, 1));
     do {
@@ -736,20 +742,21 @@ static bool vouch(struct pass *pass, struct ir_stmt **place)
     return true;
 }
 
-static bool vouch_block(struct pass *pass, struct ir_stmt **block, int *made)
+static bool vouch_block(struct pass *pass, struct ir_stmt **block, bool is_for_compilers, int *made)
 {
     bool changed = false;
     for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
         struct ir_stmt *stmt = *place;
-        if (stmt->kind == IR_FOR && *made < NESTS && is_candidate(stmt) && vouch(pass, place)) {
+        if (stmt->kind == IR_FOR && *made < NESTS && is_candidate(stmt, is_for_compilers) &&
+            vouch(pass, place, is_for_compilers)) {
             changed = true;
             ++*made;
             while ((*place)->otherwise != stmt)
                 place = &(*place)->next;
             continue;
         }
-        changed |= stmt->body && vouch_block(pass, &stmt->body, made);
-        changed |= stmt->otherwise && vouch_block(pass, &stmt->otherwise, made);
+        changed |= stmt->body && vouch_block(pass, &stmt->body, is_for_compilers, made);
+        changed |= stmt->otherwise && vouch_block(pass, &stmt->otherwise, is_for_compilers, made);
     }
     return changed;
 }
@@ -757,5 +764,11 @@ static bool vouch_block(struct pass *pass, struct ir_stmt **block, int *made)
 bool pass_vouch(struct pass *pass)
 {
     int made = 0;
-    return vouch_block(pass, &pass->kernel->body, &made);
+    return vouch_block(pass, &pass->kernel->body, false, &made);
+}
+
+bool pass_vouch_all(struct pass *pass)
+{
+    int made = 0;
+    return vouch_block(pass, &pass->kernel->body, true, &made);
 }
