@@ -309,6 +309,8 @@ static enum emit_snippet snippet_of_extremum(const struct emitter *emitter, bool
 {
     if (is_int(emitter, dtype))
         return smallest ? EMIT_MIN_INT : EMIT_MAX_INT;
+    if (emitter->options->hosted && dtype == AKG_UINT32)
+        return smallest ? EMIT_MIN_UINT : EMIT_MAX_UINT;
     if (dtype_is_signed(dtype))
         return smallest ? EMIT_MIN_INT64 : EMIT_MAX_INT64;
     return smallest ? EMIT_MIN_UINT64 : EMIT_MAX_UINT64;

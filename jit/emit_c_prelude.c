@@ -49,6 +49,14 @@ static const struct {
                                      "{\n"
                                      "    return a < b ? b : a;\n"
                                      "}\n"},
+    [EMIT_MIN_UINT] = {"akg_min_uint", "static unsigned int akg_min_uint(unsigned int a, unsigned int b)\n"
+                                       "{\n"
+                                       "    return b < a ? b : a;\n"
+                                       "}\n"},
+    [EMIT_MAX_UINT] = {"akg_max_uint", "static unsigned int akg_max_uint(unsigned int a, unsigned int b)\n"
+                                       "{\n"
+                                       "    return a < b ? b : a;\n"
+                                       "}\n"},
     [EMIT_ABS_INT] = {"akg_abs_int", "static int akg_abs_int(int a)\n"
                                      "{\n"
                                      "    return a < 0 ? (int)(0u - a) : a;\n"

@@ -258,6 +258,8 @@ enum emit_snippet {
     EMIT_SIGN_INT64,
     EMIT_MIN_INT,
     EMIT_MAX_INT,
+    EMIT_MIN_UINT,
+    EMIT_MAX_UINT,
     EMIT_ABS_INT,
     EMIT_AHEAD,
     EMIT_INFINITY,

@@ -551,6 +551,28 @@ static void test_trust(void)
     }
 }
 
+/* For compilers extremes of 32 bits have functions of 32 bits: of 64 they make no vectors, or half as many.
+ */
+static void test_extremes(void)
+{
+    struct jit_pair pair;
+    struct text text, complaint;
+    const struct emit_c_options options = {.entry = "akg_kernel", .hosted = true};
+    pair_init(&pair);
+    text_init(&text);
+    text_init(&complaint);
+    CHECK(pair_read(&pair,
+                    "kernel k {\n input a: uint32[M]\n output y: uint32[M]\n parameters a\n results y\n"
+                    " body {\n var top: uint32 = 0:uint32\n for i = 0 to M step 1 {\n"
+                    " top = max(top, a[i])\n y[i] = min(top, (a[i] + 1:uint32))\n }\n }\n}\n"));
+    sites_number(pair.kernel, &pair.sites);
+    CHECK(emit_c(&text, pair.kernel, &options, &complaint));
+    CHECK(text.data && strstr(text.data, "akg_max_uint(") && strstr(text.data, "akg_min_uint("));
+    text_free(&text);
+    text_free(&complaint);
+    pair_free(&pair);
+}
+
 int main(void)
 {
     test_operations();
@@ -561,5 +583,6 @@ int main(void)
     test_length();
     test_too_deep();
     test_trust();
+    test_extremes();
     return check_done();
 }
