@@ -208,12 +208,12 @@ void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct e
 static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                         struct emit_value high)
 {
-    if (emitter->options->reorders)
-        emit_hosted_reductions(emitter, stmt);
+    emitter->is_reordered = emitter->options->reorders && emit_hosted_reductions(emitter, stmt);
     emit_for_line(emitter, stmt, low, high);
     emit_enter_loop(emitter, stmt);
     emit_inner_block(emitter, stmt->body);
     emit_leave_loop(emitter);
+    emitter->is_reordered = false;
     emit_line(emitter, "}");
 }
 
@@ -448,6 +448,8 @@ void emit_statement(struct emitter *emitter, const struct ir_stmt *stmt)
         emit_declaration(emitter, stmt);
         break;
     case IR_ASSIGN: {
+        if (emitter->is_reordered && emit_hosted_accumulation(emitter, stmt))
+            break;
         const char *value = emit_shallow(emitter, stmt->value).text;
         struct emit_symbol *entry = entry_of(emitter, stmt->symbol);
         entry->assignments++;

@@ -105,20 +105,47 @@ static bool hands_nothing_on(struct ir_stmt *stmt, void *context)
 }
 
 /* Without being told, compilers keep to the order, as they must elsewhere: in compensated sums it is all. */
-void emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt)
+bool emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     const char *clauses = "";
     for (int k = 0; k < stmt->reductions.count; k++) {
         const struct ir_reduction *reduction = &stmt->reductions.items[k];
         const char *sign = operator_of(reduction);
         if (!sign)
-            return;
+            return false;
         clauses = arena_format(&emitter->arena, "%s reduction(%s:%s)", clauses, sign,
                                emitter->symbols[reduction->symbol->slot].name);
     }
-    if (*clauses && (stmt->step == 1 || stmt->step == -1) && !pass_block_may_stop(stmt->body) &&
-        ir_block_walk(stmt->body, hands_nothing_on, (void *)stmt))
-        emit_line(emitter, "#pragma omp simd%s", clauses);
+    if (!*clauses || (stmt->step != 1 && stmt->step != -1) || pass_block_may_stop(stmt->body) ||
+        !ir_block_walk(stmt->body, hands_nothing_on, (void *)stmt))
+        return false;
+    emit_line(emitter, "#pragma omp simd%s", clauses);
+    return true;
+}
+
+/* Of a loop that it may do in any order clang still adds up the lanes of the last vector one by one, unless
+ * the operation itself may be reordered; what is accumulated must not be, so it stands apart. */
+bool emit_hosted_accumulation(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+    if (value->kind != IR_OPERATION || (value->dtype != AKG_FLOAT32 && value->dtype != AKG_FLOAT64) ||
+        (value->operation != OP_ADD && value->operation != OP_SUB && value->operation != OP_MUL) ||
+        value->operands[0]->kind != IR_SYMBOL || value->operands[0]->symbol != stmt->symbol)
+        return false;
+    struct emit_symbol *entry = &emitter->symbols[stmt->symbol->slot];
+    const char *term = emit_shallow(emitter, value->operands[1]).text;
+    entry->assignments++;
+    emit_line(emitter, "{");
+    emit_line(emitter, "const %s term_ = %s;", emit_type(value->dtype), term);
+    emit_line(emitter, "{");
+    emit_line(emitter, "akg_any_order");
+    emit_line(emitter, "%s = %s %s term_;", entry->name, entry->name,
+              value->operation == OP_ADD   ? "+"
+              : value->operation == OP_SUB ? "-"
+                                           : "*");
+    emit_line(emitter, "}");
+    emit_line(emitter, "}");
+    return true;
 }
 
 /* ---- buffers ---------------------------------------------------------------------------------------- */
@@ -135,6 +162,11 @@ void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function,
 void emit_hosted_library(struct text *out, const struct vector_plan *plan)
 {
     int place = 0;
+    text_string(out, "#if __clang_major__ >= 11\n"
+                     "#define akg_any_order _Pragma(\"clang fp reassociate(on)\")\n"
+                     "#else\n"
+                     "#define akg_any_order\n"
+                     "#endif\n");
     declare_functions(out, plan);
     text_string(out, "void " EMIT_C_BIND "(const void *const *table)\n{\n");
     for (const struct scalar_library_row *row = scalar_library; row->name; row++, place++)

@@ -113,8 +113,9 @@ struct emitter {
     const char **buffers; /* names in C, by index */
     struct emit_words words;
     int indent, line, temporaries, odd_names, depth;
-    bool in_index; /* inside indices and loop bounds */
-    bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
+    bool in_index;     /* inside indices and loop bounds */
+    bool is_reordered; /* inside a loop that accumulates in any order: emit_hosted_reductions */
+    bool in_shape;     /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     unsigned loops_down; /* bits of those that count down */
     int loop_count;
@@ -235,8 +236,10 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 
 /* The functions of the library, and the vector loops of the plan, for a shared object. */
 void emit_hosted_library(struct text *out, const struct vector_plan *plan);
-/* A line above a FOR that only accumulates: it may do so in any order. */
-void emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt);
+/* A line above a FOR that only accumulates: it may do so in any order. False: it does more. */
+bool emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt);
+/* An ASSIGN in it; false: it is to be emitted as others are. */
+bool emit_hosted_accumulation(struct emitter *emitter, const struct ir_stmt *stmt);
 /* Adds a buffer to the parameters of a function. */
 void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int buffer);
 

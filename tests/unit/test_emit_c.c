@@ -3,6 +3,7 @@
  * every operation on every dtype over edge values, casts, traps, laziness, loops, clearing, strides, names,
  * and kernels of great depth and length.
  */
+#include "../../jit/passes.h"
 #include "check.h"
 #include "jit_pair.h"
 
@@ -573,6 +574,42 @@ static void test_extremes(void)
     pair_free(&pair);
 }
 
+/* Compilers are told of sums that may be in any order, clang of the addition alone; not of compensated ones.
+ */
+static void test_any_order(void)
+{
+    static const char *const bodies[] = {"s = (s - (a[i] * a[i]))", "t = (a[i] - c)\n u = (s + t)\n"
+                                                                    " c = ((u - s) - t)\n s = u"};
+    static const enum pass_id order[] = {PASS_reductions};
+    const struct passes_options passes = {.order = order, .order_count = 1};
+    const struct emit_c_options options = {.entry = "akg_kernel", .hosted = true, .reorders = true};
+    for (int compensated = 0; compensated < 2; compensated++) {
+        struct jit_pair pair;
+        struct text source, text, complaint;
+        pair_init(&pair);
+        text_init(&source);
+        text_init(&text);
+        text_init(&complaint);
+        text_format(&source,
+                    "kernel k {\n input a: float32[M]\n output y: float32[1]\n parameters a\n results y\n"
+                    " body {\n var s: float32 = 0.0:float32\n var c: float32 = 0.0:float32\n"
+                    " var t: float32 = 0.0:float32\n var u: float32 = 0.0:float32\n for i = 0 to M step 1 {\n"
+                    " %s\n }\n y[0] = s\n }\n}\n",
+                    bodies[compensated]);
+        CHECK(pair_read(&pair, source.data) && passes_run(pair.kernel, &passes, &complaint));
+        sites_number(pair.kernel, &pair.sites);
+        CHECK(emit_c(&text, pair.kernel, &options, &complaint));
+        CHECK_INT(text.data && strstr(text.data, "#pragma omp simd"), !compensated);
+        CHECK_INT(text.data && strstr(text.data, "= a[i] * a[i];\n        {\n        akg_any_order\n"
+                                                 "        s = s - term_;\n"),
+                  !compensated);
+        text_free(&source);
+        text_free(&text);
+        text_free(&complaint);
+        pair_free(&pair);
+    }
+}
+
 int main(void)
 {
     test_operations();
@@ -584,5 +621,6 @@ int main(void)
     test_too_deep();
     test_trust();
     test_extremes();
+    test_any_order();
     return check_done();
 }
