@@ -482,13 +482,28 @@ static bool is_choice_of_call(const struct ir_stmt *block)
     return block->kind == IR_IF && !block->next && !block->otherwise && pass_is_of_call(block->value);
 }
 
+/* Takes what is the same in all iterations out of the loop. */
+static struct ir_stmt *take_fixed(struct ir_stmt *loop)
+{
+    struct block fixed = begin_block(), others = begin_block();
+    for (struct ir_stmt *stmt = loop->body, *next; stmt; stmt = next) {
+        next = stmt->next;
+        stmt->next = NULL;
+        append(block_mentions(stmt, loop->symbol) ? &others : &fixed, stmt);
+    }
+    loop->body = others.first;
+    return fixed.first;
+}
+
 /* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
 static void append_loop(struct voucher *voucher, struct block *out, struct ir_stmt *loop)
 {
-    struct ir_stmt *inner = loop->body;
-    if (!block_mentions(inner, loop->symbol)) {
-        append(out, new_if(voucher, runs(voucher, loop), inner, NULL, loop->span));
-    } else if (is_choice_of_call(inner)) {
+    struct ir_stmt *fixed = take_fixed(loop), *inner = loop->body;
+    if (fixed)
+        append(out, new_if(voucher, runs(voucher, loop), fixed, NULL, loop->span));
+    if (!inner)
+        return;
+    if (is_choice_of_call(inner)) {
         struct block block = begin_block();
         loop->body = inner->body;
         append_loop(voucher, &block, loop);
