@@ -290,6 +290,7 @@ static bool is_known_form(const struct optimised *optimised, const struct optimi
 enum form_kind {
     FORM_ORDERED,   /* C, sums in the order of the program */
     FORM_REORDERED, /* C, sums of loops in any order; of what is strict none is but the first */
+    FORM_SHARED,    /* the same, and buffers may share memory for all that C is told */
     FORM_VECTORS    /* the same with calls of vector loops */
 };
 
@@ -308,7 +309,7 @@ static bool emit_form(struct optimised *optimised, struct ir_kernel *kernel, enu
                                            .trust_indices = optimised->options.trust_indices,
                                            .compact = true,
                                            .hosted = true,
-                                           .apart = optimised->input.apart,
+                                           .apart = optimised->input.apart && kind < FORM_SHARED,
                                            .reorders = kind != FORM_ORDERED && !optimised->options.strict,
                                            .plan = &form->plan};
     struct text complaint;
@@ -337,7 +338,9 @@ static bool has_memory(const struct optimised_input *input, const struct ir_kern
     return true;
 }
 
-/* As it was written it comes in both orders: of short sums what compilers make is often slower in any. */
+/* As it was written it comes in both orders: of short sums what compilers make is often slower in any. And
+ * what they make of loops that the passes left is sometimes slower where buffers are apart: they then move
+ * more. */
 static bool emit_forms(struct optimised *optimised)
 {
     const struct optimised_input *input = &optimised->input;
@@ -347,6 +350,7 @@ static bool emit_forms(struct optimised *optimised)
     if (has_memory(input, input->vouched) && !emit_form(optimised, input->vouched, FORM_REORDERED))
         return false;
     return emit_form(optimised, input->kernel, FORM_REORDERED) &&
+           emit_form(optimised, input->kernel, FORM_SHARED) &&
            emit_form(optimised, input->kernel, FORM_VECTORS);
 }
 
