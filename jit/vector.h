@@ -83,6 +83,7 @@ struct vector_value {
     int epoch;          /* LOAD, GATHER: stores to the buffer before it */
     uint64_t bits;
     bool rounds;
+    bool waits; /* SCATTER: it is done together with the next one into its tensor */
     int line;
     int section;            /* in nests: 0, 1, 2 */
     bool by_row, by_column; /* in nests: it differs from row to row, from column to column */

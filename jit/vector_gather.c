@@ -112,7 +112,8 @@ static bool may_begin_anew(const struct vector_builder *builder)
 static bool has_effects(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++)
-        if (vector_has_effect(loop->values.items[k].kind) && loop->values.items[k].kind != VECTOR_TEST)
+        if (vector_has_effect(loop->values.items[k].kind) && loop->values.items[k].kind != VECTOR_TEST &&
+            !loop->values.items[k].waits)
             return true;
     return false;
 }

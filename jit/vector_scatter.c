@@ -3,9 +3,11 @@
  * overwritten: `y[place[i]] = x[i]`.
  *
  * Consumes a store of which some index is no linear function of the loop variable, into what the loop does
- * not mention but to accumulate into that element; produces VECTOR_SCATTER: the indices and what is
+ * not mention but to accumulate into such elements; produces VECTOR_SCATTER: the indices and what is
  * accumulated are computed for all lanes at once, and then the elements changed lane by lane, in the order of
- * the program, so that lanes may meet in one element.
+ * the program, so that lanes may meet in one element. Several statements may accumulate into one tensor by
+ * one operation (`y[at] += x[i] * (1 - f); y[at + 1] += x[i] * f`): all but the last of these wait for it,
+ * and then each lane does what they all say before the next one does.
  *
  * Where the index is to be tested it is tested for all lanes before any of them changes anything. If one of
  * them is outside, the code ends there, and the C loop does the rest and stops where the program does. That
@@ -48,9 +50,46 @@ static bool overwrites(const struct vector_builder *builder, const struct ir_stm
     return !builder->is_parallel && !vector_mentions(builder, stmt);
 }
 
+/* By which operation it accumulates; differences are sums. */
+static enum operation change_of(const struct ir_stmt *stmt)
+{
+    if (!operand_of(stmt))
+        return OPERATION_COUNT;
+    return stmt->value->operation == OP_SUB ? OP_ADD : stmt->value->operation;
+}
+
+static bool is_linear(const struct vector_builder *builder, const struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (!vector_is_linear(builder, access->indices[axis]))
+            return false;
+    return true;
+}
+
+/* How many statements of the block, in branches perhaps, accumulate by the operation into elements of the
+ * buffer that are found by what is computed. */
+static int count_changes(const struct vector_builder *builder, const struct ir_stmt *first,
+                         const struct ir_buffer *buffer, enum operation operation)
+{
+    int count = 0;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        count += stmt->kind == IR_STORE && stmt->access.buffer == buffer && change_of(stmt) == operation &&
+                 !is_linear(builder, &stmt->access);
+        count += count_changes(builder, stmt->body, buffer, operation) +
+                 count_changes(builder, stmt->otherwise, buffer, operation);
+    }
+    return count;
+}
+
+/* Whether the loop does nothing else with the tensor. Each statement that changes it mentions it, and counts
+ * twice for the others. */
 static bool accumulates(const struct vector_builder *builder, const struct ir_stmt *stmt)
 {
-    return operand_of(stmt) && vector_mentions(builder, stmt) == 1;
+    enum operation operation = change_of(stmt);
+    if (operation == OPERATION_COUNT)
+        return false;
+    int count = count_changes(builder, builder->stmt->body, stmt->access.buffer, operation);
+    return vector_mentions(builder, stmt) == count + 2 * (count - 1);
 }
 
 bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt)
@@ -59,10 +98,7 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
     if (stmt->kind != IR_STORE || builder->nest || builder->is_serial || !access->buffer->rank ||
         !access->buffer->contiguous || dtype_table[access->buffer->dtype].size < 4)
         return false;
-    bool linear = true;
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        linear &= vector_is_linear(builder, access->indices[axis]);
-    return !linear && (accumulates(builder, stmt) || overwrites(builder, stmt));
+    return !is_linear(builder, access) && (accumulates(builder, stmt) || overwrites(builder, stmt));
 }
 
 /* `in_address`: axes whose index is the same for all lanes. The row's first element, which is not reached
@@ -73,6 +109,12 @@ static int add_row(struct vector_builder *builder, const struct ir_access *acces
     struct vector_stream stream = {.access = vector_origin(builder, access, in_address),
                                    .dtype = access->buffer->dtype};
     int number = loop->streams.count;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind == VECTOR_SCATTER &&
+            vector_is_same_element(loop->streams.items[value->stream].access, stream.access))
+            return value->stream;
+    }
     if (number >= VECTOR_STREAMS)
         return vector_refuse(builder);
     stream.slot = vector_argument_new(
@@ -105,6 +147,17 @@ static void add_test(struct vector_builder *builder, const struct ir_access *acc
                                                               access->buffer->rank - 1, NULL, NULL});
 }
 
+/* The scatters so far into the buffer. */
+static int count_placed(const struct vector_builder *builder, const struct ir_buffer *buffer)
+{
+    const struct vector_loop *loop = builder->loop;
+    int count = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        count += loop->values.items[k].kind == VECTOR_SCATTER &&
+                 loop->streams.items[loop->values.items[k].stream].access->buffer == buffer;
+    return count;
+}
+
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_access *access = &stmt->access;
@@ -132,6 +185,8 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
         return;
     if (one_row && !is_known(builder, access, last))
         add_test(builder, access, &value);
+    value.waits = operand && count_placed(builder, access->buffer) + 1 <
+                                 count_changes(builder, builder->stmt->body, access->buffer, change_of(stmt));
     vector_add(builder, value);
     builder->stores++;
 }
@@ -143,7 +198,7 @@ bool vector_scatters_alone(const struct vector_loop *loop)
     bool tests = false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
-        effects += value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER;
+        effects += value->kind == VECTOR_STORE || (value->kind == VECTOR_SCATTER && !value->waits);
         tests |= value->kind == VECTOR_SCATTER && value->slot >= 0;
     }
     return !tests || effects == 1;

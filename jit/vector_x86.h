@@ -158,6 +158,8 @@ struct vector_listing {
     int slim_lanes; /* at once in the loop that comes first, of fewer than 32 bits each; 0: there is none */
 };
 
+struct machine_change;
+
 struct machine {
     struct arena *arena;
     const struct vector_loop *loop;
@@ -191,6 +193,7 @@ struct machine {
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
+    LIST(struct machine_change *) changes; /* scatters that wait for others */
     int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */

@@ -6,6 +6,9 @@
  * are of few lanes, they are taken out of the vectors, which spares what is loaded from waiting for what was
  * stored just before. A lane that is masked accumulates what changes nothing into the first element, or, with
  * AVX2, its own one if there is that.
+ *
+ * Scatters that wait for others put what they have into the frame, and the last one goes through all of them
+ * lane by lane.
  */
 #include "vector_x86.h"
 
@@ -36,7 +39,7 @@ struct lanes {
 };
 
 /* What one vector's lanes do. */
-struct scatter {
+struct machine_change {
     const struct vector_value *value;
     int base, indices; /* a general register; a place in the frame */
     int index_size, index, operand;
@@ -69,8 +72,8 @@ static int free_register(struct machine *machine)
     return -1;
 }
 
-static void begin_lanes(struct machine *machine, const struct scatter *scatter, int vector, bool in_frame,
-                        struct lanes *lanes)
+static void begin_lanes(struct machine *machine, const struct machine_change *scatter, int vector,
+                        bool in_frame, struct lanes *lanes)
 {
     const struct vector_value *value = scatter->value;
     if (in_frame)
@@ -80,7 +83,7 @@ static void begin_lanes(struct machine *machine, const struct scatter *scatter, 
 }
 
 /* One of them, in the first lane of a vector. */
-static int lane_of(struct machine *machine, const struct scatter *scatter, const struct lanes *lanes,
+static int lane_of(struct machine *machine, const struct machine_change *scatter, const struct lanes *lanes,
                    int lane)
 {
     int size = dtype_table[scatter->value->dtype].size, place = lane * size % 16 / size;
@@ -99,7 +102,7 @@ static int lane_of(struct machine *machine, const struct scatter *scatter, const
 /* ---- lane by lane ------------------------------------------------------------------------------------ */
 
 /* Sums of integers are made in memory. */
-static void add_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
+static void add_lane(struct machine *machine, const struct machine_change *scatter, struct x86_memory element,
                      int lane)
 {
     bool wide = element.scale == 8;
@@ -121,8 +124,8 @@ static int load_lane(struct machine *machine, struct x86_memory element)
     return result;
 }
 
-static void combine_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
-                         int lane)
+static void combine_lane(struct machine *machine, const struct machine_change *scatter,
+                         struct x86_memory element, int lane)
 {
     const struct vector_value *value = scatter->value;
     int before = load_lane(machine, element), change = scatter->operand;
@@ -133,8 +136,8 @@ static void combine_lane(struct machine *machine, const struct scatter *scatter,
 }
 
 /* Of lanes that are masked what is stored has no bits, and the element stays. */
-static void overwrite_lane(struct machine *machine, const struct scatter *scatter, struct x86_memory element,
-                           int lane)
+static void overwrite_lane(struct machine *machine, const struct machine_change *scatter,
+                           struct x86_memory element, int lane)
 {
     int after = scatter->same ? scatter->operand : lane_of(machine, scatter, &scatter->changes, lane);
     if (scatter->kept) {
@@ -176,7 +179,7 @@ static const struct vector_value *loaded_index(const struct machine *machine,
 }
 
 /* Into the general register that is returned. */
-static int lane_index(struct machine *machine, const struct scatter *scatter, int lane)
+static int lane_index(struct machine *machine, const struct machine_change *scatter, int lane)
 {
     int size = scatter->index_size;
     struct x86_memory memory = frame_at(scatter->indices + lane * size);
@@ -191,11 +194,13 @@ static int lane_index(struct machine *machine, const struct scatter *scatter, in
     return SCRATCH;
 }
 
-static void scatter_lanes(struct machine *machine, struct scatter *scatter)
+/* Brings indices and operands to where lanes are taken from. `alone`: no others wait. */
+static void begin_change(struct machine *machine, struct machine_change *scatter, bool alone)
 {
     const struct vector_value *value = scatter->value;
     bool sum = value->operation == OP_ADD && !dtype_is_float(value->dtype);
-    scatter->pair = machine_is_avx512(machine) ? -1 : free_register(machine);
+    scatter->same &= alone;
+    scatter->pair = machine_is_avx512(machine) || !alone ? -1 : free_register(machine);
     if (scatter->pair < 0 && !scatter->loaded)
         scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
     else if (!scatter->loaded)
@@ -203,15 +208,44 @@ static void scatter_lanes(struct machine *machine, struct scatter *scatter)
     begin_lanes(machine, scatter, scatter->operand, scatter->pair < 0 || sum, &scatter->changes);
     if (scatter->kept)
         begin_lanes(machine, scatter, scatter->kept, scatter->pair < 0, &scatter->stays);
-    for (int lane = 0; lane < machine->lanes; lane++) {
-        struct x86_memory element = {scatter->base, lane_index(machine, scatter, lane),
-                                     dtype_table[value->dtype].size, 0};
-        if (sum)
-            add_lane(machine, scatter, element, lane);
-        else if (value->operation == OPERATION_COUNT)
-            overwrite_lane(machine, scatter, element, lane);
+}
+
+static void change_lane(struct machine *machine, const struct machine_change *scatter, int lane)
+{
+    const struct vector_value *value = scatter->value;
+    struct x86_memory element = {scatter->base, lane_index(machine, scatter, lane),
+                                 dtype_table[value->dtype].size, 0};
+    if (value->operation == OP_ADD && !dtype_is_float(value->dtype))
+        add_lane(machine, scatter, element, lane);
+    else if (value->operation == OPERATION_COUNT)
+        overwrite_lane(machine, scatter, element, lane);
+    else
+        combine_lane(machine, scatter, element, lane);
+}
+
+static const struct ir_buffer *buffer_of(const struct machine *machine, const struct vector_value *value)
+{
+    return machine->loop->streams.items[value->stream].access->buffer;
+}
+
+/* Those that waited for the scatter, and it, lane by lane. */
+static void change_lanes(struct machine *machine, struct machine_change *scatter)
+{
+    LIST(struct machine_change *) others = {.count = 0};
+    int left = 0;
+    for (int k = 0; k < machine->changes.count; k++) {
+        struct machine_change *other = machine->changes.items[k];
+        if (buffer_of(machine, other->value) == buffer_of(machine, scatter->value))
+            list_push(machine->arena, &others, other);
         else
-            combine_lane(machine, scatter, element, lane);
+            machine->changes.items[left++] = other;
+    }
+    machine->changes.count = left;
+    begin_change(machine, scatter, others.count == 0);
+    for (int lane = 0; lane < machine->lanes; lane++) {
+        for (int k = 0; k < others.count; k++)
+            change_lane(machine, others.items[k], lane);
+        change_lane(machine, scatter, lane);
     }
 }
 
@@ -234,10 +268,10 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
     enum vector_type type = values[value->operands[1]].type;
     enum vector_kind kind = values[value->operands[0]].kind;
     int operand = operands[0], index = operands[1];
-    struct scatter scatter = {.value = value,
-                              .base = machine->pointers[value->stream],
-                              .index_size = vector_type_is_wide(type) ? 8 : 4,
-                              .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
+    struct machine_change scatter = {.value = value,
+                                     .base = machine->pointers[value->stream],
+                                     .index_size = vector_type_is_wide(type) ? 8 : 4,
+                                     .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
     if (!mask)
         scatter.loaded = loaded_index(machine, value, scatter.index_size);
     if (scatter.base < 0) {
@@ -260,5 +294,12 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         machine_test_below(machine, type, index, limit, true, 0);
     scatter.operand = operand;
     scatter.index = index;
-    scatter_lanes(machine, &scatter);
+    if (!value->waits) {
+        change_lanes(machine, &scatter);
+        return;
+    }
+    begin_change(machine, &scatter, false);
+    struct machine_change *waiting = arena_new(machine->arena, struct machine_change);
+    *waiting = scatter;
+    list_push(machine->arena, &machine->changes, waiting);
 }

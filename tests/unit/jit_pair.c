@@ -75,6 +75,14 @@ static bool gathers(const struct vector_loop *loop)
     return false;
 }
 
+static bool waits(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].waits)
+            return true;
+    return false;
+}
+
 /* The C around the vector loops, and all of it as machine code. */
 static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, bool trust_indices,
                          struct text *complaint)
@@ -86,7 +94,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
     for (int k = 0; k < plan->loops.count && k < PAIR_LOOPS; k++)
         symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
     pair->vector_loops = plan->loops.count;
-    pair->gathering_loops = pair->slim_loops = 0;
+    pair->gathering_loops = pair->waiting_loops = pair->slim_loops = 0;
     for (int k = 0; k < plan->loops.count; k++) {
         const struct vector_nest *nest = plan->loops.items[k]->nest;
         pair->nests += nest != NULL;
@@ -96,6 +104,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->bands += plan->loops.items[k]->band != NULL;
         struct vector_slim slim;
         pair->gathering_loops += gathers(plan->loops.items[k]);
+        pair->waiting_loops += waits(plan->loops.items[k]);
         pair->slim_loops += vector_is_slim(&pair->arena, plan->loops.items[k], &pair->vectors, &slim);
     }
     if (compile_and_move(pair, symbols))

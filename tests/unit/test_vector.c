@@ -419,14 +419,10 @@ static void scattered_column(struct generator *g)
 }
 
 /* out[index] = out[index] op expression, or just an expression, perhaps under a condition. */
-static void scatter(struct generator *g)
+static void scatter(struct generator *g, akg_dtype dtype, const char *word, bool plane)
 {
-    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32,
-                                       AKG_INT64,   AKG_UINT32,  AKG_UINT64};
-    static const char *const words[] = {"+", "+", "-", "*", "&", "^"};
-    akg_dtype dtype = dtypes[draw(g, 6)];
-    const char *name = akg_dtype_name(dtype), *word = words[draw(g, dtype_is_float(dtype) ? 4 : 6)];
-    bool choice = draw(g, 4) == 0, extreme = draw(g, 5) == 0;
+    const char *name = akg_dtype_name(dtype);
+    bool choice = draw(g, 4) == 0, extreme = !word;
     size_t start, end;
     if (choice) {
         put(g, "if ");
@@ -434,7 +430,6 @@ static void scatter(struct generator *g)
         put(g, " {\n");
     }
     start = g->text.length;
-    bool plane = draw(g, 3) == 0;
     text_format(&g->text, "%s_%s[", plane ? "plane" : "out", name);
     scattered_index(g);
     if (plane)
@@ -442,7 +437,7 @@ static void scatter(struct generator *g)
     else
         put(g, "]");
     end = g->text.length;
-    if (draw(g, 4) == 0) {
+    if (word && !*word) {
         put(g, " = ");
         expression(g, dtype, 2);
         text_format(&g->text, " @%d:1\n%s", ++g->names, choice ? "}\n" : "");
@@ -457,9 +452,17 @@ static void scatter(struct generator *g)
     text_format(&g->text, ") @%d:1\n%s", ++g->names, choice ? "}\n" : "");
 }
 
+/* Into one tensor, perhaps by several statements, mostly by one operation. */
 static void scatter_loop(struct generator *g)
 {
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32};
+    static const akg_dtype elements[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32,
+                                         AKG_INT64,   AKG_UINT32,  AKG_UINT64};
+    static const char *const words[] = {"+", "+", "-", "*", NULL, "", "&", "^"};
+    akg_dtype dtype = elements[draw(g, 6)];
+    unsigned kinds = dtype_is_float(dtype) ? 6 : 8;
+    const char *word = words[draw(g, kinds)];
+    bool plane = draw(g, 3) == 0;
     g->loop = ++g->names;
     g->row = g->around = g->carried = 0;
     g->calls = false;
@@ -467,7 +470,8 @@ static void scatter_loop(struct generator *g)
     memset(g->lets, 0, sizeof g->lets);
     memcpy(g->dtypes, dtypes, sizeof g->dtypes);
     text_format(&g->text, "for i%d = 4 to (N + 4) step %d {\n", g->loop, 1 + 2 * (draw(g, 4) == 0));
-    scatter(g);
+    for (unsigned count = draw(g, 2) ? 1 : 2 + draw(g, 2); count; count--)
+        scatter(g, dtype, draw(g, 10) ? word : words[draw(g, kinds)], plane);
     put(g, "}\n");
 }
 
@@ -659,7 +663,7 @@ static void straighten(struct jit_pair *pair)
 }
 
 struct counts {
-    int loops, serial, bands, gathering;
+    int loops, serial, bands, gathering, waiting;
 };
 
 static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
@@ -679,6 +683,7 @@ static bool agrees(uint64_t seed, enum x86_target target, struct counts *counts)
     counts->serial += pair.serial_loops;
     counts->bands += pair.bands;
     counts->gathering += pair.gathering_loops;
+    counts->waiting += pair.waiting_loops;
     for (int round = 0; good && round < 4; round++) {
         pair.dims[0] = round ? draw(&g, LONGEST + 1) : 64 + draw(&g, 5);
         pair.scalars[0].i = (int64_t)draw(&g, 100) - 50;
@@ -913,7 +918,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int count = argc > 2 ? atoi(argv[2]) : USUAL;
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
-        struct counts counts = {0, 0, 0, 0};
+        struct counts counts = {0, 0, 0, 0, 0};
         if (target > (int)x86_cpu_target()) {
             printf("skipped: this processor has no %s\n", x86_target_name((enum x86_target)target));
             continue;
@@ -923,11 +928,11 @@ int main(int argc, char **argv)
                 break;
         test_picks((enum x86_target)target, count / 2);
         int loops = count * LOOPS;
-        printf("%s: %d of %d loops are vector code, %d of one lane; %d are bands, %d gather\n",
+        printf("%s: %d of %d loops are vector code, %d of one lane; %d are bands, %d gather, %d wait\n",
                x86_target_name((enum x86_target)target), counts.loops, loops, counts.serial, counts.bands,
-               counts.gathering);
+               counts.gathering, counts.waiting);
         CHECK(counts.gathering * 40 >= loops && counts.loops * 2 >= loops && counts.bands * 16 >= loops);
-        CHECK(counts.serial * 8 >= loops);
+        CHECK(counts.serial * 8 >= loops && counts.waiting * 100 >= loops);
     }
     if (x86_cpu_target() != X86_TARGET_NONE) {
         test_sums();
