@@ -16,6 +16,24 @@ static bool assume(struct context *context, const struct ir_expr *expr, bool tru
     return facts.exact;
 }
 
+/* Where `if i == 0 and j == 0` was not so, j is not 0 where i is: what the newest condition settles of those
+ * around. */
+static void assume_remaining(struct context *context)
+{
+    enum { NEWEST = 4 };
+    struct context_facts facts;
+    int last = context->conditions.count - 2;
+
+    for (int k = last; k >= 0 && k > last - NEWEST; k--) {
+        const struct context_condition *condition = &context->conditions.items[k];
+        if (condition->exact)
+            continue;
+        context_remaining_facts(context, condition->expr, condition->truth, &facts);
+        for (int fact = 0; fact < facts.count; fact++)
+            prover_add(&context->prover, &facts.items[fact], false);
+    }
+}
+
 /* Enters the condition; facts.count before it comes back. */
 static int condition_push(struct context *context, struct ir_expr *expr, bool truth)
 {
@@ -25,6 +43,7 @@ static int condition_push(struct context *context, struct ir_expr *expr, bool tr
     bool exact = assume(context, expr, truth);
     struct context_condition condition = {expr, truth, before, context->prover.facts.count - before, exact};
     list_push(context->arena, &context->conditions, condition);
+    assume_remaining(context);
     return before;
 }
 

@@ -110,6 +110,11 @@ struct context_facts {
 void context_condition_facts(struct context *context, const struct ir_expr *expr, bool truth,
                              struct context_facts *facts);
 
+/* What follows of it by now: `a != b` may be `a < b`, and of an `or` (where it is false: of an `and`) one
+ * side is what remains where the other is known to be false (true). */
+void context_remaining_facts(struct context *context, struct ir_expr *expr, bool truth,
+                             struct context_facts *facts);
+
 /* Whether control never comes out at the end of the block. */
 bool context_always_jumps(const struct ir_stmt *block);
 

@@ -498,6 +498,43 @@ void context_condition_facts(struct context *context, const struct ir_expr *expr
     collect_facts(context, expr, truth, facts, 0);
 }
 
+/* Whether what is known says that the expression is `truth`. */
+static bool is_settled(struct context *context, const struct ir_expr *expr, bool truth)
+{
+    struct context_facts facts;
+
+    context_condition_facts(context, expr, truth, &facts);
+    bool settled = facts.exact;
+    for (int k = 0; k < facts.count && settled; k++)
+        settled = prover_prove(&context->prover, &facts.items[k]);
+    return settled;
+}
+
+static void collect_remaining(struct context *context, const struct ir_expr *expr, bool truth,
+                              struct context_facts *facts, int depth)
+{
+    if (expr->kind != IR_OPERATION || depth > FORM_DEPTH)
+        return;
+    if (expr->operation == OP_NOT) {
+        collect_remaining(context, expr->operands[0], !truth, facts, depth + 1);
+    } else if (expr->operation == (truth ? OP_OR : OP_AND)) {
+        for (int side = 0; side < 2; side++)
+            if (is_settled(context, expr->operands[side], !truth))
+                collect_remaining(context, expr->operands[1 - side], truth, facts, depth + 1);
+    } else {
+        collect_facts(context, expr, truth, facts, depth);
+    }
+}
+
+void context_remaining_facts(struct context *context, struct ir_expr *expr, bool truth,
+                             struct context_facts *facts)
+{
+    facts->count = facts->visited = 0;
+    facts->exact = true;
+    if (ir_expr_walk(expr, is_stable, NULL))
+        collect_remaining(context, expr, truth, facts, 0);
+}
+
 /* ---- parameters ---------------------------------------------------------- */
 
 static struct ir_expr *parameter_copy(struct context *context, const struct ir_expr *expr, int depth,
