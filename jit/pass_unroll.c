@@ -2,10 +2,10 @@
  * pass_unroll.c: loops of a few iterations, a window of pooling say, are written out where the loop around
  * them becomes a vector loop by that: `for j: for r in 0, 1: y[j] = max(y[j], x[2 * j + r])`.
  *
- * Consumes a loop whose iterations are independent, or only accumulate, and in which all loops are of fewer
- * iterations than machine code for them would pay, known from constants and the loops around; nothing in them
- * stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of what
- * small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
+ * Consumes a loop whose iterations are independent, only accumulate or choose, and in which all loops are of
+ * fewer iterations than machine code for them would pay, known from constants and the loops around; nothing
+ * in them stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of
+ * what small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
  * becomes vectors. Loops along which no element lies beside the next one may have twice as many iterations.
  * What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
@@ -306,14 +306,14 @@ static bool loop_assigns_its_own(struct ir_stmt *stmt, void *loop)
     return stmt->kind != IR_FOR || ir_block_walk(stmt->body, assigns_its_own, loop);
 }
 
-/* Parallel, or it accumulates into elements, which ones may hang on what it computes, or into scalars behind
- * the loops inside. A sum in a scalar is otherwise one of the loops of a nest as it stands, or of them all
- * together. */
+/* Parallel, or it accumulates into elements, which ones may hang on what it computes, or into scalars, or
+ * chooses, behind the loops inside. A sum in a scalar is otherwise one of the loops of a nest as it stands,
+ * or of them all together. */
 static bool may_be_vectors(struct ir_stmt *loop, const struct dependence_loop *row)
 {
     if (!row || row->leaves || row->incomplete)
         return false;
-    if (row->verdict != DEPENDENCE_ACCUMULATES || row->reduction >= 0)
+    if ((row->verdict != DEPENDENCE_ACCUMULATES || row->reduction >= 0) && !vector_may_choose(row))
         return row->verdict == DEPENDENCE_PARALLEL || row->verdict == DEPENDENCE_ACCUMULATES;
     return ir_block_walk(loop->body, loop_assigns_its_own, loop);
 }
@@ -407,12 +407,19 @@ static void unroll_block(struct unroller *unroller, struct ir_stmt *block, struc
     }
 }
 
-bool pass_unroll(struct pass *pass)
+bool pass_unroll_block(struct pass *pass, struct ir_stmt *block)
 {
     struct unroller unroller = {.pass = pass};
 
-    unroll_block(&unroller, pass->kernel->body, NULL, 0);
-    if (unroller.changed)
-        pass_simplify(pass); /* conditions on the loops' variables are known now */
+    unroll_block(&unroller, block, NULL, 0);
     return unroller.changed;
+}
+
+bool pass_unroll(struct pass *pass)
+{
+    bool changed = pass_unroll_block(pass, pass->kernel->body);
+
+    if (changed)
+        pass_simplify(pass); /* conditions on the loops' variables are known now */
+    return changed;
 }

@@ -325,6 +325,9 @@ struct vector_options {
     bool splits;        /* vectors of 512 bits are computed in two halves (x86_cpu.h) */
 };
 
+/* Whether the loop's iterations hang on each other by nothing but scalars. */
+bool vector_may_choose(const struct dependence_loop *verdict);
+
 /* The loop as values, or NULL where it is not one of those. Everything goes into the arena. */
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,

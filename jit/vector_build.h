@@ -152,8 +152,6 @@ int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *
 
 /* ---- vector_choice.c ---- */
 
-/* Whether the loop's iterations hang on each other by nothing but scalars. */
-bool vector_may_choose(const struct dependence_loop *verdict);
 /* Before the statements: scalars that are handed on become accumulators. */
 void vector_begin_choices(struct vector_builder *builder);
 /* Behind them: these become choices, or the loop is refused. */
