@@ -193,7 +193,7 @@ struct machine {
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
-    LIST(struct machine_change *) changes; /* scatters that wait for others */
+    LIST(struct machine_change *) changes;                  /* scatters that wait for others */
     int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */
@@ -420,7 +420,7 @@ int machine_base(struct machine *machine, int stream);
 void machine_store_lanes(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                          int operand, int lanes);
 /* Masks of the two vectors that hold both of each two elements of the lanes in `mask`; of AVX2 for the type.
- */
+ * 0, as `mask`: none are left out. Writes the register of machine_base. */
 void machine_pair_masks(struct machine *machine, enum vector_type type, int mask, int masks[2]);
 /* The loop variable of each lane. */
 int machine_index(struct machine *machine, const struct vector_value *value);
@@ -442,9 +442,11 @@ int machine_load_pair(struct machine *machine, const struct vector_value *value,
 /* Whether between the two stores of a stream something else is done with the tensor. */
 bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
                           const struct vector_value *last);
-/* Both, of elements of 32 or 64 bits, from the address of the first one on. */
+/* Both, of elements of 32 or 64 bits, from the address of the first one on, under the masks of the two
+ * vectors.
+ */
 void machine_store_both(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
-                        const int operands[2], int mask);
+                        const int operands[2], const int masks[2]);
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_choice.c ---- */

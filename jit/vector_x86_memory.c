@@ -336,7 +336,7 @@ static struct machine_pairs masks_of(struct machine *machine, enum vector_type t
 
 void machine_pair_masks(struct machine *machine, enum vector_type type, int mask, int masks[2])
 {
-    struct machine_pairs pairs = masks_of(machine, type, mask, true);
+    struct machine_pairs pairs = mask ? masks_of(machine, type, mask, true) : (struct machine_pairs){0};
     masks[0] = pairs.first;
     masks[1] = pairs.second;
 }

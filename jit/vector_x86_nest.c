@@ -287,7 +287,10 @@ static void store_value(struct nest_code *code, const struct tile *tile, const s
     int before = code->registers[other->operands[0] * MOST_COLUMNS + column];
     bool is_second = other->offset < value->offset;
     const int operands[2] = {is_second ? before : operand, is_second ? operand : before};
-    machine_store_both(machine, value, address(code, is_second ? other : value, row, column), operands, mask);
+    int masks[2];
+    machine_pair_masks(machine, value->type, mask, masks);
+    machine_store_both(machine, value, address(code, is_second ? other : value, row, column), operands,
+                       masks);
 }
 
 static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,

@@ -152,14 +152,12 @@ static void bring_in_turn(struct machine *machine, const struct vector_value *va
 }
 
 void machine_store_both(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
-                        const int operands[2], int mask)
+                        const int operands[2], const int masks[2])
 {
-    int masks[2] = {0, 0}, results[2];
-    if (mask)
-        machine_pair_masks(machine, value->type, mask, masks);
+    int results[2];
     bring_in_turn(machine, value, operands[0], operands[1], results);
     for (int k = 0; k < 2; k++) {
-        if (mask && !machine_is_avx512(machine))
+        if (masks[k] && !machine_is_avx512(machine))
             machine_store_lanes(machine, value, memory, results[k], masks[k]);
         else
             machine_store_to(machine, value, memory, results[k], masks[k]);
@@ -180,10 +178,14 @@ bool machine_store_pair(struct machine *machine, const struct vector_value *valu
         list_push(machine->arena, &machine->waiting, row);
         return true;
     }
-    if (dtype_table[value->dtype].size < 4)
+    if (dtype_table[value->dtype].size < 4) {
         store_small(machine, value, first, second, mask);
-    else
-        machine_store_both(machine, value, pair_memory(machine, value), (const int[]){first, second}, mask);
+        return true;
+    }
+    int masks[2];
+    machine_pair_masks(machine, value->type, mask,
+                       masks); /* before the address, whose register it may take */
+    machine_store_both(machine, value, pair_memory(machine, value), (const int[]){first, second}, masks);
     return true;
 }
 
