@@ -401,6 +401,7 @@ static void build_if(struct vector_builder *builder, const struct ir_stmt *stmt)
         builder->mask = masks[1] = both(builder, mask, otherwise);
         vector_statements(builder, stmt->otherwise);
         builder->mask = mask;
+        vector_share_loads(builder, first, middle, masks);
         vector_join_branches(builder, condition, first, middle, masks);
     }
     builder->mask = mask;

@@ -110,6 +110,8 @@ bool vector_bounds_stay(const struct vector_builder *builder);
  * what both store becomes one store under the mask of the builder. */
 void vector_join_branches(struct vector_builder *builder, int condition, int first, int middle,
                           const int masks[2]);
+/* Likewise: what both load is loaded once, under the mask of the builder. */
+void vector_share_loads(struct vector_builder *builder, int first, int middle, const int masks[2]);
 /* Adds a store under a mask to the one before it into the same element; false: there is none. */
 bool vector_join_store(struct vector_builder *builder, struct vector_value store);
 /* Behind a condition whose values begin at `first`, with no other around it: masked stores into elements that

@@ -10,6 +10,9 @@
  * hold. Nobody else stores there meanwhile: then the iterations would hang on each other. That is for AVX2,
  * whose masked stores take as long as ten others, and for loops of one lane, where the next iteration may
  * wait for what was stored: processors hand that on from stores without masks alone.
+ *
+ * An element that both branches load is loaded once, under neither of their conditions, which it then does
+ * not wait for: `if s < 0: s = x[i]`, `else: s += x[i]`.
  */
 #include "pass.h"
 #include "vector_build.h"
@@ -159,5 +162,44 @@ void vector_join_loads(struct vector_builder *builder, int first)
             continue;
         vector_forget(builder, k);
         add_choice(builder, store, store.mask, store.operands[0], there, -1);
+    }
+}
+
+/* ---- what both branches load --------------------------------------------------------------------------- */
+
+static void replace(struct vector_builder *builder, int first, int number, int by)
+{
+    struct vector_loop *loop = builder->loop;
+    for (int k = first; k < loop->values.count; k++) {
+        struct vector_value *value = &loop->values.items[k];
+        for (int operand = 0; operand < 3; operand++)
+            if (value->operands[operand] == number)
+                value->operands[operand] = by;
+        if (value->mask == number)
+            value->mask = by;
+    }
+    for (int k = 0; k < builder->scalars.count; k++)
+        if (builder->scalars.items[k].value == number)
+            builder->scalars.items[k].value = by;
+}
+
+/* Where indices are tested, each lane loads behind its own test. */
+void vector_share_loads(struct vector_builder *builder, int first, int middle, const int masks[2])
+{
+    const struct vector_loop *loop = builder->loop;
+    for (int k = first; k < middle && !loop->stops; k++) {
+        struct vector_value *load = &loop->values.items[k];
+        bool shared = false;
+        for (int j = middle; j < loop->values.count && load->kind == VECTOR_LOAD && load->mask == masks[0];
+             j++) {
+            const struct vector_value *other = &loop->values.items[j];
+            if (other->kind != VECTOR_LOAD || other->mask != masks[1] || other->stream != load->stream ||
+                other->offset != load->offset || other->dtype != load->dtype || other->epoch != load->epoch)
+                continue;
+            replace(builder, j + 1, j, k);
+            shared = true;
+        }
+        if (shared)
+            load->mask = builder->mask;
     }
 }

@@ -44,6 +44,20 @@ def turned(x):
     for i in range(x.shape[0]):
         y[i] = x[i] % 6.0
     return y
+
+
+def best_sum(x):
+    y = output_tensor((1,), x.dtype)
+    current = x[0]
+    best = x[0]
+    for i in range(1, x.shape[0]):
+        if current < 0.0:
+            current = x[i]
+        else:
+            current += x[i]
+        best = max(best, current)
+    y[0] = best
+    return y
 PROGRAM
 
 expect 0 'assembler' emit vector.akg axpy --stage asm
@@ -62,6 +76,16 @@ case $(cat stdout) in
 *'target none'*) ;;
 *)
     stdout_has 'lanes of 32 bits'
+    ;;
+esac
+
+# What both branches load waits for no condition.
+expect 0 'the best sum of a run' emit vector.akg best_sum 'x=randn(1000)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'akg_vector_0: # line'
+    assert 'its loads have no masks' test "$(grep -c -e '{z}' -e vmaskmov stdout)" = 0
     ;;
 esac
 
