@@ -27,6 +27,11 @@ touch -t 200001010000 config.mk
 $configure "--cc=$CC" --prefix=/opt/akg --mandir /opt/man CFLAGS=-O1 >/dev/null
 check "the same result leaves config.mk alone" test "$ROOT/configure" -nt config.mk
 
+# Whoever reads its report may stop at the first line.
+mkdir probes
+TMPDIR=$PWD/probes $configure "--cc=$CC" 2>/dev/null | head -n 1 >/dev/null
+check "nothing is left behind" rmdir probes
+
 # A machine without flex: all commands of this one but that.
 for folder in /usr/bin /bin /usr/local/bin; do
     find "$folder" -maxdepth 1 ! -type d ! -name flex ! -name apt-get ! -name sudo ! -name id \
