@@ -185,7 +185,7 @@ void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const stru
         part->is_part = part->elements || (times > 1 && may_fetch(part));
     }
     if (times < 2)
-        return; /* memory is never idle */
+        return;                     /* memory is never idle */
     fetch_buffers(&fetching, 1, 1); /* those that have no choice first */
     fetch_buffers(&fetching, 2, PARTS);
 }
