@@ -110,11 +110,39 @@ static bool is_no_function(struct ir_expr *expr, void *unused)
     return expr->kind != IR_OPERATION || (expr->operation < OP_EXP && expr->operation != OP_POW);
 }
 
+static bool goes_along(const struct ir_access *access, const struct axes *axes)
+{
+    for (int k = 0; k < axes->count; k++)
+        if (!pass_access_mentions(access, axes->loops[k]->symbol))
+            return false;
+    return true;
+}
+
+static bool is_no_load_along(struct ir_expr *expr, void *axes)
+{
+    return expr->kind != IR_LOAD || !goes_along(&expr->access, axes);
+}
+
+static bool is_no_store_along(struct ir_stmt *stmt, void *axes)
+{
+    return stmt->kind != IR_STORE || !goes_along(&stmt->access, axes);
+}
+
+/* Whether some tensor has an element for each of the table, which then is no larger: memory for a table that
+ * is only computed with may not be there. */
+static bool has_room(const struct tabulator *tabulator, const struct axes *axes)
+{
+    struct ir_stmt *body = tabulator->columns->body;
+    return !ir_block_expressions(body, is_no_load_along, (void *)axes) ||
+           !ir_block_walk(body, is_no_store_along, (void *)axes);
+}
+
 /* A table is worth it where some loop repeats it. */
 static bool is_repeated(const struct tabulator *tabulator, struct ir_expr *expr, const struct axes *axes)
 {
     return axes->count < tabulator->count &&
-           (!tabulator->only_functions || !ir_expr_walk(expr, is_no_function, NULL));
+           (!tabulator->only_functions ||
+            (!ir_expr_walk(expr, is_no_function, NULL) && has_room(tabulator, axes)));
 }
 
 static bool are_same(const struct axes *a, const struct axes *b)
