@@ -290,17 +290,17 @@ static bool may_stand_twice(struct ir_stmt *stmt, void *count)
            stmt->kind != IR_CONTINUE && ++*(int *)count <= LARGEST;
 }
 
-static bool has_extremes(struct ir_expr *expr, void *unused)
+static bool is_no_extreme(struct ir_expr *expr, void *unused)
 {
     (void)unused;
     return !is_extreme(expr) && !(is_named_bound(expr) && is_extreme(expr->symbol->value));
 }
 
-static bool has_no_such_loop(struct ir_stmt *stmt, void *unused)
+static bool has_no_extreme(struct ir_stmt *stmt, void *unused)
 {
     (void)unused;
     return stmt->kind != IR_FOR ||
-           (ir_expr_walk(stmt->low, has_extremes, NULL) && ir_expr_walk(stmt->high, has_extremes, NULL));
+           (ir_expr_walk(stmt->low, is_no_extreme, NULL) && ir_expr_walk(stmt->high, is_no_extreme, NULL));
 }
 
 static bool is_candidate(struct ir_stmt *loop)
@@ -308,7 +308,7 @@ static bool is_candidate(struct ir_stmt *loop)
     int count = 0;
 
     return ir_block_walk(loop->body, may_stand_twice, &count) &&
-           !ir_block_walk(loop->body, has_no_such_loop, NULL) && !pass_block_may_stop(loop->body);
+           !ir_block_walk(loop->body, has_no_extreme, NULL) && !pass_block_may_stop(loop->body);
 }
 
 /* Whether some extent is small. */

@@ -13,13 +13,11 @@
 #include "vector_build.h"
 #include "vector_x86.h"
 
-enum { PARTS = 64 };
-
 struct fetching {
     struct arena *arena;
     struct vector_loop *band;
     const struct vector_options *options;
-    int fetched[PARTS]; /* by part: buffers */
+    int *fetched; /* by part: buffers */
 };
 
 /* The slot of what the stream grows by from one iteration of the band to the next; -1: it does not, or other
@@ -67,7 +65,7 @@ static int count_parts(const struct fetching *fetching, const struct ir_buffer *
 {
     const struct vector_band *band = fetching->band->band;
     int count = 0, most = -1;
-    for (int k = 0; k < band->parts.count && k < PARTS; k++) {
+    for (int k = 0; k < band->parts.count; k++) {
         const struct vector_loop *part = band->parts.items[k].loop;
         if (!may_fetch(part) || !goes_over(fetching, part, buffer))
             continue;
@@ -153,7 +151,7 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
 {
     const struct vector_band *band = fetching->band->band;
     LIST(const struct ir_buffer *) seen = {.count = 0};
-    for (int k = 0; k < band->parts.count && k < PARTS; k++) {
+    for (int k = 0; k < band->parts.count; k++) {
         const struct vector_loop *part = band->parts.items[k].loop;
         for (int s = 0; s < part->streams.count; s++) {
             const struct ir_buffer *buffer = part->streams.items[s].access->buffer;
@@ -173,7 +171,10 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
 
 void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const struct vector_options *options)
 {
-    struct fetching fetching = {.arena = arena, .band = band, .options = options};
+    struct fetching fetching = {.arena = arena,
+                                .band = band,
+                                .options = options,
+                                .fetched = arena_array(arena, int, band->band->parts.count)};
     int times = 0;
     store_past(&fetching);
     for (int k = 0; k < band->band->parts.count; k++) {
@@ -187,5 +188,5 @@ void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const stru
     if (times < 2)
         return;                     /* memory is never idle */
     fetch_buffers(&fetching, 1, 1); /* those that have no choice first */
-    fetch_buffers(&fetching, 2, PARTS);
+    fetch_buffers(&fetching, 2, band->band->parts.count);
 }

@@ -9,8 +9,12 @@
  *
  * Some processors foresee stores well enough, and what is fetched near by is in their way. On these, loops
  * over more than the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which
- * are not read before, and fetch what they load from the page after the next. A vector is stored as usual
- * first, so that the next one begins where a vector in memory does; its last lanes are stored again.
+ * are not read before, and fetch what they load from the page after the next, if it is of one tensor. A
+ * vector is stored as usual first, so that the next one begins where a vector in memory does; its last lanes
+ * are stored again.
+ *
+ * Parts of bands (vector_fetch.c) fetch from where C says, on any processor, and may store past the caches
+ * too.
  */
 #include "vector_x86.h"
 

@@ -100,7 +100,13 @@ esac
 
 # What is left over of a division by a number that is known needs no division.
 expect 0 'a remainder' emit vector.akg turned 'x=randn(1000)' --stage asm
-assert 'no quotient' sh -c '! grep -q vdiv stdout'
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'akg_vector_0: # line'
+    assert 'no quotient' sh -c '! grep -q vdiv stdout'
+    ;;
+esac
 
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
