@@ -245,7 +245,8 @@ void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_
 {
     const char *done = NULL;
     enum emit_vector vector = emit_vector_loop(emitter, stmt, low, high, &done);
-    if (vector == EMIT_VECTOR_ALWAYS)
+    if (vector == EMIT_VECTOR_ALWAYS ||
+        (vector == EMIT_VECTOR_NONE && emit_flow_loop(emitter, stmt, low.text, high.text)))
         return;
     if (vector == EMIT_VECTOR_SOMETIMES)
         emit_line(emitter, "if (!%s)", done);
@@ -264,6 +265,8 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
 
 static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
 {
+    if (emit_flow_loop(emitter, stmt, NULL, NULL))
+        return;
     const char *before;
     struct emit_value condition = emit_aside(emitter, stmt->value, &before);
     if (!before) {

@@ -232,6 +232,11 @@ enum emit_vector {
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done);
 
+/* ---- emit_c_flow.c ---------------------------------------------------------- */
+
+/* The call of a loop with branches (flow.h), a FOR with its bounds, a WHILE with none; false: it is none. */
+bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high);
+
 /* ---- emit_c_hosted.c --------------------------------------------------------- */
 
 /* The functions of the library, and the vector loops of the plan, for a shared object. */

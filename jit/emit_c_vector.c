@@ -763,7 +763,7 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
                                   struct emit_value high, const char **done)
 {
     int number = vector_plan_find(emitter->options->plan, stmt);
-    if (number < 0)
+    if (number < 0 || emitter->options->plan->loops.items[number]->flow)
         return EMIT_VECTOR_NONE;
     struct emit_symbol *entry = &emitter->symbols[stmt->symbol->slot];
     struct vector_emission emission = {.emitter = emitter,

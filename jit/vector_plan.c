@@ -8,6 +8,7 @@
  */
 #include "vector_plan.h"
 #include "deferred.h"
+#include "flow.h"
 #include "split.h"
 #include "vector_x86.h"
 
@@ -99,7 +100,7 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
 {
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
-    if (loop)
+    if (loop && !loop->flow)
         ask_elements(planning, loop);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return false;
@@ -377,6 +378,44 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
     }
 }
 
+/* Whether a loop of the block is machine code already, or a branch in it is left out. */
+static bool is_touched(const struct planning *planning, const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (is_left_out(planning, stmt) || vector_plan_find(planning->plan, stmt) >= 0 ||
+            is_touched(planning, stmt->body) || is_touched(planning, stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* What is left of loops, as large as may be. */
+static void plan_flows(struct planning *planning, const struct ir_stmt *first, int depth)
+{
+    enum { DEEPEST = 200, MOST = 1000 };
+    if (depth > DEEPEST)
+        return;
+    for (const struct ir_stmt *stmt = first; stmt && planning->plan->loops.count < MOST; stmt = stmt->next) {
+        bool loops = stmt->kind == IR_FOR || stmt->kind == IR_WHILE;
+        if (loops && vector_plan_find(planning->plan, stmt) >= 0)
+            continue;
+        if (loops && !is_touched(planning, stmt->body) &&
+            add_loop(planning, flow_build(&planning->plan->arena, stmt, planning->options)))
+            continue;
+        if (!is_left_out(planning, stmt))
+            plan_flows(planning, stmt->body, depth + 1);
+        plan_flows(planning, stmt->otherwise, depth + 1);
+    }
+}
+
+/* All that is machine code. */
+static void plan_all(struct planning *planning)
+{
+    if (planning->options->target == X86_TARGET_NONE)
+        return;
+    plan_block(planning, planning->kernel->body, 0);
+    plan_flows(planning, planning->kernel->body, 0);
+}
+
 /* All loops into pages, each function from an address that suits it. */
 static bool place_code(struct planning *planning)
 {
@@ -420,8 +459,7 @@ static bool make(struct planning *planning)
 {
     plan_shares(planning, planning->kernel->body,
                 0); /* first: outer loops are looked at with the inner ones */
-    if (planning->options->target != X86_TARGET_NONE)
-        plan_block(planning, planning->kernel->body, 0);
+    plan_all(planning);
     return place_code(planning);
 }
 
@@ -492,8 +530,7 @@ static void print_listing(struct text *out, const struct vector_listing *listing
 
 static bool plan_only(struct planning *planning)
 {
-    if (planning->options->target != X86_TARGET_NONE)
-        plan_block(planning, planning->kernel->body, 0);
+    plan_all(planning);
     return true;
 }
 
@@ -509,15 +546,17 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
         const struct vector_loop *loop = plan.loops.items[k];
         const struct vector_listing *listing = &planning.listings.items[k];
         int bits = loop->wide ? 64 : 32, lanes = listing->lanes, slim = listing->slim_lanes;
-        if (loop->band)
+        if (loop->flow)
+            text_format(out, "\nakg_vector_%d: # line %d, with branches\n", k, loop->stmt->span.line);
+        else if (loop->band)
             text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,
                         loop->band->parts.count);
         else
             text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits", k, loop->stmt->span.line,
                         lanes, lanes == 1 ? "" : "s", bits);
-        if (slim && !loop->band)
+        if (slim && !loop->band && !loop->flow)
             text_format(out, " behind %d of %d", slim, lanes * bits / slim);
-        if (!loop->band)
+        if (!loop->band && !loop->flow)
             text_string(out, "\n");
         print_listing(out, listing);
     }

@@ -11,6 +11,7 @@
  * bits alone have that with AVX-512, too. The function takes the address of the slots in rdi and keeps to the
  * System V convention.
  */
+#include "flow.h"
 #include "vector_x86.h"
 #include "vector_x86_slim.h"
 
@@ -741,6 +742,8 @@ static bool suits_avx2(struct arena *arena, const struct vector_loop *loop,
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
+    if (loop->flow)
+        return flow_x86(arena, loop, options, listing);
     if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop, options)) {
         struct vector_options *narrower = arena_new(arena, struct vector_options);
         *narrower = *options;

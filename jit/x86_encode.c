@@ -278,8 +278,8 @@ static void encode_immediate(struct x86_code *code, const struct x86_instruction
 {
     int64_t value = instruction->immediate;
     bool is_short = row->shape == X86_RM_I8 || (value >= -128 && value <= 127);
-    put_rex(code, instruction, 0, true, false);
-    if (row->shape == X86_RM_I && !is_short && !instruction->has_memory && instruction->rm == X86_RAX) {
+    put_rex(code, instruction, 0, row->shape != X86_RM_I32, false);
+    if (row->shape != X86_RM_I8 && !is_short && !instruction->has_memory && instruction->rm == X86_RAX) {
         put(code, (unsigned)(row->digit << 3 | 5)); /* the accumulator's own opcode */
     } else {
         bool one = row->shape == X86_RM_I8 && value == 1;
@@ -308,6 +308,22 @@ static void encode_constant(struct x86_code *code, const struct x86_instruction 
     put_number(code, (uint64_t)value, value >= 0 && value <= UINT32_MAX ? 4 : 8);
 }
 
+/* Of shapes with two registers. */
+static bool is_of_64_bits(const struct x86_general_row *row)
+{
+    switch ((enum x86_general_shape)row->shape) {
+    case X86_R_RM:
+    case X86_RM_R:
+    case X86_R_RM_0F:
+    case X86_R_RM8_W:
+    case X86_R_RM16_W:
+    case X86_R_RM32_W:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void encode_general(struct x86_code *code, const struct x86_instruction *instruction)
 {
     const struct x86_general_row *row = &x86_general_rows[instruction->form - X86_GENERAL_FIRST];
@@ -320,15 +336,22 @@ static void encode_general(struct x86_code *code, const struct x86_instruction *
     case X86_RM_R8:
     case X86_R_RM8:
     case X86_R_RM_0F:
-        put_rex(code, instruction, instruction->reg,
-                row->shape == X86_R_RM || row->shape == X86_RM_R || row->shape == X86_R_RM_0F,
-                row->shape == X86_RM_R8);
-        if (row->shape == X86_R_RM8 || row->shape == X86_R_RM_0F)
+    case X86_R_RM16:
+    case X86_R_RM8_W:
+    case X86_R_RM16_W:
+    case X86_R_RM32_W:
+    case X86_RM_R16:
+        if (row->shape == X86_RM_R16)
+            put(code, 0x66);
+        put_rex(code, instruction, instruction->reg, is_of_64_bits(row), row->shape == X86_RM_R8);
+        if (row->shape == X86_R_RM8 || row->shape == X86_R_RM_0F || row->shape == X86_R_RM16 ||
+            row->shape == X86_R_RM8_W || row->shape == X86_R_RM16_W)
             put(code, 0x0f);
         put(code, row->opcode);
         put_operand(code, instruction, instruction->reg, 1, 0);
         break;
     case X86_RM_I:
+    case X86_RM_I32:
     case X86_RM_I8:
         encode_immediate(code, instruction, row);
         break;

@@ -50,8 +50,14 @@ enum x86_general_shape {
     X86_RM_R32,
     X86_RM_R8, /* 8 bits */
     X86_R_RM8, /* from 8 bits */
+    X86_R_RM16,
+    X86_R_RM8_W, /* from 8 bits with their sign, to 64 */
+    X86_R_RM16_W,
+    X86_R_RM32_W,
+    X86_RM_R16, /* 16 bits */
     X86_R_RM_0F,
     X86_RM_I,
+    X86_RM_I32, /* 32 bits */
     X86_RM_I8,
     X86_RM_ONLY,
     X86_M_0F,

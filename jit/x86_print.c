@@ -162,43 +162,82 @@ static void print_low_byte(struct text *out, int number)
         text_format(out, "r%db", number);
 }
 
+static void print_word(struct text *out, int number)
+{
+    static const char names[8][4] = {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"};
+    if (number < 8)
+        text_string(out, names[number]);
+    else
+        text_format(out, "r%dw", number);
+}
+
+/* Bytes of the operand that may be in memory. */
+static int general_size(enum x86_general_shape shape)
+{
+    switch (shape) {
+    case X86_R_RM32:
+    case X86_RM_R32:
+    case X86_R_RM32_W:
+    case X86_RM_I32:
+        return 4;
+    case X86_R_RM16:
+    case X86_R_RM16_W:
+    case X86_RM_R16:
+        return 2;
+    case X86_RM_R8:
+    case X86_R_RM8:
+    case X86_R_RM8_W:
+    case X86_M_0F:
+        return 1;
+    default:
+        return 8;
+    }
+}
+
 static void print_general(struct text *out, const struct x86_instruction *instruction)
 {
     const struct x86_general_row *row = &x86_general_rows[instruction->form - X86_GENERAL_FIRST];
     enum x86_general_shape shape = (enum x86_general_shape)row->shape;
-    int size = shape == X86_R_RM32 || shape == X86_RM_R32                      ? 4
-               : shape == X86_RM_R8 || shape == X86_R_RM8 || shape == X86_M_0F ? 1
-                                                                               : 8;
+    int size = general_size(shape);
+    bool extends = shape == X86_R_RM8_W || shape == X86_R_RM16_W || shape == X86_R_RM32_W;
     text_string(out, row->text);
     switch (shape) {
     case X86_R_RM:
     case X86_R_RM32:
     case X86_R_RM8:
     case X86_R_RM_0F:
+    case X86_R_RM16:
+    case X86_R_RM8_W:
+    case X86_R_RM16_W:
+    case X86_R_RM32_W:
         text_char(out, ' ');
-        print_register(out, instruction, size == 8 ? X86_G : X86_D, instruction->reg);
+        print_register(out, instruction, size == 8 || extends ? X86_G : X86_D, instruction->reg);
         text_string(out, ", ");
         print_general_rm(out, instruction, size);
         break;
     case X86_RM_R:
     case X86_RM_R32:
     case X86_RM_R8:
+    case X86_RM_R16:
         text_char(out, ' ');
         print_general_rm(out, instruction, size);
         text_string(out, ", ");
         if (size == 1)
             print_low_byte(out, instruction->reg);
+        else if (size == 2)
+            print_word(out, instruction->reg);
         else
             print_register(out, instruction, size == 8 ? X86_G : X86_D, instruction->reg);
         break;
     case X86_RM_I:
+    case X86_RM_I32:
     case X86_RM_I8:
     case X86_RM_ONLY:
     case X86_RM_CALL:
     case X86_M_0F:
         text_char(out, ' ');
         print_general_rm(out, instruction, size);
-        if (shape == X86_RM_I || shape == X86_RM_I8)
+        if (shape == X86_RM_I || shape == X86_RM_I32 || shape == X86_RM_I8)
             text_format(out, ", %lld", (long long)instruction->immediate);
         break;
     case X86_R_I:

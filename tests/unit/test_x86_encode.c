@@ -51,7 +51,7 @@ static int register_limit(const struct x86_row *row, enum x86_class class)
         return 8;
     if (class == X86_D || class == X86_G)
         return 16;
-    return row->prefix == X86_VEX ? 16 : 32;
+    return row->prefix == X86_EVEX || row->prefix == X86_BOTH ? 32 : 16;
 }
 
 static bool is_vsib(const struct x86_row *row)
@@ -128,6 +128,12 @@ static void add_memory(struct x86_instruction *instruction, int seed)
     }
 }
 
+/* It sets flags, and reads registers too. */
+static bool is_comparison(int form)
+{
+    return form == X86_VUCOMISS || form == X86_VUCOMISD;
+}
+
 static bool takes_memory(const struct x86_row *row, int form)
 {
     /* as has a shorter vmovq of memory */
@@ -139,17 +145,18 @@ static bool takes_memory(const struct x86_row *row, int form)
 static bool takes_registers(const struct x86_row *row, int form)
 {
     return !is_vsib(row) && form != X86_VMOVSS_LOAD && form != X86_VMOVSD_LOAD && form != X86_VMOVSS_STORE &&
-           form != X86_VMOVSD_STORE && row->role != X86_R && form != X86_VMASKMOVPS_LOAD &&
-           form != X86_VMASKMOVPD_LOAD && form != X86_VBROADCASTF32X4 && form != X86_VBROADCASTF64X2 &&
-           form != X86_VBROADCASTF64X4 && form != X86_VMOVHPD_LOAD && form != X86_VPINSRB &&
-           form != X86_VPINSRW;
+           form != X86_VMOVSD_STORE && (row->role != X86_R || is_comparison(form)) &&
+           form != X86_VMASKMOVPS_LOAD && form != X86_VMASKMOVPD_LOAD && form != X86_VBROADCASTF32X4 &&
+           form != X86_VBROADCASTF64X2 && form != X86_VBROADCASTF64X4 && form != X86_VMOVHPD_LOAD &&
+           form != X86_VPINSRB && form != X86_VPINSRW;
 }
 
 static void add_masked(struct x86_instruction instruction, const struct x86_row *row, int seed)
 {
     bool evex = row->prefix == X86_EVEX || row->prefix == X86_BOTH;
     bool maskable = instruction.form != X86_VMOVNTPS && instruction.form != X86_VPSADBW &&
-                    row->reg != X86_D && row->rm != X86_D && row->rm != X86_G && row->reg != X86_X;
+                    !is_comparison((int)instruction.form) && row->reg != X86_D && row->reg != X86_G &&
+                    row->rm != X86_D && row->rm != X86_G && row->reg != X86_X;
     if (!evex || !maskable || is_vsib(row))
         return;
     instruction.mask = seed % 7 + 1;
@@ -188,7 +195,7 @@ static void add_form(int form, int bits)
 
 static bool is_store(int shape)
 {
-    return shape == X86_RM_R || shape == X86_RM_R32 || shape == X86_RM_R8;
+    return shape == X86_RM_R || shape == X86_RM_R32 || shape == X86_RM_R16 || shape == X86_RM_R8;
 }
 
 static void add_general(int form)
@@ -204,8 +211,8 @@ static void add_general(int form)
             instruction.immediate = seed * 2 + 1;
         if (shape == X86_R_I && seed % 4 == 0)
             instruction.immediate = seed % 8 ? INT64_MIN + seed : UINT32_MAX - seed;
-        bool memory_only = form == X86_LEA || is_store(shape) || shape == X86_R_RM32 || shape == X86_R_RM8 ||
-                           shape == X86_M_0F;
+        bool memory_only = form == X86_LEA || is_store(shape) || shape == X86_R_RM8 || shape == X86_R_RM16 ||
+                           shape == X86_R_RM8_W || shape == X86_R_RM16_W || shape == X86_M_0F;
         if (!memory_only)
             add(&instruction);
         if (shape == X86_R_I || shape == X86_R_IN_OPCODE || shape == X86_ALONE || shape == X86_ALONE_VEX ||

@@ -1,0 +1,514 @@
+/*
+ * flow.c: statements of a loop with branches as items with values; see flow.h.
+ *
+ * Consumes a FOR or WHILE of a verified kernel whose sites are numbered; produces items in their order, the
+ * arguments that the call hands in, and the values' registers. What does not change in a loop is computed in
+ * a section before it, behind the test that it has an iteration.
+ *
+ * It gives up on halves, on tensors that are allocated inside and cleared, and on what is
+ * very large.
+ */
+#include "flow_private.h"
+
+int flow_refuse(struct flow_builder *builder)
+{
+    builder->refused = true;
+    return 0;
+}
+
+int flow_new_value(struct flow_builder *builder, bool is_float)
+{
+    struct flow_value value = {.is_float = is_float, .first = -1, .last = -1, .at = -1, .home = -1};
+    if (builder->code->values.count > FLOW_MOST_VALUES)
+        flow_refuse(builder);
+    list_push(builder->arena, &builder->code->values, value);
+    return builder->code->values.count - 1;
+}
+
+int flow_new_label(struct flow_builder *builder)
+{
+    return builder->code->labels++;
+}
+
+struct flow_item flow_item(enum flow_kind kind)
+{
+    return (struct flow_item){.kind = kind,
+                              .result = FLOW_NONE,
+                              .rest = FLOW_NONE,
+                              .operands = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE},
+                              .memory = {FLOW_NONE, FLOW_NONE, 1, 0},
+                              .axis = -1};
+}
+
+static bool is_result_float(const struct flow_builder *builder, const struct flow_item *item)
+{
+    switch (item->kind) {
+    case FLOW_MOVE:
+        return builder->code->values.items[item->operands[0]].is_float;
+    case FLOW_LOAD:
+        return !x86_is_general(item->form);
+    case FLOW_NUMBER:
+    case FLOW_FLOAT:
+    case FLOW_FLOAT_ONE:
+    case FLOW_FUSED:
+    case FLOW_BLEND:
+    case FLOW_TO_FLOAT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int flow_add(struct flow_builder *builder, struct flow_item item)
+{
+    bool gives = item.kind != FLOW_PLACE && item.kind != FLOW_JUMP && item.kind != FLOW_SECTION &&
+                 item.kind != FLOW_STORE && item.kind != FLOW_COMPARE_JUMP && item.kind != FLOW_STOP_IF &&
+                 item.kind != FLOW_FLOAT_JUMP;
+    if (gives && item.result == FLOW_NONE)
+        item.result = flow_new_value(builder, is_result_float(builder, &item));
+    item.line = builder->line;
+    item.depth = builder->depth;
+    if (builder->section->count > FLOW_MOST_ITEMS)
+        flow_refuse(builder);
+    list_push(builder->arena, builder->section, item);
+    return item.result;
+}
+
+static bool is_same(const struct flow_item *a, const struct flow_item *b)
+{
+    bool same = a->kind == b->kind && a->form == b->form && a->immediate == b->immediate &&
+                a->condition == b->condition && a->narrow == b->narrow &&
+                a->by_immediate == b->by_immediate && a->wide == b->wide &&
+                a->memory.base == b->memory.base && a->memory.index == b->memory.index &&
+                a->memory.scale == b->memory.scale && a->memory.displacement == b->memory.displacement;
+    for (int k = 0; k < FLOW_OPERANDS; k++)
+        same = same && a->operands[k] == b->operands[k];
+    return same;
+}
+
+int flow_add_pure(struct flow_builder *builder, struct flow_item item)
+{
+    enum { FARTHEST = 200 };
+    const flow_section *section = builder->section;
+    for (int k = section->count - 1; section != builder->main && k >= 0 && k > section->count - FARTHEST; k--)
+        if (is_same(&section->items[k], &item))
+            return section->items[k].result;
+    return flow_add(builder, item);
+}
+
+void flow_place(struct flow_builder *builder, int label)
+{
+    struct flow_item item = flow_item(FLOW_PLACE);
+    item.label = label;
+    flow_add(builder, item);
+}
+
+void flow_jump(struct flow_builder *builder, int label)
+{
+    struct flow_item item = flow_item(FLOW_JUMP);
+    item.form = X86_JMP;
+    item.label = label;
+    flow_add(builder, item);
+}
+
+static void move(struct flow_builder *builder, int to, int from)
+{
+    struct flow_item item = flow_item(FLOW_MOVE);
+    item.result = to;
+    item.operands[0] = from;
+    flow_add(builder, item);
+}
+
+/* ---- arguments and symbols ---------------------------------------------------------------------- */
+
+static bool is_same_argument(const struct flow_argument *a, const struct flow_argument *b)
+{
+    return a->kind == b->kind && a->buffer == b->buffer && a->axis == b->axis && a->symbol == b->symbol;
+}
+
+/* Where argument number `k` is handed in; how many loops there are is known at the end (flow_x86.c). */
+static struct x86_memory slot_of(const struct flow_builder *builder, int k)
+{
+    return (struct x86_memory){builder->code->slots, FLOW_NONE, 1, 8 * k};
+}
+
+int flow_argument(struct flow_builder *builder, struct flow_argument argument)
+{
+    struct flow *flow = builder->flow;
+    for (int k = 0; k < flow->arguments.count; k++)
+        if (is_same_argument(&flow->arguments.items[k], &argument))
+            return flow->arguments.items[k].value;
+    struct flow_item load = flow_item(FLOW_LOAD);
+    akg_dtype dtype = argument.symbol ? argument.symbol->dtype : AKG_INT64;
+    if (dtype_is_half(dtype))
+        return flow_refuse(builder);
+    load.form = dtype == AKG_FLOAT32 ? X86_VMOVSS_LOAD : dtype == AKG_FLOAT64 ? X86_VMOVSD_LOAD : X86_MOV;
+    load.memory = slot_of(builder, flow->arguments.count);
+    flow_section *section = builder->section;
+    int depth = builder->depth;
+    builder->section = builder->entry;
+    builder->depth = 0;
+    argument.value = flow_add(builder, load);
+    builder->section = section;
+    builder->depth = depth;
+    struct flow_value *value = &builder->code->values.items[argument.value];
+    value->is_variable = argument.symbol && argument.symbol->kind == IR_SYMBOL_VARIABLE;
+    value->is_extended = !value->is_variable;
+    list_push(builder->arena, &flow->arguments, argument);
+    return argument.value;
+}
+
+bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol)
+            return true;
+        struct ir_stmt otherwise = {.body = stmt->otherwise};
+        if (flow_assigns(stmt, symbol) || flow_assigns(&otherwise, symbol))
+            return true;
+    }
+    return false;
+}
+
+static void declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth)
+{
+    list_push(builder->arena, &builder->symbols, ((struct flow_symbol){symbol, value, depth}));
+}
+
+int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, int *depth)
+{
+    int value = FLOW_NONE;
+    *depth = 0;
+    for (int k = builder->symbols.count - 1; k >= 0 && value < 0; k--)
+        if (builder->symbols.items[k].symbol == symbol) {
+            value = builder->symbols.items[k].value;
+            *depth = builder->symbols.items[k].depth;
+        }
+    if (value < 0)
+        value = flow_argument(builder, (struct flow_argument){.kind = FLOW_SCALAR, .symbol = symbol});
+    if (symbol->kind != IR_SYMBOL_VARIABLE)
+        return value;
+    for (int k = builder->depth; k > *depth; k--)
+        if (flow_assigns(builder->loops[k - 1].stmt, symbol))
+            *depth = k;
+    return value;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------- */
+
+static void build_block(struct flow_builder *builder, const struct ir_stmt *first);
+
+static void enter(struct flow_builder *builder, const struct ir_stmt *stmt, int leave, int again)
+{
+    if (builder->depth == FLOW_DEEPEST) {
+        flow_refuse(builder);
+        return;
+    }
+    struct flow_item item = flow_item(FLOW_SECTION);
+    item.section = arena_new(builder->arena, flow_section);
+    flow_add(builder, item);
+    builder->loops[builder->depth++] = (struct flow_loop){stmt, item.section, leave, again};
+}
+
+static void compare_jump(struct flow_builder *builder, int a, struct flow_item than,
+                         enum flow_condition condition, int label)
+{
+    struct flow_item item = flow_item(FLOW_COMPARE_JUMP);
+    item.operands[0] = a;
+    item.operands[1] = than.operands[1];
+    item.by_immediate = than.by_immediate;
+    item.immediate = than.immediate;
+    item.condition = condition;
+    item.label = label;
+    flow_add(builder, item);
+}
+
+/* The bound of a loop, which keeps its value: as the second operand of comparisons. */
+static struct flow_item bound_of(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    struct flow_item than = flow_item(FLOW_COMPARE_JUMP);
+    const struct ir_expr *high = stmt->high;
+    if (high->kind == IR_INTEGER && high->integer >= INT32_MIN && high->integer <= INT32_MAX) {
+        than.by_immediate = true;
+        than.immediate = high->integer;
+    } else if (stmt == builder->stmt) {
+        than.operands[1] = flow_argument(builder, (struct flow_argument){.kind = FLOW_HIGH});
+    } else {
+        than.operands[1] = flow_expression(builder, high);
+        if (builder->code->values.items[than.operands[1]].is_variable) {
+            int copy = flow_new_value(builder, false);
+            move(builder, copy, than.operands[1]);
+            than.operands[1] = copy;
+        }
+    }
+    return than;
+}
+
+static bool surely_begins(const struct ir_stmt *stmt)
+{
+    return stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
+           (stmt->step > 0 ? stmt->low->integer < stmt->high->integer
+                           : stmt->low->integer > stmt->high->integer);
+}
+
+/* The next value; where that would leave 64 bits, the loop is over. */
+static void advance(struct flow_builder *builder, const struct ir_stmt *stmt, int variable, int leave)
+{
+    struct flow_item add = flow_item(FLOW_ALU);
+    add.form = X86_ADD;
+    add.result = add.operands[0] = variable;
+    add.by_immediate = stmt->step >= INT32_MIN && stmt->step <= INT32_MAX;
+    add.immediate = stmt->step;
+    if (!add.by_immediate)
+        add.operands[1] = flow_constant(builder, stmt->step);
+    flow_add(builder, add);
+    if (stmt->step == 1 || stmt->step == -1)
+        return;
+    struct flow_item jump = flow_item(FLOW_JUMP);
+    jump.form = X86_JO;
+    jump.label = leave;
+    flow_add(builder, jump);
+}
+
+static void note_around(struct flow_builder *builder, int variable)
+{
+    struct flow_around *around = arena_new(builder->arena, struct flow_around);
+    *around =
+        (struct flow_around){variable, builder->around ? builder->around->depth + 1 : 0, builder->around};
+    builder->around = around;
+    if (around->depth + 1 > builder->flow->loops)
+        builder->flow->loops = around->depth + 1;
+}
+
+static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    int variable = flow_new_value(builder, false), top = flow_new_label(builder),
+        again = flow_new_label(builder), leave = flow_new_label(builder);
+    bool up = stmt->step > 0;
+    int low = stmt == builder->stmt ? flow_argument(builder, (struct flow_argument){.kind = FLOW_LOW})
+                                    : flow_expression(builder, stmt->low);
+    struct flow_item high = bound_of(builder, stmt);
+    move(builder, variable, low);
+    if (stmt == builder->stmt || !surely_begins(stmt))
+        compare_jump(builder, variable, high, up ? FLOW_NOT_LESS : FLOW_NOT_GREATER, leave);
+    const struct flow_around *outer = builder->around;
+    enter(builder, stmt, leave, again);
+    if (builder->refused)
+        return;
+    note_around(builder, variable);
+    declare(builder, stmt->symbol, variable, builder->depth);
+    flow_place(builder, top);
+    build_block(builder, stmt->body);
+    flow_place(builder, again);
+    builder->line = stmt->span.line;
+    advance(builder, stmt, variable, leave);
+    compare_jump(builder, variable, high, up ? FLOW_LESS : FLOW_GREATER, top);
+    builder->depth--;
+    builder->around = outer;
+    flow_place(builder, leave);
+}
+
+static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    int top = flow_new_label(builder), again = flow_new_label(builder), leave = flow_new_label(builder);
+    flow_branch(builder, stmt->value, false, leave);
+    enter(builder, stmt, leave, again);
+    if (builder->refused)
+        return;
+    flow_place(builder, top);
+    build_block(builder, stmt->body);
+    flow_place(builder, again);
+    builder->line = stmt->span.line;
+    flow_branch(builder, stmt->value, true, top);
+    builder->depth--;
+    flow_place(builder, leave);
+}
+
+/* ---- other statements ------------------------------------------------------------------------------ */
+
+static void build_if(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    int otherwise = flow_new_label(builder), end = flow_new_label(builder);
+    flow_branch(builder, stmt->value, false, otherwise);
+    build_block(builder, stmt->body);
+    if (stmt->otherwise)
+        flow_jump(builder, end);
+    flow_place(builder, otherwise);
+    build_block(builder, stmt->otherwise);
+    flow_place(builder, end);
+}
+
+/* Of how many of the loops around it the let hangs: where it is pure it may be computed before the others. */
+static void build_let(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    bool pure = true;
+    int depth = flow_depth_of(builder, stmt->value, &pure), value = flow_expression(builder, stmt->value);
+    if (builder->code->values.items[value].is_variable) {
+        int copy = flow_new_value(builder, builder->code->values.items[value].is_float);
+        move(builder, copy, value);
+        value = copy;
+        pure = false;
+    }
+    declare(builder, stmt->symbol, value, pure ? depth : builder->depth);
+}
+
+static void build_variable(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    int variable = flow_new_value(builder, dtype_is_float(stmt->symbol->dtype));
+    builder->code->values.items[variable].is_variable = true;
+    flow_assign(builder, variable, stmt->value);
+    declare(builder, stmt->symbol, variable, builder->depth);
+}
+
+static void build_assign(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    int depth, variable = flow_symbol(builder, stmt->symbol, &depth);
+    for (int k = 0; k < builder->flow->arguments.count; k++)
+        if (builder->flow->arguments.items[k].symbol == stmt->symbol)
+            builder->flow->arguments.items[k].comes_back = true;
+    flow_assign(builder, variable, stmt->value);
+}
+
+static void build_assert(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    struct flow_item item = flow_item(FLOW_STOP_IF);
+    item.operands[0] = flow_expression(builder, stmt->value);
+    item.by_immediate = true;
+    item.condition = FLOW_EQUAL;
+    item.narrow = true;
+    item.site = stmt->site;
+    item.around = builder->around;
+    builder->flow->stops = true;
+    flow_add(builder, item);
+}
+
+static void build_store(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    struct x86_memory memory = flow_element(builder, &stmt->access);
+    flow_store(builder, &stmt->access, memory, flow_expression(builder, stmt->value));
+}
+
+static void build_statement(struct flow_builder *builder, const struct ir_stmt *stmt)
+{
+    if (stmt->symbol && dtype_is_half(stmt->symbol->dtype)) {
+        flow_refuse(builder);
+        return;
+    }
+    switch (stmt->kind) {
+    case IR_FOR:
+        build_for(builder, stmt);
+        break;
+    case IR_WHILE:
+        build_while(builder, stmt);
+        break;
+    case IR_IF:
+        build_if(builder, stmt);
+        break;
+    case IR_STORE:
+        build_store(builder, stmt);
+        break;
+    case IR_LET:
+        build_let(builder, stmt);
+        break;
+    case IR_VARIABLE:
+        build_variable(builder, stmt);
+        break;
+    case IR_ASSIGN:
+        build_assign(builder, stmt);
+        break;
+    case IR_ALLOCATE:
+        if (stmt->access.buffer->clear)
+            flow_refuse(builder);
+        break;
+    case IR_BREAK:
+        flow_jump(builder, builder->loops[builder->depth - 1].leave);
+        break;
+    case IR_CONTINUE:
+        flow_jump(builder, builder->loops[builder->depth - 1].again);
+        break;
+    case IR_ASSERT:
+        build_assert(builder, stmt);
+        break;
+    }
+}
+
+static void build_block(struct flow_builder *builder, const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt && !builder->refused; stmt = stmt->next) {
+        builder->line = stmt->span.line;
+        build_statement(builder, stmt);
+    }
+}
+
+/* ---- all -------------------------------------------------------------------------------------------- */
+
+/* What the loop assigned goes back into its slots. */
+static void hand_back(struct flow_builder *builder)
+{
+    for (int k = 0; k < builder->flow->arguments.count; k++) {
+        const struct flow_argument *argument = &builder->flow->arguments.items[k];
+        if (!argument->comes_back)
+            continue;
+        struct flow_item store = flow_item(FLOW_STORE);
+        akg_dtype dtype = argument->symbol->dtype;
+        store.form = dtype == AKG_FLOAT32   ? X86_VMOVSS_STORE
+                     : dtype == AKG_FLOAT64 ? X86_VMOVSD_STORE
+                                            : X86_MOV_STORE;
+        store.operands[0] = argument->value;
+        store.memory = slot_of(builder, k);
+        flow_add(builder, store);
+    }
+}
+
+static void flatten(struct flow_builder *builder, const flow_section *section)
+{
+    for (int k = 0; k < section->count && !builder->refused; k++) {
+        if (section->items[k].kind == FLOW_SECTION)
+            flatten(builder, section->items[k].section);
+        else
+            list_push(builder->arena, &builder->code->items, section->items[k]);
+        if (builder->code->items.count > FLOW_MOST_ITEMS)
+            flow_refuse(builder);
+    }
+}
+
+/* The slots of the arguments follow those of as many loops as there are. */
+static void shift_slots(const struct flow *flow)
+{
+    struct flow_code *code = flow->code;
+    for (int k = 0; k < code->items.count; k++)
+        if (code->items.items[k].memory.base == code->slots)
+            code->items.items[k].memory.displacement += 8 * flow_first_argument(flow);
+}
+
+struct vector_loop *flow_build(struct arena *arena, const struct ir_stmt *stmt,
+                               const struct vector_options *options)
+{
+    struct flow *flow = arena_new(arena, struct flow);
+    flow->code = arena_new(arena, struct flow_code);
+    flow_section entry = {.count = 0}, section = {.count = 0};
+    struct flow_builder *builder = arena_new(arena, struct flow_builder);
+    *builder = (struct flow_builder){.arena = arena,
+                                     .options = options,
+                                     .stmt = stmt,
+                                     .flow = flow,
+                                     .code = flow->code,
+                                     .entry = &entry,
+                                     .main = &section,
+                                     .section = &section,
+                                     .line = stmt->span.line};
+    flow->code->slots = flow_new_value(builder, false);
+    build_statement(builder, stmt);
+    if (!builder->refused)
+        hand_back(builder);
+    flatten(builder, &entry);
+    flatten(builder, &section);
+    if (builder->refused)
+        return NULL;
+    shift_slots(flow);
+    flow_allocate(flow->code, arena);
+    struct vector_loop *loop = arena_new(arena, struct vector_loop);
+    loop->stmt = stmt;
+    loop->flow = flow;
+    return loop;
+}

@@ -1,0 +1,295 @@
+/*
+ * flow_address.c: places of elements in tensors.
+ *
+ * Consumes the access of a load or store; produces an address for the processor: a base, in which there is
+ * all that does not change in the innermost loop, computed before it, and an index that does. Indices that
+ * are to be tested are tested first, all of them, in the order of the program.
+ */
+#include "flow_private.h"
+
+/* ---- terms ------------------------------------------------------------------------------------ */
+
+/* Bytes: `factor` times the value, times what an axis is apart where that is a value. */
+struct term {
+    int value, stride; /* FLOW_NONE: 1 */
+    int64_t factor;
+    int depth; /* of how many loops around it hangs */
+};
+
+struct terms {
+    struct term items[4 * AKG_MAX_RANK];
+    int count;
+};
+
+static void add_term(struct flow_builder *builder, struct terms *terms, struct term term)
+{
+    if (terms->count == (int)(sizeof terms->items / sizeof *terms->items))
+        flow_refuse(builder);
+    else
+        terms->items[terms->count++] = term;
+}
+
+/* How far apart the elements of an axis are: `factor` bytes, times the value that is returned. */
+static int stride_of(struct flow_builder *builder, const struct ir_buffer *buffer, int axis, int64_t *factor)
+{
+    *factor = dtype_table[buffer->dtype].size;
+    if (!buffer->contiguous)
+        return flow_argument(builder,
+                             (struct flow_argument){.kind = FLOW_STRIDE, .buffer = buffer, .axis = axis});
+    int stride = FLOW_NONE;
+    flow_section *section = builder->section;
+    int depth = builder->depth;
+    builder->section = builder->entry;
+    builder->depth = 0;
+    for (int inner = axis + 1; inner < buffer->rank; inner++) {
+        const struct ir_expr *extent = buffer->shape[inner];
+        if (extent->kind == IR_INTEGER) {
+            *factor *= extent->integer;
+            continue;
+        }
+        int value = flow_argument(
+            builder, (struct flow_argument){.kind = FLOW_EXTENT, .buffer = buffer, .axis = inner});
+        stride = stride < 0 ? value : flow_alu(builder, X86_IMUL, stride, value, 0);
+    }
+    builder->section = section;
+    builder->depth = depth;
+    return stride;
+}
+
+/* Adds what an index is, times so many bytes: sums are taken apart. */
+static void add_index(struct flow_builder *builder, struct terms *terms, const struct ir_expr *index,
+                      int stride, int64_t factor)
+{
+    if (index->kind == IR_OPERATION && (index->operation == OP_ADD || index->operation == OP_SUB)) {
+        add_index(builder, terms, index->operands[0], stride, factor);
+        add_index(builder, terms, index->operands[1], stride, index->operation == OP_SUB ? -factor : factor);
+        return;
+    }
+    bool scaled = index->kind == IR_OPERATION && index->operation == OP_MUL;
+    for (int side = 0; scaled && side < 2; side++) {
+        int64_t by = index->operands[side]->kind == IR_INTEGER ? index->operands[side]->integer : 0;
+        if (by > -100000 && by < 100000 && by != 0 && factor > -100000000 && factor < 100000000) {
+            add_index(builder, terms, index->operands[!side], stride, factor * by);
+            return;
+        }
+    }
+    struct term term = {FLOW_NONE, stride, factor, 0};
+    bool pure = true;
+    if (index->kind == IR_INTEGER) {
+        int64_t bytes;
+        if (__builtin_mul_overflow(index->integer, factor, &bytes))
+            flow_refuse(builder);
+        term.factor = bytes;
+    } else {
+        term.depth = flow_depth_of(builder, index, &pure);
+        term.value = flow_expression(builder, index);
+        if (!pure)
+            term.depth = builder->depth;
+    }
+    add_term(builder, terms, term);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+static bool is_checked(const struct flow_builder *builder, const struct ir_access *access, int axis)
+{
+    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
+}
+
+/* Compared without a sign, what is negative is large. */
+static void test_index(struct flow_builder *builder, const struct ir_access *access, int axis, int index)
+{
+    struct flow_item item = flow_item(FLOW_STOP_IF);
+    const struct ir_expr *extent = access->buffer->shape[axis];
+    item.operands[0] = index;
+    item.by_immediate = extent->kind == IR_INTEGER && extent->integer <= INT32_MAX;
+    if (item.by_immediate)
+        item.immediate = extent->integer;
+    else
+        item.operands[1] = flow_argument(
+            builder, (struct flow_argument){.kind = FLOW_EXTENT, .buffer = access->buffer, .axis = axis});
+    item.condition = FLOW_NOT_BELOW;
+    item.site = access->site;
+    item.axis = axis;
+    item.around = builder->around;
+    builder->flow->stops = true;
+    flow_add(builder, item);
+}
+
+static void add_axes(struct flow_builder *builder, const struct ir_access *access, struct terms *terms)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    int tested[AKG_MAX_RANK];
+    for (int axis = 0; axis < buffer->rank; axis++)
+        tested[axis] =
+            is_checked(builder, access, axis) ? flow_expression(builder, access->indices[axis]) : FLOW_NONE;
+    for (int axis = 0; axis < buffer->rank; axis++)
+        if (tested[axis] >= 0)
+            test_index(builder, access, axis, tested[axis]);
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        int64_t factor;
+        int stride = stride_of(builder, buffer, axis, &factor);
+        const struct ir_expr *index = access->indices[axis];
+        if (tested[axis] < 0 || index->kind == IR_SYMBOL || index->kind == IR_INTEGER)
+            add_index(builder, terms, index, stride, factor);
+        else
+            add_term(builder, terms, (struct term){tested[axis], stride, factor, builder->depth});
+    }
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------- */
+
+static bool is_scale(int64_t factor)
+{
+    return factor == 1 || factor == 2 || factor == 4 || factor == 8;
+}
+
+/* Bytes as a value, in the section where it is made. */
+static int bytes_of(struct flow_builder *builder, struct term term)
+{
+    if (term.stride < 0)
+        return flow_alu(builder, X86_IMUL, term.value, FLOW_NONE, term.factor);
+    int stride =
+        term.factor == 1 ? term.stride : flow_alu(builder, X86_IMUL, term.stride, FLOW_NONE, term.factor);
+    return term.value < 0 ? stride : flow_alu(builder, X86_IMUL, stride, term.value, 0);
+}
+
+/* The base with what stays the same in the loops from number `depth` on. */
+static int base_with(struct flow_builder *builder, int base, struct term term, int depth)
+{
+    flow_section *section = builder->section;
+    int outer = builder->depth;
+    builder->section = builder->loops[depth].before;
+    builder->depth = depth;
+    if (term.stride < 0 && is_scale(term.factor)) {
+        struct flow_item item = flow_item(FLOW_ADDRESS);
+        item.memory = (struct x86_memory){base, term.value, (int)term.factor, 0};
+        base = flow_add_pure(builder, item);
+    } else {
+        base = flow_alu(builder, X86_ADD, base, bytes_of(builder, term), 0);
+    }
+    builder->section = section;
+    builder->depth = outer;
+    return base;
+}
+
+/* What changes in the innermost loop, as an index. */
+static void set_index(struct flow_builder *builder, struct x86_memory *memory, const struct terms *terms)
+{
+    const struct term *only = NULL;
+    int count = 0, sum = FLOW_NONE;
+    for (int k = 0; k < terms->count; k++)
+        if (terms->items[k].depth == builder->depth) {
+            only = &terms->items[k];
+            count++;
+        }
+    if (count == 1 && only->stride < 0 && is_scale(only->factor)) {
+        memory->index = only->value;
+        memory->scale = (int)only->factor;
+        return;
+    }
+    for (int k = 0; k < terms->count; k++)
+        if (terms->items[k].depth == builder->depth) {
+            int bytes = bytes_of(builder, terms->items[k]);
+            sum = sum < 0 ? bytes : flow_alu(builder, X86_ADD, sum, bytes, 0);
+        }
+    memory->index = sum;
+}
+
+struct x86_memory flow_element(struct flow_builder *builder, const struct ir_access *access)
+{
+    struct terms terms = {.count = 0}, varying = {.count = 0};
+    struct x86_memory memory = {
+        flow_argument(builder, (struct flow_argument){.kind = FLOW_DATA, .buffer = access->buffer}),
+        FLOW_NONE, 1, 0};
+    int64_t displacement = 0;
+    add_axes(builder, access, &terms);
+    for (int depth = 0; depth <= builder->depth && !builder->refused; depth++)
+        for (int k = 0; k < terms.count; k++) {
+            struct term term = terms.items[k];
+            bool constant = term.value < 0 && term.stride < 0;
+            if (term.depth != depth || term.factor == 0)
+                continue;
+            if (constant && displacement + term.factor < INT32_MAX / 2 &&
+                displacement + term.factor > INT32_MIN / 2 && term.factor < INT32_MAX / 2 &&
+                term.factor > INT32_MIN / 2)
+                displacement += term.factor;
+            else if (constant)
+                flow_refuse(builder);
+            else if (depth == builder->depth)
+                varying.items[varying.count++] = term;
+            else
+                memory.base = base_with(builder, memory.base, term, depth);
+        }
+    if (varying.count)
+        set_index(builder, &memory, &varying);
+    memory.displacement = (int)displacement;
+    return memory;
+}
+
+/* ---- loads and stores --------------------------------------------------------------------------------- */
+
+static enum x86_form load_of(akg_dtype dtype)
+{
+    switch (dtype) {
+    case AKG_BOOL:
+    case AKG_UINT8:
+        return X86_MOVZX_BYTE;
+    case AKG_INT8:
+        return X86_MOVSX_BYTE;
+    case AKG_INT16:
+        return X86_MOVSX_WORD;
+    case AKG_UINT16:
+        return X86_MOVZX_WORD;
+    case AKG_INT32:
+        return X86_MOVSXD;
+    case AKG_UINT32:
+        return X86_MOV_DWORD;
+    case AKG_INT64:
+    case AKG_UINT64:
+        return X86_MOV;
+    case AKG_FLOAT32:
+        return X86_VMOVSS_LOAD;
+    case AKG_FLOAT64:
+        return X86_VMOVSD_LOAD;
+    default:
+        return X86_NO_FORM;
+    }
+}
+
+int flow_load(struct flow_builder *builder, const struct ir_access *access)
+{
+    struct flow_item item = flow_item(FLOW_LOAD);
+    item.form = load_of(access->buffer->dtype);
+    if (item.form == X86_NO_FORM)
+        return flow_refuse(builder);
+    item.memory = flow_element(builder, access);
+    int value = flow_add(builder, item);
+    builder->code->values.items[value].is_extended = true;
+    if (access->buffer->dtype != AKG_BOOL)
+        return value;
+    struct flow_item truth = flow_item(FLOW_COMPARE_SET); /* any byte that is not zero is true */
+    truth.operands[0] = value;
+    truth.by_immediate = truth.narrow = true;
+    truth.condition = FLOW_NOT_EQUAL;
+    return flow_add(builder, truth);
+}
+
+void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
+                int value)
+{
+    static const enum x86_form by_size[] = {
+        [1] = X86_MOV_BYTE_STORE, [2] = X86_MOV_WORD_STORE, [4] = X86_MOV_DWORD_STORE, [8] = X86_MOV_STORE};
+    struct flow_item item = flow_item(FLOW_STORE);
+    akg_dtype dtype = access->buffer->dtype;
+    if (load_of(dtype) == X86_NO_FORM) {
+        flow_refuse(builder);
+        return;
+    }
+    item.form = dtype == AKG_FLOAT32   ? X86_VMOVSS_STORE
+                : dtype == AKG_FLOAT64 ? X86_VMOVSD_STORE
+                                       : by_size[dtype_table[dtype].size];
+    item.operands[0] = value;
+    item.memory = memory;
+    flow_add(builder, item);
+}

@@ -1,0 +1,176 @@
+/*
+ * flow_convert.c: conversions between dtypes, and calls of the library, in loops with branches; see flow.h.
+ *
+ * Consumes values; appends what converts them as dtype_cast does: integers wrap, a float becomes the nearest
+ * integer towards 0 that there is, NaN 0.
+ */
+#include "flow_private.h"
+#include "scalar_library.h"
+
+#include <string.h>
+
+int flow_call(struct flow_builder *builder, const char *function, bool gives_float, const int *operands,
+              int count)
+{
+    struct flow_item item = flow_item(FLOW_CALL);
+    for (int row = 0; scalar_library[row].name; row++)
+        if (strcmp(scalar_library[row].name, function) == 0)
+            item.function = scalar_library[row].address;
+    if (!item.function || count > 3)
+        return flow_refuse(builder);
+    for (int k = 0; k < count; k++)
+        item.operands[k] = operands[k];
+    item.result = flow_new_value(builder, gives_float);
+    return flow_add(builder, item);
+}
+
+static int shifted(struct flow_builder *builder, enum x86_form form, int value, int by)
+{
+    struct flow_item item = flow_item(FLOW_SHIFT_BY);
+    item.form = form;
+    item.operands[0] = value;
+    item.immediate = by;
+    return flow_add_pure(builder, item);
+}
+
+int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
+{
+    switch (dtype) {
+    case AKG_UINT8:
+        return flow_alu(builder, X86_AND, value, FLOW_NONE, 0xff);
+    case AKG_UINT16:
+        return flow_alu(builder, X86_AND, value, FLOW_NONE, 0xffff);
+    case AKG_INT8:
+        return shifted(builder, X86_SAR_BY, shifted(builder, X86_SHL_BY, value, 56), 56);
+    case AKG_INT16:
+        return shifted(builder, X86_SAR_BY, shifted(builder, X86_SHL_BY, value, 48), 48);
+    default:
+        return value;
+    }
+}
+
+/* ---- to floats ------------------------------------------------------------------------------- */
+
+static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
+{
+    struct flow_item item = flow_item(FLOW_TO_FLOAT);
+    if (from == AKG_UINT64)
+        return flow_call(builder, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", true,
+                         &value, 1);
+    item.wide = to == AKG_FLOAT64;
+    item.operands[0] = flow_extended(builder, from, value);
+    return flow_add_pure(builder, item);
+}
+
+static int between_floats(struct flow_builder *builder, bool wide, int value)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? X86_VCVTSS2SD : X86_VCVTSD2SS;
+    item.wide = wide;
+    item.operands[0] = item.operands[1] = value;
+    return flow_add_pure(builder, item);
+}
+
+/* ---- to integers ------------------------------------------------------------------------------- */
+
+static int double_pair(struct flow_builder *builder, enum x86_form form, int a, int b, int immediate)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = form;
+    item.wide = true;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    item.immediate = immediate;
+    return flow_add(builder, item);
+}
+
+static int to_general(struct flow_builder *builder, enum x86_form form, int value)
+{
+    struct flow_item item = flow_item(FLOW_TO_GENERAL);
+    item.form = form;
+    item.operands[0] = value;
+    return flow_add(builder, item);
+}
+
+static uint64_t bits_of(double number)
+{
+    union {
+        double number;
+        uint64_t bits;
+    } as = {.number = number};
+    return as.bits;
+}
+
+/* What is too large becomes the least number, one less than which, wrapped, is the greatest one. What is too
+ * small is the least one anyway. */
+static int to_int64(struct flow_builder *builder, int value)
+{
+    enum { NOT_LESS = 5 };
+    int beyond = flow_number(builder, true, bits_of(9223372036854775808.0));
+    int large = double_pair(builder, X86_VCMPPD, value, beyond, NOT_LESS);
+    int whole = to_general(builder, X86_VCVTTSD2SI, value);
+    return flow_alu(builder, X86_ADD, whole, to_general(builder, X86_VMOVQ_FROM, large), 0);
+}
+
+static int to_integer(struct flow_builder *builder, akg_dtype to, int value)
+{
+    enum { ORDERED = 7 };
+    int bits = dtype_table[to].size * 8;
+    if (to == AKG_UINT64)
+        return flow_call(builder, "akg_double_to_uint64", false, &value, 1);
+    /* NaN becomes 0 */
+    int number =
+        double_pair(builder, X86_VANDPD, value, double_pair(builder, X86_VCMPPD, value, value, ORDERED), 0);
+    if (to == AKG_INT64)
+        return to_int64(builder, number);
+    bool is_signed = dtype_is_signed(to);
+    double least = is_signed ? -(double)((int64_t)1 << (bits - 1)) : 0,
+           most = (double)(((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1);
+    number = double_pair(builder, X86_VMINSD, number, flow_number(builder, true, bits_of(most)), 0);
+    number = double_pair(builder, X86_VMAXSD, number, flow_number(builder, true, bits_of(least)), 0);
+    return to_general(builder, X86_VCVTTSD2SI, number);
+}
+
+static int float_to_bool(struct flow_builder *builder, bool wide, int value)
+{
+    enum { NOT_EQUAL = 4 };
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
+    item.wide = wide;
+    item.operands[0] = value;
+    item.operands[1] = flow_number(builder, wide, 0);
+    item.immediate = NOT_EQUAL;
+    int mask = to_general(builder, X86_VMOVD_FROM, flow_add(builder, item));
+    return flow_alu(builder, X86_AND, mask, FLOW_NONE, 1);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
+{
+    if (to == from || builder->refused)
+        return value;
+    if (dtype_is_float(from)) {
+        bool wide = from == AKG_FLOAT64;
+        if (to == AKG_BOOL)
+            return float_to_bool(builder, wide, value);
+        if (dtype_is_float(to))
+            return between_floats(builder, to == AKG_FLOAT64, value);
+        return to_integer(builder, to, wide ? value : between_floats(builder, true, value));
+    }
+    if (dtype_is_float(to))
+        return to_float(builder, to, from, value);
+    if (to == AKG_BOOL) {
+        struct flow_item item = flow_item(FLOW_COMPARE_SET);
+        item.operands[0] = value;
+        item.by_immediate = true;
+        item.condition = FLOW_NOT_EQUAL;
+        item.narrow = !flow_is_64(from);
+        return flow_add(builder, item);
+    }
+    if (flow_is_64(to))
+        return flow_extended(builder, from, value);
+    bool fits = dtype_table[to].size > dtype_table[from].size && dtype_table[from].size < 4 &&
+                (dtype_is_signed(to) || !dtype_is_signed(from));
+    return fits ? value : flow_wrapped(builder, to, value);
+}

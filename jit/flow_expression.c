@@ -1,0 +1,579 @@
+/*
+ * flow_expression.c: expressions of a loop with branches as items; see flow.h.
+ *
+ * Consumes an expression; appends what computes it, in the order of evaluation of the program, and produces
+ * the value. Truths become jumps where that is asked for. What is pure and the same in all iterations of
+ * loops around it is computed before these. Choices between what costs next to nothing are made without a
+ * jump.
+ */
+#include "flow_private.h"
+#include "scalar.h"
+#include "scalar_library.h"
+
+#include <string.h>
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+int flow_constant(struct flow_builder *builder, int64_t number)
+{
+    struct flow_item item = flow_item(FLOW_CONSTANT);
+    item.immediate = number;
+    int value = flow_add_pure(builder, item);
+    builder->code->values.items[value].is_extended = true;
+    return value;
+}
+
+int flow_number(struct flow_builder *builder, bool wide, uint64_t bits)
+{
+    struct flow_item item = flow_item(FLOW_NUMBER);
+    flow_section *section = builder->section;
+    int depth = builder->depth;
+    item.wide = wide;
+    item.immediate = (int64_t)bits;
+    builder->section = builder->entry;
+    builder->depth = 0;
+    int value = flow_add_pure(builder, item);
+    builder->section = section;
+    builder->depth = depth;
+    return value;
+}
+
+static int shifted(struct flow_builder *builder, enum x86_form form, int a, int by)
+{
+    struct flow_item item = flow_item(FLOW_SHIFT_BY);
+    item.form = form;
+    item.operands[0] = a;
+    item.immediate = by;
+    return flow_add_pure(builder, item);
+}
+
+/* By a shift, or by what addresses are computed with, where one of these gives it. */
+static int multiplied(struct flow_builder *builder, int a, int64_t by)
+{
+    if (by == 1)
+        return a;
+    if (by > 0 && (by & (by - 1)) == 0)
+        return shifted(builder, X86_SHL_BY, a, __builtin_ctzll((uint64_t)by));
+    if (by == 3 || by == 5 || by == 9) {
+        struct flow_item item = flow_item(FLOW_ADDRESS);
+        item.memory = (struct x86_memory){a, a, (int)by - 1, 0};
+        return flow_add_pure(builder, item);
+    }
+    return flow_alu(builder, X86_IMUL, a, flow_constant(builder, by), 0);
+}
+
+int flow_alu(struct flow_builder *builder, enum x86_form form, int a, int b, int64_t immediate)
+{
+    struct flow_item item = flow_item(FLOW_ALU);
+    if (b < 0 && form == X86_IMUL)
+        return multiplied(builder, a, immediate);
+    if (b < 0 && (immediate < INT32_MIN || immediate > INT32_MAX))
+        b = flow_constant(builder, immediate);
+    if (b < 0 && immediate == 0 && (form == X86_ADD || form == X86_SUB))
+        return a;
+    item.form = form;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    item.by_immediate = b < 0;
+    item.immediate = b < 0 ? immediate : 0;
+    return flow_add_pure(builder, item);
+}
+
+int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value)
+{
+    struct flow_item item = flow_item(FLOW_EXTEND);
+    if ((dtype != AKG_INT32 && dtype != AKG_UINT32) || builder->code->values.items[value].is_extended)
+        return value;
+    item.form = dtype == AKG_INT32 ? X86_MOVSXD : X86_MOV_DWORD;
+    item.operands[0] = value;
+    int extended = flow_add_pure(builder, item);
+    builder->code->values.items[extended].is_extended = true;
+    return extended;
+}
+
+/* ---- what hangs on which loops --------------------------------------------------------------------- */
+
+static bool is_inline(const struct ir_expr *expr)
+{
+    akg_dtype from = expr->operands[0]->dtype;
+    bool real = dtype_is_float(from);
+    switch (expr->operation) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_ABS:
+        return true;
+    case OP_TRUEDIV:
+    case OP_SQRT:
+        return true;
+    case OP_MIN:
+    case OP_MAX:
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+    case OP_BITNOT:
+    case OP_SHL:
+    case OP_SHR:
+        return !real;
+    case OP_CAST:
+        return from != AKG_UINT64 || !dtype_is_float(expr->dtype);
+    default:
+        return false;
+    }
+}
+
+int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool *pure)
+{
+    int depth = 0;
+    if (expr->kind == IR_SYMBOL) {
+        flow_symbol(builder, expr->symbol, &depth);
+        return depth;
+    }
+    if (expr->kind == IR_LOAD)
+        *pure = false;
+    if (expr->kind != IR_OPERATION)
+        return depth;
+    *pure = *pure && !expr->checked && is_inline(expr);
+    for (int k = 0; k < expr->count && *pure; k++) {
+        int inner = flow_depth_of(builder, expr->operands[k], pure);
+        depth = inner > depth ? inner : depth;
+    }
+    return depth;
+}
+
+/* Where it may be computed before the loops that it does not hang on. */
+static int hoisted(struct flow_builder *builder, const struct ir_expr *expr, int depth)
+{
+    flow_section *section = builder->section;
+    int outer = builder->depth;
+    builder->section = builder->loops[depth].before;
+    builder->depth = depth;
+    int value = flow_expression(builder, expr);
+    builder->section = section;
+    builder->depth = outer;
+    return value;
+}
+
+/* Whether it costs so little that it is computed whether it is needed or not. */
+static bool is_cheap(const struct ir_expr *expr, int *budget)
+{
+    if (--*budget < 0 || expr->kind == IR_LOAD)
+        return false;
+    if (expr->kind != IR_OPERATION)
+        return true;
+    if (expr->checked || !is_inline(expr) || expr->operation == OP_TRUEDIV || expr->operation == OP_SQRT)
+        return false;
+    for (int k = 0; k < expr->count; k++)
+        if (!is_cheap(expr->operands[k], budget))
+            return false;
+    return true;
+}
+
+static bool is_comparison(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && operation_table[expr->operation].rule == RULE_COMPARE;
+}
+
+/* A truth likewise. */
+static bool is_cheap_truth(const struct ir_expr *expr)
+{
+    int budget = 6;
+    if (is_comparison(expr))
+        return is_cheap(expr->operands[0], &budget) && is_cheap(expr->operands[1], &budget);
+    return expr->kind == IR_SYMBOL;
+}
+
+/* ---- comparisons ------------------------------------------------------------------------------------ */
+
+static enum flow_condition condition_of(enum operation operation, bool is_signed)
+{
+    switch (operation) {
+    case OP_LT:
+        return is_signed ? FLOW_LESS : FLOW_BELOW;
+    case OP_LE:
+        return is_signed ? FLOW_NOT_GREATER : FLOW_NOT_ABOVE;
+    case OP_GT:
+        return is_signed ? FLOW_GREATER : FLOW_ABOVE;
+    case OP_GE:
+        return is_signed ? FLOW_NOT_LESS : FLOW_NOT_BELOW;
+    case OP_EQ:
+        return FLOW_EQUAL;
+    default:
+        return FLOW_NOT_EQUAL;
+    }
+}
+
+static bool is_short(const struct ir_expr *expr)
+{
+    return expr->kind == IR_INTEGER && expr->integer >= INT32_MIN && expr->integer <= INT32_MAX;
+}
+
+/* The comparison of integers, as an item of that kind. */
+static struct flow_item compared(struct flow_builder *builder, const struct ir_expr *expr,
+                                 enum flow_kind kind)
+{
+    struct flow_item item = flow_item(kind);
+    akg_dtype dtype = expr->operands[0]->dtype;
+    item.operands[0] = flow_expression(builder, expr->operands[0]);
+    item.by_immediate = is_short(expr->operands[1]);
+    if (item.by_immediate)
+        item.immediate = expr->operands[1]->integer;
+    else
+        item.operands[1] = flow_expression(builder, expr->operands[1]);
+    item.condition = condition_of(expr->operation, dtype_is_signed(dtype));
+    item.narrow = !flow_is_64(dtype);
+    return item;
+}
+
+/* A truth that is in a register. */
+static struct flow_item tested(int value, enum flow_kind kind)
+{
+    struct flow_item item = flow_item(kind);
+    item.operands[0] = value;
+    item.by_immediate = item.narrow = true;
+    item.condition = FLOW_NOT_EQUAL;
+    return item;
+}
+
+static struct flow_item any_test(struct flow_builder *builder, const struct ir_expr *expr,
+                                 enum flow_kind kind)
+{
+    if (is_comparison(expr) && !dtype_is_float(expr->operands[0]->dtype))
+        return compared(builder, expr, kind);
+    return tested(flow_expression(builder, expr), kind);
+}
+
+/* All ones where a comparison of floats holds, by the number that vcmpps has for it. */
+static int float_mask(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    bool wide = expr->operands[0]->dtype == AKG_FLOAT64;
+    int a = flow_expression(builder, expr->operands[0]), b = flow_expression(builder, expr->operands[1]);
+    bool turned = expr->operation == OP_GT || expr->operation == OP_GE;
+    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
+    item.wide = wide;
+    item.operands[0] = turned ? b : a;
+    item.operands[1] = turned ? a : b;
+    item.immediate = expr->operation == OP_EQ                               ? 0
+                     : expr->operation == OP_LT || expr->operation == OP_GT ? 1
+                     : expr->operation == OP_NE                             ? 4
+                                                                            : 2;
+    return flow_add(builder, item);
+}
+
+static int truth_of_mask(struct flow_builder *builder, int mask)
+{
+    struct flow_item item = flow_item(FLOW_TO_GENERAL);
+    item.form = X86_VMOVD_FROM;
+    item.operands[0] = mask;
+    return flow_alu(builder, X86_AND, flow_add(builder, item), FLOW_NONE, 1);
+}
+
+static void float_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT_JUMP);
+    enum operation operation = expr->operation;
+    int a = flow_expression(builder, expr->operands[0]), b = flow_expression(builder, expr->operands[1]);
+    bool less = operation == OP_LT || operation == OP_LE;
+    item.wide = expr->operands[0]->dtype == AKG_FLOAT64;
+    item.operands[0] = less ? b : a; /* what is unordered is below, so that greater is what can be asked */
+    item.operands[1] = less ? a : b;
+    item.condition = operation == OP_LT || operation == OP_GT   ? FLOW_ABOVE
+                     : operation == OP_LE || operation == OP_GE ? FLOW_NOT_BELOW
+                     : operation == OP_EQ                       ? FLOW_EQUAL
+                                                                : FLOW_NOT_EQUAL;
+    if (!sense)
+        item.condition ^= 1;
+    item.label = label;
+    flow_add(builder, item);
+}
+
+/* ---- truths -------------------------------------------------------------------------------------------- */
+
+void flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+{
+    bool operation = expr->kind == IR_OPERATION;
+    if (operation && expr->operation == OP_NOT) {
+        flow_branch(builder, expr->operands[0], !sense, label);
+    } else if (operation && (expr->operation == OP_AND || expr->operation == OP_OR)) {
+        bool decides = expr->operation == OP_OR; /* a side that is so decides it */
+        int skip = flow_new_label(builder);
+        flow_branch(builder, expr->operands[0], decides, sense == decides ? label : skip);
+        flow_branch(builder, expr->operands[1], sense, label);
+        flow_place(builder, skip);
+    } else if (expr->kind == IR_INTEGER) {
+        if ((expr->integer != 0) == sense)
+            flow_jump(builder, label);
+    } else if (is_comparison(expr) && dtype_is_float(expr->operands[0]->dtype)) {
+        float_branch(builder, expr, sense, label);
+    } else {
+        struct flow_item item = any_test(builder, expr, FLOW_COMPARE_JUMP);
+        item.label = label;
+        if (!sense)
+            item.condition ^= 1;
+        flow_add(builder, item);
+    }
+}
+
+static void set(struct flow_builder *builder, int to, int64_t number)
+{
+    struct flow_item item = flow_item(FLOW_CONSTANT);
+    item.result = to;
+    item.immediate = number;
+    flow_add(builder, item);
+}
+
+/* AND and OR: the second side is looked at only where it counts, unless it costs nothing. */
+static int joined(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    if (is_cheap_truth(expr->operands[1])) {
+        int a = flow_expression(builder, expr->operands[0]);
+        return flow_alu(builder, expr->operation == OP_AND ? X86_AND : X86_OR, a,
+                        flow_expression(builder, expr->operands[1]), 0);
+    }
+    int result = flow_new_value(builder, false), end = flow_new_label(builder);
+    set(builder, result, 0);
+    flow_branch(builder, expr, false, end);
+    set(builder, result, 1);
+    flow_place(builder, end);
+    return result;
+}
+
+static int truth(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    if (expr->operation == OP_AND || expr->operation == OP_OR)
+        return joined(builder, expr);
+    if (expr->operation == OP_NOT)
+        return flow_alu(builder, X86_XOR, flow_expression(builder, expr->operands[0]), FLOW_NONE, 1);
+    if (dtype_is_float(expr->operands[0]->dtype))
+        return truth_of_mask(builder, float_mask(builder, expr));
+    return flow_add(builder, compared(builder, expr, FLOW_COMPARE_SET));
+}
+
+/* ---- choices ----------------------------------------------------------------------------------------------
+ */
+
+static void move(struct flow_builder *builder, int to, int from)
+{
+    struct flow_item item = flow_item(FLOW_MOVE);
+    item.result = to;
+    item.operands[0] = from;
+    flow_add(builder, item);
+}
+
+/* One of two values, both computed. */
+static int picked(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    const struct ir_expr *condition = expr->operands[0];
+    if (!dtype_is_float(expr->dtype)) {
+        struct flow_item item = any_test(builder, condition, FLOW_COMPARE_CHOOSE);
+        item.operands[2] = flow_expression(builder, expr->operands[1]);
+        item.operands[3] = flow_expression(builder, expr->operands[2]);
+        return flow_add(builder, item);
+    }
+    struct flow_item item = flow_item(FLOW_BLEND);
+    item.wide = expr->dtype == AKG_FLOAT64;
+    item.operands[2] = float_mask(builder, condition);
+    item.operands[1] = flow_expression(builder, expr->operands[1]);
+    item.operands[0] = flow_expression(builder, expr->operands[2]);
+    return flow_add(builder, item);
+}
+
+static int selection(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    const struct ir_expr *condition = expr->operands[0];
+    int budget = 8;
+    bool cheap = is_cheap(expr->operands[1], &budget) && is_cheap(expr->operands[2], &budget);
+    bool masks = is_comparison(condition) && condition->operands[0]->dtype == expr->dtype;
+    if (cheap && (masks || !dtype_is_float(expr->dtype)))
+        return picked(builder, expr);
+    int result = flow_new_value(builder, dtype_is_float(expr->dtype)), otherwise = flow_new_label(builder),
+        end = flow_new_label(builder);
+    flow_branch(builder, condition, false, otherwise);
+    move(builder, result, flow_expression(builder, expr->operands[1]));
+    flow_jump(builder, end);
+    flow_place(builder, otherwise);
+    move(builder, result, flow_expression(builder, expr->operands[2]));
+    flow_place(builder, end);
+    return result;
+}
+
+/* ---- floats
+ * ------------------------------------------------------------------------------------------------ */
+
+static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x86_form form64, bool wide,
+                      int a, int b)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? form64 : form32;
+    item.wide = wide;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    return flow_add_pure(builder, item);
+}
+
+/* NaN where a side is one, and -0 less than 0: both orders are asked, for of zeros, and where there is a NaN,
+ * the second is given. */
+static int extreme(struct flow_builder *builder, bool least, bool wide, int a, int b)
+{
+    enum x86_form form32 = least ? X86_VMINSS : X86_VMAXSS, form64 = least ? X86_VMINSD : X86_VMAXSD;
+    int first = float_pair(builder, form32, form64, wide, a, b),
+        second = float_pair(builder, form32, form64, wide, b, a);
+    if (least)
+        return float_pair(builder, X86_VORPS, X86_VORPD, wide, first, second);
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
+    item.wide = wide;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    item.immediate = 3; /* unordered */
+    int both = float_pair(builder, X86_VANDPS, X86_VANDPD, wide, first, second);
+    return float_pair(builder, X86_VORPS, X86_VORPD, wide, both, flow_add(builder, item));
+}
+
+static int rounded(struct flow_builder *builder, enum operation operation, bool wide, int a)
+{
+    enum { NO_EXCEPTION = 8 };
+    struct flow_item item = flow_item(FLOW_FLOAT_ONE);
+    item.form = wide ? X86_VROUNDPD : X86_VROUNDPS;
+    item.wide = wide;
+    item.operands[0] = a;
+    item.immediate = NO_EXCEPTION + (operation == OP_FLOOR   ? 1
+                                     : operation == OP_CEIL  ? 2
+                                     : operation == OP_TRUNC ? 3
+                                                             : 0);
+    return flow_add(builder, item);
+}
+
+static int unordered(struct flow_builder *builder, bool wide, int a)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
+    item.wide = wide;
+    item.operands[0] = item.operands[1] = a;
+    item.immediate = 3;
+    return truth_of_mask(builder, flow_add(builder, item));
+}
+
+static int fused(struct flow_builder *builder, bool wide, const int *operands)
+{
+    struct flow_item item = flow_item(FLOW_FUSED);
+    item.wide = wide;
+    memcpy(item.operands, operands, 3 * sizeof *operands);
+    return flow_add(builder, item);
+}
+
+static int float_operation(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    enum operation operation = expr->operation;
+    bool wide = expr->operands[0]->dtype == AKG_FLOAT64;
+    uint64_t sign = wide ? (uint64_t)1 << 63 : (uint64_t)1 << 31,
+             one = wide ? 0x3ff0000000000000 : 0x3f800000;
+    int operands[3] = {FLOW_NONE, FLOW_NONE, FLOW_NONE};
+    for (int k = 0; k < expr->count; k++)
+        operands[k] = flow_expression(builder, expr->operands[k]);
+    int a = operands[0], b = operands[1];
+    switch (operation) {
+    case OP_ADD:
+        return float_pair(builder, X86_VADDSS, X86_VADDSD, wide, a, b);
+    case OP_SUB:
+        return float_pair(builder, X86_VSUBSS, X86_VSUBSD, wide, a, b);
+    case OP_MUL:
+        return float_pair(builder, X86_VMULSS, X86_VMULSD, wide, a, b);
+    case OP_TRUEDIV:
+        return float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide, a, b);
+    case OP_NEG:
+        return float_pair(builder, X86_VXORPS, X86_VXORPD, wide, a, flow_number(builder, wide, sign));
+    case OP_ABS:
+        return float_pair(builder, X86_VANDPS, X86_VANDPD, wide, a, flow_number(builder, wide, sign - 1));
+    case OP_SQRT:
+        return float_pair(builder, X86_VSQRTSS, X86_VSQRTSD, wide, a, a);
+    case OP_RSQRT:
+        return float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide, flow_number(builder, wide, one),
+                          float_pair(builder, X86_VSQRTSS, X86_VSQRTSD, wide, a, a));
+    case OP_MIN:
+    case OP_MAX:
+        return extreme(builder, operation == OP_MIN, wide, a, b);
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_TRUNC:
+    case OP_ROUND:
+        return rounded(builder, operation, wide, a);
+    case OP_FMA:
+        return fused(builder, wide, operands);
+    case OP_ISNAN:
+        return unordered(builder, wide, a);
+    default: {
+        const struct operation_row *row = &operation_table[operation];
+        return flow_call(builder, wide ? row->c64 : row->c32, dtype_is_float(expr->dtype), operands,
+                         expr->count);
+    }
+    }
+}
+
+/* ---- all
+ * ------------------------------------------------------------------------------------------------------ */
+
+static int operation_of(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    enum operation_rule rule = operation_table[expr->operation].rule;
+    akg_dtype from = expr->operands[0]->dtype;
+    if (expr->operation == OP_SELECT)
+        return selection(builder, expr);
+    if (rule == RULE_COMPARE || rule == RULE_LOGICAL)
+        return truth(builder, expr);
+    if (expr->operation == OP_CAST)
+        return flow_cast(builder, expr->dtype, from, flow_expression(builder, expr->operands[0]));
+    return dtype_is_float(from) ? float_operation(builder, expr) : flow_integer(builder, expr);
+}
+
+static bool is_known_dtype(akg_dtype dtype)
+{
+    return !dtype_is_half(dtype);
+}
+
+int flow_expression(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    bool pure = true;
+    int depth;
+    if (builder->refused || !is_known_dtype(expr->dtype))
+        return flow_refuse(builder);
+    switch (expr->kind) {
+    case IR_INTEGER:
+        return flow_constant(builder, expr->integer);
+    case IR_REAL: {
+        union dtype_value number = scalar_constant(expr);
+        return flow_number(builder, expr->dtype == AKG_FLOAT64,
+                           expr->dtype == AKG_FLOAT64 ? (uint64_t)number.i : (uint32_t)number.i);
+    }
+    case IR_SYMBOL:
+        return flow_symbol(builder, expr->symbol, &depth);
+    case IR_LOAD:
+        return flow_load(builder, &expr->access);
+    default:
+        depth = flow_depth_of(builder, expr, &pure);
+        return pure && depth < builder->depth ? hoisted(builder, expr, depth) : operation_of(builder, expr);
+    }
+}
+
+/* Whether the last item made the value, and nothing else can know of it. */
+static bool is_fresh(const struct flow_builder *builder, int value, int known, int first)
+{
+    const flow_section *section = builder->section;
+    const struct flow_item *last = section->count ? &section->items[section->count - 1] : NULL;
+    return last && section->count > first && last->result == value && value >= known &&
+           last->rest == FLOW_NONE && last->kind != FLOW_MOVE;
+}
+
+void flow_assign(struct flow_builder *builder, int variable, const struct ir_expr *expr)
+{
+    int known = builder->code->values.count, first = builder->section->count;
+    int value = flow_expression(builder, expr);
+    if (builder->refused)
+        return;
+    if (is_fresh(builder, value, known, first))
+        builder->section->items[builder->section->count - 1].result = variable;
+    else
+        move(builder, variable, value);
+}

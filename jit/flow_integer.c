@@ -1,0 +1,327 @@
+/*
+ * flow_integer.c: arithmetic of integers in loops with branches; see flow.h.
+ *
+ * Consumes an operation on integers or bools; appends what computes it as the interpreter does: everything
+ * wraps, quotients are rounded down, shifts go by their count modulo the width. A divisor is tested for zero
+ * where that is asked for. Of 32 bits only the lower half of a register counts, so that sums and products are
+ * those of 64 bits.
+ */
+#include "flow_private.h"
+
+bool flow_is_64(akg_dtype dtype)
+{
+    return dtype == AKG_INT64 || dtype == AKG_UINT64;
+}
+
+static int add(struct flow_builder *builder, int a, int b)
+{
+    return flow_alu(builder, X86_ADD, a, b, 0);
+}
+
+static int unary(struct flow_builder *builder, enum x86_form form, int a)
+{
+    struct flow_item item = flow_item(FLOW_UNARY);
+    item.form = form;
+    item.operands[0] = a;
+    return flow_add_pure(builder, item);
+}
+
+/* `yes` where a `condition` immediate, else `no`. */
+static int choose(struct flow_builder *builder, int a, enum flow_condition condition, int64_t immediate,
+                  bool narrow, int yes, int no)
+{
+    struct flow_item item = flow_item(FLOW_COMPARE_CHOOSE);
+    item.operands[0] = a;
+    item.by_immediate = true;
+    item.immediate = immediate;
+    item.condition = condition;
+    item.narrow = narrow;
+    item.operands[2] = yes;
+    item.operands[3] = no;
+    return flow_add_pure(builder, item);
+}
+
+static int is_so(struct flow_builder *builder, int a, enum flow_condition condition, bool narrow)
+{
+    struct flow_item item = flow_item(FLOW_COMPARE_SET);
+    item.operands[0] = a;
+    item.by_immediate = true;
+    item.condition = condition;
+    item.narrow = narrow;
+    return flow_add(builder, item);
+}
+
+static int extreme(struct flow_builder *builder, bool least, akg_dtype dtype, int a, int b)
+{
+    struct flow_item item = flow_item(FLOW_COMPARE_CHOOSE);
+    bool is_signed = dtype_is_signed(dtype);
+    item.operands[0] = item.operands[2] = a;
+    item.operands[1] = item.operands[3] = b;
+    item.condition = least ? is_signed ? FLOW_LESS : FLOW_BELOW : is_signed ? FLOW_GREATER : FLOW_ABOVE;
+    item.narrow = !flow_is_64(dtype);
+    return flow_add_pure(builder, item);
+}
+
+/* ---- shifts -------------------------------------------------------------------------------------- */
+
+static int shift_by(struct flow_builder *builder, enum x86_form form, int a, int by)
+{
+    struct flow_item item = flow_item(FLOW_SHIFT_BY);
+    if (by == 0)
+        return a;
+    item.form = form;
+    item.operands[0] = a;
+    item.immediate = by;
+    return flow_add_pure(builder, item);
+}
+
+static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a)
+{
+    akg_dtype dtype = expr->dtype;
+    bool left = expr->operation == OP_SHL, is_signed = dtype_is_signed(dtype),
+         half = dtype_table[dtype].size == 4;
+    int mask = dtype_table[dtype].size * 8 - 1;
+    if (expr->operands[1]->kind == IR_INTEGER) {
+        int by = (int)(expr->operands[1]->integer & mask);
+        if (left)
+            return flow_wrapped(builder, dtype, shift_by(builder, X86_SHL_BY, a, by));
+        return shift_by(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, flow_extended(builder, dtype, a), by);
+    }
+    int by = flow_expression(builder, expr->operands[1]);
+    if (dtype_table[dtype].size < 4)
+        by = flow_alu(builder, X86_AND, by, FLOW_NONE, mask);
+    struct flow_item item = flow_item(FLOW_SHIFT);
+    item.form = left        ? half ? X86_SHLX_DWORD : X86_SHLX
+                : is_signed ? half ? X86_SARX_DWORD : X86_SARX
+                : half      ? X86_SHRX_DWORD
+                            : X86_SHRX;
+    item.operands[0] = a;
+    item.operands[1] = by;
+    int value = flow_add_pure(builder, item);
+    return left ? flow_wrapped(builder, dtype, value) : value;
+}
+
+/* ---- division --------------------------------------------------------------------------------------- */
+
+/* Loop variables that begin there and go up, extents, and sums and products of such. */
+static bool is_nonnegative(const struct flow_builder *builder, const struct ir_expr *expr)
+{
+    if (!dtype_is_signed(expr->dtype))
+        return true;
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= 0;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM)
+        return true;
+    for (int k = 0; expr->kind == IR_SYMBOL && k < builder->depth; k++) {
+        const struct ir_stmt *loop = builder->loops[k].stmt;
+        if (loop->kind == IR_FOR && loop->symbol == expr->symbol)
+            return loop->step > 0 && is_nonnegative(builder, loop->low);
+    }
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return is_nonnegative(builder, expr->symbol->value);
+    if (expr->kind != IR_OPERATION)
+        return false;
+    if (expr->operation == OP_MOD)
+        return is_nonnegative(builder, expr->operands[1]);
+    return (expr->operation == OP_FLOORDIV || expr->operation == OP_MIN) &&
+           is_nonnegative(builder, expr->operands[0]) && is_nonnegative(builder, expr->operands[1]);
+}
+
+static void stop_if_zero(struct flow_builder *builder, const struct ir_expr *expr, int divisor)
+{
+    struct flow_item item = flow_item(FLOW_STOP_IF);
+    item.operands[0] = divisor;
+    item.by_immediate = true;
+    item.condition = FLOW_EQUAL;
+    item.narrow = !flow_is_64(expr->dtype);
+    item.site = expr->site;
+    item.around = builder->around;
+    builder->flow->stops = true;
+    flow_add(builder, item);
+}
+
+/* Towards 0; what is left in *rest. */
+static int quotient(struct flow_builder *builder, bool is_signed, int a, int b, int *rest)
+{
+    struct flow_item item = flow_item(FLOW_DIVIDE);
+    item.is_signed = is_signed;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    item.rest = *rest = flow_new_value(builder, false);
+    return flow_add(builder, item);
+}
+
+/* Rounded down: what is left has the sign of the divisor. */
+static int rounded_down(struct flow_builder *builder, bool modulo, bool positive, int a, int b)
+{
+    int rest, result = quotient(builder, true, a, b, &rest), none = flow_constant(builder, 0);
+    int more; /* what is missing to a rest of that sign */
+    if (positive) {
+        more = choose(builder, rest, FLOW_LESS, 0, false, b, none);
+    } else {
+        int differs = flow_alu(builder, X86_XOR, rest, b, 0);
+        more = choose(builder, rest, FLOW_EQUAL, 0, false, none,
+                      choose(builder, differs, FLOW_LESS, 0, false, b, none));
+    }
+    if (modulo)
+        return add(builder, rest, more);
+    return flow_alu(builder, X86_SUB, result, is_so(builder, more, FLOW_NOT_EQUAL, false), 0);
+}
+
+static void move(struct flow_builder *builder, int to, int from)
+{
+    struct flow_item item = flow_item(FLOW_MOVE);
+    item.result = to;
+    item.operands[0] = from;
+    flow_add(builder, item);
+}
+
+/* The processor stops at the least number divided by -1, which is to wrap. */
+static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
+{
+    struct flow_item item = flow_item(FLOW_COMPARE_JUMP);
+    int result = flow_new_value(builder, false), other = flow_new_label(builder),
+        end = flow_new_label(builder);
+    item.operands[0] = b;
+    item.by_immediate = true;
+    item.immediate = -1;
+    item.condition = FLOW_EQUAL;
+    item.label = other;
+    flow_add(builder, item);
+    move(builder, result, rounded_down(builder, modulo, false, a, b));
+    flow_jump(builder, end);
+    flow_place(builder, other);
+    move(builder, result, modulo ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
+    flow_place(builder, end);
+    return result;
+}
+
+static int divided(struct flow_builder *builder, const struct ir_expr *expr, int a, int b)
+{
+    akg_dtype dtype = expr->dtype;
+    const struct ir_expr *divisor = expr->operands[1];
+    bool modulo = expr->operation == OP_MOD, is_signed = dtype_is_signed(dtype);
+    int64_t by = divisor->kind == IR_INTEGER ? divisor->integer : 0;
+    if (by > 0 && (by & (by - 1)) == 0 && modulo)
+        return flow_alu(builder, X86_AND, a, FLOW_NONE, by - 1);
+    a = flow_extended(builder, dtype, a);
+    if (by > 0 && (by & (by - 1)) == 0)
+        return shift_by(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, a, __builtin_ctzll((uint64_t)by));
+    b = flow_extended(builder, dtype, b);
+    if (!is_signed || (is_nonnegative(builder, expr->operands[0]) && is_nonnegative(builder, divisor))) {
+        int rest, result = quotient(builder, dtype != AKG_UINT64, a, b, &rest);
+        return modulo ? rest : result;
+    }
+    if (dtype == AKG_INT64 && by == 0)
+        return guarded(builder, modulo, a, b);
+    return flow_wrapped(builder, dtype, rounded_down(builder, modulo, by > 0, a, b));
+}
+
+/* A function of the library on 64 bits. */
+static int by_library(struct flow_builder *builder, const struct ir_expr *expr, int a, int b)
+{
+    bool is_signed = dtype_is_signed(expr->dtype);
+    int operands[] = {flow_extended(builder, expr->dtype, a), b};
+    const char *function = "akg_popcount";
+    int count = 1;
+    if (expr->operation == OP_POPCOUNT && is_signed && !flow_is_64(expr->dtype)) {
+        int unused = 64 - dtype_table[expr->dtype].size * 8;
+        operands[0] =
+            shift_by(builder, X86_SHR_BY, shift_by(builder, X86_SHL_BY, operands[0], unused), unused);
+    }
+    if (expr->operation != OP_POPCOUNT) {
+        operands[1] = flow_extended(builder, expr->dtype, b);
+        count = 2;
+        function = expr->operation == OP_POW ? is_signed ? "akg_pow_int64" : "akg_pow_uint64"
+                   : is_signed               ? "akg_ceildiv_int64"
+                                             : "akg_ceildiv_uint64";
+    }
+    return flow_wrapped(builder, expr->dtype, flow_call(builder, function, false, operands, count));
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------
+ */
+
+static int magnitude(struct flow_builder *builder, const struct ir_expr *expr, int a)
+{
+    akg_dtype dtype = expr->dtype;
+    bool narrow = !flow_is_64(dtype), is_signed = dtype_is_signed(dtype);
+    if (expr->operation == OP_ABS) {
+        if (!is_signed)
+            return a;
+        int opposite = unary(builder, X86_NEG, a);
+        return flow_wrapped(builder, dtype, choose(builder, a, FLOW_LESS, 0, narrow, opposite, a));
+    }
+    if (!is_signed)
+        return is_so(builder, a, FLOW_NOT_EQUAL, narrow);
+    return flow_alu(builder, X86_SUB, is_so(builder, a, FLOW_GREATER, narrow),
+                    is_so(builder, a, FLOW_LESS, narrow), 0);
+}
+
+static int complement(struct flow_builder *builder, akg_dtype dtype, int a)
+{
+    if (dtype == AKG_BOOL)
+        return flow_alu(builder, X86_XOR, a, FLOW_NONE, 1);
+    return flow_wrapped(builder, dtype, unary(builder, X86_NOT, a));
+}
+
+/* With a second operand that may stand in the instruction. */
+static int plain(struct flow_builder *builder, const struct ir_expr *expr, enum x86_form form, int a)
+{
+    const struct ir_expr *second = expr->operands[1];
+    bool is_short = second->kind == IR_INTEGER && second->integer > INT32_MIN && second->integer <= INT32_MAX;
+    int value;
+    if (is_short && form == X86_SUB)
+        value = flow_alu(builder, X86_ADD, a, FLOW_NONE, -second->integer);
+    else if (is_short)
+        value = flow_alu(builder, form, a, FLOW_NONE, second->integer);
+    else
+        value = flow_alu(builder, form, a, flow_expression(builder, second), 0);
+    return form == X86_ADD || form == X86_SUB || form == X86_IMUL ? flow_wrapped(builder, expr->dtype, value)
+                                                                  : value;
+}
+
+int flow_integer(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    int a = flow_expression(builder, expr->operands[0]);
+    if (builder->refused)
+        return a;
+    switch (expr->operation) {
+    case OP_ADD:
+        return plain(builder, expr, X86_ADD, a);
+    case OP_SUB:
+        return plain(builder, expr, X86_SUB, a);
+    case OP_MUL:
+        return plain(builder, expr, X86_IMUL, a);
+    case OP_BITAND:
+        return plain(builder, expr, X86_AND, a);
+    case OP_BITOR:
+        return plain(builder, expr, X86_OR, a);
+    case OP_BITXOR:
+        return plain(builder, expr, X86_XOR, a);
+    case OP_SHL:
+    case OP_SHR:
+        return shift(builder, expr, a);
+    case OP_NEG:
+        return flow_wrapped(builder, expr->dtype, unary(builder, X86_NEG, a));
+    case OP_BITNOT:
+        return complement(builder, expr->dtype, a);
+    case OP_ABS:
+    case OP_SIGN:
+        return magnitude(builder, expr, a);
+    case OP_POPCOUNT:
+        return by_library(builder, expr, a, FLOW_NONE);
+    default:
+        break;
+    }
+    int b = flow_expression(builder, expr->operands[1]);
+    if (expr->operation == OP_MIN || expr->operation == OP_MAX)
+        return extreme(builder, expr->operation == OP_MIN, expr->dtype, a, b);
+    if (expr->checked && expr->operation == OP_POW)
+        return flow_refuse(builder);
+    if (expr->checked)
+        stop_if_zero(builder, expr, b);
+    if (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD)
+        return divided(builder, expr, a, b);
+    return by_library(builder, expr, a, b);
+}

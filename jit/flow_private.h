@@ -1,0 +1,209 @@
+/*
+ * flow_private.h: what the files that make machine code of loops with branches share.
+ *
+ * A value is a number; values are as many as there are, each general (64 bits) or a float (one lane of a
+ * vector register). Of integers of 32 bits only the lower half counts, narrower ones and bools are extended.
+ */
+#ifndef JIT_FLOW_PRIVATE_H
+#define JIT_FLOW_PRIVATE_H
+
+#include "flow.h"
+#include "frame.h"
+#include "vector_x86.h"
+
+enum { FLOW_NONE = -1, FLOW_OPERANDS = 4 };
+
+/* Conditions by the processor's numbers: one and its opposite differ in the last bit. */
+enum flow_condition {
+    FLOW_BELOW = 2, /* without a sign */
+    FLOW_NOT_BELOW,
+    FLOW_EQUAL,
+    FLOW_NOT_EQUAL,
+    FLOW_NOT_ABOVE,
+    FLOW_ABOVE,
+    FLOW_UNORDERED = 10,
+    FLOW_ORDERED,
+    FLOW_LESS,
+    FLOW_NOT_LESS,
+    FLOW_NOT_GREATER,
+    FLOW_GREATER
+};
+
+enum flow_kind {
+    FLOW_PLACE, /* `label` is here */
+    FLOW_JUMP,
+    FLOW_SECTION,        /* the items of `section` stand here */
+    FLOW_MOVE,           /* result = operand 0 */
+    FLOW_CONSTANT,       /* result = immediate */
+    FLOW_NUMBER,         /* of floats; the bits are the immediate's */
+    FLOW_ALU,            /* result = operand 0 `form` operand 1 or immediate */
+    FLOW_ADDRESS,        /* result = the address of the memory operand */
+    FLOW_SHIFT_BY,       /* result = operand 0 `form` immediate */
+    FLOW_SHIFT,          /* result = operand 0 `form` operand 1 */
+    FLOW_UNARY,          /* result = `form` of operand 0 */
+    FLOW_EXTEND,         /* likewise, out of the lower bits */
+    FLOW_LOAD,           /* result = memory */
+    FLOW_STORE,          /* memory = operand 0 */
+    FLOW_COMPARE_JUMP,   /* to `label` where operand 0 `condition` operand 1 or immediate */
+    FLOW_COMPARE_SET,    /* result = whether that is so */
+    FLOW_COMPARE_CHOOSE, /* result = operand 2 where that is so, else operand 3 */
+    FLOW_STOP_IF,    /* the kernel stops at `site` where that is so; `axis` 0 or more: with the operands */
+    FLOW_DIVIDE,     /* result = operand 0 / operand 1, `rest` what is left, towards 0 */
+    FLOW_FLOAT,      /* result = operand 0 `form` operand 1, and the immediate where the form has one */
+    FLOW_FLOAT_ONE,  /* result = `form` of operand 0 */
+    FLOW_FLOAT_JUMP, /* to `label` where operand 0 `condition` operand 1, as vucomis orders them */
+    FLOW_FUSED,      /* result = operand 0 * operand 1 + operand 2, rounded once */
+    FLOW_BLEND,      /* result = operand 1 where operand 2 is all ones, else operand 0 */
+    FLOW_TO_FLOAT,   /* result = operand 0, an integer of 64 bits */
+    FLOW_TO_GENERAL, /* result = operand 0, a float, by `form` */
+    FLOW_CALL        /* result = function(operands) */
+};
+
+typedef LIST(struct flow_item) flow_section;
+
+struct flow_item {
+    enum flow_kind kind;
+    enum x86_form form;
+    int result, rest, operands[FLOW_OPERANDS];
+    struct x86_memory memory; /* base, index: values or FLOW_NONE */
+    int64_t immediate;
+    bool by_immediate; /* instead of operand 1 */
+    bool narrow;       /* of comparisons: 32 bits */
+    bool is_signed;    /* of divisions */
+    bool wide;         /* of floats: 64 bits */
+    enum flow_condition condition;
+    int label, site, axis;
+    const void *function;
+    flow_section *section;
+    const struct flow_around *around; /* STOP_IF: the loops around it */
+    int line, depth;
+};
+
+struct flow_value {
+    bool is_float;
+    bool is_variable;  /* it is assigned again */
+    bool is_extended;  /* an integer of 32 bits that fills 64 with its sign or zeros */
+    int first, last;   /* items between which it lives; first -1: in none */
+    double weight;     /* how often it is used, about */
+    bool crosses_call; /* it lives across one */
+    int at;            /* its register; -1: it lives in the frame */
+    int home;          /* there, in bytes; -1: not yet */
+};
+
+/* The variables of the loops around an item, innermost first. */
+struct flow_around {
+    int value;
+    int depth;
+    const struct flow_around *outer;
+};
+
+/* A loop around what is being built. */
+struct flow_loop {
+    const struct ir_stmt *stmt;
+    flow_section *before; /* what does not change in it is computed here */
+    int leave, again;     /* labels of break and continue */
+};
+
+struct flow_range {
+    int first, last;
+};
+
+enum { FLOW_DEEPEST = 12, FLOW_MOST_ITEMS = 6000, FLOW_MOST_VALUES = 3000 };
+
+struct flow_code {
+    LIST(struct flow_item) items; /* in their order, without sections */
+    LIST(struct flow_value) values;
+    LIST(struct flow_range) ranges; /* of loops, inner ones first */
+    int labels;
+    int slots; /* the value that holds their address */
+};
+
+/* By slot of a symbol; a value and the depth at which it is declared. */
+struct flow_symbol {
+    const struct ir_symbol *symbol;
+    int value, depth;
+};
+
+struct flow_builder {
+    struct arena *arena;
+    const struct vector_options *options;
+    const struct ir_stmt *stmt;
+    struct flow *flow;
+    struct flow_code *code;
+    flow_section *entry, *main, *section; /* the first, that of the program's order; where items go */
+    struct flow_loop loops[FLOW_DEEPEST];
+    int depth; /* loops around what is being built */
+    const struct flow_around *around;
+    LIST(struct flow_symbol) symbols;
+    int line;
+    bool refused;
+};
+
+/* ---- flow.c ---- */
+
+int flow_refuse(struct flow_builder *builder);
+int flow_new_value(struct flow_builder *builder, bool is_float);
+int flow_new_label(struct flow_builder *builder);
+/* Appends it; its result, a new value where it has none but should. */
+int flow_add(struct flow_builder *builder, struct flow_item item);
+/* The same of what gives the same again: behind the entry and before loops it is not computed twice. */
+int flow_add_pure(struct flow_builder *builder, struct flow_item item);
+void flow_place(struct flow_builder *builder, int label);
+void flow_jump(struct flow_builder *builder, int label);
+/* The value of an argument, which is there from the beginning. */
+int flow_argument(struct flow_builder *builder, struct flow_argument argument);
+/* What a symbol is, and, in *depth, of how many of the loops around its value hangs. */
+int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, int *depth);
+/* Whether the symbol is assigned in the loop. */
+bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol);
+/* An item with no operands. */
+struct flow_item flow_item(enum flow_kind kind);
+
+/* ---- flow_expression.c ---- */
+
+int flow_expression(struct flow_builder *builder, const struct ir_expr *expr);
+/* To the label where the truth is `sense`, else on. */
+void flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label);
+/* The same computed for a variable. */
+void flow_assign(struct flow_builder *builder, int variable, const struct ir_expr *expr);
+/* Of how many of the loops around it the value hangs; it is pure if *pure stays. */
+int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool *pure);
+/* Operations with an operand or, where `b` is FLOW_NONE, an immediate. */
+int flow_alu(struct flow_builder *builder, enum x86_form form, int a, int b, int64_t immediate);
+int flow_constant(struct flow_builder *builder, int64_t number);
+/* A float, in all loops. */
+int flow_number(struct flow_builder *builder, bool wide, uint64_t bits);
+/* An integer as 64 bits. */
+int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value);
+
+/* ---- flow_convert.c ---- */
+
+int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value);
+/* What fits the dtype again: wrapped. */
+int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value);
+/* A call of a function of the library on values of that class. */
+int flow_call(struct flow_builder *builder, const char *function, bool gives_float, const int *operands,
+              int count);
+
+/* ---- flow_integer.c ---- */
+
+/* // and % of integers, ceil_div, ** and so on. */
+int flow_integer(struct flow_builder *builder, const struct ir_expr *expr);
+bool flow_is_64(akg_dtype dtype);
+
+/* ---- flow_address.c ---- */
+
+/* The place of an element, its indices tested where that is asked for. */
+struct x86_memory flow_element(struct flow_builder *builder, const struct ir_access *access);
+int flow_load(struct flow_builder *builder, const struct ir_access *access);
+void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
+                int value);
+
+/* ---- flow_allocate.c ---- */
+
+/* Gives values registers, or homes in a frame. */
+void flow_allocate(struct flow_code *code, struct arena *arena);
+
+enum { FLOW_SCRATCH_FLOAT = 13 }; /* xmm13 to xmm15, and rax, rcx, rdx are nobody's */
+
+#endif
