@@ -86,13 +86,27 @@ static bool is_same(const struct flow_item *a, const struct flow_item *b)
     return same;
 }
 
+/* Whether the one changes what the other computes. */
+static bool changes(const struct flow_item *item, const struct flow_item *other)
+{
+    bool does = item->result == other->memory.base || item->result == other->memory.index;
+    for (int k = 0; k < FLOW_OPERANDS; k++)
+        does = does || item->result == other->operands[k];
+    return does && item->result >= 0;
+}
+
+/* Back to where others may come from, or an operand became what it is. */
 int flow_add_pure(struct flow_builder *builder, struct flow_item item)
 {
     enum { FARTHEST = 200 };
     const flow_section *section = builder->section;
-    for (int k = section->count - 1; section != builder->main && k >= 0 && k > section->count - FARTHEST; k--)
-        if (is_same(&section->items[k], &item))
-            return section->items[k].result;
+    for (int k = section->count - 1; k >= 0 && k > section->count - FARTHEST; k--) {
+        const struct flow_item *known = &section->items[k];
+        if (known->kind == FLOW_PLACE || known->kind == FLOW_SECTION || changes(known, &item))
+            break;
+        if (is_same(known, &item) && !builder->code->values.items[known->result].is_variable)
+            return known->result;
+    }
     return flow_add(builder, item);
 }
 

@@ -17,9 +17,18 @@
 int flow_constant(struct flow_builder *builder, int64_t number)
 {
     struct flow_item item = flow_item(FLOW_CONSTANT);
+    flow_section *section = builder->section;
+    int depth = builder->depth;
+    bool is_long = number < INT32_MIN || number > INT32_MAX; /* what no instruction holds is made once */
     item.immediate = number;
+    if (is_long) {
+        builder->section = builder->entry;
+        builder->depth = 0;
+    }
     int value = flow_add_pure(builder, item);
     builder->code->values.items[value].is_extended = true;
+    builder->section = section;
+    builder->depth = depth;
     return value;
 }
 

@@ -196,6 +196,30 @@ static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
     return result;
 }
 
+/* By a constant of less than 2^32, without a division: for u below 2^63, u // c is the upper part of u * m,
+ * where m is the least number above 2^(64 + s) / c, and s = ceil(log2 c) - 1: it is too large by at most
+ * c <= 2^(s + 1) parts of 2^(64 + s), and u times that stays below one part (Granlund and Montgomery,
+ * "Division by Invariant Integers using Multiplication", 1994). Of what is less than 0 the complement is
+ * divided, and the quotient complemented, which rounds down. */
+static int by_constant(struct flow_builder *builder, bool modulo, bool nonnegative, int a, int64_t by)
+{
+    int s = 63 - __builtin_clzll((uint64_t)by), sign = FLOW_NONE, u = a; /* no power of two */
+    uint64_t m = (uint64_t)((((unsigned __int128)1 << (64 + s)) / (uint64_t)by) + 1);
+    struct flow_item item = flow_item(FLOW_MULTIPLY_HIGH);
+    if (!nonnegative) {
+        sign = shift_by(builder, X86_SAR_BY, a, 63);
+        u = flow_alu(builder, X86_XOR, a, sign, 0);
+    }
+    item.operands[0] = u;
+    item.operands[1] = flow_constant(builder, (int64_t)m);
+    int result = shift_by(builder, X86_SHR_BY, flow_add_pure(builder, item), s);
+    if (!nonnegative)
+        result = flow_alu(builder, X86_XOR, result, sign, 0);
+    if (!modulo)
+        return result;
+    return flow_alu(builder, X86_SUB, a, flow_alu(builder, X86_IMUL, result, FLOW_NONE, by), 0);
+}
+
 static int divided(struct flow_builder *builder, const struct ir_expr *expr, int a, int b)
 {
     akg_dtype dtype = expr->dtype;
@@ -207,8 +231,11 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
     a = flow_extended(builder, dtype, a);
     if (by > 0 && (by & (by - 1)) == 0)
         return shift_by(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, a, __builtin_ctzll((uint64_t)by));
+    bool nonnegative = !is_signed || is_nonnegative(builder, expr->operands[0]);
+    if (by > 1 && by <= UINT32_MAX && dtype != AKG_UINT64)
+        return by_constant(builder, modulo, nonnegative, a, by);
     b = flow_extended(builder, dtype, b);
-    if (!is_signed || (is_nonnegative(builder, expr->operands[0]) && is_nonnegative(builder, divisor))) {
+    if (!is_signed || (nonnegative && is_nonnegative(builder, divisor))) {
         int rest, result = quotient(builder, dtype != AKG_UINT64, a, b, &rest);
         return modulo ? rest : result;
     }

@@ -48,6 +48,7 @@ enum flow_kind {
     FLOW_COMPARE_SET,    /* result = whether that is so */
     FLOW_COMPARE_CHOOSE, /* result = operand 2 where that is so, else operand 3 */
     FLOW_STOP_IF,    /* the kernel stops at `site` where that is so; `axis` 0 or more: with the operands */
+    FLOW_MULTIPLY_HIGH,  /* result = the upper half of operand 0 * operand 1, both without a sign */
     FLOW_DIVIDE,     /* result = operand 0 / operand 1, `rest` what is left, towards 0 */
     FLOW_FLOAT,      /* result = operand 0 `form` operand 1, and the immediate where the form has one */
     FLOW_FLOAT_ONE,  /* result = `form` of operand 0 */

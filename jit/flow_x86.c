@@ -219,6 +219,15 @@ static void write_divide(struct writer *writer, const struct flow_item *item)
     finish(writer, item->rest, X86_RDX);
 }
 
+static void write_multiply_high(struct writer *writer, const struct flow_item *item)
+{
+    struct x86_instruction instruction = {.form = X86_MUL};
+    move_to(writer, X86_RAX, item->operands[0]);
+    set_rm(writer, &instruction, item->operands[1]);
+    emit(writer, instruction);
+    finish(writer, item->result, X86_RDX);
+}
+
 /* ---- comparisons ----------------------------------------------------------------------------------- */
 
 static void write_compare(struct writer *writer, const struct flow_item *item)
@@ -522,6 +531,9 @@ static void write_item(struct writer *writer, const struct flow_item *item)
         break;
     case FLOW_STOP_IF:
         write_stop_if(writer, item);
+        break;
+    case FLOW_MULTIPLY_HIGH:
+        write_multiply_high(writer, item);
         break;
     case FLOW_DIVIDE:
         write_divide(writer, item);

@@ -114,6 +114,16 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
 static const struct dependence_loop independent = {
     .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
 
+/* What is done under conditions, one iteration after the other, is better done by code that jumps (flow.h)
+ * than in vain. */
+static bool has_branches(const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_IF)
+            return true;
+    return false;
+}
+
 /* An innermost loop as values. `serially`: the vector code could not be had. */
 static struct vector_loop *build_loop(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
@@ -123,7 +133,9 @@ static struct vector_loop *build_loop(struct planning *planning, const struct ir
     struct arena *arena = &planning->plan->arena;
     struct vector_loop *loop =
         serially ? NULL : vector_build(arena, stmt, verdict, dependences, planning->options);
-    return loop ? loop : vector_serial_build(arena, stmt, planning->options);
+    if (loop || has_branches(stmt->body))
+        return loop;
+    return vector_serial_build(arena, stmt, planning->options);
 }
 
 static void plan_loop(struct planning *planning, const struct ir_stmt *stmt)
