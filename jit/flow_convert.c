@@ -144,6 +144,16 @@ static int float_to_bool(struct flow_builder *builder, bool wide, int value)
     return flow_alu(builder, X86_AND, mask, FLOW_NONE, 1);
 }
 
+/* The same bits, of which only the lower half counts. */
+static int anew(struct flow_builder *builder, int value)
+{
+    struct flow_item item = flow_item(FLOW_MOVE);
+    if (!builder->code->values.items[value].is_extended)
+        return value;
+    item.operands[0] = value;
+    return flow_add(builder, item);
+}
+
 /* ---- all ------------------------------------------------------------------------------------------ */
 
 int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
@@ -172,5 +182,5 @@ int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int va
         return flow_extended(builder, from, value);
     bool fits = dtype_table[to].size > dtype_table[from].size && dtype_table[from].size < 4 &&
                 (dtype_is_signed(to) || !dtype_is_signed(from));
-    return fits ? value : flow_wrapped(builder, to, value);
+    return fits ? value : flow_wrapped(builder, to, anew(builder, value));
 }

@@ -102,6 +102,7 @@ static bool compile_with(struct jit_pair *pair, const struct vector_plan *plan, 
         pair->nests_of_while += nest && nest->is_while;
         pair->serial_loops += plan->loops.items[k]->is_serial;
         pair->bands += plan->loops.items[k]->band != NULL;
+        pair->flows += plan->loops.items[k]->flow != NULL;
         struct vector_slim slim;
         pair->gathering_loops += gathers(plan->loops.items[k]);
         pair->waiting_loops += waits(plan->loops.items[k]);

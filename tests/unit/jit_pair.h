@@ -27,6 +27,7 @@ struct jit_pair {
     int nests_of_columns;          /* nests without rows, */
     int nests_of_while;            /* and nests around a while */
     int serial_loops, bands;       /* that are code of one lane; bands; */
+    int flows;                     /* that are code with branches */
     int gathering_loops;           /* that gather elements */
     int waiting_loops;             /* with scatters that wait for others */
     int slim_loops;                /* whose lanes need 8 or 16 bits only */
