@@ -37,7 +37,8 @@ struct flow_item flow_item(enum flow_kind kind)
                               .rest = FLOW_NONE,
                               .operands = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE},
                               .memory = {FLOW_NONE, FLOW_NONE, 1, 0},
-                              .axis = -1};
+                              .axis = -1,
+                              .from = -1};
 }
 
 static bool is_result_float(const struct flow_builder *builder, const struct flow_item *item)
@@ -95,25 +96,38 @@ static bool changes(const struct flow_item *item, const struct flow_item *other)
     return does && item->result >= 0;
 }
 
-/* Back to where others may come from, or an operand became what it is. */
-int flow_add_pure(struct flow_builder *builder, struct flow_item item)
+/* Whether what the other loads may be something else behind the item: tensors lie apart. */
+static bool stores(const struct flow_item *item, const struct flow_item *other)
+{
+    return item->kind == FLOW_STORE && other->kind == FLOW_LOAD && item->buffer == other->buffer;
+}
+
+/* Looked for back to where others may come from, or an operand became what it is. What is on one of several
+ * ways here is passed over. */
+int flow_add_known(struct flow_builder *builder, struct flow_item item)
 {
     enum { FARTHEST = 200 };
     const flow_section *section = builder->section;
+    int passed = section->count; /* from here on items are on one of several ways */
     for (int k = section->count - 1; k >= 0 && k > section->count - FARTHEST; k--) {
         const struct flow_item *known = &section->items[k];
-        if (known->kind == FLOW_PLACE || known->kind == FLOW_SECTION || changes(known, &item))
+        if (known->kind == FLOW_PLACE && known->from < 0)
             break;
-        if (is_same(known, &item) && !builder->code->values.items[known->result].is_variable)
+        if (known->kind == FLOW_PLACE && known->from < passed)
+            passed = known->from;
+        if (changes(known, &item) || stores(known, &item))
+            break;
+        if (k < passed && is_same(known, &item) && !builder->code->values.items[known->result].is_variable)
             return known->result;
     }
     return flow_add(builder, item);
 }
 
-void flow_place(struct flow_builder *builder, int label)
+void flow_place(struct flow_builder *builder, int label, int from)
 {
     struct flow_item item = flow_item(FLOW_PLACE);
     item.label = label;
+    item.from = from;
     flow_add(builder, item);
 }
 
@@ -311,15 +325,15 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
         return;
     note_around(builder, variable);
     declare(builder, stmt->symbol, variable, builder->depth);
-    flow_place(builder, top);
+    flow_place(builder, top, -1);
     build_block(builder, stmt->body);
-    flow_place(builder, again);
+    flow_place(builder, again, -1);
     builder->line = stmt->span.line;
     advance(builder, stmt, variable, leave);
     compare_jump(builder, variable, high, up ? FLOW_LESS : FLOW_GREATER, top);
     builder->depth--;
     builder->around = outer;
-    flow_place(builder, leave);
+    flow_place(builder, leave, -1);
 }
 
 static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt)
@@ -329,13 +343,13 @@ static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt
     enter(builder, stmt, leave, again);
     if (builder->refused)
         return;
-    flow_place(builder, top);
+    flow_place(builder, top, -1);
     build_block(builder, stmt->body);
-    flow_place(builder, again);
+    flow_place(builder, again, -1);
     builder->line = stmt->span.line;
     flow_branch(builder, stmt->value, true, top);
     builder->depth--;
-    flow_place(builder, leave);
+    flow_place(builder, leave, -1);
 }
 
 /* ---- other statements ------------------------------------------------------------------------------ */
@@ -343,13 +357,13 @@ static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt
 static void build_if(struct flow_builder *builder, const struct ir_stmt *stmt)
 {
     int otherwise = flow_new_label(builder), end = flow_new_label(builder);
-    flow_branch(builder, stmt->value, false, otherwise);
+    int from = flow_branch(builder, stmt->value, false, otherwise);
     build_block(builder, stmt->body);
     if (stmt->otherwise)
         flow_jump(builder, end);
-    flow_place(builder, otherwise);
+    flow_place(builder, otherwise, from);
     build_block(builder, stmt->otherwise);
-    flow_place(builder, end);
+    flow_place(builder, end, from);
 }
 
 /* Of how many of the loops around it the let hangs: where it is pure it may be computed before the others. */

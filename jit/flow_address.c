@@ -164,7 +164,7 @@ static int base_with(struct flow_builder *builder, int base, struct term term, i
     if (term.stride < 0 && is_scale(term.factor)) {
         struct flow_item item = flow_item(FLOW_ADDRESS);
         item.memory = (struct x86_memory){base, term.value, (int)term.factor, 0};
-        base = flow_add_pure(builder, item);
+        base = flow_add_known(builder, item);
     } else {
         base = flow_alu(builder, X86_ADD, base, bytes_of(builder, term), 0);
     }
@@ -264,7 +264,8 @@ int flow_load(struct flow_builder *builder, const struct ir_access *access)
     if (item.form == X86_NO_FORM)
         return flow_refuse(builder);
     item.memory = flow_element(builder, access);
-    int value = flow_add(builder, item);
+    item.buffer = access->buffer;
+    int value = flow_add_known(builder, item);
     builder->code->values.items[value].is_extended = true;
     if (access->buffer->dtype != AKG_BOOL)
         return value;
@@ -272,7 +273,7 @@ int flow_load(struct flow_builder *builder, const struct ir_access *access)
     truth.operands[0] = value;
     truth.by_immediate = truth.narrow = true;
     truth.condition = FLOW_NOT_EQUAL;
-    return flow_add(builder, truth);
+    return flow_add_known(builder, truth);
 }
 
 void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
@@ -291,5 +292,6 @@ void flow_store(struct flow_builder *builder, const struct ir_access *access, st
                                        : by_size[dtype_table[dtype].size];
     item.operands[0] = value;
     item.memory = memory;
+    item.buffer = access->buffer;
     flow_add(builder, item);
 }

@@ -30,7 +30,7 @@ static int shifted(struct flow_builder *builder, enum x86_form form, int value, 
     item.form = form;
     item.operands[0] = value;
     item.immediate = by;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
@@ -59,7 +59,7 @@ static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, 
                          &value, 1);
     item.wide = to == AKG_FLOAT64;
     item.operands[0] = flow_extended(builder, from, value);
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 static int between_floats(struct flow_builder *builder, bool wide, int value)
@@ -68,7 +68,7 @@ static int between_floats(struct flow_builder *builder, bool wide, int value)
     item.form = wide ? X86_VCVTSS2SD : X86_VCVTSD2SS;
     item.wide = wide;
     item.operands[0] = item.operands[1] = value;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 /* ---- to integers ------------------------------------------------------------------------------- */

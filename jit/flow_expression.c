@@ -25,7 +25,7 @@ int flow_constant(struct flow_builder *builder, int64_t number)
         builder->section = builder->entry;
         builder->depth = 0;
     }
-    int value = flow_add_pure(builder, item);
+    int value = flow_add_known(builder, item);
     builder->code->values.items[value].is_extended = true;
     builder->section = section;
     builder->depth = depth;
@@ -41,7 +41,7 @@ int flow_number(struct flow_builder *builder, bool wide, uint64_t bits)
     item.immediate = (int64_t)bits;
     builder->section = builder->entry;
     builder->depth = 0;
-    int value = flow_add_pure(builder, item);
+    int value = flow_add_known(builder, item);
     builder->section = section;
     builder->depth = depth;
     return value;
@@ -53,7 +53,7 @@ static int shifted(struct flow_builder *builder, enum x86_form form, int a, int 
     item.form = form;
     item.operands[0] = a;
     item.immediate = by;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 /* By a shift, or by what addresses are computed with, where one of these gives it. */
@@ -66,7 +66,7 @@ static int multiplied(struct flow_builder *builder, int a, int64_t by)
     if (by == 3 || by == 5 || by == 9) {
         struct flow_item item = flow_item(FLOW_ADDRESS);
         item.memory = (struct x86_memory){a, a, (int)by - 1, 0};
-        return flow_add_pure(builder, item);
+        return flow_add_known(builder, item);
     }
     return flow_alu(builder, X86_IMUL, a, flow_constant(builder, by), 0);
 }
@@ -85,7 +85,7 @@ int flow_alu(struct flow_builder *builder, enum x86_form form, int a, int b, int
     item.operands[1] = b;
     item.by_immediate = b < 0;
     item.immediate = b < 0 ? immediate : 0;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value)
@@ -95,7 +95,7 @@ int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value)
         return value;
     item.form = dtype == AKG_INT32 ? X86_MOVSXD : X86_MOV_DWORD;
     item.operands[0] = value;
-    int extended = flow_add_pure(builder, item);
+    int extended = flow_add_known(builder, item);
     builder->code->values.items[extended].is_extended = true;
     return extended;
 }
@@ -300,18 +300,20 @@ static void float_branch(struct flow_builder *builder, const struct ir_expr *exp
 
 /* ---- truths -------------------------------------------------------------------------------------------- */
 
-void flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+int flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
 {
     bool operation = expr->kind == IR_OPERATION;
-    if (operation && expr->operation == OP_NOT) {
-        flow_branch(builder, expr->operands[0], !sense, label);
-    } else if (operation && (expr->operation == OP_AND || expr->operation == OP_OR)) {
+    if (operation && expr->operation == OP_NOT)
+        return flow_branch(builder, expr->operands[0], !sense, label);
+    if (operation && (expr->operation == OP_AND || expr->operation == OP_OR)) {
         bool decides = expr->operation == OP_OR; /* a side that is so decides it */
         int skip = flow_new_label(builder);
-        flow_branch(builder, expr->operands[0], decides, sense == decides ? label : skip);
+        int from = flow_branch(builder, expr->operands[0], decides, sense == decides ? label : skip);
         flow_branch(builder, expr->operands[1], sense, label);
-        flow_place(builder, skip);
-    } else if (expr->kind == IR_INTEGER) {
+        flow_place(builder, skip, from);
+        return from;
+    }
+    if (expr->kind == IR_INTEGER) {
         if ((expr->integer != 0) == sense)
             flow_jump(builder, label);
     } else if (is_comparison(expr) && dtype_is_float(expr->operands[0]->dtype)) {
@@ -323,6 +325,7 @@ void flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool 
             item.condition ^= 1;
         flow_add(builder, item);
     }
+    return flow_here(builder);
 }
 
 static void set(struct flow_builder *builder, int to, int64_t number)
@@ -330,6 +333,7 @@ static void set(struct flow_builder *builder, int to, int64_t number)
     struct flow_item item = flow_item(FLOW_CONSTANT);
     item.result = to;
     item.immediate = number;
+    item.by_immediate = true; /* nobody takes it for a constant that stays */
     flow_add(builder, item);
 }
 
@@ -343,9 +347,9 @@ static int joined(struct flow_builder *builder, const struct ir_expr *expr)
     }
     int result = flow_new_value(builder, false), end = flow_new_label(builder);
     set(builder, result, 0);
-    flow_branch(builder, expr, false, end);
+    int from = flow_branch(builder, expr, false, end);
     set(builder, result, 1);
-    flow_place(builder, end);
+    flow_place(builder, end, from);
     return result;
 }
 
@@ -399,12 +403,12 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
         return picked(builder, expr);
     int result = flow_new_value(builder, dtype_is_float(expr->dtype)), otherwise = flow_new_label(builder),
         end = flow_new_label(builder);
-    flow_branch(builder, condition, false, otherwise);
+    int from = flow_branch(builder, condition, false, otherwise);
     move(builder, result, flow_expression(builder, expr->operands[1]));
     flow_jump(builder, end);
-    flow_place(builder, otherwise);
+    flow_place(builder, otherwise, from);
     move(builder, result, flow_expression(builder, expr->operands[2]));
-    flow_place(builder, end);
+    flow_place(builder, end, from);
     return result;
 }
 
@@ -419,7 +423,7 @@ static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x
     item.wide = wide;
     item.operands[0] = a;
     item.operands[1] = b;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 /* NaN where a side is one, and -0 less than 0: both orders are asked, for of zeros, and where there is a NaN,

@@ -23,7 +23,7 @@ static int unary(struct flow_builder *builder, enum x86_form form, int a)
     struct flow_item item = flow_item(FLOW_UNARY);
     item.form = form;
     item.operands[0] = a;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 /* `yes` where a `condition` immediate, else `no`. */
@@ -38,7 +38,7 @@ static int choose(struct flow_builder *builder, int a, enum flow_condition condi
     item.narrow = narrow;
     item.operands[2] = yes;
     item.operands[3] = no;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 static int is_so(struct flow_builder *builder, int a, enum flow_condition condition, bool narrow)
@@ -59,7 +59,7 @@ static int extreme(struct flow_builder *builder, bool least, akg_dtype dtype, in
     item.operands[1] = item.operands[3] = b;
     item.condition = least ? is_signed ? FLOW_LESS : FLOW_BELOW : is_signed ? FLOW_GREATER : FLOW_ABOVE;
     item.narrow = !flow_is_64(dtype);
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 /* ---- shifts -------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static int shift_by(struct flow_builder *builder, enum x86_form form, int a, int
     item.form = form;
     item.operands[0] = a;
     item.immediate = by;
-    return flow_add_pure(builder, item);
+    return flow_add_known(builder, item);
 }
 
 static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a)
@@ -97,7 +97,7 @@ static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a
                             : X86_SHRX;
     item.operands[0] = a;
     item.operands[1] = by;
-    int value = flow_add_pure(builder, item);
+    int value = flow_add_known(builder, item);
     return left ? flow_wrapped(builder, dtype, value) : value;
 }
 
@@ -181,7 +181,7 @@ static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
 {
     struct flow_item item = flow_item(FLOW_COMPARE_JUMP);
     int result = flow_new_value(builder, false), other = flow_new_label(builder),
-        end = flow_new_label(builder);
+        end = flow_new_label(builder), from = flow_here(builder);
     item.operands[0] = b;
     item.by_immediate = true;
     item.immediate = -1;
@@ -190,9 +190,9 @@ static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
     flow_add(builder, item);
     move(builder, result, rounded_down(builder, modulo, false, a, b));
     flow_jump(builder, end);
-    flow_place(builder, other);
+    flow_place(builder, other, from);
     move(builder, result, modulo ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
-    flow_place(builder, end);
+    flow_place(builder, end, from);
     return result;
 }
 
@@ -212,7 +212,7 @@ static int by_constant(struct flow_builder *builder, bool modulo, bool nonnegati
     }
     item.operands[0] = u;
     item.operands[1] = flow_constant(builder, (int64_t)m);
-    int result = shift_by(builder, X86_SHR_BY, flow_add_pure(builder, item), s);
+    int result = shift_by(builder, X86_SHR_BY, flow_add_known(builder, item), s);
     if (!nonnegative)
         result = flow_alu(builder, X86_XOR, result, sign, 0);
     if (!modulo)

@@ -74,6 +74,8 @@ struct flow_item {
     bool wide;         /* of floats: 64 bits */
     enum flow_condition condition;
     int label, site, axis;
+    int from; /* PLACE: the first item since which there are several ways here; -1: ways from elsewhere */
+    const struct ir_buffer *buffer; /* LOAD, STORE: of the program */
     const void *function;
     flow_section *section;
     const struct flow_around *around; /* STOP_IF: the loops around it */
@@ -147,9 +149,14 @@ int flow_new_value(struct flow_builder *builder, bool is_float);
 int flow_new_label(struct flow_builder *builder);
 /* Appends it; its result, a new value where it has none but should. */
 int flow_add(struct flow_builder *builder, struct flow_item item);
-/* The same of what gives the same again: behind the entry and before loops it is not computed twice. */
-int flow_add_pure(struct flow_builder *builder, struct flow_item item);
-void flow_place(struct flow_builder *builder, int label);
+/* The same of what gives the same again, or loads what is there still: it is not computed twice. */
+int flow_add_known(struct flow_builder *builder, struct flow_item item);
+/* Where one comes from before, or from a branch since item `from` of the section (flow_here). */
+void flow_place(struct flow_builder *builder, int label, int from);
+static inline int flow_here(const struct flow_builder *builder)
+{
+    return builder->section->count;
+}
 void flow_jump(struct flow_builder *builder, int label);
 /* The value of an argument, which is there from the beginning. */
 int flow_argument(struct flow_builder *builder, struct flow_argument argument);
@@ -163,8 +170,8 @@ struct flow_item flow_item(enum flow_kind kind);
 /* ---- flow_expression.c ---- */
 
 int flow_expression(struct flow_builder *builder, const struct ir_expr *expr);
-/* To the label where the truth is `sense`, else on. */
-void flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label);
+/* To the label where the truth is `sense`, else on. Returns from which item on there are several ways. */
+int flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label);
 /* The same computed for a variable. */
 void flow_assign(struct flow_builder *builder, int variable, const struct ir_expr *expr);
 /* Of how many of the loops around it the value hangs; it is pure if *pure stays. */
