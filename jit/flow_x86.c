@@ -22,6 +22,7 @@ struct writer {
     LIST(int) stop_labels;
     int end;
     int room, room_end; /* bytes of the frame where nothing lives yet */
+    bool is_entry;      /* rcx holds the address of the slots, which live in the frame */
 };
 
 static const struct flow_value *value_of(const struct writer *writer, int value)
@@ -113,7 +114,8 @@ static void set_rm(struct writer *writer, struct x86_instruction *instruction, i
 static struct x86_memory memory_of(struct writer *writer, const struct flow_item *item)
 {
     struct x86_memory memory = item->memory;
-    memory.base = use(writer, memory.base, X86_RCX);
+    bool is_known = writer->is_entry && memory.base == writer->code->slots;
+    memory.base = is_known ? X86_RCX : use(writer, memory.base, X86_RCX);
     memory.index = memory.index >= 0 ? use(writer, memory.index, X86_RDX) : X86_NONE;
     return memory;
 }
@@ -600,6 +602,13 @@ static void write_stops(struct writer *writer)
     }
 }
 
+/* What the entry is made of. */
+static bool leaves_rcx(const struct flow_code *code, const struct flow_item *item)
+{
+    return item->kind == FLOW_ALU || item->kind == FLOW_NUMBER || item->kind == FLOW_CONSTANT ||
+           item->kind == FLOW_SHIFT_BY || (item->kind == FLOW_LOAD && item->memory.base == code->slots);
+}
+
 /* The registers that are used, which may be those that a function preserves. */
 static unsigned used_registers(const struct flow_code *code)
 {
@@ -633,15 +642,18 @@ bool flow_x86(struct arena *arena, const struct vector_loop *loop, const struct 
                                 .slots = X86_RDI};
     struct writer writer = {.machine = machine, .code = code, .end = machine->labels++};
     int slots = code->values.items[code->slots].at;
-    if (slots >= 0)
-        machine->slots = slots;
-    else
-        finish(&writer, code->slots, X86_RDI);
+    machine->slots = slots >= 0 ? slots : X86_RCX;
+    writer.is_entry = slots < 0;
+    if (slots < 0)
+        finish(&writer, code->slots, X86_RCX);
     for (int k = 0; k < code->items.count; k++) {
-        machine->line = code->items.items[k].line;
-        write_item(&writer, &code->items.items[k]);
+        const struct flow_item *item = &code->items.items[k];
+        writer.is_entry = writer.is_entry && leaves_rcx(code, item);
+        machine->line = item->line;
+        write_item(&writer, item);
     }
-    machine_emit_jump(machine, X86_JMP, writer.end);
+    if (writer.stops.count)
+        machine_emit_jump(machine, X86_JMP, writer.end);
     write_stops(&writer);
     machine_emit_label(machine, writer.end);
     machine_assemble(machine, listing);
