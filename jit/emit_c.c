@@ -240,19 +240,38 @@ struct emit_value emit_first(struct emitter *emitter, const struct ir_stmt *stmt
     return low;
 }
 
-void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
-               struct emit_value high)
+/* As vector code, and in C what that leaves. */
+static void emit_vectors(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+                         struct emit_value high)
 {
     const char *done = NULL;
     enum emit_vector vector = emit_vector_loop(emitter, stmt, low, high, &done);
-    if (vector == EMIT_VECTOR_ALWAYS ||
-        (vector == EMIT_VECTOR_NONE && emit_flow_loop(emitter, stmt, low.text, high.text)))
+    if (vector == EMIT_VECTOR_ALWAYS)
         return;
     if (vector == EMIT_VECTOR_SOMETIMES)
         emit_line(emitter, "if (!%s)", done);
     if (vector == EMIT_VECTOR_PARTLY)
         low = emit_name(done);
     emit_c_loop(emitter, stmt, low, high);
+}
+
+void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+               struct emit_value high)
+{
+    const char *test = emit_flow_test(emitter, stmt, low.text, high.text);
+    if (!test) {
+        bool vectors = !emit_flow_loop(emitter, stmt, low.text, high.text);
+        if (vectors)
+            emit_vectors(emitter, stmt, low, high);
+        return;
+    }
+    emit_line(emitter, "if (%s)", test);
+    emit_flow_loop(emitter, stmt, low.text, high.text);
+    emit_line(emitter, "else {");
+    emitter->indent++;
+    emit_vectors(emitter, stmt, low, high);
+    emitter->indent--;
+    emit_line(emitter, "}");
 }
 
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)

@@ -53,7 +53,7 @@ static void emit_stop(struct emitter *emitter, const struct flow *flow, const ch
 bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high)
 {
     const struct vector_plan *plan = emitter->options->plan;
-    int number = vector_plan_find(plan, stmt);
+    int number = vector_plan_find_flow(plan, stmt);
     const struct flow *flow = number < 0 ? NULL : plan->loops.items[number]->flow;
     if (!flow)
         return false;
@@ -86,4 +86,28 @@ bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const c
     emitter->indent--;
     emit_line(emitter, "}");
     return true;
+}
+
+const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
+                           const char *high)
+{
+    enum { FEW = 48 }; /* elements of a row: measured with products of sparse matrices on Zen 5 */
+    const struct vector_plan *plan = emitter->options->plan;
+    int number = vector_plan_find_flow(plan, stmt);
+    const struct flow *flow = number < 0 ? NULL : plan->loops.items[number]->flow;
+    if (!flow || !flow->begins)
+        return NULL;
+    const char *few = arena_format(&emitter->arena, "few%d_", ++emitter->temporaries);
+    emit_line(emitter, "int %s = 0;", few);
+    emit_line(emitter, "if (%s < %s) {", low, high);
+    emitter->indent++;
+    const char *begins = emit_operand(emitter, emit_index(emitter, flow->begins), EMIT_MULTIPLY),
+               *ends = emit_operand(emitter, emit_index(emitter, flow->ends), EMIT_ADD);
+    if (flow->rows_adjoin)
+        emit_line(emitter, "%s = %s - %s < %d * (%s - %s);", few, ends, begins, FEW, high, low);
+    else
+        emit_line(emitter, "%s = %s - %s < %d;", few, ends, begins, FEW);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    return few;
 }

@@ -237,6 +237,11 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 /* The call of a loop with branches (flow.h), a FOR with its bounds, a WHILE with none; false: it is none. */
 bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high);
 
+/* The name of a variable that says whether the code with branches is to run, of a FOR that is vector code as
+ * well; NULL: there is not both. */
+const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
+                           const char *high);
+
 /* ---- emit_c_hosted.c --------------------------------------------------------- */
 
 /* The functions of the library, and the vector loops of the plan, for a shared object. */

@@ -48,6 +48,12 @@ struct flow {
     LIST(struct flow_argument) arguments;
     int loops;  /* within it, itself among them, at most in one another (JIT_TRAP_LOOPS are noted) */
     bool stops; /* it may stop the kernel */
+    /* Of a loop around one whose bounds come out of tensors, which is vector code as well: where that one
+     * begins and ends in the last iteration or, where both ends are such that rows may adjoin (row[i] to
+     * row[i + 1]), begins in the first and ends in the last. So it is known about how many iterations there
+     * are for each; where they are few, this is the faster code. NULL: there is no other code */
+    const struct ir_expr *begins, *ends;
+    bool rows_adjoin;
     struct flow_code *code;
 };
 

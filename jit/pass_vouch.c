@@ -21,7 +21,7 @@
  * Assumes that what the indices hang on does not change in the nest, and looks at no nest where it may. The
  * test of an index that the program would not come to can only lead to the nest as it was.
  */
-#include "pass.h"
+#include "pass_vouch.h"
 
 #include <string.h>
 
@@ -35,34 +35,6 @@ enum {
 
 #define ENDLESS (1LL << 28) /* iterations: of longer loops around, what stops the nest may be near */
 #define SPAN (1LL << 31)    /* of iterations and slopes where ends are tested: their product does not wrap */
-
-/* What is known of an index when its phase is over: as uint32 the greatest, or the least and the greatest. */
-struct bound {
-    struct ir_expr *index; /* in the nest */
-    struct ir_symbol *least, *greatest;
-    struct ir_expr *condition; /* bool: all were inside */
-    LIST(const struct ir_expr *) extents;
-};
-
-struct voucher {
-    struct pass *pass;
-    struct ir_stmt *nest;
-    bool is_for_compilers;
-    LIST(struct bound) bounds; /* of the phase that is being made */
-    LIST(struct ir_stmt *) declarations;
-    LIST(const struct ir_expr *) brief; /* bool: loops that must not be long are not; */
-    struct ir_expr *brevity;            /* all of these; NULL: there are none */
-    const struct ir_symbol *range; /* of the loop right around whose bounds come out of tensors; NULL: none */
-    int range_context;             /* what its bounds hang on */
-    int phase, last_phase, nodes;
-    bool is_measured, is_measured_inside; /* an index tells how long it is; one in a loop inside does */
-    bool refused;
-};
-
-/* Statements being written. */
-struct block {
-    struct ir_stmt *first, **end;
-};
 
 static struct block begin_block(void)
 {
@@ -125,19 +97,19 @@ static struct ir_expr *copy_of(struct voucher *voucher, const struct ir_expr *ex
     return copy;
 }
 
-static struct ir_expr *use(struct voucher *voucher, struct ir_symbol *symbol)
+struct ir_expr *vouch_use(struct voucher *voucher, struct ir_symbol *symbol)
 {
     return ir_symbol_use(voucher->pass->kernel, symbol);
 }
 
-static struct ir_expr *operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
-                                 struct ir_expr *b)
+struct ir_expr *vouch_operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
+                                struct ir_expr *b)
 {
     return ir_operation(voucher->pass->kernel, operation, a, b, NULL);
 }
 
-static struct ir_stmt *new_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
-                              struct ir_stmt *otherwise, struct span span)
+struct ir_stmt *vouch_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
+                         struct ir_stmt *otherwise, struct span span)
 {
     struct ir_stmt *stmt = ir_stmt_new(voucher->pass->kernel, IR_IF, span);
     stmt->value = condition;
@@ -146,7 +118,7 @@ static struct ir_stmt *new_if(struct voucher *voucher, struct ir_expr *condition
     return stmt;
 }
 
-static struct ir_symbol *declare(struct voucher *voucher, const char *name, struct ir_expr *value)
+struct ir_symbol *vouch_declare(struct voucher *voucher, const char *name, struct ir_expr *value)
 {
     struct ir_stmt *stmt = pass_declare(voucher->pass, IR_SYMBOL_VARIABLE, name, value, voucher->nest->span);
     list_push(voucher->pass->arena, &voucher->declarations, stmt);
@@ -175,19 +147,19 @@ static struct bound *bound_of(struct voucher *voucher, struct ir_expr *index)
         if (ir_expr_equal(voucher->bounds.items[k].index, index))
             return &voucher->bounds.items[k];
     if (narrow_index(index)) {
-        bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_UINT32, 0));
+        bound.greatest = vouch_declare(voucher, "greatest", ir_integer(kernel, AKG_UINT32, 0));
         if (dtype_is_signed(narrow_index(index)->dtype)) /* negative ones are great, and so may extents be */
             list_push(voucher->pass->arena, &bound.extents, ir_integer(kernel, AKG_INT64, 1LL << 31));
     } else {
-        bound.least = declare(voucher, "least", ir_integer(kernel, AKG_INT64, 0));
-        bound.greatest = declare(voucher, "greatest", ir_integer(kernel, AKG_INT64, 0));
+        bound.least = vouch_declare(voucher, "least", ir_integer(kernel, AKG_INT64, 0));
+        bound.greatest = vouch_declare(voucher, "greatest", ir_integer(kernel, AKG_INT64, 0));
     }
     list_push(voucher->pass->arena, &voucher->bounds, bound);
     return &voucher->bounds.items[voucher->bounds.count - 1];
 }
 
-static void append_extreme(struct voucher *voucher, struct block *out, struct ir_symbol *symbol,
-                           enum operation extreme, struct ir_expr *value)
+void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol *symbol,
+                   enum operation extreme, struct ir_expr *value)
 {
     struct ir_stmt *stmt = ir_stmt_new(voucher->pass->kernel, IR_ASSIGN, value->span);
     for (const struct ir_stmt *other = out->first; other; other = other->next)
@@ -195,7 +167,7 @@ static void append_extreme(struct voucher *voucher, struct block *out, struct ir
             ir_expr_equal(other->value->operands[1], value))
             return;
     stmt->symbol = symbol;
-    stmt->value = operation(voucher, extreme, use(voucher, symbol), value);
+    stmt->value = vouch_operation(voucher, extreme, vouch_use(voucher, symbol), value);
     append(out, stmt);
 }
 
@@ -208,10 +180,10 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
     bool known = false;
     if (narrow) {
         struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, copy_of(voucher, narrow));
-        append_extreme(voucher, out, bound->greatest, OP_MAX, value);
+        vouch_extreme(voucher, out, bound->greatest, OP_MAX, value);
     } else {
-        append_extreme(voucher, out, bound->least, OP_MIN, copy_of(voucher, bound->index));
-        append_extreme(voucher, out, bound->greatest, OP_MAX, copy_of(voucher, bound->index));
+        vouch_extreme(voucher, out, bound->least, OP_MIN, copy_of(voucher, bound->index));
+        vouch_extreme(voucher, out, bound->greatest, OP_MAX, copy_of(voucher, bound->index));
     }
     for (int k = 0; k < bound->extents.count; k++)
         known |= ir_expr_equal(bound->extents.items[k], extent);
@@ -360,7 +332,7 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
     }
     if ((middle.first || last.first) && !voucher->refused)
         append(out,
-               new_if(voucher, copy_of(voucher, expr->operands[0]), middle.first, last.first, expr->span));
+               vouch_if(voucher, copy_of(voucher, expr->operands[0]), middle.first, last.first, expr->span));
 }
 
 static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context)
@@ -423,11 +395,11 @@ static struct ir_stmt *block_at(struct voucher *voucher, const struct ir_stmt *b
 /* Whether the loop has an iteration. */
 static struct ir_expr *runs(struct voucher *voucher, const struct ir_stmt *loop)
 {
-    return operation(voucher, loop->step > 0 ? OP_LT : OP_GT, pass_copy(voucher->pass, loop->low),
-                     pass_copy(voucher->pass, loop->high));
+    return vouch_operation(voucher, loop->step > 0 ? OP_LT : OP_GT, pass_copy(voucher->pass, loop->low),
+                           pass_copy(voucher->pass, loop->high));
 }
 
-static bool is_of_call(const struct ir_stmt *loop)
+bool vouch_is_of_call(const struct ir_stmt *loop)
 {
     return pass_is_of_call(loop->low) && pass_is_of_call(loop->high);
 }
@@ -440,14 +412,14 @@ static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop,
     if (low->kind == IR_INTEGER && high->kind == IR_INTEGER && low->integer > -limit / 2 &&
         low->integer < limit / 2 && high->integer < limit / 2 && high->integer > -limit / 2)
         return;
-    struct ir_expr *distance = operation(voucher, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
-    struct ir_expr *few = operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, distance),
-                                    ir_integer(pass->kernel, AKG_UINT64, limit));
+    struct ir_expr *distance = vouch_operation(voucher, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
+    struct ir_expr *few = vouch_operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, distance),
+                                          ir_integer(pass->kernel, AKG_UINT64, limit));
     for (int k = 0; k < voucher->brief.count; k++)
         if (ir_expr_equal(voucher->brief.items[k], few))
             return;
     list_push(pass->arena, &voucher->brief, few);
-    voucher->brevity = voucher->brevity ? operation(voucher, OP_AND, voucher->brevity, few) : few;
+    voucher->brevity = voucher->brevity ? vouch_operation(voucher, OP_AND, voucher->brevity, few) : few;
 }
 
 static bool tests_each(const struct ir_stmt *loop)
@@ -466,18 +438,18 @@ static void test_distance(struct voucher *voucher, const struct ir_stmt *loop, s
     }
     if (!wraps)
         return;
-    if (is_of_call(loop)) {
+    if (vouch_is_of_call(loop)) {
         ask_for_brevity(voucher, loop, SPAN);
         return;
     }
     struct pass *pass = voucher->pass;
     struct ir_expr *distance =
-        operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+        vouch_operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
     append_index(voucher, out, distance, ir_integer(pass->kernel, AKG_INT64, SPAN));
 }
 
 /* Whether all is under what the call says. */
-static bool is_choice_of_call(const struct ir_stmt *block)
+bool vouch_is_choice_of_call(const struct ir_stmt *block)
 {
     return block->kind == IR_IF && !block->next && !block->otherwise && pass_is_of_call(block->value);
 }
@@ -496,27 +468,29 @@ static struct ir_stmt *take_fixed(struct ir_stmt *loop)
 }
 
 /* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
-static void append_loop(struct voucher *voucher, struct block *out, struct ir_stmt *loop)
+static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, struct block *out,
+                        struct ir_stmt *loop)
 {
     struct ir_stmt *fixed = take_fixed(loop), *inner = loop->body;
     if (fixed)
-        append(out, new_if(voucher, runs(voucher, loop), fixed, NULL, loop->span));
+        append(out, vouch_if(voucher, runs(voucher, loop), fixed, NULL, loop->span));
     if (!inner)
         return;
-    if (is_choice_of_call(inner)) {
+    if (vouch_is_choice_of_call(inner)) {
         struct block block = begin_block();
         loop->body = inner->body;
-        append_loop(voucher, &block, loop);
+        append_loop(voucher, stmt, &block, loop);
         inner->body = block.first;
         append(out, inner);
     } else if (!tests_each(loop)) {
-        struct ir_expr *last = operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
-                                         ir_integer(voucher->pass->kernel, AKG_INT64, 1));
+        struct ir_expr *last = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
+                                               ir_integer(voucher->pass->kernel, AKG_INT64, 1));
         struct block both = begin_block();
         append(&both, block_at(voucher, inner, loop->symbol, loop->low));
         append(&both, block_at(voucher, inner, loop->symbol, last));
         test_distance(voucher, loop, &both);
-        append(out, new_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
+        vouch_count_range(voucher, stmt, loop, &both);
+        append(out, vouch_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
     } else {
         append(out, loop);
     }
@@ -528,7 +502,7 @@ static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, cons
 {
     const struct voucher around = *voucher;
     bool is_range = !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
-    bool is_passed = !is_range && is_of_call(loop);
+    bool is_passed = !is_range && vouch_is_of_call(loop);
     if (!is_passed) {
         voucher->range = is_range && loop->step == 1 ? loop->symbol : NULL;
         voucher->range_context = context;
@@ -537,7 +511,7 @@ static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, cons
     build_block(voucher, stmt->body, context + is_range, out);
     if (is_range && out->first && block_mentions(out->first, loop->symbol))
         voucher->refused |=
-            !voucher->is_measured && !(voucher->is_measured_inside && is_choice_of_call(out->first));
+            !voucher->is_measured && !(voucher->is_measured_inside && vouch_is_choice_of_call(out->first));
     voucher->is_measured_inside =
         around.is_measured_inside || (is_passed && (voucher->is_measured || voucher->is_measured_inside));
     voucher->is_measured = around.is_measured;
@@ -568,10 +542,11 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     loop->body = inner.first;
     if (!inner.first || voucher->refused)
         return;
-    if (tests_each(loop) && is_of_call(stmt))
+    if (tests_each(loop) && vouch_is_of_call(stmt))
         ask_for_brevity(voucher, stmt,
                         voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);
-    append_loop(voucher, out, loop);
+    if (!vouch_append_flat(voucher, stmt, loop))
+        append_loop(voucher, stmt, out, loop);
 }
 
 static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
@@ -587,7 +562,8 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     build_block(voucher, stmt->otherwise, context, &otherwise);
     voucher->range = range;
     if ((body.first || otherwise.first) && !voucher->refused)
-        append(out, new_if(voucher, copy_of(voucher, stmt->value), body.first, otherwise.first, stmt->span));
+        append(out,
+               vouch_if(voucher, copy_of(voucher, stmt->value), body.first, otherwise.first, stmt->span));
 }
 
 /* Scalars of the nest stand for their values while its block is gone through. */
@@ -688,14 +664,15 @@ static struct ir_expr *condition_of(struct voucher *voucher)
         const struct bound *bound = &voucher->bounds.items[k];
         struct ir_expr *part = NULL;
         if (bound->least)
-            part = operation(voucher, OP_GE, use(voucher, bound->least), ir_integer(kernel, AKG_INT64, 0));
+            part = vouch_operation(voucher, OP_GE, vouch_use(voucher, bound->least),
+                                   ir_integer(kernel, AKG_INT64, 0));
         for (int e = 0; e < bound->extents.count; e++) {
-            struct ir_expr *greatest = ir_cast(kernel, AKG_INT64, use(voucher, bound->greatest));
+            struct ir_expr *greatest = ir_cast(kernel, AKG_INT64, vouch_use(voucher, bound->greatest));
             struct ir_expr *below =
-                operation(voucher, OP_LT, greatest, pass_copy(voucher->pass, bound->extents.items[e]));
-            part = part ? operation(voucher, OP_AND, part, below) : below;
+                vouch_operation(voucher, OP_LT, greatest, pass_copy(voucher->pass, bound->extents.items[e]));
+            part = part ? vouch_operation(voucher, OP_AND, part, below) : below;
         }
-        all = all ? operation(voucher, OP_AND, all, part) : part;
+        all = all ? vouch_operation(voucher, OP_AND, all, part) : part;
     }
     return all;
 }
@@ -703,20 +680,29 @@ static struct ir_expr *condition_of(struct voucher *voucher)
 /* The statements of one phase, which tell `sure` whether all were inside; NULL: there are none. */
 static struct ir_stmt *make_phase(struct voucher *voucher, struct ir_symbol *sure)
 {
-    struct block block = begin_block();
+    struct block block = begin_block(), all = begin_block();
     struct ir_stmt *next = voucher->nest->next;
+    for (int k = 0; k < voucher->bounds.count; k++)
+        if (voucher->bounds.items[k].total)
+            list_push(voucher->pass->arena, &voucher->ranges, voucher->bounds.items[k]);
     voucher->bounds.count = 0;
+    voucher->flat = NULL;
+    voucher->dense = NULL;
     voucher->nest->next = NULL;
     build_block(voucher, voucher->nest, 0, &block);
     voucher->nest->next = next;
     struct ir_expr *condition = voucher->refused ? NULL : condition_of(voucher);
     if (!condition)
         return NULL;
+    if (voucher->dense)
+        condition = vouch_operation(voucher, OP_AND, voucher->dense, condition);
+    append(&all, voucher->flat);
+    append(&all, block.first);
     struct ir_stmt *assign = ir_stmt_new(voucher->pass->kernel, IR_ASSIGN, voucher->nest->span);
     assign->symbol = sure;
     assign->value = condition;
-    append(&block, assign);
-    return block.first;
+    append(&all, assign);
+    return all.first;
 }
 
 /* The nest as it was, whose loops messages name, and a copy without tests; `place` is where it stands. */
@@ -733,9 +719,9 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
         append(&block, voucher->declarations.items[k]);
     for (int phase = 0; phase < voucher->last_phase; phase++)
         append(&block, phases[phase] && (phase || voucher->brevity)
-                           ? new_if(voucher, use(voucher, sure), phases[phase], NULL, nest->span)
+                           ? vouch_if(voucher, vouch_use(voucher, sure), phases[phase], NULL, nest->span)
                            : phases[phase]);
-    append(&block, new_if(voucher, use(voucher, sure), trusted, nest, nest->span));
+    append(&block, vouch_if(voucher, vouch_use(voucher, sure), trusted, nest, nest->span));
     append(&block, next);
     *place = block.first;
 }
@@ -744,7 +730,7 @@ static bool vouch(struct pass *pass, struct ir_stmt **place, bool is_for_compile
 {
     struct voucher voucher = {.pass = pass, .nest = *place, .is_for_compilers = is_for_compilers};
     struct ir_stmt *phases[PHASES];
-    struct ir_symbol *sure = declare(&voucher, "sure", ir_integer(pass->kernel, AKG_BOOL, 1));
+    struct ir_symbol *sure = vouch_declare(&voucher, "sure", ir_integer(pass->kernel, AKG_BOOL, 1));
     do {
         voucher.phase++;
         phases[voucher.phase - 1] = make_phase(&voucher, sure);

@@ -292,7 +292,7 @@ struct vector_loop {
     int elements;                   /* the slot of how many there are of what is stored to; 0: nobody asks */
     const struct vector_nest *nest; /* NULL: none */
     const struct vector_band *band; /* NULL: none */
-    const struct flow *flow;        /* it is one with branches, of which nothing else is here (flow.h) */
+    struct flow *flow;              /* it is one with branches, of which nothing else is here (flow.h) */
     const void *code;
     size_t size; /* of the code, in bytes */
 };

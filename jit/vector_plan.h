@@ -36,6 +36,8 @@ bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *st
 
 /* The number of the loop, or -1. */
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt);
+/* That of its code with branches (flow.h), which may be there beside vectors. */
+int vector_plan_find_flow(const struct vector_plan *plan, const struct ir_stmt *stmt);
 
 /* The instructions of all loops as text, each with the line of the source it belongs to. False when memory
  * runs out. */

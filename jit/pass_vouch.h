@@ -1,0 +1,66 @@
+/*
+ * pass_vouch.h: what the files of the pass that vouches for indices share.
+ */
+#ifndef JIT_PASS_VOUCH_H
+#define JIT_PASS_VOUCH_H
+
+#include "pass.h"
+
+/* What is known of an index when its phase is over: as uint32 the greatest, or the least and the greatest. */
+struct bound {
+    struct ir_expr *index; /* in the nest */
+    struct ir_symbol *least, *greatest;
+    struct ir_symbol *total; /* of the variable of a loop from row[i] to row[i + 1]: all its iterations */
+    LIST(const struct ir_expr *) extents;
+};
+
+struct voucher {
+    struct pass *pass;
+    struct ir_stmt *nest;
+    bool is_for_compilers;
+    LIST(struct bound) bounds; /* of the phase that is being made */
+    LIST(struct bound) ranges; /* of earlier phases, of variables of loops whose bounds come out of tensors */
+    struct ir_stmt *flat;      /* loops over all of such a range, which stand for nests of loops */
+    struct ir_expr *dense;     /* bool: the ranges are not much longer than what they stand for; or NULL */
+    LIST(struct ir_stmt *) declarations;
+    LIST(const struct ir_expr *) brief; /* bool: loops that must not be long are not; */
+    struct ir_expr *brevity;            /* all of these; NULL: there are none */
+    const struct ir_symbol *range; /* of the loop right around whose bounds come out of tensors; NULL: none */
+    int range_context;             /* what its bounds hang on */
+    int phase, last_phase, nodes;
+    bool is_measured, is_measured_inside; /* an index tells how long it is; one in a loop inside does */
+    bool refused;
+};
+
+/* Statements being written. */
+struct block {
+    struct ir_stmt *first, **end;
+};
+
+/* ---- pass_vouch.c ---- */
+
+struct ir_expr *vouch_use(struct voucher *voucher, struct ir_symbol *symbol);
+struct ir_expr *vouch_operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
+                                struct ir_expr *b);
+struct ir_stmt *vouch_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
+                         struct ir_stmt *otherwise, struct span span);
+/* A variable of int64, bool or uint32 before all phases. */
+struct ir_symbol *vouch_declare(struct voucher *voucher, const char *name, struct ir_expr *value);
+/* symbol = extreme(symbol, value), where that is not there yet. */
+void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol *symbol,
+                   enum operation extreme, struct ir_expr *value);
+/* Whether the call says the bounds of the loop; whether all is under a condition of which it says so. */
+bool vouch_is_of_call(const struct ir_stmt *loop);
+bool vouch_is_choice_of_call(const struct ir_stmt *block);
+
+/* ---- pass_vouch_range.c ---- */
+
+/* Counts the iterations of a loop from row[i] to row[i + 1], where its variable is tested. `stmt`: that of
+ * the nest; `loop`: that of the loops that test. */
+void vouch_count_range(struct voucher *voucher, const struct ir_stmt *stmt, const struct ir_stmt *loop,
+                       struct block *out);
+/* What is tested for each element of rows that are parts of one range is tested for all of that, which takes
+ * one long loop; false: it cannot be. */
+bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, struct ir_stmt *loop);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * pass_vouch_range.c: tests of what rows hold that are parts of one range (row[i] to row[i + 1]).
+ *
+ *     largest = 0; for k in 0 to greatest + 1 { largest = max(largest, uint32(col[k])) }
+ *
+ * instead of a loop over the rows with one over each of them inside: an earlier phase of pass_vouch.c has
+ * found the least and the greatest k of all rows, and how many there are together.
+ */
+#include "pass_vouch.h"
+
+void vouch_count_range(struct voucher *voucher, const struct ir_stmt *stmt, const struct ir_stmt *loop,
+                       struct block *out)
+{
+    for (int k = 0; k < voucher->bounds.count; k++) {
+        struct bound *bound = &voucher->bounds.items[k];
+        if (!bound->least || bound->index->kind != IR_SYMBOL || bound->index->symbol != stmt->symbol ||
+            vouch_is_of_call(loop))
+            continue;
+        if (!bound->total)
+            bound->total = vouch_declare(voucher, "total", ir_integer(voucher->pass->kernel, AKG_INT64, 0));
+        struct ir_expr *distance = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
+                                                   pass_copy(voucher->pass, loop->low));
+        vouch_extreme(voucher, out, bound->total, OP_ADD, distance);
+    }
+}
+
+static const struct bound *range_of(const struct voucher *voucher, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < voucher->ranges.count; k++)
+        if (voucher->ranges.items[k].index->symbol == symbol)
+            return &voucher->ranges.items[k];
+    return NULL;
+}
+
+static bool is_of_loop(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP || expr->symbol == symbol;
+}
+
+static bool is_flat(const struct ir_stmt *block, struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind != IR_ASSIGN || !ir_expr_walk(stmt->value->operands[1], is_of_loop, symbol))
+            return false;
+    return true;
+}
+
+/* If the range is not many times as long as the rows are together. That other elements are tested as well can
+ * only lead to the nest as it was. */
+bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, struct ir_stmt *loop)
+{
+    enum { TIMES = 4, ANYWAY = 1000 };
+    struct ir_kernel *kernel = voucher->pass->kernel;
+    const struct bound *range = range_of(voucher, stmt->symbol);
+    struct ir_stmt *choice = range && vouch_is_choice_of_call(loop->body) ? loop->body : NULL;
+    if (!range || !is_flat(choice ? choice->body : loop->body, loop->symbol))
+        return false;
+    if (choice)
+        loop->body = choice->body;
+    struct ir_expr *most = vouch_operation(voucher, OP_ADD,
+                                           vouch_operation(voucher, OP_MUL, vouch_use(voucher, range->total),
+                                                           ir_integer(kernel, AKG_INT64, TIMES)),
+                                           ir_integer(kernel, AKG_INT64, ANYWAY));
+    struct ir_expr *dense = vouch_operation(voucher, OP_LT, vouch_use(voucher, range->greatest), most);
+    loop->low = ir_integer(kernel, AKG_INT64, 0); /* which is the least or less, where all are inside */
+    loop->high = vouch_operation(voucher, OP_ADD, vouch_use(voucher, range->greatest),
+                                 ir_integer(kernel, AKG_INT64, 1));
+    struct ir_expr *condition = pass_copy(voucher->pass, dense);
+    if (choice)
+        condition = vouch_operation(voucher, OP_AND, choice->value, condition);
+    struct ir_stmt *guarded = vouch_if(voucher, condition, loop, NULL, loop->span);
+    guarded->next = voucher->flat;
+    voucher->flat = guarded;
+    voucher->dense = voucher->dense ? vouch_operation(voucher, OP_AND, voucher->dense, dense) : dense;
+    return true;
+}
