@@ -115,14 +115,29 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
 static const struct dependence_loop independent = {
     .verdict = DEPENDENCE_PARALLEL, .dependence = -1, .reduction = -1, .scalar = -1};
 
-/* What is done under conditions, one iteration after the other, is better done by code that jumps (flow.h)
- * than in vain. */
-static bool has_branches(const struct ir_stmt *first)
+static bool assigns_floats(const struct ir_stmt *first)
 {
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_IF)
+        if ((stmt->kind != IR_ASSIGN && stmt->kind != IR_LET) || !dtype_is_float(stmt->symbol->dtype))
+            return false;
+    return true;
+}
+
+/* What is done under conditions, one iteration after the other, is better done by code that jumps (flow.h)
+ * than in vain. But of two floats one of which a scalar becomes, both are computed before it is known which
+ * way to jump, and that is mostly anybody's guess. */
+static bool has_branches(const struct ir_stmt *first)
+{
+    bool branches = false, chooses = false;
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        if (stmt->kind != IR_IF)
+            continue;
+        branches = true;
+        if (!assigns_floats(stmt->body) || !assigns_floats(stmt->otherwise))
             return true;
-    return false;
+        chooses |= stmt->otherwise != NULL;
+    }
+    return branches && !chooses;
 }
 
 /* An innermost loop as values. `serially`: the vector code could not be had. */
