@@ -255,23 +255,38 @@ static void emit_vectors(struct emitter *emitter, const struct ir_stmt *stmt, st
     emit_c_loop(emitter, stmt, low, high);
 }
 
+/* The loop with branches, if there is one. True: it is always the one to run; else, where *other, `}` is to
+ * follow behind the other code. */
+static bool emit_flow(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high,
+                      bool *other)
+{
+    const char *test = emit_flow_test(emitter, stmt, low, high);
+    *other = test != NULL;
+    if (!test)
+        return emit_flow_loop(emitter, stmt, low, high);
+    emit_line(emitter, "if (%s)", test);
+    emit_flow_loop(emitter, stmt, low, high);
+    emit_line(emitter, "else {");
+    emitter->indent++;
+    return false;
+}
+
+static void emit_flow_end(struct emitter *emitter, bool other)
+{
+    if (!other)
+        return;
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                struct emit_value high)
 {
-    const char *test = emit_flow_test(emitter, stmt, low.text, high.text);
-    if (!test) {
-        bool vectors = !emit_flow_loop(emitter, stmt, low.text, high.text);
-        if (vectors)
-            emit_vectors(emitter, stmt, low, high);
+    bool other;
+    if (emit_flow(emitter, stmt, low.text, high.text, &other))
         return;
-    }
-    emit_line(emitter, "if (%s)", test);
-    emit_flow_loop(emitter, stmt, low.text, high.text);
-    emit_line(emitter, "else {");
-    emitter->indent++;
     emit_vectors(emitter, stmt, low, high);
-    emitter->indent--;
-    emit_line(emitter, "}");
+    emit_flow_end(emitter, other);
 }
 
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
@@ -282,10 +297,8 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
         emit_loop(emitter, stmt, low, high);
 }
 
-static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
+static void emit_c_while(struct emitter *emitter, const struct ir_stmt *stmt)
 {
-    if (emit_flow_loop(emitter, stmt, NULL, NULL))
-        return;
     const char *before;
     struct emit_value condition = emit_aside(emitter, stmt->value, &before);
     if (!before) {
@@ -300,6 +313,15 @@ static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
     }
     emit_inner_block(emitter, stmt->body);
     emit_line(emitter, "}");
+}
+
+static void emit_while(struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    bool other;
+    if (emit_flow(emitter, stmt, NULL, NULL, &other))
+        return;
+    emit_c_while(emitter, stmt);
+    emit_flow_end(emitter, other);
 }
 
 /* A branch whose code is made when it is first reached; without it, the other side does the same. */

@@ -88,26 +88,37 @@ bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const c
     return true;
 }
 
+static void emit_test(struct emitter *emitter, const struct flow_test *test, const char *name,
+                      const char *low, const char *high)
+{
+    const char *begins = emit_operand(emitter, emit_index(emitter, test->begins), EMIT_MULTIPLY),
+               *ends = emit_operand(emitter, emit_index(emitter, test->ends), EMIT_ADD);
+    if (test->adjoin)
+        emit_line(emitter, "%s = %s && %s - %s < %d * (%s - %s);", name, name, ends, begins, test->few, high,
+                  low);
+    else
+        emit_line(emitter, "%s = %s && %s - %s < %d;", name, name, ends, begins, test->few);
+}
+
 const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
                            const char *high)
 {
-    enum { FEW = 48 }; /* elements of a row: measured with products of sparse matrices on Zen 5 */
     const struct vector_plan *plan = emitter->options->plan;
     int number = vector_plan_find_flow(plan, stmt);
     const struct flow *flow = number < 0 ? NULL : plan->loops.items[number]->flow;
-    if (!flow || !flow->begins)
+    if (!flow || !flow->tests.count)
         return NULL;
-    const char *few = arena_format(&emitter->arena, "few%d_", ++emitter->temporaries);
-    emit_line(emitter, "int %s = 0;", few);
-    emit_line(emitter, "if (%s < %s) {", low, high);
-    emitter->indent++;
-    const char *begins = emit_operand(emitter, emit_index(emitter, flow->begins), EMIT_MULTIPLY),
-               *ends = emit_operand(emitter, emit_index(emitter, flow->ends), EMIT_ADD);
-    if (flow->rows_adjoin)
-        emit_line(emitter, "%s = %s - %s < %d * (%s - %s);", few, ends, begins, FEW, high, low);
-    else
-        emit_line(emitter, "%s = %s - %s < %d;", few, ends, begins, FEW);
-    emitter->indent--;
-    emit_line(emitter, "}");
-    return few;
+    const char *name = arena_format(&emitter->arena, "few%d_", ++emitter->temporaries);
+    bool in_iterations = flow->tests.items[0].in_iterations; /* it is the only one then */
+    emit_line(emitter, "int %s = %s;", name,
+              in_iterations ? arena_format(&emitter->arena, "%s < %s", low, high) : "1");
+    if (in_iterations)
+        emit_line(emitter, "if (%s) {", name);
+    emitter->indent += in_iterations;
+    for (int k = 0; k < flow->tests.count; k++)
+        emit_test(emitter, &flow->tests.items[k], name, low, high);
+    emitter->indent -= in_iterations;
+    if (in_iterations)
+        emit_line(emitter, "}");
+    return name;
 }

@@ -237,7 +237,7 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
 /* The call of a loop with branches (flow.h), a FOR with its bounds, a WHILE with none; false: it is none. */
 bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high);
 
-/* The name of a variable that says whether the code with branches is to run, of a FOR that is vector code as
+/* The name of a variable that says whether the code with branches is to run, of a loop that is vector code as
  * well; NULL: there is not both. */
 const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
                            const char *high);

@@ -42,18 +42,22 @@ struct flow_argument {
  * not. They are followed by the loops' variables, and these by the arguments. */
 enum { FLOW_SITE, FLOW_AXIS, FLOW_INDEX, FLOW_BEYOND, FLOW_LOOPS };
 
+/* Of loops that are vector code as well: this is to run where all tests say so. A loop inside begins and ends
+ * there, and has fewer iterations than `few`. */
+struct flow_test {
+    const struct ir_expr *begins, *ends;
+    int few;
+    bool in_iterations; /* they may only be looked at where the loop around has an iteration, */
+    bool adjoin;        /* and are of its first and its last, so that all between are counted together */
+};
+
 struct flow_code;
 
 struct flow {
     LIST(struct flow_argument) arguments;
     int loops;  /* within it, itself among them, at most in one another (JIT_TRAP_LOOPS are noted) */
     bool stops; /* it may stop the kernel */
-    /* Of a loop around one whose bounds come out of tensors, which is vector code as well: where that one
-     * begins and ends in the last iteration or, where both ends are such that rows may adjoin (row[i] to
-     * row[i + 1]), begins in the first and ends in the last. So it is known about how many iterations there
-     * are for each; where they are few, this is the faster code. NULL: there is no other code */
-    const struct ir_expr *begins, *ends;
-    bool rows_adjoin;
+    LIST(struct flow_test) tests; /* none: there is no other code */
     struct flow_code *code;
 };
 

@@ -47,17 +47,17 @@ enum flow_kind {
     FLOW_COMPARE_JUMP,   /* to `label` where operand 0 `condition` operand 1 or immediate */
     FLOW_COMPARE_SET,    /* result = whether that is so */
     FLOW_COMPARE_CHOOSE, /* result = operand 2 where that is so, else operand 3 */
-    FLOW_STOP_IF,    /* the kernel stops at `site` where that is so; `axis` 0 or more: with the operands */
-    FLOW_MULTIPLY_HIGH,  /* result = the upper half of operand 0 * operand 1, both without a sign */
-    FLOW_DIVIDE,     /* result = operand 0 / operand 1, `rest` what is left, towards 0 */
-    FLOW_FLOAT,      /* result = operand 0 `form` operand 1, and the immediate where the form has one */
-    FLOW_FLOAT_ONE,  /* result = `form` of operand 0 */
-    FLOW_FLOAT_JUMP, /* to `label` where operand 0 `condition` operand 1, as vucomis orders them */
-    FLOW_FUSED,      /* result = operand 0 * operand 1 + operand 2, rounded once */
-    FLOW_BLEND,      /* result = operand 1 where operand 2 is all ones, else operand 0 */
-    FLOW_TO_FLOAT,   /* result = operand 0, an integer of 64 bits */
-    FLOW_TO_GENERAL, /* result = operand 0, a float, by `form` */
-    FLOW_CALL        /* result = function(operands) */
+    FLOW_STOP_IF,       /* the kernel stops at `site` where that is so; `axis` 0 or more: with the operands */
+    FLOW_MULTIPLY_HIGH, /* result = the upper half of operand 0 * operand 1, both without a sign */
+    FLOW_DIVIDE,        /* result = operand 0 / operand 1, `rest` what is left, towards 0 */
+    FLOW_FLOAT,         /* result = operand 0 `form` operand 1, and the immediate where the form has one */
+    FLOW_FLOAT_ONE,     /* result = `form` of operand 0 */
+    FLOW_FLOAT_JUMP,    /* to `label` where operand 0 `condition` operand 1, as vucomis orders them */
+    FLOW_FUSED,         /* result = operand 0 * operand 1 + operand 2, rounded once */
+    FLOW_BLEND,         /* result = operand 1 where operand 2 is all ones, else operand 0 */
+    FLOW_TO_FLOAT,      /* result = operand 0, an integer of 64 bits */
+    FLOW_TO_GENERAL,    /* result = operand 0, a float, by `form` */
+    FLOW_CALL           /* result = function(operands) */
 };
 
 typedef LIST(struct flow_item) flow_section;

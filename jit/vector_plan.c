@@ -8,9 +8,8 @@
  */
 #include "vector_plan.h"
 #include "deferred.h"
-#include "flow.h"
+#include "flow_plan.h"
 #include "split.h"
-#include "vector_build.h"
 #include "vector_x86.h"
 
 #include <string.h>
@@ -416,94 +415,27 @@ static bool is_touched(const struct planning *planning, const struct ir_stmt *fi
     return false;
 }
 
-/* The loop inside, where it is the only one, and its bounds come out of tensors; NULL: there is none. */
-static const struct ir_stmt *find_ragged(const struct planning *planning, const struct ir_stmt *stmt)
-{
-    const struct ir_stmt *inner = NULL;
-    for (const struct ir_stmt *next = stmt->body; next; next = next->next) {
-        if (next->kind == IR_WHILE || (next->kind == IR_FOR && inner) ||
-            (next->kind == IR_IF && !(is_innermost(next->body) && is_innermost(next->otherwise))))
-            return NULL;
-        if (next->kind == IR_FOR)
-            inner = next;
-    }
-    if (!inner || !is_innermost(inner->body) || inner->step != 1 || stmt->step != 1)
-        return NULL;
-    if (vector_may_stop(inner->low, planning->options) || vector_may_stop(inner->high, planning->options))
-        return NULL;
-    return vector_is_harmless(inner->low) && vector_is_harmless(inner->high) ? NULL : inner;
-}
-
-struct fixing {
-    struct ir_stmt *nest;
-    bool moves;
-};
-
-static bool stays(struct ir_expr *expr, void *context)
-{
-    struct fixing *fixing = context;
-    fixing->moves |= expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE;
-    fixing->moves |= expr->kind == IR_LOAD && ir_block_stores_to(fixing->nest->body, expr->access.buffer);
-    return !fixing->moves;
-}
-
-/* The bound of the loop inside in an iteration of the one around; NULL: it hangs on what changes. */
-static const struct ir_expr *bound_at(struct planning *planning, const struct ir_stmt *stmt,
-                                      const struct ir_expr *bound, struct ir_expr *iteration)
-{
-    struct ir_kernel kernel = *planning->kernel;
-    struct fixing fixing = {.nest = (struct ir_stmt *)stmt};
-    kernel.arena = &planning->plan->arena;
-    stmt->symbol->note = iteration;
-    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
-        let->symbol->note = ir_expr_substitute(&kernel, let->value);
-    struct ir_expr *fixed = ir_expr_substitute(&kernel, bound);
-    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
-        let->symbol->note = NULL;
-    stmt->symbol->note = NULL;
-    return ir_expr_walk(fixed, stays, &fixing) ? fixed : NULL;
-}
-
-/* Rows of a few elements each, how many the data says, take less one by one than by vectors: which it is, is
- * asked when it runs. */
-static void plan_ragged(struct planning *planning, const struct ir_stmt *stmt)
-{
-    const struct ir_stmt *inner = find_ragged(planning, stmt);
-    if (!inner)
-        return;
-    struct ir_kernel kernel = *planning->kernel;
-    kernel.arena = &planning->plan->arena;
-    struct ir_expr *last = ir_operation(&kernel, OP_SUB, stmt->high, ir_integer(&kernel, AKG_INT64, 1), NULL);
-    bool adjoin = !vector_is_harmless(inner->low) && !vector_is_harmless(inner->high);
-    const struct ir_expr *begins = bound_at(planning, stmt, inner->low, adjoin ? stmt->low : last),
-                         *ends = bound_at(planning, stmt, inner->high, last);
-    struct vector_loop *loop =
-        begins && ends ? flow_build(&planning->plan->arena, stmt, planning->options) : NULL;
-    if (!add_loop(planning, loop))
-        return;
-    loop->flow->rows_adjoin = adjoin;
-    loop->flow->begins = begins;
-    loop->flow->ends = ends;
-}
-
 /* What is left of loops, as large as may be. */
-static void plan_flows(struct planning *planning, const struct ir_stmt *first, int depth)
+static void plan_flows(struct planning *planning, const struct ir_stmt *first, int depth, bool in_short)
 {
     enum { DEEPEST = 200, MOST = 1000 };
+    struct vector_plan *plan = planning->plan;
     if (depth > DEEPEST)
         return;
-    for (const struct ir_stmt *stmt = first; stmt && planning->plan->loops.count < MOST; stmt = stmt->next) {
-        bool loops = stmt->kind == IR_FOR || stmt->kind == IR_WHILE;
-        if (loops && vector_plan_find(planning->plan, stmt) >= 0) {
-            plan_ragged(planning, stmt);
+    for (const struct ir_stmt *stmt = first; stmt && plan->loops.count < MOST; stmt = stmt->next) {
+        bool loops = stmt->kind == IR_FOR || stmt->kind == IR_WHILE, has_short = in_short;
+        if (loops && vector_plan_find(plan, stmt) >= 0) {
+            add_loop(planning, flow_plan_ragged(plan, planning->kernel, stmt, planning->options));
             continue;
         }
-        if (loops && !is_touched(planning, stmt->body) &&
-            add_loop(planning, flow_build(&planning->plan->arena, stmt, planning->options)))
+        bool touched = loops && is_touched(planning, stmt->body);
+        if (loops && !touched && add_loop(planning, flow_build(&plan->arena, stmt, planning->options)))
             continue;
+        if (touched && !in_short)
+            has_short = add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
         if (!is_left_out(planning, stmt))
-            plan_flows(planning, stmt->body, depth + 1);
-        plan_flows(planning, stmt->otherwise, depth + 1);
+            plan_flows(planning, stmt->body, depth + 1, has_short);
+        plan_flows(planning, stmt->otherwise, depth + 1, has_short);
     }
 }
 
@@ -513,7 +445,7 @@ static void plan_all(struct planning *planning)
     if (planning->options->target == X86_TARGET_NONE)
         return;
     plan_block(planning, planning->kernel->body, 0);
-    plan_flows(planning, planning->kernel->body, 0);
+    plan_flows(planning, planning->kernel->body, 0, false);
 }
 
 /* All loops into pages, each function from an address that suits it. */

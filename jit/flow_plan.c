@@ -1,0 +1,143 @@
+/*
+ * flow_plan.c: see flow_plan.h.
+ *
+ * Consumes loops of which some are vector code already; produces the code of the whole with branches, and the
+ * tests that say when it is the faster one. Only time hangs on these: both codes do the same.
+ */
+#include "flow_plan.h"
+#include "pass.h"
+#include "vector_build.h"
+
+/* Elements of a row, below which rows that the data ends are gone through one by one: measured with products
+ * of sparse matrices on Zen 5. Iterations of loops of the call likewise, and of nests, of which each
+ * iteration has as many again. */
+enum { FEW_OF_ROW = 48, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
+
+/* ---- rows that the data ends ------------------------------------------------------------------- */
+
+static bool has_loops(const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || has_loops(stmt->body) ||
+            has_loops(stmt->otherwise))
+            return true;
+    return false;
+}
+
+/* The loop inside, where it is the only one, and its bounds come out of tensors; NULL: there is none. */
+static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
+{
+    const struct ir_stmt *inner = NULL;
+    for (const struct ir_stmt *next = stmt->body; next; next = next->next) {
+        if (next->kind == IR_WHILE || (next->kind == IR_FOR && inner) ||
+            (next->kind == IR_IF && (has_loops(next->body) || has_loops(next->otherwise))))
+            return NULL;
+        if (next->kind == IR_FOR)
+            inner = next;
+    }
+    if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1)
+        return NULL;
+    return vector_is_harmless(inner->low) && vector_is_harmless(inner->high) ? NULL : inner;
+}
+
+struct fixing {
+    struct ir_stmt *nest;
+    bool moves;
+};
+
+static bool stays(struct ir_expr *expr, void *context)
+{
+    struct fixing *fixing = context;
+    fixing->moves |= expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE;
+    fixing->moves |= expr->kind == IR_LOAD && ir_block_stores_to(fixing->nest->body, expr->access.buffer);
+    return !fixing->moves;
+}
+
+/* The bound of the loop inside in an iteration of the one around; NULL: it hangs on what changes, or may stop
+ * the kernel. */
+static const struct ir_expr *bound_at(struct ir_kernel *kernel, const struct ir_stmt *stmt,
+                                      const struct ir_expr *bound, struct ir_expr *iteration,
+                                      const struct vector_options *options)
+{
+    struct fixing fixing = {.nest = (struct ir_stmt *)stmt};
+    stmt->symbol->note = iteration;
+    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
+        let->symbol->note = ir_expr_substitute(kernel, let->value);
+    struct ir_expr *fixed = ir_expr_substitute(kernel, bound);
+    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
+        let->symbol->note = NULL;
+    stmt->symbol->note = NULL;
+    return ir_expr_walk(fixed, stays, &fixing) && !vector_may_stop(fixed, options) ? fixed : NULL;
+}
+
+/* The kernel with an arena for what is made here. */
+static struct ir_kernel with_arena(const struct ir_kernel *kernel, struct arena *arena)
+{
+    struct ir_kernel copy = *kernel;
+    copy.arena = arena;
+    return copy;
+}
+
+struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                     const struct ir_stmt *stmt, const struct vector_options *options)
+{
+    const struct ir_stmt *inner = stmt->kind == IR_FOR ? find_ragged(stmt) : NULL;
+    if (!inner)
+        return NULL;
+    struct ir_kernel copy = with_arena(kernel, &plan->arena);
+    struct ir_expr *last = ir_operation(&copy, OP_SUB, stmt->high, ir_integer(&copy, AKG_INT64, 1), NULL);
+    bool adjoin = !vector_is_harmless(inner->low) && !vector_is_harmless(inner->high);
+    struct flow_test test = {.begins = bound_at(&copy, stmt, inner->low, adjoin ? stmt->low : last, options),
+                             .ends = bound_at(&copy, stmt, inner->high, last, options),
+                             .few = FEW_OF_ROW,
+                             .in_iterations = true,
+                             .adjoin = adjoin};
+    struct vector_loop *loop = test.begins && test.ends ? flow_build(&plan->arena, stmt, options) : NULL;
+    if (loop)
+        list_push(&plan->arena, &loop->flow->tests, test);
+    return loop;
+}
+
+/* ---- short loops of the call --------------------------------------------------------------------- */
+
+static bool calls(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION || !dtype_is_float(expr->operands[0]->dtype) ||
+           !vector_is_call(expr->operation);
+}
+
+/* A test for each loop of the plan; false: it cannot be told before how long one is, or vectors of functions
+ * are called in it. */
+static bool add_tests(struct vector_plan *plan, const struct ir_stmt *first, struct flow *flow)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        int number = stmt->kind == IR_FOR ? vector_plan_find(plan, stmt) : -1;
+        if (stmt->kind == IR_FOR && (number >= 0 || !has_loops(stmt->body))) {
+            const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
+            if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
+                !ir_block_expressions(stmt->body, calls, NULL))
+                return false;
+            list_push(&plan->arena, &flow->tests,
+                      ((struct flow_test){
+                          .begins = stmt->low, .ends = stmt->high, .few = nest ? FEW_OF_NEST : FEW_OF_LOOP}));
+        }
+        if (!add_tests(plan, stmt->body, flow) || !add_tests(plan, stmt->otherwise, flow))
+            return false;
+    }
+    return true;
+}
+
+struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                    const struct ir_stmt *stmt, const struct vector_options *options)
+{
+    enum { MOST_TESTS = 8 };
+    struct flow tests = {.loops = 0};
+    (void)kernel;
+    if (!add_tests(plan, stmt->body, &tests) || !tests.tests.count || tests.tests.count > MOST_TESTS)
+        return NULL;
+    struct vector_loop *loop = flow_build(&plan->arena, stmt, options);
+    for (int k = 0; loop && k < tests.tests.count; k++)
+        list_push(&plan->arena, &loop->flow->tests, tests.tests.items[k]);
+    return loop;
+}

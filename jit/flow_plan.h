@@ -1,0 +1,20 @@
+/*
+ * flow_plan.h: loops with branches (flow.h) beside vector code of the same loops, of which the call that
+ * comes is told by tests which to run.
+ */
+#ifndef JIT_FLOW_PLAN_H
+#define JIT_FLOW_PLAN_H
+
+#include "flow.h"
+#include "vector_plan.h"
+
+/* Of a loop of the plan around one whose bounds come out of tensors: rows of a few elements each, how many
+ * the data says, take less one by one than by vectors. NULL: it is none. */
+struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                     const struct ir_stmt *stmt, const struct vector_options *options);
+/* Of a loop that is not of the plan, around such: where all of these have few iterations, which the call
+ * says, calling them takes longer than what they do. NULL: it is none. */
+struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                    const struct ir_stmt *stmt, const struct vector_options *options);
+
+#endif
