@@ -2,11 +2,11 @@
  * vector_reach.c: indices that C looks at in the first and in the last iteration, before the vector code
  * runs.
  *
- * Consumes indices that go on by one from iteration to iteration: what is to be tested is inside in all of
- * them where it is at both ends, `x[start[i] + j]` say. What is computed in 32 bits or fewer, and therefore
- * may wrap, goes on by one all the way where the last index is as far from the first as there are iterations:
- * then both and all between them are numbers of that many bits. Produces vector_reach; where what C finds is
- * something else, the loop stays C in this call.
+ * Consumes indices that go on by one from iteration to iteration, or stay the same and are used under a
+ * condition: what is to be tested is inside in all of them where it is at both ends, `x[start[i] + j]` say.
+ * What is computed in 32 bits or fewer, and therefore may wrap, goes on by one all the way where the last
+ * index is as far from the first as there are iterations: then both and all between them are numbers of that
+ * many bits. Produces vector_reach; where what C finds is something else, the loop stays C in this call.
  */
 #include "vector_build.h"
 
@@ -105,7 +105,9 @@ bool vector_is_reach(const struct vector_builder *builder, const struct ir_acces
         return false;
     if (tested && builder->mask >= 0 && !vector_is_harmless((struct ir_expr *)index))
         return false; /* the condition may be what keeps it inside */
-    return is_by_one(vector_index_slope(builder, index)) && goes_on(builder, index);
+    struct vector_slope slope = vector_index_slope(builder, index);
+    bool stays = tested && builder->mask >= 0 && slope.linear && slope.constant && slope.value == 0;
+    return (is_by_one(slope) || stays) && goes_on(builder, index);
 }
 
 static void add_reach(struct vector_builder *builder, const struct ir_access *access, int axis)
