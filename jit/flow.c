@@ -103,7 +103,7 @@ static bool stores(const struct flow_item *item, const struct flow_item *other)
 }
 
 /* Looked for back to where others may come from, or an operand became what it is. What is on one of several
- * ways here is passed over. */
+ * ways here is passed over. What stopped the kernel if it was so need not be tested again. */
 int flow_add_known(struct flow_builder *builder, struct flow_item item)
 {
     enum { FARTHEST = 200 };
@@ -117,7 +117,8 @@ int flow_add_known(struct flow_builder *builder, struct flow_item item)
             passed = known->from;
         if (changes(known, &item) || stores(known, &item))
             break;
-        if (k < passed && is_same(known, &item) && !builder->code->values.items[known->result].is_variable)
+        if (k < passed && is_same(known, &item) &&
+            (known->result < 0 || !builder->code->values.items[known->result].is_variable))
             return known->result;
     }
     return flow_add(builder, item);

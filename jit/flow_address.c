@@ -113,7 +113,7 @@ static void test_index(struct flow_builder *builder, const struct ir_access *acc
     item.axis = axis;
     item.around = builder->around;
     builder->flow->stops = true;
-    flow_add(builder, item);
+    flow_add_known(builder, item);
 }
 
 static void add_axes(struct flow_builder *builder, const struct ir_access *access, struct terms *terms)

@@ -137,7 +137,7 @@ static void stop_if_zero(struct flow_builder *builder, const struct ir_expr *exp
     item.site = expr->site;
     item.around = builder->around;
     builder->flow->stops = true;
-    flow_add(builder, item);
+    flow_add_known(builder, item);
 }
 
 /* Towards 0; what is left in *rest. */

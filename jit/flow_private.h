@@ -149,7 +149,8 @@ int flow_new_value(struct flow_builder *builder, bool is_float);
 int flow_new_label(struct flow_builder *builder);
 /* Appends it; its result, a new value where it has none but should. */
 int flow_add(struct flow_builder *builder, struct flow_item item);
-/* The same of what gives the same again, or loads what is there still: it is not computed twice. */
+/* The same of what gives the same again, loads what is there still, or tests what was tested: it is not done
+ * twice. */
 int flow_add_known(struct flow_builder *builder, struct flow_item item);
 /* Where one comes from before, or from a branch since item `from` of the section (flow_here). */
 void flow_place(struct flow_builder *builder, int label, int from);
