@@ -10,7 +10,7 @@
 
 static const char *member_of(akg_dtype dtype)
 {
-    return dtype == AKG_FLOAT32 ? "f" : dtype == AKG_FLOAT64 ? "d" : "i";
+    return dtype == AKG_FLOAT64 ? "d" : dtype_is_float(dtype) ? "f" : "i"; /* halves are floats in C */
 }
 
 static const char *slot(struct emitter *emitter, const char *slots, int number, const char *member)

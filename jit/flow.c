@@ -5,10 +5,11 @@
  * arguments that the call hands in, and the values' registers. What does not change in a loop is computed in
  * a section before it, behind the test that it has an iteration.
  *
- * It gives up on halves, on tensors that are allocated inside and cleared, and on what is
- * very large.
+ * It gives up on what is very large.
  */
 #include "flow_private.h"
+
+#include <string.h>
 
 int flow_refuse(struct flow_builder *builder)
 {
@@ -54,6 +55,8 @@ static bool is_result_float(const struct flow_builder *builder, const struct flo
     case FLOW_FUSED:
     case FLOW_BLEND:
     case FLOW_TO_FLOAT:
+    case FLOW_FROM_GENERAL:
+    case FLOW_TO_HALF:
         return true;
     default:
         return false;
@@ -99,14 +102,15 @@ static bool changes(const struct flow_item *item, const struct flow_item *other)
 /* Whether what the other loads may be something else behind the item: tensors lie apart. */
 static bool stores(const struct flow_item *item, const struct flow_item *other)
 {
-    return item->kind == FLOW_STORE && other->kind == FLOW_LOAD && item->buffer == other->buffer;
+    return (item->kind == FLOW_STORE || item->kind == FLOW_CALL) && item->buffer &&
+           other->kind == FLOW_LOAD && item->buffer == other->buffer;
 }
 
 /* Looked for back to where others may come from, or an operand became what it is. What is on one of several
  * ways here is passed over. What stopped the kernel if it was so need not be tested again. */
 int flow_add_known(struct flow_builder *builder, struct flow_item item)
 {
-    enum { FARTHEST = 200 };
+    enum { FARTHEST = 64 };
     const flow_section *section = builder->section;
     int passed = section->count; /* from here on items are on one of several ways */
     for (int k = section->count - 1; k >= 0 && k > section->count - FARTHEST; k--) {
@@ -169,9 +173,7 @@ int flow_argument(struct flow_builder *builder, struct flow_argument argument)
             return flow->arguments.items[k].value;
     struct flow_item load = flow_item(FLOW_LOAD);
     akg_dtype dtype = argument.symbol ? argument.symbol->dtype : AKG_INT64;
-    if (dtype_is_half(dtype))
-        return flow_refuse(builder);
-    load.form = dtype == AKG_FLOAT32 ? X86_VMOVSS_LOAD : dtype == AKG_FLOAT64 ? X86_VMOVSD_LOAD : X86_MOV;
+    load.form = dtype == AKG_FLOAT64 ? X86_VMOVSD_LOAD : dtype_is_float(dtype) ? X86_VMOVSS_LOAD : X86_MOV;
     load.memory = slot_of(builder, flow->arguments.count);
     flow_section *section = builder->section;
     int depth = builder->depth;
@@ -417,12 +419,37 @@ static void build_store(struct flow_builder *builder, const struct ir_stmt *stmt
     flow_store(builder, &stmt->access, memory, flow_expression(builder, stmt->value));
 }
 
+/* A tensor of the loop's own, one element behind the other. */
+static void build_clear(struct flow_builder *builder, const struct ir_buffer *buffer)
+{
+    union {
+        void *(*function)(void *, int, size_t);
+        const void *address;
+    } set = {.function = memset};
+    struct flow_item item = flow_item(FLOW_CALL);
+    int64_t constant = dtype_table[buffer->dtype].size;
+    int size = FLOW_NONE;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        const struct ir_expr *extent = buffer->shape[axis];
+        if (extent->kind == IR_INTEGER) {
+            constant *= extent->integer;
+            continue;
+        }
+        int value = flow_argument(
+            builder, (struct flow_argument){.kind = FLOW_EXTENT, .buffer = buffer, .axis = axis});
+        size = size < 0 ? value : flow_alu(builder, X86_IMUL, size, value, 0);
+    }
+    item.function = set.address;
+    item.buffer = buffer;
+    item.operands[0] = flow_argument(builder, (struct flow_argument){.kind = FLOW_DATA, .buffer = buffer});
+    item.operands[1] = flow_constant(builder, 0);
+    item.operands[2] =
+        size < 0 ? flow_constant(builder, constant) : flow_alu(builder, X86_IMUL, size, FLOW_NONE, constant);
+    flow_add(builder, item);
+}
+
 static void build_statement(struct flow_builder *builder, const struct ir_stmt *stmt)
 {
-    if (stmt->symbol && dtype_is_half(stmt->symbol->dtype)) {
-        flow_refuse(builder);
-        return;
-    }
     switch (stmt->kind) {
     case IR_FOR:
         build_for(builder, stmt);
@@ -447,7 +474,7 @@ static void build_statement(struct flow_builder *builder, const struct ir_stmt *
         break;
     case IR_ALLOCATE:
         if (stmt->access.buffer->clear)
-            flow_refuse(builder);
+            build_clear(builder, stmt->access.buffer);
         break;
     case IR_BREAK:
         flow_jump(builder, builder->loops[builder->depth - 1].leave);
@@ -480,9 +507,9 @@ static void hand_back(struct flow_builder *builder)
             continue;
         struct flow_item store = flow_item(FLOW_STORE);
         akg_dtype dtype = argument->symbol->dtype;
-        store.form = dtype == AKG_FLOAT32   ? X86_VMOVSS_STORE
-                     : dtype == AKG_FLOAT64 ? X86_VMOVSD_STORE
-                                            : X86_MOV_STORE;
+        store.form = dtype == AKG_FLOAT64    ? X86_VMOVSD_STORE
+                     : dtype_is_float(dtype) ? X86_VMOVSS_STORE
+                                             : X86_MOV_STORE;
         store.operands[0] = argument->value;
         store.memory = slot_of(builder, k);
         flow_add(builder, store);

@@ -240,6 +240,8 @@ static enum x86_form load_of(akg_dtype dtype)
     case AKG_INT16:
         return X86_MOVSX_WORD;
     case AKG_UINT16:
+    case AKG_FLOAT16:
+    case AKG_BFLOAT16:
         return X86_MOVZX_WORD;
     case AKG_INT32:
         return X86_MOVSXD;
@@ -250,10 +252,8 @@ static enum x86_form load_of(akg_dtype dtype)
         return X86_MOV;
     case AKG_FLOAT32:
         return X86_VMOVSS_LOAD;
-    case AKG_FLOAT64:
-        return X86_VMOVSD_LOAD;
     default:
-        return X86_NO_FORM;
+        return X86_VMOVSD_LOAD;
     }
 }
 
@@ -261,12 +261,12 @@ int flow_load(struct flow_builder *builder, const struct ir_access *access)
 {
     struct flow_item item = flow_item(FLOW_LOAD);
     item.form = load_of(access->buffer->dtype);
-    if (item.form == X86_NO_FORM)
-        return flow_refuse(builder);
     item.memory = flow_element(builder, access);
     item.buffer = access->buffer;
     int value = flow_add_known(builder, item);
     builder->code->values.items[value].is_extended = true;
+    if (dtype_is_half(access->buffer->dtype))
+        return flow_from_half(builder, access->buffer->dtype, value);
     if (access->buffer->dtype != AKG_BOOL)
         return value;
     struct flow_item truth = flow_item(FLOW_COMPARE_SET); /* any byte that is not zero is true */
@@ -283,14 +283,10 @@ void flow_store(struct flow_builder *builder, const struct ir_access *access, st
         [1] = X86_MOV_BYTE_STORE, [2] = X86_MOV_WORD_STORE, [4] = X86_MOV_DWORD_STORE, [8] = X86_MOV_STORE};
     struct flow_item item = flow_item(FLOW_STORE);
     akg_dtype dtype = access->buffer->dtype;
-    if (load_of(dtype) == X86_NO_FORM) {
-        flow_refuse(builder);
-        return;
-    }
     item.form = dtype == AKG_FLOAT32   ? X86_VMOVSS_STORE
                 : dtype == AKG_FLOAT64 ? X86_VMOVSD_STORE
                                        : by_size[dtype_table[dtype].size];
-    item.operands[0] = value;
+    item.operands[0] = dtype_is_half(dtype) ? flow_half_bits(builder, dtype, value) : value;
     item.memory = memory;
     item.buffer = access->buffer;
     flow_add(builder, item);

@@ -49,6 +49,72 @@ int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
     }
 }
 
+/* ---- halves ----------------------------------------------------------------------------------- */
+
+static int to_general(struct flow_builder *builder, enum x86_form form, int value)
+{
+    struct flow_item item = flow_item(FLOW_TO_GENERAL);
+    item.form = form;
+    item.operands[0] = value;
+    return flow_add_known(builder, item);
+}
+
+static int of_one(struct flow_builder *builder, enum flow_kind kind, enum x86_form form, int value)
+{
+    struct flow_item item = flow_item(kind);
+    item.form = form;
+    item.operands[0] = value;
+    return flow_add_known(builder, item);
+}
+
+int flow_from_half(struct flow_builder *builder, akg_dtype dtype, int bits)
+{
+    if (dtype == AKG_BFLOAT16)
+        return of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, shifted(builder, X86_SHL_BY, bits, 16));
+    return of_one(builder, FLOW_FLOAT_ONE, X86_VCVTPH2PS,
+                  of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, bits));
+}
+
+/* The nearest one, of two the even one: what is cut off decides, and a carry goes where it belongs. NaN stays
+ * one, whatever is cut off. */
+static int bfloat_bits(struct flow_builder *builder, int value)
+{
+    enum { QUIET = 0x40 };
+    int bits = to_general(builder, X86_VMOVD_FROM, value), upper = shifted(builder, X86_SHR_BY, bits, 16);
+    int odd = flow_alu(builder, X86_AND, upper, FLOW_NONE, 1);
+    int nearest = flow_alu(builder, X86_ADD, flow_alu(builder, X86_ADD, bits, FLOW_NONE, 0x7fff), odd, 0);
+    struct flow_item item = flow_item(FLOW_COMPARE_CHOOSE);
+    item.operands[0] = flow_alu(builder, X86_AND, bits, FLOW_NONE, INT32_MAX);
+    item.by_immediate = item.narrow = true;
+    item.immediate = 0x7f800000; /* infinity */
+    item.condition = FLOW_ABOVE;
+    item.operands[2] = flow_alu(builder, X86_OR, upper, FLOW_NONE, QUIET);
+    item.operands[3] = shifted(builder, X86_SHR_BY, nearest, 16);
+    return flow_add_known(builder, item);
+}
+
+int flow_half_bits(struct flow_builder *builder, akg_dtype dtype, int value)
+{
+    if (dtype == AKG_BFLOAT16)
+        return bfloat_bits(builder, value);
+    return to_general(builder, X86_VMOVD_FROM, of_one(builder, FLOW_TO_HALF, X86_NO_FORM, value));
+}
+
+int flow_rounded_half(struct flow_builder *builder, akg_dtype dtype, int value)
+{
+    if (dtype == AKG_BFLOAT16)
+        return flow_from_half(builder, dtype, bfloat_bits(builder, value));
+    return of_one(builder, FLOW_FLOAT_ONE, X86_VCVTPH2PS, of_one(builder, FLOW_TO_HALF, X86_NO_FORM, value));
+}
+
+/* By a function that rounds once and gives the bits: what is wider than a float would be rounded twice. */
+static int to_half_by(struct flow_builder *builder, akg_dtype to, const char *half, const char *bfloat,
+                      int value)
+{
+    return flow_from_half(builder, to,
+                          flow_call(builder, to == AKG_FLOAT16 ? half : bfloat, false, &value, 1));
+}
+
 /* ---- to floats ------------------------------------------------------------------------------- */
 
 static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
@@ -81,14 +147,6 @@ static int double_pair(struct flow_builder *builder, enum x86_form form, int a, 
     item.operands[0] = a;
     item.operands[1] = b;
     item.immediate = immediate;
-    return flow_add(builder, item);
-}
-
-static int to_general(struct flow_builder *builder, enum x86_form form, int value)
-{
-    struct flow_item item = flow_item(FLOW_TO_GENERAL);
-    item.form = form;
-    item.operands[0] = value;
     return flow_add(builder, item);
 }
 
@@ -156,6 +214,24 @@ static int anew(struct flow_builder *builder, int value)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
+static int float_to_half(struct flow_builder *builder, akg_dtype to, bool wide, int value)
+{
+    if (wide)
+        return to_half_by(builder, to, "akg_double_to_half", "akg_double_to_bfloat", value);
+    return flow_rounded_half(builder, to, value);
+}
+
+static int integer_to_half(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
+{
+    if (from == AKG_INT64)
+        return to_half_by(builder, to, "akg_int64_to_half", "akg_int64_to_bfloat", value);
+    if (from == AKG_UINT64)
+        return to_half_by(builder, to, "akg_uint64_to_half", "akg_uint64_to_bfloat", value);
+    if (dtype_table[from].size < 4) /* a float holds it */
+        return flow_rounded_half(builder, to, to_float(builder, AKG_FLOAT32, from, value));
+    return float_to_half(builder, to, true, to_float(builder, AKG_FLOAT64, from, value));
+}
+
 int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
 {
     if (to == from || builder->refused)
@@ -164,10 +240,16 @@ int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int va
         bool wide = from == AKG_FLOAT64;
         if (to == AKG_BOOL)
             return float_to_bool(builder, wide, value);
+        if (dtype_is_half(to))
+            return float_to_half(builder, to, wide, value);
+        if (to == AKG_FLOAT32 && !wide)
+            return value; /* of a half, which is one */
         if (dtype_is_float(to))
             return between_floats(builder, to == AKG_FLOAT64, value);
         return to_integer(builder, to, wide ? value : between_floats(builder, true, value));
     }
+    if (dtype_is_half(to))
+        return integer_to_half(builder, to, from, value);
     if (dtype_is_float(to))
         return to_float(builder, to, from, value);
     if (to == AKG_BOOL) {

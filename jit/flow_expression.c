@@ -398,7 +398,8 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
     const struct ir_expr *condition = expr->operands[0];
     int budget = 8;
     bool cheap = is_cheap(expr->operands[1], &budget) && is_cheap(expr->operands[2], &budget);
-    bool masks = is_comparison(condition) && condition->operands[0]->dtype == expr->dtype;
+    bool masks = is_comparison(condition) && dtype_is_float(condition->operands[0]->dtype) &&
+                 (condition->operands[0]->dtype == AKG_FLOAT64) == (expr->dtype == AKG_FLOAT64);
     if (cheap && (masks || !dtype_is_float(expr->dtype)))
         return picked(builder, expr);
     int result = flow_new_value(builder, dtype_is_float(expr->dtype)), otherwise = flow_new_label(builder),
@@ -477,7 +478,15 @@ static int fused(struct flow_builder *builder, bool wide, const int *operands)
     return flow_add(builder, item);
 }
 
-static int float_operation(struct flow_builder *builder, const struct ir_expr *expr)
+/* Operations whose result a half holds if it holds the operands. */
+static bool stays_half(enum operation operation)
+{
+    return operation == OP_NEG || operation == OP_ABS || operation == OP_MIN || operation == OP_MAX ||
+           operation == OP_SIGN || operation == OP_FLOOR || operation == OP_CEIL || operation == OP_TRUNC ||
+           operation == OP_ROUND;
+}
+
+static int float_value(struct flow_builder *builder, const struct ir_expr *expr)
 {
     enum operation operation = expr->operation;
     bool wide = expr->operands[0]->dtype == AKG_FLOAT64;
@@ -528,6 +537,14 @@ static int float_operation(struct flow_builder *builder, const struct ir_expr *e
 /* ---- all
  * ------------------------------------------------------------------------------------------------------ */
 
+static int float_operation(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    int value = float_value(builder, expr);
+    if (!dtype_is_half(expr->dtype) || stays_half(expr->operation) || builder->refused)
+        return value;
+    return flow_rounded_half(builder, expr->dtype, value);
+}
+
 static int operation_of(struct flow_builder *builder, const struct ir_expr *expr)
 {
     enum operation_rule rule = operation_table[expr->operation].rule;
@@ -541,16 +558,11 @@ static int operation_of(struct flow_builder *builder, const struct ir_expr *expr
     return dtype_is_float(from) ? float_operation(builder, expr) : flow_integer(builder, expr);
 }
 
-static bool is_known_dtype(akg_dtype dtype)
-{
-    return !dtype_is_half(dtype);
-}
-
 int flow_expression(struct flow_builder *builder, const struct ir_expr *expr)
 {
     bool pure = true;
     int depth;
-    if (builder->refused || !is_known_dtype(expr->dtype))
+    if (builder->refused)
         return flow_refuse(builder);
     switch (expr->kind) {
     case IR_INTEGER:

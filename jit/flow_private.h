@@ -57,6 +57,8 @@ enum flow_kind {
     FLOW_BLEND,         /* result = operand 1 where operand 2 is all ones, else operand 0 */
     FLOW_TO_FLOAT,      /* result = operand 0, an integer of 64 bits */
     FLOW_TO_GENERAL,    /* result = operand 0, a float, by `form` */
+    FLOW_FROM_GENERAL,  /* result, a float = the lower 32 bits of operand 0 */
+    FLOW_TO_HALF,       /* result, in a register of floats = the bits of the float16 nearest to operand 0 */
     FLOW_CALL           /* result = function(operands) */
 };
 
@@ -75,7 +77,7 @@ struct flow_item {
     enum flow_condition condition;
     int label, site, axis;
     int from; /* PLACE: the first item since which there are several ways here; -1: ways from elsewhere */
-    const struct ir_buffer *buffer; /* LOAD, STORE: of the program */
+    const struct ir_buffer *buffer; /* LOAD, STORE: of the program; CALL: what it changes */
     const void *function;
     flow_section *section;
     const struct flow_around *around; /* STOP_IF: the loops around it */
@@ -188,6 +190,10 @@ int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value);
 /* ---- flow_convert.c ---- */
 
 int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value);
+/* A half from its bits, and back; and the float as the half holds it. Halves are floats here. */
+int flow_from_half(struct flow_builder *builder, akg_dtype dtype, int bits);
+int flow_half_bits(struct flow_builder *builder, akg_dtype dtype, int value);
+int flow_rounded_half(struct flow_builder *builder, akg_dtype dtype, int value);
 /* What fits the dtype again: wrapped. */
 int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value);
 /* A call of a function of the library on values of that class. */

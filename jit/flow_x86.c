@@ -390,6 +390,21 @@ static void write_to_general(struct writer *writer, const struct flow_item *item
     finish(writer, item->result, to);
 }
 
+static void write_from_general(struct writer *writer, const struct flow_item *item)
+{
+    int to = target_of(writer, item->result, SCRATCH);
+    emit_rr(writer, X86_VMOVD_TO, to, use(writer, item->operands[0], X86_RAX));
+    finish(writer, item->result, to);
+}
+
+/* The result is the last operand. */
+static void write_to_half(struct writer *writer, const struct flow_item *item)
+{
+    int to = target_of(writer, item->result, SCRATCH);
+    emit_rr(writer, X86_VCVTPS2PH, use(writer, item->operands[0], SECOND), to);
+    finish(writer, item->result, to);
+}
+
 /* What is unordered is equal, too, for the processor. */
 static void write_float_jump(struct writer *writer, const struct flow_item *item)
 {
@@ -560,6 +575,12 @@ static void write_item(struct writer *writer, const struct flow_item *item)
         break;
     case FLOW_TO_GENERAL:
         write_to_general(writer, item);
+        break;
+    case FLOW_FROM_GENERAL:
+        write_from_general(writer, item);
+        break;
+    case FLOW_TO_HALF:
+        write_to_half(writer, item);
         break;
     case FLOW_CALL:
         write_call(writer, item);

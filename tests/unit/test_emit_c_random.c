@@ -76,7 +76,7 @@ static void constant(struct generator *g, akg_dtype dtype, bool positive)
     }
 }
 
-/* Halves stay C: half of the kernels have none, so that their loops are machine code (flow.h). */
+/* Half of the kernels have no halves: more of the others. */
 static akg_dtype some_dtype(struct generator *g)
 {
     akg_dtype dtype;
