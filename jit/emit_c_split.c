@@ -458,9 +458,10 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     emitter->in_part = false;
     emitter->indent = indent;
     emitter->words = words;
+    int number = vector_plan_find(emitter->options->plan, stmt);
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
-    else if (vector_plan_find(emitter->options->plan, stmt) >= 0)
+    else if (number >= 0 && !emitter->options->plan->loops.items[number]->flow)
         emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);
     else if (has_shared(&splitting))
         emit_choice(&splitting, name, has_several(&splitting, low, high), low, high);

@@ -189,16 +189,14 @@ int flow_argument(struct flow_builder *builder, struct flow_argument argument)
     return argument.value;
 }
 
+static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
 bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol)
 {
-    for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol)
-            return true;
-        struct ir_stmt otherwise = {.body = stmt->otherwise};
-        if (flow_assigns(stmt, symbol) || flow_assigns(&otherwise, symbol))
-            return true;
-    }
-    return false;
+    return !ir_block_walk(loop->body, is_no_assignment, (void *)symbol);
 }
 
 static void declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth)
@@ -490,10 +488,13 @@ static void build_statement(struct flow_builder *builder, const struct ir_stmt *
 
 static void build_block(struct flow_builder *builder, const struct ir_stmt *first)
 {
+    if (++builder->nesting > FLOW_DEEPEST_NESTING)
+        flow_refuse(builder);
     for (const struct ir_stmt *stmt = first; stmt && !builder->refused; stmt = stmt->next) {
         builder->line = stmt->span.line;
         build_statement(builder, stmt);
     }
+    builder->nesting--;
 }
 
 /* ---- all -------------------------------------------------------------------------------------------- */

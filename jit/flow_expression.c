@@ -135,6 +135,7 @@ static bool is_inline(const struct ir_expr *expr)
 int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool *pure)
 {
     int depth = 0;
+    *pure = *pure && builder->nesting <= FLOW_DEEPEST_NESTING;
     if (expr->kind == IR_SYMBOL) {
         flow_symbol(builder, expr->symbol, &depth);
         return depth;
@@ -144,10 +145,12 @@ int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool
     if (expr->kind != IR_OPERATION)
         return depth;
     *pure = *pure && !expr->checked && is_inline(expr);
+    builder->nesting++;
     for (int k = 0; k < expr->count && *pure; k++) {
         int inner = flow_depth_of(builder, expr->operands[k], pure);
         depth = inner > depth ? inner : depth;
     }
+    builder->nesting--;
     return depth;
 }
 
@@ -300,7 +303,7 @@ static void float_branch(struct flow_builder *builder, const struct ir_expr *exp
 
 /* ---- truths -------------------------------------------------------------------------------------------- */
 
-int flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+static int branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
 {
     bool operation = expr->kind == IR_OPERATION;
     if (operation && expr->operation == OP_NOT)
@@ -326,6 +329,15 @@ int flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool s
         flow_add(builder, item);
     }
     return flow_here(builder);
+}
+
+int flow_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+{
+    if (++builder->nesting > FLOW_DEEPEST_NESTING)
+        flow_refuse(builder);
+    int from = builder->refused ? 0 : branch(builder, expr, sense, label);
+    builder->nesting--;
+    return from;
 }
 
 static void set(struct flow_builder *builder, int to, int64_t number)
@@ -558,12 +570,10 @@ static int operation_of(struct flow_builder *builder, const struct ir_expr *expr
     return dtype_is_float(from) ? float_operation(builder, expr) : flow_integer(builder, expr);
 }
 
-int flow_expression(struct flow_builder *builder, const struct ir_expr *expr)
+static int value_of(struct flow_builder *builder, const struct ir_expr *expr)
 {
     bool pure = true;
     int depth;
-    if (builder->refused)
-        return flow_refuse(builder);
     switch (expr->kind) {
     case IR_INTEGER:
         return flow_constant(builder, expr->integer);
@@ -580,6 +590,15 @@ int flow_expression(struct flow_builder *builder, const struct ir_expr *expr)
         depth = flow_depth_of(builder, expr, &pure);
         return pure && depth < builder->depth ? hoisted(builder, expr, depth) : operation_of(builder, expr);
     }
+}
+
+int flow_expression(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    if (++builder->nesting > FLOW_DEEPEST_NESTING)
+        flow_refuse(builder);
+    int value = builder->refused ? 0 : value_of(builder, expr);
+    builder->nesting--;
+    return value;
 }
 
 /* Whether the last item made the value, and nothing else can know of it. */

@@ -239,7 +239,7 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
         int rest, result = quotient(builder, dtype != AKG_UINT64, a, b, &rest);
         return modulo ? rest : result;
     }
-    if (dtype == AKG_INT64 && by == 0)
+    if (dtype == AKG_INT64 && (by == 0 || by == -1))
         return guarded(builder, modulo, a, b);
     return flow_wrapped(builder, dtype, rounded_down(builder, modulo, by > 0, a, b));
 }

@@ -15,13 +15,15 @@ enum { FEW_OF_ROW = 48, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
 
+static bool is_no_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
+}
+
 static bool has_loops(const struct ir_stmt *first)
 {
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || has_loops(stmt->body) ||
-            has_loops(stmt->otherwise))
-            return true;
-    return false;
+    return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
 }
 
 /* The loop inside, where it is the only one, and its bounds come out of tensors; NULL: there is none. */
@@ -107,37 +109,39 @@ static bool calls(struct ir_expr *expr, void *context)
            !vector_is_call(expr->operation);
 }
 
+struct tests {
+    struct vector_plan *plan;
+    struct flow *flow;
+};
+
 /* A test for each loop of the plan; false: it cannot be told before how long one is, or vectors of functions
  * are called in it. */
-static bool add_tests(struct vector_plan *plan, const struct ir_stmt *first, struct flow *flow)
+static bool add_test(struct ir_stmt *stmt, void *context)
 {
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
-        int number = stmt->kind == IR_FOR ? vector_plan_find(plan, stmt) : -1;
-        if (stmt->kind == IR_FOR && (number >= 0 || !has_loops(stmt->body))) {
-            const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
-            if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
-                !ir_block_expressions(stmt->body, calls, NULL))
-                return false;
-            list_push(&plan->arena, &flow->tests,
-                      ((struct flow_test){
-                          .begins = stmt->low, .ends = stmt->high, .few = nest ? FEW_OF_NEST : FEW_OF_LOOP}));
-        }
-        if (!add_tests(plan, stmt->body, flow) || !add_tests(plan, stmt->otherwise, flow))
-            return false;
-    }
+    struct tests *tests = context;
+    int number = stmt->kind == IR_FOR ? vector_plan_find(tests->plan, stmt) : -1;
+    if (stmt->kind != IR_FOR || (number < 0 && has_loops(stmt->body)))
+        return true;
+    if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
+        !ir_block_expressions(stmt->body, calls, NULL))
+        return false;
+    const struct vector_nest *nest = number < 0 ? NULL : tests->plan->loops.items[number]->nest;
+    struct flow_test test = {
+        .begins = stmt->low, .ends = stmt->high, .few = nest ? FEW_OF_NEST : FEW_OF_LOOP};
+    list_push(&tests->plan->arena, &tests->flow->tests, test);
     return true;
 }
 
-struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
-                                    const struct ir_stmt *stmt, const struct vector_options *options)
+struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_stmt *stmt,
+                                    const struct vector_options *options)
 {
     enum { MOST_TESTS = 8 };
-    struct flow tests = {.loops = 0};
-    (void)kernel;
-    if (!add_tests(plan, stmt->body, &tests) || !tests.tests.count || tests.tests.count > MOST_TESTS)
+    struct flow flow = {.loops = 0};
+    struct tests tests = {plan, &flow};
+    if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS)
         return NULL;
     struct vector_loop *loop = flow_build(&plan->arena, stmt, options);
-    for (int k = 0; loop && k < tests.tests.count; k++)
-        list_push(&plan->arena, &loop->flow->tests, tests.tests.items[k]);
+    for (int k = 0; loop && k < flow.tests.count; k++)
+        list_push(&plan->arena, &loop->flow->tests, flow.tests.items[k]);
     return loop;
 }

@@ -113,7 +113,7 @@ struct flow_range {
     int first, last;
 };
 
-enum { FLOW_DEEPEST = 12, FLOW_MOST_ITEMS = 6000, FLOW_MOST_VALUES = 3000 };
+enum { FLOW_DEEPEST = 12, FLOW_DEEPEST_NESTING = 100, FLOW_MOST_ITEMS = 6000, FLOW_MOST_VALUES = 3000 };
 
 struct flow_code {
     LIST(struct flow_item) items; /* in their order, without sections */
@@ -141,6 +141,7 @@ struct flow_builder {
     const struct flow_around *around;
     LIST(struct flow_symbol) symbols;
     int line;
+    int nesting; /* of statements and expressions in each other */
     bool refused;
 };
 

@@ -405,14 +405,17 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
     }
 }
 
-/* Whether a loop of the block is machine code already, or a branch in it is left out. */
-static bool is_touched(const struct planning *planning, const struct ir_stmt *first)
+static bool is_untouched(struct ir_stmt *stmt, void *context)
 {
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (is_left_out(planning, stmt) || vector_plan_find(planning->plan, stmt) >= 0 ||
-            is_touched(planning, stmt->body) || is_touched(planning, stmt->otherwise))
-            return true;
-    return false;
+    const struct planning *planning = context;
+    return !is_left_out(planning, stmt) &&
+           (stmt->kind != IR_FOR || vector_plan_find(planning->plan, stmt) < 0);
+}
+
+/* Whether a loop of the block is machine code already, or a branch in it is left out. */
+static bool is_touched(struct planning *planning, const struct ir_stmt *first)
+{
+    return !ir_block_walk((struct ir_stmt *)first, is_untouched, planning);
 }
 
 /* What is left of loops, as large as may be. */
@@ -432,7 +435,7 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
         if (loops && !touched && add_loop(planning, flow_build(&plan->arena, stmt, planning->options)))
             continue;
         if (touched && !in_short)
-            has_short = add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
+            has_short = add_loop(planning, flow_plan_short(plan, stmt, planning->options));
         if (!is_left_out(planning, stmt))
             plan_flows(planning, stmt->body, depth + 1, has_short);
         plan_flows(planning, stmt->otherwise, depth + 1, has_short);

@@ -61,8 +61,8 @@ static const char source[] = "def curve(x):\n"
                              "            b = rest\n"
                              "        w[i] = a\n"
                              "    return y, z, w\n";
-/* What runs in a call of a few elements: parts are for the while, which stays C, and where vector loops are
- * long enough for several threads. */
+/* What runs in a call of a few elements: parts are for the while, of which nobody knows how long it takes,
+ * and where vector loops are long enough for several threads. */
 static bool runs(const char *function)
 {
     const char *part = strstr(function, ":part_");
