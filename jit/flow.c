@@ -257,11 +257,11 @@ static struct flow_item bound_of(struct flow_builder *builder, const struct ir_s
 {
     struct flow_item than = flow_item(FLOW_COMPARE_JUMP);
     const struct ir_expr *high = stmt->high;
-    if (high->kind == IR_INTEGER && high->integer >= INT32_MIN && high->integer <= INT32_MAX) {
+    if (stmt == builder->stmt) { /* perhaps of a part of it */
+        than.operands[1] = flow_argument(builder, (struct flow_argument){.kind = FLOW_HIGH});
+    } else if (high->kind == IR_INTEGER && high->integer >= INT32_MIN && high->integer <= INT32_MAX) {
         than.by_immediate = true;
         than.immediate = high->integer;
-    } else if (stmt == builder->stmt) {
-        than.operands[1] = flow_argument(builder, (struct flow_argument){.kind = FLOW_HIGH});
     } else {
         than.operands[1] = flow_expression(builder, high);
         if (builder->code->values.items[than.operands[1]].is_variable) {

@@ -120,11 +120,15 @@ static void add_axes(struct flow_builder *builder, const struct ir_access *acces
 {
     const struct ir_buffer *buffer = access->buffer;
     int tested[AKG_MAX_RANK];
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        bool pure = true; /* what is not may stop the kernel itself, and so has its turn */
+        flow_depth_of(builder, access->indices[axis], &pure);
+        tested[axis] = !pure || is_checked(builder, access, axis)
+                           ? flow_expression(builder, access->indices[axis])
+                           : FLOW_NONE;
+    }
     for (int axis = 0; axis < buffer->rank; axis++)
-        tested[axis] =
-            is_checked(builder, access, axis) ? flow_expression(builder, access->indices[axis]) : FLOW_NONE;
-    for (int axis = 0; axis < buffer->rank; axis++)
-        if (tested[axis] >= 0)
+        if (is_checked(builder, access, axis))
             test_index(builder, access, axis, tested[axis]);
     for (int axis = 0; axis < buffer->rank; axis++) {
         int64_t factor;
