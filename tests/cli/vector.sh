@@ -67,6 +67,8 @@ case $(cat stdout) in
 *)
     stdout_has 'akg_vector_0: # line 3'
     stdout_has '# line 4'
+    # what is added to the product is read from memory
+    stdout_has 'vfmadd213ps '
     ;;
 esac
 
