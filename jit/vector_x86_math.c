@@ -220,12 +220,15 @@ int real_clamped(const struct real *real, int x, double low, double high)
 
 /* An estimate to 14 bits and a step of Newton, within 1.5 units: y + y / 2 * (1 - x * y * y). Of 0 and of
  * infinity the last factor is nan and the estimate right: a number in its place leaves both. No other factor
- * is as large. A root and a quotient take four times as long. */
+ * is as large. A root and a quotient take four times as long. y is halved by taking 1 from its exponent, cut
+ * off at 0, as products are what the loops that ask for this have enough of (batch_norm takes 0.97 of the
+ * time). */
 int machine_reciprocal_root(struct machine *machine, int x)
 {
     struct real real = {.machine = machine, .type = VECTOR_F32, .bits = machine_bits(machine, VECTOR_F32)};
     int y = machine_rm(machine, X86_VRSQRT14PS, real.bits, x);
-    int half = real_multiply(&real, y, real_number(&real, 0.5));
+    int half =
+        machine_rvm(machine, X86_VPSUBUSW, real.bits, y, machine_constant(machine, VECTOR_F32, 0x00800000));
     int rest = real_multiply(&real, x, y);
     machine_into(machine, X86_VFNMADD213PS, real.bits, rest, y, real_number(&real, 1), 0);
     return real_plus_product(&real, y, half, real_least(&real, rest, real_number(&real, 0x1p-12)));
