@@ -1,7 +1,9 @@
 /*
  * vector_x86_rows.c: the loop over rows around the code of a vector loop (vector_rows.c).
  *
- * Slots of its own hold where each stream's row begins; from there the addresses are taken anew for each row.
+ * Registers that nothing moves within a row go on from where they are. Of other streams, slots of their own
+ * hold where the row begins; from there the addresses are taken anew for each row. (What is loaded from slots
+ * while stores of the rows before are under way waits for those that lie at the same place of another page.)
  * Rows that are picked add their index to that, which is computed in rax, rcx, rdx and r10: what these hold
  * else is set behind. Rows that turn out to lie one behind the other are one.
  */
@@ -103,6 +105,16 @@ static void pick_rows(struct machine *machine)
     }
 }
 
+/* Whether the stream's register holds the same all through a row, and nothing else asks where that begins. */
+static bool is_held(const struct machine *machine, int stream)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (int k = 0; k < loop->picks.count; k++)
+        if (loop->picks.items[k].stream == stream || loop->picks.items[k].from == stream)
+            return false;
+    return machine->pointers[stream] >= 0 && loop->streams.items[stream].step_kind == VECTOR_UNIT;
+}
+
 void machine_flatten_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
@@ -140,11 +152,14 @@ void machine_begin_rows(struct machine *machine)
     machine->head = machine->labels++;
     machine->end = machine->labels++;
     for (int k = 0; k < loop->streams.count; k++)
-        copy_slot(machine, loop->streams.items[k].state, loop->streams.items[k].slot);
+        if (!is_held(machine, k))
+            copy_slot(machine, loop->streams.items[k].state, loop->streams.items[k].slot);
     if (first >= 0)
         copy_slot(machine, loop->nest->index, first);
     machine_emit_label(machine, machine->head);
     for (int k = 0; k < loop->streams.count; k++) {
+        if (is_held(machine, k))
+            continue;
         if (machine->pointers[k] >= 0)
             move(machine, X86_MOV, machine->pointers[k], loop->streams.items[k].state);
         else
@@ -155,20 +170,29 @@ void machine_begin_rows(struct machine *machine)
     pick_rows(machine);
 }
 
+static void go_on(struct machine *machine, int stream)
+{
+    const struct vector_stride *stride = &machine->loop->streams.items[stream].strides[VECTOR_ROWS];
+    int state = machine->loop->streams.items[stream].state;
+    bool held = is_held(machine, stream);
+    int reg = held ? machine->pointers[stream] : X86_RAX;
+    if (stride->kind == VECTOR_STAYS)
+        return;
+    if (!held)
+        move(machine, X86_MOV, reg, state);
+    if (stride->kind == VECTOR_STRIDE)
+        machine_emit_by(machine, X86_ADD_BY, reg, stride->bytes);
+    else
+        move(machine, X86_ADD, reg, stride->slot);
+    if (!held)
+        move(machine, X86_MOV_STORE, reg, state);
+}
+
 void machine_end_rows(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stride *stride = &loop->streams.items[k].strides[VECTOR_ROWS];
-        if (stride->kind == VECTOR_STAYS)
-            continue;
-        move(machine, X86_MOV, X86_RAX, loop->streams.items[k].state);
-        if (stride->kind == VECTOR_STRIDE)
-            machine_emit_by(machine, X86_ADD_BY, X86_RAX, stride->bytes);
-        else
-            move(machine, X86_ADD, X86_RAX, stride->slot);
-        move(machine, X86_MOV_STORE, X86_RAX, loop->streams.items[k].state);
-    }
+    for (int k = 0; k < loop->streams.count; k++)
+        go_on(machine, k);
     move(machine, X86_MOV, X86_RAX, loop->nest->state);
     machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
     move(machine, X86_MOV_STORE, X86_RAX, loop->nest->state); /* leaves the flags */

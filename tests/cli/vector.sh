@@ -58,6 +58,13 @@ def best_sum(x):
         best = max(best, current)
     y[0] = best
     return y
+
+
+def scaled(x: T[M, N], y: T[N]):
+    z = output_tensor(x.shape, x.dtype)
+    for i, j in grid(x.shape):
+        z[i, j] = x[i, j] / sqrt(y[j] * y[j] + 1.0)
+    return z
 PROGRAM
 
 expect 0 'assembler' emit vector.akg axpy --stage asm
@@ -70,6 +77,19 @@ case $(cat stdout) in
     # what is added to the product is read from memory
     stdout_has 'vfmadd213ps '
     ;;
+esac
+
+# Rows go on from where the last one began.
+expect 0 'rows' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'add rsi, r'
+    stdout_has 'add r8, r'
+    ;;
+esac
+case $(cat stdout) in
+*'target avx512'*) stdout_has 'vpsubusw zmm' ;; # half of an estimate
 esac
 
 # Lanes choose, each for itself.
