@@ -289,6 +289,8 @@ static bool same_stop(const struct trial *trial, const struct jit_trap *a, const
            first->span.column == second->span.column && a->axis == b->axis && a->index == b->index;
 }
 
+/* The versions change places from round to round: of copies that L2 just holds, where their pages lie in
+ * memory decides how many of them it does, which is no merit of the code. */
 enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry candidate, bool strict,
                              double *ratio)
 {
@@ -301,8 +303,8 @@ enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry can
     for (int round = 0; round < ROUNDS || (round < MOST_ROUNDS && spent < little); round++) {
         if (spent >= enough)
             break;
-        struct trial_run first = run_side(trial, 0, known, times);
-        struct trial_run second = run_side(trial, 1, candidate, times);
+        struct trial_run first = run_side(trial, round % 2, known, times);
+        struct trial_run second = run_side(trial, 1 - round % 2, candidate, times);
         if (first.stopped != second.stopped)
             return TRIAL_DIFFERENT;
         if (first.stopped)
