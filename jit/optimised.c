@@ -493,8 +493,6 @@ void optimised_offer(struct optimised *optimised, const struct trial_view *views
 
 bool optimised_is_timed(struct optimised *optimised)
 {
-    if (atomic_load_explicit(&optimised->state, memory_order_relaxed) != OPTIMISED_COUNTING)
-        return false;
     /* calls of other threads that are lost do no harm */
     unsigned long long calls = atomic_load_explicit(&optimised->calls, memory_order_relaxed);
     atomic_store_explicit(&optimised->calls, calls + 1, memory_order_relaxed);

@@ -118,7 +118,13 @@ static inline bool optimised_wants_inputs(struct optimised *optimised)
 void optimised_offer(struct optimised *optimised, const struct trial_view *views, const int64_t *dims,
                      const union jit_scalar *scalars);
 
-/* Whether this call is to be timed: one in so many is, and stands for all. */
+/* Whether calls are timed, still. */
+static inline bool optimised_counts(struct optimised *optimised)
+{
+    return atomic_load_explicit(&optimised->state, memory_order_relaxed) == OPTIMISED_COUNTING;
+}
+
+/* Whether this call is to be timed, where some are: one in so many is, and stands for all. */
 bool optimised_is_timed(struct optimised *optimised);
 void optimised_add_time(struct optimised *optimised, unsigned long long nanoseconds);
 

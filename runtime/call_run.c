@@ -451,7 +451,7 @@ static int run_tiered(struct call_run *run, const struct jit_frame *frame)
 
     if (optimised_wants_inputs(optimised))
         run_offer(run);
-    if (!optimised_is_timed(optimised))
+    if (!optimised_counts(optimised) || !optimised_is_timed(optimised))
         return optimised_entry(optimised)(frame);
     clock_gettime(CLOCK_MONOTONIC, &start);
     stopped = optimised_entry(optimised)(frame);
