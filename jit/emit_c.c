@@ -208,11 +208,14 @@ void emit_for_line(struct emitter *emitter, const struct ir_stmt *stmt, struct e
 static void emit_c_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                         struct emit_value high)
 {
+    const struct ir_stmt *around = emitter->around;
     emitter->is_reordered = emitter->options->reorders && emit_hosted_reductions(emitter, stmt);
+    emitter->around = stmt;
     emit_for_line(emitter, stmt, low, high);
     emit_enter_loop(emitter, stmt);
     emit_inner_block(emitter, stmt->body);
     emit_leave_loop(emitter);
+    emitter->around = around;
     emitter->is_reordered = false;
     emit_line(emitter, "}");
 }

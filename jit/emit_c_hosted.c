@@ -62,6 +62,46 @@ static void bind(struct text *out, const char *name, int place)
     text_format(out, "    __builtin_memcpy(&akg_bound_%s, &table[%d], sizeof(void *));\n", name, place);
 }
 
+/* ---- quotients ------------------------------------------------------------------------------------- */
+
+/* By a power of two, as many extents are, a product with its reciprocal is the quotient to the bit (of 0 and
+ * of infinity too), and there in a third of the time. Compilers compute the reciprocal before the loops. */
+static const char quotients[] =
+    "static inline float akg_overf(float a, float b)\n{\n    float reciprocal = 1 / b;\n    unsigned bits;\n"
+    "    __builtin_memcpy(&bits, &b, sizeof bits);\n"
+    "    return __builtin_expect((bits << 9) == 0, 1) ? a * reciprocal : a / b;\n}\n"
+    "static inline double akg_over(double a, double b)\n{\n    double reciprocal = 1 / b;\n"
+    "    unsigned long long bits;\n    __builtin_memcpy(&bits, &b, sizeof bits);\n"
+    "    return __builtin_expect((bits << 12) == 0, 1) ? a * reciprocal : a / b;\n}\n";
+
+/* Goes on up to a loop. */
+static bool is_no_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
+}
+
+/* Goes on as long as the statement is not what makes the symbol. */
+static bool lets_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_LET || stmt->symbol != symbol;
+}
+
+/* A mean of each row is what all of the row waits for. In innermost loops a choice would be in the way of
+ * vectors. */
+const char *emit_hosted_quotient(const struct emitter *emitter, const struct ir_expr *expr)
+{
+    if (!emitter->options->hosted || expr->operation != OP_TRUEDIV || !emitter->around ||
+        ir_block_walk(emitter->around->body, is_no_loop, NULL))
+        return NULL;
+    const struct ir_expr *divisor = expr->operands[1];
+    if (divisor->kind != IR_SYMBOL || divisor->symbol->kind != IR_SYMBOL_LET ||
+        (divisor->dtype != AKG_FLOAT32 && divisor->dtype != AKG_FLOAT64) ||
+        !ir_block_walk(emitter->around->body, lets_not, divisor->symbol))
+        return NULL;
+    return divisor->dtype == AKG_FLOAT64 ? "akg_over" : "akg_overf";
+}
+
 /* ---- accumulation ---------------------------------------------------------------------------------- */
 
 /* The operator of OpenMP's for partial results, or NULL: there is none that does the same. */
@@ -168,6 +208,7 @@ void emit_hosted_library(struct text *out, const struct vector_plan *plan)
                      "#define akg_any_order\n"
                      "#endif\n");
     declare_functions(out, plan);
+    text_string(out, quotients);
     text_string(out, "void " EMIT_C_BIND "(const void *const *table)\n{\n");
     for (const struct scalar_library_row *row = scalar_library; row->name; row++, place++)
         if (!is_known(row->name) && !is_in_text(row->name))

@@ -113,9 +113,10 @@ struct emitter {
     const char **buffers; /* names in C, by index */
     struct emit_words words;
     int indent, line, temporaries, odd_names, depth;
-    bool in_index;     /* inside indices and loop bounds */
-    bool is_reordered; /* inside a loop that accumulates in any order: emit_hosted_reductions */
-    bool in_shape;     /* inside a shape, which the call has evaluated already: nothing is checked */
+    const struct ir_stmt *around; /* the innermost loop in C; NULL: none */
+    bool in_index;                /* inside indices and loop bounds */
+    bool is_reordered;            /* inside a loop that accumulates in any order: emit_hosted_reductions */
+    bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];
     unsigned loops_down; /* bits of those that count down */
     int loop_count;
@@ -250,6 +251,8 @@ void emit_hosted_library(struct text *out, const struct vector_plan *plan);
 bool emit_hosted_reductions(struct emitter *emitter, const struct ir_stmt *stmt);
 /* An ASSIGN in it; false: it is to be emitted as others are. */
 bool emit_hosted_accumulation(struct emitter *emitter, const struct ir_stmt *stmt);
+/* The function that divides by what the loops around leave alone, between loops; NULL: it is done in line. */
+const char *emit_hosted_quotient(const struct emitter *emitter, const struct ir_expr *expr);
 /* Adds a buffer to the parameters of a function. */
 void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function, int buffer);
 

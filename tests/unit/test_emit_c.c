@@ -611,6 +611,33 @@ static void test_any_order(void)
     }
 }
 
+/* Between loops, by what these do not change; not within a loop that may become vectors. */
+static void test_quotients(void)
+{
+    struct jit_pair pair;
+    struct text text, complaint;
+    struct emit_c_options options = {.entry = "akg_kernel", .hosted = true};
+    for (int hosted = 0; hosted < 2; hosted++) {
+        options.hosted = hosted;
+        pair_init(&pair);
+        text_init(&text);
+        text_init(&complaint);
+        CHECK(pair_read(&pair,
+                        "kernel k {\n input a: float32[M, N]\n output y: float32[M, N]\n parameters a\n"
+                        " results y\n body {\n let n: float32 = float32(N)\n for i = 0 to M step 1 {\n"
+                        " let d: float32 = (a[i, 0] + 1.0:float32)\n let e: float32 = (d / n)\n"
+                        " let f: float32 = (n / d)\n for j = 0 to N step 1 {\n"
+                        " y[i, j] = ((a[i, j] / n) + (e * f))\n }\n }\n }\n}\n"));
+        sites_number(pair.kernel, &pair.sites);
+        CHECK(emit_c(&text, pair.kernel, &options, &complaint));
+        CHECK_INT(text.data && strstr(text.data, "e = akg_overf(d, n);"), hosted);
+        CHECK(text.data && strstr(text.data, "f = n / d;") && strstr(text.data, "] / n + "));
+        text_free(&text);
+        text_free(&complaint);
+        pair_free(&pair);
+    }
+}
+
 int main(void)
 {
     test_operations();
@@ -623,5 +650,6 @@ int main(void)
     test_trust();
     test_extremes();
     test_any_order();
+    test_quotients();
     return check_done();
 }

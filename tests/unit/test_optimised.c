@@ -89,6 +89,17 @@ static const char program[] = "def steps(x: int64[N]):\n"
                               "            if d * d < 0.25:\n"
                               "                total += d * d\n"
                               "    y[0] = total\n"
+                              "    return y\n"
+                              "\n"
+                              "def centred(x):\n"
+                              "    y = output_tensor(x.shape, x.dtype)\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        mean = 0.0\n"
+                              "        for k in range(x.shape[1]):\n"
+                              "            mean += x[i, k]\n"
+                              "        mean = mean / x.shape[1]\n"
+                              "        for k in range(x.shape[1]):\n"
+                              "            y[i, k] = x[i, k] - mean\n"
                               "    return y\n";
 
 static double now(void)
@@ -351,6 +362,31 @@ static void test_sums(void)
     check_nothing_left();
 }
 
+/* Means by an extent that is a power of two are products, all others quotients: the same to the bit. */
+static void test_means(void)
+{
+    for (int64_t columns = 60; columns <= 64; columns += 4) {
+        const int64_t shape[] = {40, columns};
+        akg_tensor *x = api_range(AKG_FLOAT32, 2, shape, -1, 0.001);
+        akg_module *modules[] = {compile(JIT_TIER_INSTANT, true), compile(JIT_TIER_OPTIMISED, true)};
+        for (int round = 0; round < 2; round++) {
+            akg_tensor *y[2];
+            for (int k = 0; k < 2; k++) {
+                y[k] = call(modules[k], "centred", x, NULL);
+                akg_module_finish(modules[k]);
+            }
+            CHECK(y[0] && y[1] && api_same(y[0], y[1]));
+            akg_tensor_release(y[0]);
+            akg_tensor_release(y[1]);
+        }
+        CHECK_STRING(noted(modules[1]), "");
+        akg_module_release(modules[0]);
+        akg_module_release(modules[1]);
+        akg_tensor_release(x);
+    }
+    check_nothing_left();
+}
+
 /* ---- what does not ---------------------------------------------------------------------------------- */
 
 /* A compiler that is that shell script; "$out" is the file that it is to make. */
@@ -557,6 +593,7 @@ int main(void)
     test_forms(false);
     test_indices();
     test_sums();
+    test_means();
     test_failures(x, expected);
     test_compilers(x, expected, good);
     test_hanging(x, expected);
