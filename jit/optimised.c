@@ -338,16 +338,17 @@ static bool has_memory(const struct optimised_input *input, const struct ir_kern
     return true;
 }
 
-/* As it was written it comes in both orders: of short sums what compilers make is often slower in any. And
- * what they make of loops that the passes left is sometimes slower where buffers are apart: they then move
- * more. */
+/* As it was written, or with indices tested before, it comes in both orders: of short sums what compilers
+ * make is often slower in any. And what they make of loops that the passes left is sometimes slower where
+ * buffers are apart: they then move more. */
 static bool emit_forms(struct optimised *optimised)
 {
     const struct optimised_input *input = &optimised->input;
     if (has_memory(input, input->written) && !(emit_form(optimised, input->written, FORM_ORDERED) &&
                                                emit_form(optimised, input->written, FORM_REORDERED)))
         return false;
-    if (has_memory(input, input->vouched) && !emit_form(optimised, input->vouched, FORM_REORDERED))
+    if (has_memory(input, input->vouched) && !(emit_form(optimised, input->vouched, FORM_ORDERED) &&
+                                               emit_form(optimised, input->vouched, FORM_REORDERED)))
         return false;
     return emit_form(optimised, input->kernel, FORM_REORDERED) &&
            emit_form(optimised, input->kernel, FORM_SHARED) &&

@@ -67,7 +67,7 @@ struct optimised_version {
     jit_entry entry;             /* in it; NULL: nothing has come of it */
 };
 
-enum { OPTIMISED_FORMS = 6, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
+enum { OPTIMISED_FORMS = 7, OPTIMISED_VERSIONS = OPTIMISED_FORMS * COMPILER_MOST };
 
 /* What is to be made anew, which lives as long and stays as it is. */
 struct optimised_input {

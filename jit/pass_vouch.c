@@ -467,6 +467,21 @@ static struct ir_stmt *take_fixed(struct ir_stmt *loop)
     return fixed.first;
 }
 
+/* Appends what is tested at one end. The variable itself is least at the first one and greatest at the last,
+ * and compilers make vectors of it where no more than that is asked. */
+static void append_end(struct voucher *voucher, struct block *out, const struct ir_stmt *loop,
+                       struct ir_expr *value, enum operation needless)
+{
+    struct ir_stmt *copy = block_at(voucher, loop->body, loop->symbol, value), *next;
+    for (const struct ir_stmt *stmt = loop->body; copy; stmt = stmt->next, copy = next) {
+        const struct ir_expr *index = stmt->value->operands[1];
+        next = copy->next;
+        copy->next = NULL;
+        if (index->kind != IR_SYMBOL || index->symbol != loop->symbol || stmt->value->operation != needless)
+            append(out, copy);
+    }
+}
+
 /* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
 static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, struct block *out,
                         struct ir_stmt *loop)
@@ -486,8 +501,8 @@ static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, str
         struct ir_expr *last = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
                                                ir_integer(voucher->pass->kernel, AKG_INT64, 1));
         struct block both = begin_block();
-        append(&both, block_at(voucher, inner, loop->symbol, loop->low));
-        append(&both, block_at(voucher, inner, loop->symbol, last));
+        append_end(voucher, &both, loop, loop->low, OP_MAX);
+        append_end(voucher, &both, loop, last, OP_MIN);
         test_distance(voucher, loop, &both);
         vouch_count_range(voucher, stmt, loop, &both);
         append(out, vouch_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
