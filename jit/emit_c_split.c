@@ -4,8 +4,8 @@
  * Consumes a FOR that the plan says may be split (split.h); produces a function of a range of its iterations,
  * which stands above the kernel, and in the kernel a call of it: through `split` of the frame, where the
  * caller has threads and the loop is long enough for them (it is told how much work there is), else directly;
- * a vector loop stands there itself for when it is short. What the body uses of the variables around it is
- * handed over by value.
+ * a vector loop stands there itself for when it is short, and so does, for compilers, a loop inside others.
+ * What the body uses of the variables around it is handed over by value.
  *
  * A loop that accumulates is cut into stretches. How many there are hangs on its extents alone, so that the
  * result is the same for any number of threads. Each has variables of its own, which start from what changes
@@ -281,7 +281,8 @@ static const char *has_several(struct splitting *splitting, struct emit_value lo
                         emit_operand(emitter, low, EMIT_SHIFT), (long long)splitting->loop->step);
 }
 
-/* A vector loop may be shorter than the call of its part takes: then it runs where it stands. */
+/* A vector loop, or what compilers make of a loop inside another one, may be shorter than the call of its
+ * part takes: then it runs where it stands. */
 static void emit_choice(struct splitting *splitting, const char *name, const char *condition,
                         struct emit_value low, struct emit_value high)
 {
@@ -461,7 +462,8 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     int number = vector_plan_find(emitter->options->plan, stmt);
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
-    else if (number >= 0 && !emitter->options->plan->loops.items[number]->flow)
+    else if ((number >= 0 && !emitter->options->plan->loops.items[number]->flow) ||
+             (emitter->options->hosted && emitter->around))
         emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);
     else if (has_shared(&splitting))
         emit_choice(&splitting, name, has_several(&splitting, low, high), low, high);

@@ -4,6 +4,7 @@
  * and kernels of great depth and length.
  */
 #include "../../jit/passes.h"
+#include "../../jit/vector_plan.h"
 #include "check.h"
 #include "jit_pair.h"
 
@@ -638,6 +639,33 @@ static void test_quotients(void)
     }
 }
 
+/* What threads may share inside of a loop that goes on one by one stands there itself, too: a call in each
+ * iteration of that takes longer than a few elements. */
+static void test_inner_split(void)
+{
+    struct jit_pair pair;
+    struct text text, complaint;
+    struct vector_plan plan;
+    const struct vector_options none = {.target = X86_TARGET_NONE};
+    const struct emit_c_options options = {.entry = "akg_kernel", .hosted = true, .plan = &plan};
+    pair_init(&pair);
+    text_init(&text);
+    text_init(&complaint);
+    CHECK(pair_read(&pair, "kernel k {\n input a: float32[M, N]\n output y: float32[N]\n parameters a\n"
+                           " results y\n body {\n for i = 0 to M step 1 {\n for j = 0 to N step 1 {\n"
+                           " y[j] = (a[i, j] + (y[j] * 0.5:float32))\n }\n }\n }\n}\n"));
+    sites_number(pair.kernel, &pair.sites);
+    if (CHECK(vector_plan_make(&plan, pair.kernel, &none, false))) {
+        CHECK(emit_c(&text, pair.kernel, &options, &complaint));
+        CHECK(text.data && strstr(text.data, "if (frame->split && N - 0 >= ") &&
+              strstr(text.data, "} else {\n            for (long long j = 0; j < N; j++) {"));
+        vector_plan_free(&plan);
+    }
+    text_free(&text);
+    text_free(&complaint);
+    pair_free(&pair);
+}
+
 int main(void)
 {
     test_operations();
@@ -651,5 +679,6 @@ int main(void)
     test_extremes();
     test_any_order();
     test_quotients();
+    test_inner_split();
     return check_done();
 }
