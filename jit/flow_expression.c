@@ -387,6 +387,34 @@ static void move(struct flow_builder *builder, int to, int from)
     flow_add(builder, item);
 }
 
+static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x86_form form64, bool wide,
+                      int a, int b)
+{
+    struct flow_item item = flow_item(FLOW_FLOAT);
+    item.form = wide ? form64 : form32;
+    item.wide = wide;
+    item.operands[0] = a;
+    item.operands[1] = b;
+    return flow_add_known(builder, item);
+}
+
+/* `x if x > y else y` is what the processor means by the greatest, NaN and zeros included; FLOW_NONE: it is
+ * no such choice. */
+static int chosen_extreme(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    const struct ir_expr *test = expr->operands[0], *yes = expr->operands[1], *no = expr->operands[2];
+    bool less = test->operation == OP_LT, wide = expr->dtype == AKG_FLOAT64;
+    if (!less && test->operation != OP_GT)
+        return FLOW_NONE;
+    bool same = ir_expr_equal(test->operands[0], yes) && ir_expr_equal(test->operands[1], no),
+         turned = ir_expr_equal(test->operands[1], yes) && ir_expr_equal(test->operands[0], no);
+    if (!same && !turned)
+        return FLOW_NONE;
+    int a = flow_expression(builder, yes), b = flow_expression(builder, no);
+    return less == same ? float_pair(builder, X86_VMINSS, X86_VMINSD, wide, a, b)
+                        : float_pair(builder, X86_VMAXSS, X86_VMAXSD, wide, a, b);
+}
+
 /* One of two values, both computed. */
 static int picked(struct flow_builder *builder, const struct ir_expr *expr)
 {
@@ -397,6 +425,9 @@ static int picked(struct flow_builder *builder, const struct ir_expr *expr)
         item.operands[3] = flow_expression(builder, expr->operands[2]);
         return flow_add(builder, item);
     }
+    int extreme = chosen_extreme(builder, expr);
+    if (extreme >= 0)
+        return extreme;
     struct flow_item item = flow_item(FLOW_BLEND);
     item.wide = expr->dtype == AKG_FLOAT64;
     item.operands[2] = float_mask(builder, condition);
@@ -427,17 +458,6 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
 
 /* ---- floats
  * ------------------------------------------------------------------------------------------------ */
-
-static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x86_form form64, bool wide,
-                      int a, int b)
-{
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? form64 : form32;
-    item.wide = wide;
-    item.operands[0] = a;
-    item.operands[1] = b;
-    return flow_add_known(builder, item);
-}
 
 /* NaN where a side is one, and -0 less than 0: both orders are asked, for of zeros, and where there is a NaN,
  * the second is given. */

@@ -3,10 +3,10 @@
  * `for k: y[k] = y[k - 1] + x[k]` accumulates in a register, and can be seen to be a prefix sum.
  *
  * Each iteration must store the element, whatever its conditions say; all stores of the loop into the tensor
- * are to that element, or to some that stay apart from it. Loads of the one before become the scalar where
- * they stand ahead of the store, and others stay. What the first iteration would load is loaded before the
- * loop, under a test that there is a first iteration and that the element is inside: the loop may load it
- * under conditions that the first iteration does not meet, as in `if k > 0`.
+ * are to that element, to the one before, or to some that stay apart from it. Loads of the one before become
+ * the scalar where they stand ahead of the store, and others stay. What the first iteration would load is
+ * loaded before the loop, under a test that there is a first iteration and that the element is inside: the
+ * loop may load it under conditions that the first iteration does not meet, as in `if k > 0`.
  */
 #include "pass.h"
 
@@ -80,11 +80,12 @@ static bool look_at(struct carrier *carrier, struct ir_stmt *stmt)
     ir_stmt_expressions(stmt, look_at_load, carrier);
     if (stmt->access.buffer == carrier->stored->buffer) {
         enum place place = stmt->kind == IR_STORE ? place_of(carrier, &stmt->access) : PLACE_UNKNOWN;
+        bool is_late = place == PLACE_BEFORE && !carrier->inside; /* that element's turn is over */
         stores = place == PLACE_HERE && !carrier->inside;
-        carrier->refused |= !stores && place != PLACE_APART;
+        carrier->refused |= !stores && !is_late && place != PLACE_APART;
         /* the value would be computed before the element is looked at */
         carrier->refused |= stores && pass_access_may_stop(&stmt->access) && pass_expr_may_stop(stmt->value);
-        carrier->may_be_stored |= stores;
+        carrier->may_be_stored |= stores || is_late;
     }
     carrier->inside |= stmt->kind == IR_FOR || stmt->kind == IR_WHILE;
     bool first = look_at_block(carrier, stmt->body);
@@ -226,20 +227,30 @@ static bool note_changing(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+enum { MOST_STORES = 8 }; /* of a loop that are looked at: for each one all of it is */
+
 struct stored {
     struct arena *arena;
-    LIST(struct ir_access *) items; /* the first store of each buffer */
+    LIST(struct ir_access *) items; /* the elements that are stored */
 };
+
+static bool is_same_element(const struct ir_access *a, const struct ir_access *b)
+{
+    bool same = a->buffer == b->buffer;
+    for (int axis = 0; same && axis < a->buffer->rank; axis++)
+        same = ir_expr_equal(a->indices[axis], b->indices[axis]);
+    return same;
+}
 
 static bool note_stored(struct ir_stmt *stmt, void *context)
 {
     struct stored *stored = context;
-    for (int k = 0; k < stored->items.count; k++)
-        if (stored->items.items[k]->buffer == stmt->access.buffer)
+    for (int k = 0; stmt->kind == IR_STORE && k < stored->items.count; k++)
+        if (is_same_element(stored->items.items[k], &stmt->access))
             return true;
     if (stmt->kind == IR_STORE)
         list_push(stored->arena, &stored->items, &stmt->access);
-    return true;
+    return stored->items.count < MOST_STORES;
 }
 
 /* Gives what stands in the place of the loop. */
