@@ -32,22 +32,36 @@ enum machine_kind {
     MACHINE_RARE   /* of a function of vectors, for the lanes of a mask, where there are any */
 };
 
+enum { MACHINE_GATE = 4 /* vectors at most that are looked at together for rare lanes */ };
+
+/* The arguments of a function, y being -1 where there is one, by what they are told to be rare, and what
+ * there is in place of the function's result. `is_quotient`, with AVX-512: the size comes of arithmetic and
+ * may have a sign, which does not count. */
+struct machine_rarity {
+    int x, y, size, result;
+    bool is_quotient;
+};
+
 struct machine_item {
     enum machine_kind kind;
     struct x86_instruction instruction;
     const void *function;
-    int result, arguments[4], count; /* virtual registers */
+    int result, *arguments, count; /* virtual registers */
     int lanes;
     bool wide;
+    struct machine_rarity *rarities; /* of MACHINE_RARE: of each vector */
+    int vectors;
 };
 
 typedef LIST(struct machine_item) machine_section;
 
-/* Code out of line, where a function of vectors is called for the lanes of a mask (vector_x86_rare.c). */
+/* Code out of line, where a function of vectors is called for those lanes of some vectors whose size is above
+ * the bound (vector_x86_rare.c). */
 struct machine_rare {
     int label, back, line; /* where it begins, and where it goes on */
     const void *function;
-    int argument, mask, second, result; /* the machine's registers; no second argument: -1 */
+    struct machine_rarity vectors[MACHINE_GATE]; /* with the machine's registers */
+    int count, bound, bits;
     bool wide;
 };
 
@@ -338,14 +352,11 @@ int machine_reciprocal_root(struct machine *machine, int x);
 
 /* ---- vector_x86_rare.c ---- */
 
-/* The arguments of a function, y being -1 where there is one, and by what they are told to be rare. */
-struct machine_rarity {
-    int x, y, size;
-};
-
 /* The result, which is the function's in those lanes whose size is above the limit. */
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
-                 struct machine_rarity rarity, int result);
+                 struct machine_rarity rarity);
+/* Tests before the calls of the section, one for neighbours. */
+void machine_gate(struct machine *machine, machine_section *section);
 /* The jump to it, and back, whose operands are in registers. */
 void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers);
 /* Where the code between entry and exit ends: what it jumps to. */

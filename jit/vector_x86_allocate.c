@@ -98,12 +98,15 @@ static int ends_here(struct machine *machine, const int *numbers, int count, int
     return ended;
 }
 
+enum { GATE = 2 /* registers that a test for rare lanes takes */ };
+
 int machine_pressure(struct machine *machine, const machine_section *section)
 {
     int live = 0, most = 0;
     find_last_uses(machine, section);
     for (int k = 0; k < section->count; k++) {
         if (section->items[k].kind == MACHINE_RARE) {
+            most = live + GATE > most ? live + GATE : most;
             live -= ends_here(machine, section->items[k].arguments, section->items[k].count, k);
             continue;
         }
@@ -482,18 +485,19 @@ static void place_lanes(struct machine *machine, const machine_section *section,
     result->clean = true;
 }
 
-/* The code out of line keeps all registers but the last argument's, which is the result. */
+/* The code out of line keeps all registers but those of the results, which are among the arguments. */
 static void place_rare(struct machine *machine, const machine_section *section, int position)
 {
     const struct machine_item *item = &section->items[position];
-    int registers[4];
+    int *registers = arena_array(machine->arena, int, item->count);
     machine->line = item->instruction.line;
     for (int k = 0; k < item->count; k++)
         bring(machine, section, position, item->arguments[k], item->arguments, item->count);
     for (int k = 0; k < item->count; k++)
         registers[k] = register_of(machine, item->arguments[k])->at;
     machine_rare_jump(machine, item, registers);
-    written(machine, item->result);
+    for (int k = 0; k < item->vectors; k++)
+        written(machine, item->rarities[k].result);
     for (int k = 0; k < item->count; k++)
         drop_if_last(machine, item->arguments[k], position);
 }
@@ -527,6 +531,7 @@ static void begin(struct machine *machine)
 void machine_allocate(struct machine *machine, machine_section *section)
 {
     machine_fold(machine, section);
+    machine_gate(machine, section);
     find_last_uses(machine, section);
     begin(machine);
     for (int k = 0; k < section->count && !machine->refused; k++) {

@@ -90,7 +90,7 @@ int real_circular(const struct real *real, enum operation operation, int x)
     if (operation != OP_COS)
         result = real_turned(real, result, x);
     return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p40 : 0x1p16,
-                        (struct machine_rarity){x, -1, a}, result);
+                        (struct machine_rarity){.x = x, .y = -1, .size = a, .result = result});
 }
 
 /* ---- asin, acos, atan, atan2 -------------------------------------------------------------------- */

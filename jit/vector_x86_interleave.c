@@ -6,7 +6,8 @@
  * these are a few vectors' at most, and fill half of the time (exp, erf and gelu of bench/suite take 0.80 to
  * 0.71 of what they took one after the other). Assumes that vectors of a round do not depend on each other
  * but through what is kept, of which each has its own; leaves alone what uses general registers, calls,
- * labels, and lanes that are gone through one by one.
+ * labels, and lanes that are gone through one by one. Short bodies overlap by themselves, but those that look
+ * for rare lanes come together to look once.
  */
 #include "vector_x86.h"
 
@@ -54,6 +55,14 @@ static bool divides(const machine_section *section)
     return false;
 }
 
+static bool looks_for_rare_lanes(const machine_section *section)
+{
+    for (int k = 0; k < section->count; k++)
+        if (section->items[k].kind == MACHINE_RARE)
+            return true;
+    return false;
+}
+
 /* An instruction of each section in turn. */
 static machine_section merged(struct machine *machine, const machine_section *sections, int count)
 {
@@ -68,7 +77,8 @@ static machine_section merged(struct machine *machine, const machine_section *se
 void machine_interleave(struct machine *machine, machine_section *sections, int count)
 {
     int free = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
-    if (count < 2 || sections[0].count < LONG || !may_interleave(machine->loop))
+    if (count < 2 || (sections[0].count < LONG && !looks_for_rare_lanes(&sections[0])) ||
+        !may_interleave(machine->loop))
         return;
     for (int k = 0; k < machine->kept.count; k++)
         free -= machine->kept.items[k].kind == KEPT_PARTIAL || machine->kept.items[k].kind == KEPT_BESIDE;

@@ -51,7 +51,10 @@ static struct division divide(const struct real *real, int a, int b)
                             : real_divide(real, a, b);
     division.whole =
         division.known > 0 ? real_nearest(real, division.quotient) : real_floor(real, division.quotient);
-    division.rest = real_minus_product(real, a, division.whole, b);
+    /* a is needed where lanes are rare, n of a remainder is not: the rest takes its register */
+    division.rest = machine_copy(real->machine, real->bits, division.whole);
+    machine_into(real->machine, real->wide ? X86_VFNMADD213PD : X86_VFNMADD213PS, real->bits, division.rest,
+                 b, a, 0);
     return division;
 }
 
@@ -65,6 +68,8 @@ static int is_over(const struct real *real, const struct division *division, int
 /* What is above the limit where n has too many bits, or b is infinite. */
 static int size_of(const struct real *real, const struct division *division, int b)
 {
+    if (division->known > 0 && machine_is_avx512(real->machine))
+        return division->quotient;
     int size = real_magnitude(real, division->quotient);
     if (division->known > 0)
         return size;
@@ -93,7 +98,8 @@ static int quotient_of(const struct real *real, const struct division *division,
 int real_modulo(const struct real *real, enum operation operation, int a, int b)
 {
     struct division division = divide(real, a, b);
-    struct machine_rarity rarity = {a, b, size_of(real, &division, b)};
-    int result = operation == OP_MOD ? remainder_of(real, &division, b) : quotient_of(real, &division, b);
-    return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p51 : 0x1p22, rarity, result);
+    struct machine_rarity rarity = {
+        .x = a, .y = b, .size = size_of(real, &division, b), .is_quotient = machine_is_avx512(real->machine)};
+    rarity.result = operation == OP_MOD ? remainder_of(real, &division, b) : quotient_of(real, &division, b);
+    return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p51 : 0x1p22, rarity);
 }

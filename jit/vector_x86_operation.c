@@ -324,6 +324,7 @@ static int call(struct machine *machine, enum operation operation, enum vector_t
     item.kind = item.function ? MACHINE_CALL : MACHINE_LANES;
     if (!item.function)
         item.function = number_function(operation, wide);
+    item.arguments = arena_array(machine->arena, int, item.count);
     for (int k = 0; k < item.count; k++)
         item.arguments[k] = operands[k];
     item.result = machine_new_vector(machine, bits);

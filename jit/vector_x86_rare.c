@@ -2,60 +2,168 @@
  * vector_x86_rare.c: calls for the few lanes that code in line is not made for.
  *
  * Consumes a result in line and the arguments; appends a test, and a jump to code behind all other that saves
- * every register which a function may change, calls one, puts its results into the lanes of the mask and
- * comes back: of one argument the library's of vectors, of two one that goes lane by lane through what was
- * saved (vector_math.c). Where no lane asks for it, that costs a comparison.
+ * every register which a function may change, calls one, puts its results into the lanes whose size is above
+ * a bound and comes back: of one argument the library's of vectors, of two one that goes lane by lane through
+ * what was saved (vector_math.c). Where several vectors are ready for the test at once, as in a round of a
+ * main loop (vector_x86_interleave.c), one test does for all: finding out for each takes up to half of the
+ * time of a remainder. Which vectors have such lanes is then found out of line.
  */
 #include "vector_x86.h"
+
+enum { ABOVE = 30 /* and ordered */, MAGNITUDE = 11 /* of vrangeps: the greater one, a number before nan */ };
 
 /* What a function may change, besides vectors and masks. */
 static const int changed[] = {X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11};
 enum { CHANGED = sizeof changed / sizeof *changed };
 
-int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
-                 struct machine_rarity rarity, int result)
+/* Each vector's arguments and, last, the bound. */
+static void set_arguments(struct machine *machine, struct machine_item *item, int bound)
 {
-    enum { ABOVE = 30 /* and ordered */ };
-    bool wide = type == VECTOR_F64, is_avx512 = machine_is_avx512(machine);
-    int bits = machine_bits(machine, type), bound = machine_float(machine, type, limit);
-    enum x86_form form = is_avx512 ? wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK
-                         : wide    ? X86_VCMPPD
-                                   : X86_VCMPPS;
-    const void *function = rarity.y < 0 ? vector_function(operation, wide, bits == 512 ? 512 : 256)
-                                        : vector_function_of_lanes(operation, wide);
-    struct machine_item item = {.kind = MACHINE_RARE,
-                                .instruction = {.line = machine->line},
-                                .function = function,
-                                .result = result,
-                                .wide = wide};
-    if (!function)
-        return machine_refuse(machine);
-    item.arguments[item.count++] = rarity.x;
-    item.arguments[item.count++] = machine_rvmi(machine, form, bits, rarity.size, bound, ABOVE);
-    if (rarity.y >= 0)
-        item.arguments[item.count++] = rarity.y;
-    item.arguments[item.count++] = result;
-    list_push(machine->arena, machine->section, item);
-    return result;
+    item->arguments = arena_array(machine->arena, int, 4 * item->vectors + 2);
+    item->count = 0;
+    for (int k = 0; k < item->vectors; k++) {
+        const struct machine_rarity *rarity = &item->rarities[k];
+        item->arguments[item->count++] = rarity->x;
+        if (rarity->y >= 0)
+            item->arguments[item->count++] = rarity->y;
+        item->arguments[item->count++] = rarity->size;
+        item->arguments[item->count++] = rarity->result;
+    }
+    item->arguments[item->count++] = bound;
 }
 
+int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
+                 struct machine_rarity rarity)
+{
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type);
+    struct machine_item item = {.kind = MACHINE_RARE,
+                                .instruction = {.line = machine->line, .bits = bits},
+                                .function = rarity.y < 0
+                                                ? vector_function(operation, wide, bits == 512 ? 512 : 256)
+                                                : vector_function_of_lanes(operation, wide),
+                                .result = rarity.result,
+                                .wide = wide,
+                                .vectors = 1};
+    if (!item.function)
+        return machine_refuse(machine);
+    item.rarities = arena_array(machine->arena, struct machine_rarity, 1);
+    *item.rarities = rarity;
+    set_arguments(machine, &item, machine_float(machine, type, limit));
+    list_push(machine->arena, machine->section, item);
+    return rarity.result;
+}
+
+/* ---- the test ----------------------------------------------------------------------------- */
+
+static enum x86_form comparison(const struct machine *machine, bool wide)
+{
+    if (machine_is_avx512(machine))
+        return wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK;
+    return wide ? X86_VCMPPD : X86_VCMPPS;
+}
+
+static int above(struct machine *machine, const struct machine_item *item, int size, int bound)
+{
+    return machine_rvmi(machine, comparison(machine, item->wide), item->instruction.bits, size, bound, ABOVE);
+}
+
+/* The greater magnitude in each lane. Arithmetic leaves no nan that signals, which would hide the other. */
+static int greater(struct machine *machine, const struct machine_item *item, int a, int b)
+{
+    return machine_rvmi(machine, item->wide ? X86_VRANGEPD : X86_VRANGEPS, item->instruction.bits, a, b,
+                        MAGNITUDE);
+}
+
+/* Of neighbouring vectors first, so that they wait for each other as little as they can. */
+static int greatest(struct machine *machine, const struct machine_item *item, int first, int count)
+{
+    if (count == 1)
+        return item->rarities[first].size;
+    return greater(machine, item, greatest(machine, item, first, count / 2),
+                   greatest(machine, item, first + count / 2, count - count / 2));
+}
+
+/* The lanes in which some vector has a rare one. */
+static int rare_lanes(struct machine *machine, const struct machine_item *item, int bound)
+{
+    int lanes = -1;
+    if (item->rarities->is_quotient) {
+        int size = greatest(machine, item, 0, item->vectors);
+        return above(machine, item, item->vectors > 1 ? size : greater(machine, item, size, size), bound);
+    }
+    for (int k = 0; k < item->vectors; k++) {
+        int mask = above(machine, item, item->rarities[k].size, bound);
+        lanes = lanes < 0 ? mask : machine_or(machine, lanes, mask);
+    }
+    return lanes;
+}
+
+/* How many items from here on are of one function and go through one test. */
+static int neighbours(const machine_section *section, int first)
+{
+    const struct machine_item *items = section->items;
+    int count = 1;
+    while (count < MACHINE_GATE && first + count < section->count &&
+           items[first + count].kind == MACHINE_RARE &&
+           items[first + count].function == items[first].function)
+        count++;
+    return count;
+}
+
+void machine_gate(struct machine *machine, machine_section *section)
+{
+    machine_section result = {NULL, 0, 0}, *before = machine->section;
+    int rare = 0;
+    for (int k = 0; k < section->count; k++)
+        rare += section->items[k].kind == MACHINE_RARE;
+    if (!rare)
+        return;
+    machine->section = &result;
+    for (int k = 0, count = 1; k < section->count; k += count) {
+        struct machine_item item = section->items[k];
+        count = 1;
+        if (item.kind == MACHINE_RARE) {
+            int bound = item.arguments[item.count - 1];
+            count = item.vectors = neighbours(section, k);
+            item.rarities = arena_array(machine->arena, struct machine_rarity, count);
+            for (int vector = 0; vector < count; vector++)
+                item.rarities[vector] = *section->items[k + vector].rarities;
+            set_arguments(machine, &item, bound);
+            machine->line = item.instruction.line;
+            item.arguments[item.count++] = rare_lanes(machine, &item, bound);
+        }
+        list_push(machine->arena, &result, item);
+    }
+    machine->section = before;
+    *section = result;
+}
+
+/* The registers come in the order of the arguments. */
 void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers)
 {
     struct machine_rare rare = {.label = machine->labels,
                                 .back = machine->labels + 1,
                                 .line = item->instruction.line,
                                 .function = item->function,
-                                .argument = registers[0],
-                                .mask = registers[1],
-                                .second = item->count == 4 ? registers[2] : -1,
-                                .result = registers[item->count - 1],
+                                .count = item->vectors,
+                                .bits = item->instruction.bits,
                                 .wide = item->wide};
     bool is_avx512 = machine_is_avx512(machine);
+    for (int k = 0; k < item->vectors; k++) {
+        rare.vectors[k] = item->rarities[k];
+        rare.vectors[k].x = *registers++;
+        if (rare.vectors[k].y >= 0)
+            rare.vectors[k].y = *registers++;
+        rare.vectors[k].size = *registers++;
+        rare.vectors[k].result = *registers++;
+    }
+    rare.bound = registers[0];
     machine->labels += 2;
     machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
                                                    .bits = is_avx512 ? 128 : 256,
-                                                   .reg = rare.mask,
-                                                   .rm = rare.mask,
+                                                   .reg = registers[1],
+                                                   .rm = registers[1],
                                                    .line = rare.line});
     machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = rare.label, .line = rare.line});
     machine_emit_label(machine, rare.back);
@@ -75,7 +183,7 @@ static void in_frame(struct machine *machine, enum x86_form form, int reg, int p
 
 /* Where in the frame what kind of registers is. */
 struct saved {
-    int vectors, masks, general, vector_count;
+    int vectors, masks, general, mask, vector_count;
 };
 
 static void save(struct machine *machine, const struct saved *saved)
@@ -102,51 +210,79 @@ static void restore(struct machine *machine, const struct saved *saved)
         in_frame(machine, X86_MOV, changed[k], saved->general + 8 * k);
 }
 
-/* The library's result is in the first register. */
-static void merge(struct machine *machine, const struct saved *saved, const struct machine_rare *rare)
+enum { SIZE, BOUND, MASK /* registers, once all are saved */ };
+
+/* Which lanes are rare: as bits in rcx, and as a mask in its place of the frame. */
+static void find_lanes(struct machine *machine, const struct saved *saved, const struct machine_rare *rare,
+                       const struct machine_rarity *vector)
 {
-    enum { FUNCTIONS, RESULT, MASK };
-    bool is_avx512 = machine_is_avx512(machine);
+    in_frame(machine, X86_VMOVUPS_LOAD, SIZE, saved->vectors + 64 * vector->size);
+    in_frame(machine, X86_VMOVUPS_LOAD, BOUND, saved->vectors + 64 * rare->bound);
+    if (vector->is_quotient)
+        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VRANGEPD : X86_VRANGEPS,
+                                                       .bits = rare->bits,
+                                                       .reg = SIZE,
+                                                       .vvvv = SIZE,
+                                                       .rm = SIZE,
+                                                       .immediate = MAGNITUDE});
+    machine_emit(machine, (struct x86_instruction){.form = comparison(machine, rare->wide),
+                                                   .bits = rare->bits,
+                                                   .reg = MASK,
+                                                   .vvvv = SIZE,
+                                                   .rm = BOUND,
+                                                   .immediate = ABOVE});
+    if (machine_is_avx512(machine)) {
+        machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_FROM, .reg = X86_RCX, .rm = MASK});
+        in_frame(machine, X86_MOV_STORE, X86_RCX, saved->mask);
+    } else {
+        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VMOVMSKPD : X86_VMOVMSKPS,
+                                                       .bits = 256,
+                                                       .reg = X86_RCX,
+                                                       .rm = MASK});
+        in_frame(machine, X86_VMOVUPS_STORE, MASK, saved->mask);
+    }
+}
+
+/* The library's result is in the first register. */
+static void merge(struct machine *machine, const struct saved *saved, const struct machine_rarity *vector,
+                  bool wide)
+{
+    enum { FUNCTIONS, RESULT };
     struct x86_instruction blend = {.bits = machine_vector_bits(machine), .reg = RESULT, .rm = FUNCTIONS};
-    in_frame(machine, X86_VMOVUPS_LOAD, RESULT, saved->vectors + 64 * rare->result);
-    if (is_avx512) {
-        in_frame(machine, X86_MOV, X86_RAX, saved->masks + 8 * rare->mask);
+    in_frame(machine, X86_VMOVUPS_LOAD, RESULT, saved->vectors + 64 * vector->result);
+    if (machine_is_avx512(machine)) {
+        in_frame(machine, X86_MOV, X86_RAX, saved->mask);
         machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = MASK, .rm = X86_RAX});
-        blend.form = rare->wide ? X86_VMOVAPD : X86_VMOVAPS;
+        blend.form = wide ? X86_VMOVAPD : X86_VMOVAPS;
         blend.mask = MASK;
     } else {
-        in_frame(machine, X86_VMOVUPS_LOAD, MASK, saved->vectors + 64 * rare->mask);
+        in_frame(machine, X86_VMOVUPS_LOAD, MASK, saved->mask);
         blend.form = X86_VBLENDVPS;
         blend.vvvv = RESULT;
         blend.fourth = MASK;
     }
     machine_emit(machine, blend);
-    in_frame(machine, X86_VMOVUPS_STORE, RESULT, saved->vectors + 64 * rare->result);
+    in_frame(machine, X86_VMOVUPS_STORE, RESULT, saved->vectors + 64 * vector->result);
 }
 
-static void address(struct machine *machine, int reg, int place)
+/* Of two arguments: function(x, y, result, mask), the first three being vectors in the frame. */
+static void call(struct machine *machine, const struct saved *saved, const struct machine_rare *rare,
+                 const struct machine_rarity *vector)
 {
-    in_frame(machine, X86_LEA, reg, place);
-}
-
-/* function(x, y, result, mask), the first three being vectors in the frame. */
-static void call_for_lanes(struct machine *machine, const struct saved *saved,
-                           const struct machine_rare *rare)
-{
-    enum { MASK = 1 };
-    address(machine, X86_RDI, saved->vectors + 64 * rare->argument);
-    address(machine, X86_RSI, saved->vectors + 64 * rare->second);
-    address(machine, X86_RDX, saved->vectors + 64 * rare->result);
-    if (machine_is_avx512(machine)) {
-        in_frame(machine, X86_MOV, X86_RCX, saved->masks + 8 * rare->mask);
+    if (vector->y >= 0) {
+        in_frame(machine, X86_LEA, X86_RDI, saved->vectors + 64 * vector->x);
+        in_frame(machine, X86_LEA, X86_RSI, saved->vectors + 64 * vector->y);
+        in_frame(machine, X86_LEA, X86_RDX, saved->vectors + 64 * vector->result);
+        machine_emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
     } else {
-        in_frame(machine, X86_VMOVUPS_LOAD, MASK, saved->vectors + 64 * rare->mask);
-        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VMOVMSKPD : X86_VMOVMSKPS,
-                                                       .bits = 256,
-                                                       .reg = X86_RCX,
-                                                       .rm = MASK});
+        in_frame(machine, X86_VMOVUPS_LOAD, 0, saved->vectors + 64 * vector->x);
     }
-    machine_emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
+    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
+                                                   .reg = X86_RAX,
+                                                   .immediate = (int64_t)(intptr_t)rare->function});
+    machine_emit(machine, (struct x86_instruction){.form = X86_CALL, .rm = X86_RAX});
+    if (vector->y < 0)
+        merge(machine, saved, vector, rare->wide);
 }
 
 static void place_one(struct machine *machine, const struct saved *saved, const struct machine_rare *rare)
@@ -154,16 +290,14 @@ static void place_one(struct machine *machine, const struct saved *saved, const 
     int first = machine->body.count;
     machine_emit_label(machine, rare->label);
     save(machine, saved);
-    if (rare->second >= 0)
-        call_for_lanes(machine, saved, rare);
-    else
-        in_frame(machine, X86_VMOVUPS_LOAD, 0, saved->vectors + 64 * rare->argument);
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
-                                                   .reg = X86_RAX,
-                                                   .immediate = (int64_t)(intptr_t)rare->function});
-    machine_emit(machine, (struct x86_instruction){.form = X86_CALL, .rm = X86_RAX});
-    if (rare->second < 0)
-        merge(machine, saved, rare);
+    for (int k = 0; k < rare->count; k++) {
+        int next = machine->labels++;
+        find_lanes(machine, saved, rare, &rare->vectors[k]);
+        machine_emit_by(machine, X86_CMP_BY, X86_RCX, 0);
+        machine_emit_jump(machine, X86_JE, next);
+        call(machine, saved, rare, &rare->vectors[k]);
+        machine_emit_label(machine, next);
+    }
     restore(machine, saved);
     machine_emit_jump(machine, X86_JMP, rare->back);
     for (int k = first; k < machine->body.count; k++)
@@ -179,6 +313,7 @@ void machine_place_rare(struct machine *machine)
     saved.vectors = machine_frame(machine, 64 * saved.vector_count);
     saved.masks = machine_frame(machine, 8 * MACHINE_MASKS);
     saved.general = machine_frame(machine, 8 * CHANGED);
+    saved.mask = machine_frame(machine, 64);
     machine_emit_jump(machine, X86_JMP, end);
     for (int k = 0; k < machine->rare.count; k++)
         place_one(machine, &saved, &machine->rare.items[k]);

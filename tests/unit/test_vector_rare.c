@@ -4,7 +4,8 @@
  * Programs have sine, cosine or tangent in a plain loop, in rows, columns, sums, nests, recurrences, under
  * conditions, and several at once. Of the elements all, few or none are large, at places that change, so that
  * every lane calls the library, or is next to one that does, while other values are in registers. Results
- * must be near enough.
+ * must be near enough. Likewise where a large one, of an angle or a quotient, is the only number among nan,
+ * signalling or not, in vectors that are looked at together.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -108,8 +109,53 @@ static void check_program(const char *body, akg_dtype dtype)
         akg_tensor_release(inputs[k]);
 }
 
+/* All nan, but the element `at`, which is large. */
+static akg_tensor *large_among_nan(akg_dtype dtype, int64_t count, int64_t at, bool signals)
+{
+    akg_tensor *tensor = NULL;
+    if (!CHECK(akg_tensor_create(dtype, 1, &count, &tensor) == AKG_OK))
+        return NULL;
+    void *data = akg_tensor_data(tensor);
+    for (int64_t k = 0; k < count; k++)
+        if (dtype == AKG_FLOAT64)
+            ((uint64_t *)data)[k] = (signals ? 0x7ff4 : 0x7ff8) * (UINT64_C(1) << 48) + 1;
+        else
+            ((uint32_t *)data)[k] = (signals ? 0x7fa0 : 0x7fc0) * (UINT32_C(1) << 16) + 1;
+    akg_tensor_set(tensor, &at, 0x1p60);
+    return tensor;
+}
+
+static void check_among_nan(const char *value, akg_dtype dtype, int64_t at, bool signals)
+{
+    enum { COUNT = 128 };
+    char program[200];
+    akg_tensor *input = large_among_nan(dtype, COUNT, at, signals), *expected = NULL;
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    snprintf(program, sizeof program,
+             "def k(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+             "        y[i] = %s\n    return y\n",
+             value);
+    if (CHECK(api_run(program, &options, &input, 1, NULL, &expected)))
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+            jit_options fast = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+            akg_tensor *output = NULL;
+            if (CHECK(api_run(program, &fast, &input, 1, NULL, &output)))
+                CHECK(fabs(akg_tensor_get(expected, &at) - akg_tensor_get(output, &at)) <= 1e-6);
+            akg_tensor_release(output);
+        }
+    akg_tensor_release(expected);
+    akg_tensor_release(input);
+}
+
 int main(void)
 {
+    static const char *const values[] = {"sin(x[i])", "x[i] % 6.0", "x[i] % -7.0"};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+        for (int64_t at = 0; at < 64; at += 5)
+            for (int signals = 0; signals < 2; signals++) {
+                check_among_nan(values[k], AKG_FLOAT32, at, signals);
+                check_among_nan(values[k], AKG_FLOAT64, at, signals);
+            }
     for (int round = 0; round < ROUNDS; round++)
         for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
             check_program(programs[k], round % 2 ? AKG_FLOAT64 : AKG_FLOAT32);
