@@ -388,6 +388,10 @@ static int depth_start(const struct nest_code *code)
 
 enum { LINE = 64 }; /* bytes of the cache */
 
+/* Depths: a bit more than the latency of the second cache, in tiles of the usual size; a scale of addresses.
+ */
+enum { AHEAD = 8 };
+
 /* ---- what is fetched ahead ------------------------------------------------------------------------ */
 
 static void prefetch(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
@@ -446,8 +450,6 @@ static bool is_ahead(struct nest_code *code, struct tile *tile, const struct vec
 /* What all rows of the tile use, where each depth may have lines of its own. */
 static void prefetch_next_depths(struct nest_code *code, struct tile *tile)
 {
-    /* a bit more than the latency of the second cache, in tiles of the usual size; a scale of addresses */
-    enum { AHEAD = 8 };
     for (int k = code->nest->body; k < code->nest->result; k++) {
         const struct vector_value *value = &code->loop->values.items[k];
         struct x86_memory memory;
@@ -549,6 +551,13 @@ static void write_out(struct nest_code *code)
     code->depth--;
 }
 
+/* Whether the innermost loop ends before what it could fetch ahead. */
+static bool is_short(const struct nest_code *code)
+{
+    int count = machine_known_extent(code->nest->loops[code->depth - 1]);
+    return count && count <= 2 * AHEAD;
+}
+
 static void build_body(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result;
@@ -565,7 +574,7 @@ static void build_body(struct nest_code *code, struct tile *tile)
     if (code->nest->is_while) {
         test_repeat(code);
     } else if (code->depth > VECTOR_DEPTHS) {
-        if (code->written_out == 1)
+        if (code->written_out == 1 && !is_short(code))
             prefetch_next_depths(code, tile);
         next_depth(code, tile->rows);
     }
@@ -579,7 +588,7 @@ static void build_tile(struct nest_code *code, struct tile *tile)
     code->machine->section = &tile->start;
     load_places(code, VECTOR_ROWS, tile->rows);
     build_section(code, tile, &tile->start, 0, body);
-    if (tile->rows >= code->rows)
+    if (tile->rows >= code->rows && tile->rows != code->extents[VECTOR_ROWS])
         prefetch_next_rows(code, tile);
     place_streams(code, result, end, tile->rows, false);
     code->machine->section = &tile->result;
@@ -688,23 +697,28 @@ static void build_tiles(struct nest_code *code)
     int lanes = code->machine->lanes;
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int rows = code->columns[kind] == 1 ? code->single_rows : code->columns[kind] ? code->rows : 0;
-        for (int k = 0; rows && !code->machine->refused; code->kinds[kind]++) {
-            struct tile *tile = &code->tiles[kind][code->kinds[kind]];
-            *tile = (struct tile){.rows = rows,
-                                  .columns = code->columns[kind],
-                                  .lanes = kind == HALF ? lanes / 2 : lanes,
-                                  .is_last = kind >= FOUR};
-            code->machine->lanes = tile->lanes;
-            build_tile(code, tile);
-            code->machine->lanes = lanes;
+        bool is_known = code->extents[VECTOR_COLUMNS];
+        for (int k = 0; rows; code->kinds[kind]++) {
+            code->tiles[kind][code->kinds[kind]] =
+                (struct tile){.rows = rows,
+                              .columns = code->columns[kind],
+                              .lanes = kind == HALF ? lanes / 2 : lanes,
+                              .is_last = is_known ? code->last[kind] > 0 : kind >= FOUR};
             while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= FOUR && kind < LAST && is_spared[k] &&
                                                               !(kind == PAIR && k == EIGHT))))
                 k++;
             rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
+        for (int k = 0; k < code->kinds[kind] && !code->machine->refused; k++) {
+            struct tile *tile = &code->tiles[kind][k];
+            code->machine->lanes = tile->lanes;
+            if (machine_row_tiles(code, code->tiles[kind], k, code->kinds[kind]))
+                build_tile(code, tile);
+            code->machine->lanes = lanes;
+        }
     }
     for (int kind = FOUR; kind < COLUMN_KINDS; kind++)
-        if (code->columns[kind])
+        if (code->columns[kind] && code->tiles[kind][0].is_last)
             machine_tail(code->machine, &code->tails[kind]);
 }
 
@@ -738,7 +752,11 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     machine->stop = -1;
     find_early(code);
     write_out(code);
+    machine_know_extents(code);
+    if (code->extents[VECTOR_ROWS] && code->extents[VECTOR_ROWS] < most_rows)
+        most_rows = code->extents[VECTOR_ROWS];
     int kept = choose_size(code, most_rows);
+    machine_choose_columns(code);
     build_tiles(code);
     machine_pin(machine, kept);
     build_setup(code);

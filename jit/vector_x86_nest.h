@@ -31,6 +31,9 @@ struct nest_code {
     const struct vector_nest *nest;
     int rows, single_rows;     /* of the highest tile; of that of single vectors */
     int kinds[COLUMN_KINDS];   /* tiles of the same columns */
+    int extents[2];            /* of rows and columns, where they are known and few; 0 */
+    int times[COLUMN_KINDS];   /* then: how often there are tiles of the columns */
+    int last[COLUMN_KINDS];    /* how many columns are left for those that are masked */
     int depth;                 /* levels that are loops: not the innermost one, where it is written out */
     int written_out, written;  /* iterations of that one; which of them is being built */
     int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
@@ -45,7 +48,24 @@ struct nest_code {
     int free_generals; /* of the pool, as bits */
 };
 
-/* The loops around the tiles (vector_x86_nest_loops.c). */
+/* ---- vector_x86_nest_loops.c ---- */
+
+/* The loops around the tiles. */
 void machine_place_columns(struct nest_code *code);
+/* How many columns have to be left for tiles of the kind. */
+int machine_least_columns(const struct nest_code *code, int kind);
+/* Whether so many rows are better left to tiles of the next kind. */
+bool machine_is_better_halved(const struct tile *tiles, int kind, int kinds, int left);
+
+/* ---- vector_x86_nest_known.c: extents that are known ---- */
+
+/* The iterations of a loop from one number to another; 0: they are not known, or many. */
+int machine_known_extent(const struct ir_stmt *loop);
+/* Those of rows and columns. */
+void machine_know_extents(struct nest_code *code);
+/* Leaves out the tiles of columns that there are none of. */
+void machine_choose_columns(struct nest_code *code);
+/* How many tiles of the rows there are, behind those of more; -1: it is not known. */
+int machine_row_tiles(const struct nest_code *code, const struct tile *tiles, int kind, int kinds);
 
 #endif

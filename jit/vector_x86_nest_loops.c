@@ -134,10 +134,15 @@ static bool can_compute_again(const struct nest_code *code)
 
 /* Two tiles of the next kind are as fast as one and what it leaves, or faster: each accumulator waits for
  * itself, and tiles of one row or two load much for what they compute. */
-static bool is_better_halved(const struct tile *tiles, int kind, int kinds)
+static bool may_be_halved(const struct tile *tiles, int kind, int kinds)
 {
     int rows = tiles[kind].rows, next = kind + 1 < kinds ? tiles[kind + 1].rows : 0;
     return 2 * next > rows && next < rows;
+}
+
+bool machine_is_better_halved(const struct tile *tiles, int kind, int kinds, int left)
+{
+    return may_be_halved(tiles, kind, kinds) && left == 2 * tiles[kind + 1].rows;
 }
 
 /* Rows that are fewer than the tile's, but more than those of the next one, are the last ones of a tile that
@@ -161,30 +166,76 @@ static void step_rows_back(struct nest_code *code, int rows, int next_rows, int 
     machine_emit_label(machine, forward);
 }
 
+/* To `next`, where too few rows are left for a tile of the kind. */
+static void test_rows(struct nest_code *code, const struct tile *tiles, int kind, int kinds, int next)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_ROWS;
+    move(machine, X86_MOV, X86_RAX, left);
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, tiles[kind].rows);
+    machine_emit_jump(machine, X86_JL, next);
+    if (may_be_halved(tiles, kind, kinds)) {
+        move(machine, X86_MOV, X86_RAX, left);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
+        machine_emit_jump(machine, X86_JE, next);
+    }
+}
+
+static void place_tile(struct nest_code *code, struct tile *tile)
+{
+    machine_allocate(code->machine, &tile->start);
+    if (code->nest->is_while)
+        place_while(code, tile);
+    else
+        place_depths(code, tile, VECTOR_DEPTHS);
+    machine_allocate(code->machine, &tile->result);
+}
+
+/* All rows of one tile's columns, which are known: tiles of each kind once, or in a loop. */
+static void place_known_rows(struct nest_code *code, struct tile *tiles, int kinds)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_ROWS, rest = code->extents[VECTOR_ROWS];
+    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
+    for (int kind = 0; kind < kinds; kind++) {
+        int times = machine_row_tiles(code, tiles, kind, kinds), head = machine->labels++;
+        rest -= times * tiles[kind].rows;
+        if (!times)
+            continue;
+        if (times > 1) {
+            machine_emit(machine, (struct x86_instruction){
+                                      .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = times});
+            move(machine, X86_MOV_STORE, X86_RAX, left);
+            machine_emit_label(machine, head);
+        }
+        place_tile(code, &tiles[kind]);
+        if (times > 1 || rest)
+            advance(code, VECTOR_ROWS, VECTOR_ROWS, tiles[kind].rows);
+        if (times > 1) {
+            move(machine, X86_MOV, X86_RAX, left);
+            machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
+            move(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
+            machine_emit_jump(machine, X86_JNE, head);
+        }
+    }
+}
+
 /* All rows of one tile's columns. */
 static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_ROWS;
+    if (code->extents[VECTOR_ROWS]) {
+        place_known_rows(code, tiles, kinds);
+        return;
+    }
     copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
     copy_slot(machine, left, VECTOR_ROWS);
     for (int kind = 0; kind < kinds; kind++) {
         int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
         machine_emit_label(machine, head);
-        move(machine, X86_MOV, X86_RAX, left);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
-        machine_emit_jump(machine, X86_JL, next);
-        if (is_better_halved(tiles, kind, kinds)) {
-            move(machine, X86_MOV, X86_RAX, left);
-            machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
-            machine_emit_jump(machine, X86_JE, next);
-        }
-        machine_allocate(machine, &tiles[kind].start);
-        if (code->nest->is_while)
-            place_while(code, &tiles[kind]);
-        else
-            place_depths(code, &tiles[kind], VECTOR_DEPTHS);
-        machine_allocate(machine, &tiles[kind].result);
+        test_rows(code, tiles, kind, kinds, next);
+        place_tile(code, &tiles[kind]);
         advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
         add_to_slot(machine, left, -rows);
         machine_emit_jump(machine, X86_JMP, head);
@@ -222,27 +273,63 @@ static void step_columns_back(struct nest_code *code, int head)
     machine_emit_label(machine, masked);
 }
 
-/* How many columns have to be left for tiles of the kind. */
-static int least_columns(const struct nest_code *code, int kind)
+int machine_least_columns(const struct nest_code *code, int kind)
 {
     if (kind >= FOUR)
         return kind == HALF ? 1 : (code->columns[kind] - 1) * code->machine->lanes + 1;
     return code->columns[kind] * code->machine->lanes;
 }
 
-void machine_place_columns(struct nest_code *code)
+/* By so many columns. */
+static void advance_columns(struct nest_code *code, int width)
+{
+    advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
+    if (code->nest->index >= 0)
+        add_to_slot(code->machine, code->nest->index, width * code->nest->loops[VECTOR_COLUMNS]->step);
+}
+
+/* All columns, which are known. */
+static void place_known_columns(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int rest = code->extents[VECTOR_COLUMNS], left = code->nest->state + VECTOR_COLUMNS;
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        int times = code->times[kind], width = code->columns[kind] * machine->lanes;
+        int head = machine->labels++;
+        if (!times || !width)
+            continue;
+        rest -= times * width;
+        if (code->last[kind]) {
+            machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE,
+                                                           .reg = machine->count,
+                                                           .immediate = code->last[kind] -
+                                                                        (code->columns[kind] - 1) *
+                                                                            code->tiles[kind][0].lanes});
+            machine_allocate(machine, &code->tails[kind]);
+        }
+        if (times > 1) {
+            machine_emit(machine, (struct x86_instruction){
+                                      .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = times});
+            move(machine, X86_MOV_STORE, X86_RAX, left);
+            machine_emit_label(machine, head);
+        }
+        place_rows(code, code->tiles[kind], code->kinds[kind]);
+        if (times > 1 || rest > 0)
+            advance_columns(code, width);
+        if (times > 1) {
+            move(machine, X86_MOV, X86_RAX, left);
+            machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
+            move(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
+            machine_emit_jump(machine, X86_JNE, head);
+        }
+    }
+}
+
+static void place_unknown_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_COLUMNS;
-    int64_t step = code->nest->loops[VECTOR_COLUMNS]->step;
     copy_slot(machine, left, VECTOR_COLUMNS);
-    if (code->nest->index >= 0)
-        copy_slot(machine, code->nest->index, first_column(code->loop));
-    for (int k = 0; k < code->loop->streams.count; k++)
-        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
-                  code->loop->streams.items[k].slot);
-    machine->head = machine->labels++;
-    machine_emit_label(machine, machine->head);
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int head, next, width = code->columns[kind] * machine->lanes;
         if (!width)
@@ -251,7 +338,7 @@ void machine_place_columns(struct nest_code *code)
         next = machine->labels++;
         machine_emit_label(machine, head);
         move(machine, X86_MOV, machine->count, left);
-        machine_emit_by(machine, X86_CMP_BY, machine->count, least_columns(code, kind));
+        machine_emit_by(machine, X86_CMP_BY, machine->count, machine_least_columns(code, kind));
         machine_emit_jump(machine, X86_JL, next);
         if (kind == HALF) {
             machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes / 2 + 1);
@@ -262,13 +349,27 @@ void machine_place_columns(struct nest_code *code)
         if (kind >= FOUR)
             machine_allocate(machine, &code->tails[kind]);
         place_rows(code, code->tiles[kind], code->kinds[kind]);
-        advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
-        if (code->nest->index >= 0)
-            add_to_slot(machine, code->nest->index, width * step);
+        advance_columns(code, width);
         add_to_slot(machine, left, -width);
         machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
         if (kind == SINGLE && can_compute_again(code))
             step_columns_back(code, head);
     }
+}
+
+void machine_place_columns(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    if (code->nest->index >= 0)
+        copy_slot(machine, code->nest->index, first_column(code->loop));
+    for (int k = 0; k < code->loop->streams.count; k++)
+        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
+                  code->loop->streams.items[k].slot);
+    machine->head = machine->labels++;
+    machine_emit_label(machine, machine->head);
+    if (code->extents[VECTOR_COLUMNS])
+        place_known_columns(code);
+    else
+        place_unknown_columns(code);
 }

@@ -1,0 +1,65 @@
+/*
+ * vector_x86_nest_known.c: nests whose extents are known.
+ *
+ * Consumes the sizes of tiles and the loops of a nest; says which tiles there are, and how often. Of a small
+ * product that is one or two: nothing else is made, nothing tested, and vectors that are whole need no mask.
+ */
+#include "vector_x86_nest.h"
+
+enum { FEW = 64 };
+
+int machine_known_extent(const struct ir_stmt *loop)
+{
+    if (!loop || loop->step != 1 || loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
+        loop->low->integer >= loop->high->integer ||
+        (uint64_t)loop->high->integer - (uint64_t)loop->low->integer > FEW)
+        return 0;
+    return (int)(loop->high->integer - loop->low->integer);
+}
+
+void machine_know_extents(struct nest_code *code)
+{
+    const struct vector_nest *nest = code->nest;
+    if (nest->merged || nest->inside || nest->is_while || nest->first != VECTOR_ROWS)
+        return;
+    code->extents[VECTOR_ROWS] = machine_known_extent(nest->loops[VECTOR_ROWS]);
+    code->extents[VECTOR_COLUMNS] = machine_known_extent(nest->loops[VECTOR_COLUMNS]);
+    /* there the last columns are those of a vector that begins before them */
+    if (!machine_is_avx512(code->machine) && code->extents[VECTOR_COLUMNS] % code->machine->lanes &&
+        code->extents[VECTOR_COLUMNS] > code->machine->lanes)
+        code->extents[VECTOR_COLUMNS] = 0;
+}
+
+void machine_choose_columns(struct nest_code *code)
+{
+    int lanes = code->machine->lanes, left = code->extents[VECTOR_COLUMNS];
+    if (!left)
+        return;
+    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
+        int width = code->columns[kind] * lanes;
+        if (!width)
+            continue;
+        if (kind < FOUR) {
+            code->times[kind] = left / width;
+            left %= width;
+        } else {
+            code->times[kind] =
+                left >= machine_least_columns(code, kind) && (kind != HALF || left <= lanes / 2);
+            code->last[kind] = code->times[kind] && left != (kind == HALF ? lanes / 2 : width) ? left : 0;
+            left = code->times[kind] ? 0 : left;
+        }
+        if (!code->times[kind])
+            code->columns[kind] = 0;
+    }
+}
+
+int machine_row_tiles(const struct nest_code *code, const struct tile *tiles, int kind, int kinds)
+{
+    int left = code->extents[VECTOR_ROWS], times = 0;
+    if (!left)
+        return -1;
+    for (int k = 0; k <= kind; k++)
+        for (times = 0; left >= tiles[k].rows && !machine_is_better_halved(tiles, k, kinds, left); times++)
+            left -= tiles[k].rows;
+    return times;
+}
