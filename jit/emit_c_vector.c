@@ -197,18 +197,23 @@ static void emit_step(struct vector_emission *emission, int slot, const struct v
 static void emit_stride(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
-    const struct vector_stream *stream = &emission->loop->streams.items[argument->stream];
+    const struct ir_access *access = access_of(emission, argument);
     struct vector_emission inner = *emission;
+    bool in_band = emission->loop->band != NULL;
+    int address = in_band ? slot : emission->loop->streams.items[argument->stream].slot;
+    if (in_band)
+        emit_address(emission, address, access);
     emit_line(emitter, "{");
     emitter->indent++;
-    const struct ir_stmt *loop = emission->loop->nest->loops[argument->level];
-    emit_line(emitter, "const long long %s = %s + %lld;", emitter->symbols[loop->symbol->slot].name,
-              emission->firsts[argument->level], (long long)loop->step);
+    const struct ir_stmt *loop = in_band ? argument->loop : emission->loop->nest->loops[argument->level];
+    emit_line(emitter, "const long long %s = %s + %lld;", loop_name(emission, loop, ""),
+              in_band ? first_of_loop(emission, loop) : emission->firsts[argument->level],
+              (long long)loop->step);
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
-    const char *text = element(&inner, stream->access);
+    const char *text = element(&inner, access);
     emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", format_slot(emission, slot, "i"), text,
-              format_slot(emission, stream->slot, "p"));
+              format_slot(emission, address, "p"));
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -353,12 +358,12 @@ void emit_slots(struct vector_emission *emission)
 
 /* ---- the first two iterations of a band ------------------------------------------------------------ */
 
-/* The loops right inside, as they begin in this iteration. Nothing is computed of what there may be no
- * second one of. */
-static void emit_inner_firsts(struct vector_emission *emission)
+/* The loops inside, as they begin in this iteration. Nothing is computed of what there may be no second one
+ * of. */
+static void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *first)
 {
     struct emitter *emitter = emission->emitter;
-    for (const struct ir_stmt *loop = emission->stmt->body; loop; loop = loop->next) {
+    for (const struct ir_stmt *loop = first; loop; loop = loop->next) {
         if (loop->kind != IR_FOR || !is_begun_by_c(emission, loop))
             continue;
         emit_lets(emission, loop->low);
@@ -367,6 +372,7 @@ static void emit_inner_firsts(struct vector_emission *emission)
         emit_line(emitter, "const long long %s = %s;", first, low.text);
         emit_line(emitter, "const long long %s = %s;", name, first);
         emit_line(emitter, "(void)%s;", name);
+        emit_inner_firsts(emission, loop->body);
     }
 }
 
@@ -471,7 +477,7 @@ static void emit_deltas(struct vector_emission *emission)
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
               (long long)emission->stmt->step);
-    emit_inner_firsts(&second);
+    emit_inner_firsts(&second, emission->stmt->body);
     emit_far_deltas(&second);
     for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
         const struct vector_argument *argument = &emission->loop->arguments.items[slot];
@@ -734,7 +740,7 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
         emitter->loops[emitter->loop_count] = emission->stmt->symbol;
     emitter->loop_count++;
     if (emission->loop->band)
-        emit_inner_firsts(emission);
+        emit_inner_firsts(emission, emission->stmt->body);
     emit_slots(emission);
     if (emission->loop->band)
         emit_deltas(emission);

@@ -230,6 +230,7 @@ struct vector_nest {
     int depth;            /* levels */
     bool is_while;
     int body, result; /* the first value of the second section, and of the third */
+    int counts;       /* the first of the slots of the iterations: one per loop; not of rows */
     int state;        /* the first of the slots for the machine code's own use: one per loop */
     int index;        /* the slot of the columns' variable: in rows it keeps the first one, else that of the
                          first column of a tile, where values ask for it; -1: none does */
@@ -345,6 +346,10 @@ bool vector_nest_merges(const struct vector_nest *nest, const struct ir_stmt *ou
 /* Whether a loop and the only one in it are one, from element to element; where it hangs on that, `equals`
  * gets extents that must be equal in a call. */
 bool vector_loops_merge(struct arena *arena, const struct ir_stmt *outer, vector_equals *equals);
+/* The iterations of a loop from one number to another; 0: they are not known, or more than 64. */
+int vector_known_extent(const struct ir_stmt *loop);
+/* Whether each of its loops has such a number, so that a loop around it may be a band with it. */
+bool vector_nest_is_small(const struct vector_loop *loop);
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

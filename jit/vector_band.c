@@ -9,6 +9,8 @@
  * iteration to the next, by what C finds between the first two; scalars that one part hands to another, or
  * one iteration to the next, have a slot each.
  *
+ * A small nest (vector_nest.c) whose extents are known is a part like a loop: it needs no guard.
+ *
  * What is not linear in the loop variable, as of rows that an index out of a tensor picks and of loops whose
  * bounds are such, straight code before the loop computes.
  *
@@ -186,7 +188,8 @@ static bool is_constant(struct vector_slope slope)
 /* What all iterations have in common. */
 static bool is_fixed(enum vector_argument_kind kind)
 {
-    return kind == VECTOR_ARGUMENT_STEP || kind == VECTOR_ARGUMENT_PITCH || kind == VECTOR_ARGUMENT_SPACING;
+    return kind == VECTOR_ARGUMENT_STEP || kind == VECTOR_ARGUMENT_STRIDE || kind == VECTOR_ARGUMENT_PITCH ||
+           kind == VECTOR_ARGUMENT_SPACING;
 }
 
 /* Whether the slot's value changes with the loop around; refuses where it is not linear in its variable. */
@@ -328,6 +331,22 @@ static const struct ir_stmt *add_stretch(struct band_builder *builder, const str
 
 /* ---- loops --------------------------------------------------------------------------------------------- */
 
+static void renumber_nest(struct arena *arena, struct vector_loop *loop, int base)
+{
+    struct vector_nest *nest = arena_new(arena, struct vector_nest);
+    *nest = *loop->nest;
+    nest->counts += base;
+    nest->state += base;
+    nest->index += nest->index < 0 ? 0 : base;
+    loop->nest = nest;
+    for (int k = 0; k < loop->streams.count; k++) {
+        struct vector_stream *stream = &loop->streams.items[k];
+        stream->state += base;
+        for (int level = 0; level < nest->depth; level++)
+            stream->strides[level].slot += base;
+    }
+}
+
 /* Its slots are numbered from `base` on. */
 static void renumber(struct vector_loop *loop, int base)
 {
@@ -384,6 +403,8 @@ static void place_value(struct band_builder *builder, struct vector_builder *str
 
 static bool is_overwritten(const struct vector_loop *loop, const struct vector_argument *argument)
 {
+    if (loop->nest)
+        return false;
     return argument->kind == VECTOR_ARGUMENT_FIRST || argument->kind == VECTOR_ARGUMENT_STEP ||
            (argument->kind == VECTOR_ARGUMENT_ADDRESS &&
             loop->streams.items[argument->stream].step_kind != VECTOR_UNIT);
@@ -433,6 +454,7 @@ static bool is_computed_slot(const struct band_builder *builder, const struct ve
         return !vector_slope_of(&builder->outer, loop->stmt->low).linear;
     case VECTOR_ARGUMENT_ADDRESS:
     case VECTOR_ARGUMENT_STEP:
+    case VECTOR_ARGUMENT_STRIDE:
         for (int axis = 0; axis < argument->access->buffer->rank; axis++)
             computed |= is_computed(builder, loop, argument->access->indices[axis]);
         return computed;
@@ -562,13 +584,22 @@ static void compute_slots(struct band_builder *builder, struct vector_loop *loop
         else if (argument->kind != VECTOR_ARGUMENT_COUNT && is_computed_slot(builder, loop, argument))
             compute_slot(builder, &straight, base + k, loop, argument);
     }
-    end_straight(builder, &straight, loop->count);
+    end_straight(builder, &straight, loop->nest ? -1 : loop->count);
 }
 
 static bool is_placed(const struct vector_argument *argument)
 {
     return argument->kind != VECTOR_ARGUMENT_VALUE && argument->kind != VECTOR_ARGUMENT_ACCUMULATOR &&
            argument->kind != VECTOR_ARGUMENT_STATE;
+}
+
+/* The one that the slot is for. */
+static const struct ir_stmt *loop_of(const struct vector_loop *loop, const struct vector_argument *argument)
+{
+    bool has_level = argument->kind == VECTOR_ARGUMENT_COUNT || argument->kind == VECTOR_ARGUMENT_STRIDE;
+    if (loop->nest && argument->kind == VECTOR_ARGUMENT_FIRST)
+        return loop->nest->loops[VECTOR_COLUMNS];
+    return loop->nest && has_level ? loop->nest->loops[argument->level] : loop->stmt;
 }
 
 static void add_loop(struct band_builder *builder, struct vector_loop *loop)
@@ -579,16 +610,19 @@ static void add_loop(struct band_builder *builder, struct vector_loop *loop)
     for (int k = 0; k < count; k++)
         add_state(builder);
     renumber(loop, base);
-    share_accumulators(builder, loop);
+    if (loop->nest)
+        renumber_nest(builder->arena, loop, base);
+    if (!loop->nest)
+        share_accumulators(builder, loop); /* those of a nest are its own */
     for (int k = 0; k < count && !builder->refused; k++) {
         struct vector_argument *argument = &loop->arguments.items[k];
-        argument->loop = loop->stmt;
+        argument->loop = loop_of(loop, argument);
         argument->access = argument->stream < 0 ? NULL : loop->streams.items[argument->stream].access;
         if (is_placed(argument) && !is_computed_slot(builder, loop, argument))
             place_argument(builder, base + k, *argument, is_overwritten(loop, argument));
     }
     compute_slots(builder, loop, base);
-    struct vector_part part = {loop, loop->count};
+    struct vector_part part = {loop, loop->nest ? -1 : loop->count}; /* a small nest has iterations */
     list_push(builder->arena, &builder->band->parts, part);
 }
 
@@ -669,6 +703,10 @@ static bool is_slow_at_first(const struct vector_loop *loop)
  * as well, of which one is run. */
 static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
 {
+    if (loop->nest) {
+        add_loop(builder, loop);
+        return;
+    }
     bool is_either = is_slow_at_first(loop);
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
     if (!rest || (!is_either && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {

@@ -47,7 +47,7 @@ static int weight_of(const struct vector_loop *part)
 
 static bool may_fetch(const struct vector_loop *part)
 {
-    return !part->is_serial && !part->picks.count && !part->calls && !part->is_rest;
+    return !part->is_serial && !part->nest && !part->picks.count && !part->calls && !part->is_rest;
 }
 
 static bool goes_over(const struct fetching *fetching, const struct vector_loop *part,

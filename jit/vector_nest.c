@@ -75,6 +75,27 @@ bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector
     return true;
 }
 
+int vector_known_extent(const struct ir_stmt *loop)
+{
+    enum { FEW = 64 };
+    if (!loop || loop->step != 1 || loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
+        loop->low->integer >= loop->high->integer ||
+        (uint64_t)loop->high->integer - (uint64_t)loop->low->integer > FEW)
+        return 0;
+    return (int)(loop->high->integer - loop->low->integer);
+}
+
+bool vector_nest_is_small(const struct vector_loop *loop)
+{
+    const struct vector_nest *nest = loop->nest;
+    if (nest->first != VECTOR_ROWS || nest->merged || nest->inside || nest->is_while || nest->equals.count)
+        return false;
+    for (int level = 0; level < nest->depth; level++)
+        if (!vector_known_extent(nest->loops[level]))
+            return false;
+    return true;
+}
+
 bool vector_is_harmless_node(const struct ir_expr *expr)
 {
     if (expr->kind != IR_OPERATION)

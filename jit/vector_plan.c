@@ -200,6 +200,15 @@ static struct vector_loop *build_nest(struct planning *planning, const struct ir
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
 }
 
+/* A loop inside of one that may be a band; NULL: it is no part of such. */
+static struct vector_loop *build_part(struct planning *planning, const struct ir_stmt *inner, bool serially)
+{
+    if (is_innermost(inner->body))
+        return build_loop(planning, inner, serially);
+    struct vector_loop *nest = build_nest(planning, inner, VECTOR_ROWS);
+    return nest && vector_nest_is_small(nest) ? nest : NULL;
+}
+
 /* The loops inside are parts of a band, or there is none. Whether nothing else is needed of them. */
 static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
 {
@@ -210,8 +219,7 @@ static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
         for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
             if (inner->kind != IR_FOR)
                 continue;
-            struct vector_loop *loop =
-                is_innermost(inner->body) ? build_loop(planning, inner, serially) : NULL;
+            struct vector_loop *loop = build_part(planning, inner, serially);
             if (!loop)
                 return false;
             list_push(arena, &loops, loop);

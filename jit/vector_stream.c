@@ -81,14 +81,20 @@ static struct vector_slope slope_of_operation(const struct vector_builder *build
     }
 }
 
-/* What the variable of a loop right inside begins with; NULL: it is another symbol. */
+/* What the variable of a loop inside begins with; NULL: it is another symbol. */
+static const struct ir_expr *first_of_loop(const struct ir_stmt *first, const struct ir_symbol *symbol)
+{
+    const struct ir_expr *low = NULL;
+    for (const struct ir_stmt *stmt = first; stmt && !low; stmt = stmt->next)
+        if (stmt->kind == IR_FOR)
+            low = stmt->symbol == symbol ? stmt->low : first_of_loop(stmt->body, symbol);
+    return low;
+}
+
 static const struct ir_expr *first_of_inner(const struct vector_builder *builder,
                                             const struct ir_symbol *symbol)
 {
-    for (const struct ir_stmt *stmt = builder->stmt->body; stmt && !builder->nest; stmt = stmt->next)
-        if (stmt->kind == IR_FOR && stmt->symbol == symbol)
-            return stmt->low;
-    return NULL;
+    return builder->nest ? NULL : first_of_loop(builder->stmt->body, symbol);
 }
 
 /* What the expression grows by from one value of a loop's variable to the next. */

@@ -639,6 +639,8 @@ void machine_end_rows(struct machine *machine);
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing);
 /* The same for a nest (vector_x86_nest.c). */
+struct machine *machine_build_nest(struct arena *arena, const struct vector_loop *loop,
+                                   const struct vector_options *options);
 bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing);
 /* The same for a band (vector_x86_band.c). */

@@ -56,7 +56,12 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
     int next = machine->labels++;
     *part = (struct machine){
         .arena = machine->arena, .loop = row->loop, .options = machine->options, .calls = machine->calls};
-    if (!(row->loop->is_serial ? machine_build_serial(part) : machine_build_loop(part)))
+    if (row->loop->nest && !machine->calls)
+        part = machine_build_nest(machine->arena, row->loop, machine->options);
+    else if (row->loop->nest ||
+             !(row->loop->is_serial ? machine_build_serial(part) : machine_build_loop(part)))
+        return false;
+    if (!part)
         return false;
     list_push(machine->arena, &machine->parts, machine->body.count);
     if (row->guard >= 0) {

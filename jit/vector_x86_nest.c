@@ -94,7 +94,8 @@ static void load_places(struct nest_code *code, int at, int rows)
         const struct place *place = &code->places[k];
         if (!place->used)
             continue;
-        general(machine, X86_MOV, place->bases[0], machine_slot(machine, stream->state + at));
+        general(machine, X86_MOV, place->bases[0],
+                machine_slot(machine, machine_place_slot(code, stream, at)));
         if (place->stride < 0)
             continue;
         general(machine, X86_MOV, place->stride, machine_slot(machine, stream->strides[VECTOR_ROWS].slot));
@@ -554,7 +555,7 @@ static void write_out(struct nest_code *code)
 /* Whether the innermost loop ends before what it could fetch ahead. */
 static bool is_short(const struct nest_code *code)
 {
-    int count = machine_known_extent(code->nest->loops[code->depth - 1]);
+    int count = vector_known_extent(code->nest->loops[code->depth - 1]);
     return count && count <= 2 * AHEAD;
 }
 
@@ -733,8 +734,9 @@ static void build_setup(struct nest_code *code)
             machine_setup_kept(machine, &machine->kept.items[k]);
 }
 
-static bool build_nest(struct arena *arena, const struct vector_loop *loop,
-                       const struct vector_options *options, int most_rows, struct vector_listing *listing)
+/* The code between entry and exit; NULL: there is none with so many rows. */
+static struct machine *build_nest(struct arena *arena, const struct vector_loop *loop,
+                                  const struct vector_options *options, int most_rows)
 {
     struct nest_code *code = arena_new(arena, struct nest_code);
     struct machine *machine = code->machine = arena_new(arena, struct machine);
@@ -761,23 +763,32 @@ static bool build_nest(struct arena *arena, const struct vector_loop *loop,
     machine_pin(machine, kept);
     build_setup(code);
     if (machine->refused)
-        return false;
+        return NULL;
     machine_allocate(machine, &code->setup);
     machine_place_columns(code);
     if (machine->stop >= 0)
         machine_emit_label(machine, machine->stop);
-    machine_hold_slots(machine);
-    machine_assemble(machine, listing);
-    return !machine->refused;
+    return machine->refused ? NULL : machine;
 }
 
 /* With fewer rows there are more registers for the rest. */
+struct machine *machine_build_nest(struct arena *arena, const struct vector_loop *loop,
+                                   const struct vector_options *options)
+{
+    enum { FEWEST_ROWS = 3 };
+    struct machine *machine = NULL;
+    for (int rows = MOST_ROWS; rows >= FEWEST_ROWS && !machine; rows -= 3)
+        machine = build_nest(arena, loop, options, rows);
+    return machine;
+}
+
 bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
-    enum { FEWEST_ROWS = 3 };
-    for (int rows = MOST_ROWS; rows >= FEWEST_ROWS; rows -= 3)
-        if (build_nest(arena, loop, options, rows, listing))
-            return true;
-    return false;
+    struct machine *machine = machine_build_nest(arena, loop, options);
+    if (!machine)
+        return false;
+    machine_hold_slots(machine);
+    machine_assemble(machine, listing);
+    return !machine->refused;
 }

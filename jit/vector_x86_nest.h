@@ -33,6 +33,7 @@ struct nest_code {
     int kinds[COLUMN_KINDS];   /* tiles of the same columns */
     int extents[2];            /* of rows and columns, where they are known and few; 0 */
     int times[COLUMN_KINDS];   /* then: how often there are tiles of the columns */
+    bool is_one[2];            /* there is one tile of rows, in one of columns */
     int last[COLUMN_KINDS];    /* how many columns are left for those that are masked */
     int depth;                 /* levels that are loops: not the innermost one, where it is written out */
     int written_out, written;  /* iterations of that one; which of them is being built */
@@ -59,10 +60,11 @@ bool machine_is_better_halved(const struct tile *tiles, int kind, int kinds, int
 
 /* ---- vector_x86_nest_known.c: extents that are known ---- */
 
-/* The iterations of a loop from one number to another; 0: they are not known, or many. */
-int machine_known_extent(const struct ir_stmt *loop);
-/* Those of rows and columns. */
+/* Finds those of rows and columns. */
 void machine_know_extents(struct nest_code *code);
+/* The slot with the address of the stream at the start of a loop: of one iteration it is that of the loop
+ * around. */
+int machine_place_slot(const struct nest_code *code, const struct vector_stream *stream, int level);
 /* Leaves out the tiles of columns that there are none of. */
 void machine_choose_columns(struct nest_code *code);
 /* How many tiles of the rows there are, behind those of more; -1: it is not known. */

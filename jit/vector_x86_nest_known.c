@@ -6,33 +6,32 @@
  */
 #include "vector_x86_nest.h"
 
-enum { FEW = 64 };
-
-int machine_known_extent(const struct ir_stmt *loop)
-{
-    if (!loop || loop->step != 1 || loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
-        loop->low->integer >= loop->high->integer ||
-        (uint64_t)loop->high->integer - (uint64_t)loop->low->integer > FEW)
-        return 0;
-    return (int)(loop->high->integer - loop->low->integer);
-}
-
 void machine_know_extents(struct nest_code *code)
 {
     const struct vector_nest *nest = code->nest;
     if (nest->merged || nest->inside || nest->is_while || nest->first != VECTOR_ROWS)
         return;
-    code->extents[VECTOR_ROWS] = machine_known_extent(nest->loops[VECTOR_ROWS]);
-    code->extents[VECTOR_COLUMNS] = machine_known_extent(nest->loops[VECTOR_COLUMNS]);
+    code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
+    code->extents[VECTOR_COLUMNS] = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
     /* there the last columns are those of a vector that begins before them */
     if (!machine_is_avx512(code->machine) && code->extents[VECTOR_COLUMNS] % code->machine->lanes &&
         code->extents[VECTOR_COLUMNS] > code->machine->lanes)
         code->extents[VECTOR_COLUMNS] = 0;
 }
 
+/* The rows of the first tile, of one kind of columns. */
+static int tallest(const struct nest_code *code)
+{
+    int rows = 0;
+    for (int kind = 0; kind < COLUMN_KINDS; kind++)
+        if (code->columns[kind])
+            rows = code->columns[kind] == 1 ? code->single_rows : code->rows;
+    return rows;
+}
+
 void machine_choose_columns(struct nest_code *code)
 {
-    int lanes = code->machine->lanes, left = code->extents[VECTOR_COLUMNS];
+    int lanes = code->machine->lanes, left = code->extents[VECTOR_COLUMNS], all = 0;
     if (!left)
         return;
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
@@ -50,7 +49,17 @@ void machine_choose_columns(struct nest_code *code)
         }
         if (!code->times[kind])
             code->columns[kind] = 0;
+        all += code->times[kind];
     }
+    code->is_one[VECTOR_COLUMNS] = all == 1;
+    code->is_one[VECTOR_ROWS] = all == 1 && code->extents[VECTOR_ROWS] == tallest(code);
+}
+
+int machine_place_slot(const struct nest_code *code, const struct vector_stream *stream, int level)
+{
+    if (level == VECTOR_ROWS && code->is_one[VECTOR_ROWS])
+        level = VECTOR_COLUMNS;
+    return level == VECTOR_COLUMNS && code->is_one[VECTOR_COLUMNS] ? stream->slot : stream->state + level;
 }
 
 int machine_row_tiles(const struct nest_code *code, const struct tile *tiles, int kind, int kinds)

@@ -63,8 +63,9 @@ static void add_product(struct machine *machine, int slot, const struct vector_s
 static void copy_streams(struct nest_code *code, int to, int from)
 {
     for (int k = 0; k < code->loop->streams.count; k++) {
-        int state = code->loop->streams.items[k].state;
-        copy_slot(code->machine, state + to, state + from);
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        if (machine_place_slot(code, stream, to) != machine_place_slot(code, stream, from))
+            copy_slot(code->machine, stream->state + to, machine_place_slot(code, stream, from));
     }
 }
 
@@ -79,13 +80,13 @@ static void place_depths(struct nest_code *code, struct tile *tile, int level)
     }
     if (level == code->depth - 1) {
         machine_allocate(machine, &tile->enter);
-        move(machine, X86_MOV, machine->count, level);
+        move(machine, X86_MOV, machine->count, code->nest->counts + level);
         machine_emit_label(machine, head);
         machine_allocate(machine, &tile->body);
         machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
     } else {
         copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
-        copy_slot(machine, code->nest->state + level, level);
+        copy_slot(machine, code->nest->state + level, code->nest->counts + level);
         machine_emit_label(machine, head);
         place_depths(code, tile, level + 1);
         advance(code, level, level, 1);
@@ -158,7 +159,7 @@ static void step_rows_back(struct nest_code *code, int rows, int next_rows, int 
     machine_emit_jump(machine, X86_JLE, forward);
     machine_emit_by(machine, X86_CMP_BY, machine->count, rows);
     machine_emit_jump(machine, X86_JGE, forward);
-    move(machine, X86_MOV, X86_RAX, VECTOR_ROWS);
+    move(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_ROWS);
     machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
     machine_emit_jump(machine, X86_JL, forward);
     machine_emit_by(machine, X86_SUB_BY, machine->count, rows);
@@ -230,7 +231,7 @@ static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
         return;
     }
     copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
-    copy_slot(machine, left, VECTOR_ROWS);
+    copy_slot(machine, left, code->nest->counts + VECTOR_ROWS);
     for (int kind = 0; kind < kinds; kind++) {
         int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
         machine_emit_label(machine, head);
@@ -263,7 +264,7 @@ static void step_columns_back(struct nest_code *code, int head)
     machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
     machine_emit_by(machine, X86_CMP_BY, machine->count, -machine->lanes);
     machine_emit_jump(machine, X86_JE, masked);
-    move(machine, X86_MOV, X86_RAX, VECTOR_COLUMNS);
+    move(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_COLUMNS);
     machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine->lanes);
     machine_emit_jump(machine, X86_JL, masked);
     if (code->nest->index >= 0)
@@ -329,7 +330,7 @@ static void place_unknown_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_COLUMNS;
-    copy_slot(machine, left, VECTOR_COLUMNS);
+    copy_slot(machine, left, code->nest->counts + VECTOR_COLUMNS);
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int head, next, width = code->columns[kind] * machine->lanes;
         if (!width)
@@ -363,7 +364,7 @@ void machine_place_columns(struct nest_code *code)
     struct machine *machine = code->machine;
     if (code->nest->index >= 0)
         copy_slot(machine, code->nest->index, first_column(code->loop));
-    for (int k = 0; k < code->loop->streams.count; k++)
+    for (int k = 0; k < code->loop->streams.count && !code->is_one[VECTOR_COLUMNS]; k++)
         copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
                   code->loop->streams.items[k].slot);
     machine->head = machine->labels++;
