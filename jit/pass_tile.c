@@ -512,6 +512,23 @@ static struct ir_stmt *stretch(struct pass *pass, struct ir_stmt *stmt)
     return stretches;
 }
 
+static bool is_false(const struct ir_expr *condition)
+{
+    return condition->kind == IR_INTEGER && !condition->integer;
+}
+
+static bool may_be_stretched(const struct tile_nest *nest)
+{
+    return nest->sum && nest->pass->tiles->stretch && !needs_copies(nest);
+}
+
+/* Whether extents that are known say so. */
+static bool never_pays(const struct tile_nest *nest)
+{
+    return is_false(condition(nest)) &&
+           (!may_be_stretched(nest) || (is_false(is_stretched(nest)) && is_false(pays_early(nest))));
+}
+
 static void tile(struct tile_nest *nest)
 {
     struct pass *pass = nest->pass;
@@ -521,9 +538,8 @@ static void tile(struct tile_nest *nest)
     struct ir_symbol *right;
 
     stmt->next = NULL;
-    stmt->independent = nest->columns->independent = true;
     plain = pass_copy_block(pass, stmt);
-    if (nest->sum && pass->tiles->stretch && !needs_copies(nest)) {
+    if (may_be_stretched(nest)) {
         stretched = stretch(pass, pass_copy_block(pass, stmt));
         is_long = is_stretched(nest);
         pays = apply(nest, OP_OR, pays, pays_early(nest));
@@ -596,7 +612,9 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
 
     if (!tile_find_nest(pass, stmt, &nest) || !tile_is_parallel(&nest))
         return false;
-    tile(&nest);
+    stmt->independent = nest.columns->independent = true;
+    if (!never_pays(&nest))
+        tile(&nest);
     return true;
 }
 
