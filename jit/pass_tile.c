@@ -606,13 +606,16 @@ static void sum_by_lines(struct tile_nest *nest)
 
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
-static bool try_nest(struct pass *pass, struct ir_stmt *stmt)
+static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around)
 {
     struct tile_nest nest;
 
     if (!tile_find_nest(pass, stmt, &nest) || !tile_is_parallel(&nest))
         return false;
     stmt->independent = nest.columns->independent = true;
+    struct ir_expr *pays = condition(&nest);
+    if (tile_turn(&nest, around, pays->kind == IR_INTEGER && pays->integer))
+        return true;
     if (!never_pays(&nest))
         tile(&nest);
     return true;
@@ -633,13 +636,15 @@ static bool tile_block(struct pass *pass, struct ir_stmt *block, const struct ti
     bool changed = false;
 
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && (try_nest(pass, stmt) || try_columns(pass, stmt, around))) {
+        if (stmt->kind == IR_FOR && (try_nest(pass, stmt, around) || try_columns(pass, stmt, around))) {
             changed = true;
             continue;
         }
         bool is_alone = stmt->body && stmt->body->kind == IR_FOR && !stmt->body->next;
-        struct tile_around here = {around, stmt};
+        struct ir_stmt *before = NULL;
+        struct tile_around here = {around, stmt, &before};
         changed |= tile_block(pass, stmt->body, stmt->kind == IR_FOR ? &here : around);
+        stmt = before ? tile_put_before(pass, stmt, before) : stmt;
         if (stmt->kind == IR_FOR && is_alone && stmt->body->kind == IR_IF) {
             pass_hoist_choice(pass, stmt);
             continue;

@@ -38,6 +38,7 @@ bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *n
 struct tile_around {
     const struct tile_around *outer;
     const struct ir_stmt *loop;
+    struct ir_stmt **before; /* what is to come before it */
 };
 
 /* Whether the statement is a loop over columns and one inside that sums down them, of what lies side by side
@@ -47,6 +48,16 @@ bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct til
 
 /* Whether the loops over rows and columns are parallel. Makes an analysis of dependences. */
 bool tile_is_parallel(const struct tile_nest *nest);
+
+/* ---- pass_tile_turn.c ---- */
+
+/* Turned copies of what lies across, for a nest of known extents; false: it is none of these, or they do not
+ * pay. `pays`: even if they are made for it alone. */
+bool tile_turn(struct tile_nest *nest, const struct tile_around *around, bool pays);
+/* The statements in the place of one that comes behind them now; gives that. */
+struct ir_stmt *tile_put_before(struct pass *pass, struct ir_stmt *stmt, struct ir_stmt *before);
+
+/* ---- pass_tile_nest.c ---- */
 
 /* The only loop of a block of simple statements; NULL: there is none, or more. */
 struct ir_stmt *tile_only_loop(struct ir_stmt *block);

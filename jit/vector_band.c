@@ -71,7 +71,7 @@ static bool note_statement(struct ir_stmt *stmt, void *context)
 {
     struct stops *stops = context;
     stops->found |= stmt->kind == IR_WHILE || stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE ||
-                    stmt->kind == IR_ASSERT || stmt->kind == IR_ALLOCATE;
+                    stmt->kind == IR_ASSERT || (stmt->kind == IR_ALLOCATE && stmt->access.buffer->clear);
     for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
         stops->found |= stmt->access.checks[axis] == IR_CHECK_ELEMENT && !stops->trust_indices;
     return !stops->found;
@@ -319,7 +319,8 @@ static const struct ir_stmt *add_stretch(struct band_builder *builder, const str
 {
     struct vector_builder straight = begin_straight(builder, false);
     for (; stmt && stmt->kind != IR_FOR && !straight.refused; stmt = stmt->next)
-        vector_statement(&straight, stmt);
+        if (stmt->kind != IR_ALLOCATE) /* there is nothing to clear */
+            vector_statement(&straight, stmt);
     for (int k = 0; k < builder->cells.count && !straight.refused; k++) {
         int value = *vector_scalar(&straight, builder->cells.items[k].symbol);
         if (!is_total(&straight, value, k))

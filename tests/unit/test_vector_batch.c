@@ -16,10 +16,10 @@
 
 enum { INPUTS = 2, MOST = 40 };
 
-/* R, C, K are replaced by numbers. `a` is N x R x K, or N x K x R; `b` is N x K x C. */
+/* R, C, K are replaced by numbers. `a` is N x R x K, or N x K x R; `b` is N x K x C, or N x C x K. */
 struct form {
     const char *body;
-    bool is_turned; /* a */
+    bool a_is_turned, b_is_turned;
 };
 
 #define LOOPS                                                                                                \
@@ -28,20 +28,29 @@ struct form {
 #define STORE "                y[n, i, j] = "
 
 static const struct form forms[] = {
-    {LOOPS "                    s += a[n, i, k] * b[n, k, j]\n" STORE "s\n", false},
-    {LOOPS "                    s += a[n, k, i] * b[n, k, j]\n" STORE "s\n", true},
-    {LOOPS "                    s += a[n, i, k] * b[0, k, j]\n" STORE "max(s + b[n, 0, j], 3)\n", false},
-    {LOOPS "                    s = max(s, a[n, i, k] - b[n, k, j])\n" STORE "s + j\n", false},
-    {LOOPS "                    if a[n, i, k] > 0:\n                        s += b[n, k, j]\n" STORE "s\n",
+    {LOOPS "                    s += a[n, i, k] * b[n, k, j]\n" STORE "s\n", false, false},
+    {LOOPS "                    s += a[n, k, i] * b[n, k, j]\n" STORE "s\n", true, false},
+    {LOOPS "                    s += a[n, i, k] * b[n, j, k]\n" STORE "s\n", false, true},
+    {LOOPS "                    s += a[n, i, k] * b[0, j, k]\n" STORE "s\n", false, true},
+    {LOOPS "                    s += a[n, i, k] * b[0, k, j]\n" STORE "max(s + b[n, 0, j], 3)\n", false,
      false},
+    {LOOPS "                    s = max(s, a[n, i, k] - b[n, k, j])\n" STORE "s + j\n", false, false},
+    {LOOPS "                    if a[n, i, k] > 0:\n                        s += b[n, k, j]\n" STORE "s\n",
+     false, false},
     {"    t = allocate((R, C), a.dtype)\n" LOOPS
      "                    s += a[n, i, k] * b[n, k, j]\n                t[i, j] = s\n"
      "        for i in range(R):\n            for j in range(C):\n"
      "                s = zero(a.dtype)\n                for k in range(K):\n"
      "                    s += a[n, i, k] * t[i, j]\n" STORE "s\n",
-     false},
-    {LOOPS "                    s += a[(n * i) % a.shape[0], 0, k] * b[n, k, j]\n" STORE "s\n", false},
-    {LOOPS "                    s += a[0, n * i, k] * b[n, k, j]\n" STORE "s\n", false},
+     false, false},
+    {"    t = allocate((R, C), a.dtype)\n" LOOPS
+     "                    s += a[n, i, k] * b[0, j, k]\n                t[i, j] = s + n\n"
+     "        for i in range(R):\n            for j in range(C):\n"
+     "                s = zero(a.dtype)\n                for k in range(K):\n"
+     "                    s += a[n, i, k] * b[n, j, k] - t[i, j]\n" STORE "s\n",
+     false, true},
+    {LOOPS "                    s += a[(n * i) % a.shape[0], 0, k] * b[n, k, j]\n" STORE "s\n", false, false},
+    {LOOPS "                    s += a[0, n * i, k] * b[n, k, j]\n" STORE "s\n", false, false},
 };
 
 static uint64_t state = 71;
@@ -88,11 +97,12 @@ static void write_program(char *program, size_t size, const struct form *form, c
 static void check_form(const struct form *form, akg_dtype dtype, int count, const int extents[3])
 {
     char program[1500];
-    bool is_turned = form->is_turned;
+    bool is_turned = form->a_is_turned;
     int rows = extents[0], columns = extents[1], depth = extents[2];
-    int64_t most = (int64_t)count * rows; /* for n * i */
-    akg_tensor *inputs[INPUTS] = {tensor_of(dtype, count, is_turned ? depth : most, is_turned ? rows : depth),
-                                  tensor_of(dtype, count, depth, columns)};
+    int64_t most = (int64_t)(count ? count : 1) * rows; /* for n * i */
+    akg_tensor *inputs[INPUTS] = {
+        tensor_of(dtype, count, is_turned ? depth : most, is_turned ? rows : depth),
+        tensor_of(dtype, count, form->b_is_turned ? columns : depth, form->b_is_turned ? depth : columns)};
     akg_tensor *expected = NULL;
     const akg_argument last = api_real(NULL, 1);
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
@@ -123,7 +133,7 @@ int main(void)
             const int square[] = {edges[edge], edges[edge], edges[edge] % 9 + 1};
             const int any[] = {edges[random_below(EDGES)], edges[random_below(EDGES)], 1 + random_below(9)};
             const int random[] = {1 + random_below(MOST), 1 + random_below(MOST), 1 + random_below(20)};
-            check_form(&forms[k], dtypes[random_below(4)], 1 + random_below(4), square);
+            check_form(&forms[k], dtypes[random_below(4)], random_below(5), square);
             check_form(&forms[k], dtypes[random_below(4)], 1 + random_below(4), any);
             check_form(&forms[k], dtypes[random_below(4)], 1 + random_below(4), random);
         }
