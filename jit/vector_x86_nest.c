@@ -532,7 +532,7 @@ static int few_iterations(const struct ir_stmt *loop)
 }
 
 /* With 16 registers a tile is so small that going round takes as long as an iteration: the innermost loop is
- * written out where it is short, as windows are. */
+ * written out where it is short, as windows are; with more registers where rows and columns are few, too. */
 static void write_out(struct nest_code *code)
 {
     enum { MOST_VALUES = 40 };
@@ -540,7 +540,8 @@ static void write_out(struct nest_code *code)
     int level = nest->depth - 1, values = nest->result - nest->body;
     code->depth = nest->depth;
     code->written_out = 1;
-    if (machine_is_avx512(code->machine) || nest->is_while)
+    bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_COLUMNS];
+    if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while)
         return;
     int count = few_iterations(nest->loops[level]);
     for (int k = 0; k < code->loop->streams.count; k++)
@@ -753,8 +754,8 @@ static struct machine *build_nest(struct arena *arena, const struct vector_loop 
     machine->count = X86_RCX;
     machine->stop = -1;
     find_early(code);
-    write_out(code);
     machine_know_extents(code);
+    write_out(code);
     if (code->extents[VECTOR_ROWS] && code->extents[VECTOR_ROWS] < most_rows)
         most_rows = code->extents[VECTOR_ROWS];
     int kept = choose_size(code, most_rows);
