@@ -29,28 +29,33 @@ static int tallest(const struct nest_code *code)
     return rows;
 }
 
+/* How many tiles of the kind there are for so many columns, and what is left behind them. */
+static int column_tiles(const struct nest_code *code, int kind, int *left)
+{
+    int lanes = code->machine->lanes, width = code->columns[kind] * lanes, times = width ? *left / width : 0;
+    if (kind >= FOUR && width)
+        times = *left >= machine_least_columns(code, kind) && *left <= (kind == HALF ? lanes / 2 : width);
+    *left -= times * width;
+    return times;
+}
+
 void machine_choose_columns(struct nest_code *code)
 {
-    int lanes = code->machine->lanes, left = code->extents[VECTOR_COLUMNS], all = 0;
-    if (!left)
-        return;
-    for (int kind = 0; kind < COLUMN_KINDS; kind++) {
-        int width = code->columns[kind] * lanes;
-        if (!width)
-            continue;
-        if (kind < FOUR) {
-            code->times[kind] = left / width;
-            left %= width;
-        } else {
-            code->times[kind] =
-                left >= machine_least_columns(code, kind) && (kind != HALF || left <= lanes / 2);
-            code->last[kind] = code->times[kind] && left != (kind == HALF ? lanes / 2 : width) ? left : 0;
-            left = code->times[kind] ? 0 : left;
-        }
-        if (!code->times[kind])
-            code->columns[kind] = 0;
+    int left = code->extents[VECTOR_COLUMNS], all = 0;
+    for (int kind = 0; kind < COLUMN_KINDS && code->extents[VECTOR_COLUMNS]; kind++) {
+        int before = left,
+            width = kind == HALF ? code->machine->lanes / 2 : code->columns[kind] * code->machine->lanes;
+        code->times[kind] = column_tiles(code, kind, &left);
+        code->last[kind] = kind >= FOUR && code->times[kind] && before != width ? before : 0;
         all += code->times[kind];
     }
+    /* more than one of the tiles that are masked */
+    if (left > 0)
+        code->extents[VECTOR_COLUMNS] = 0;
+    if (!code->extents[VECTOR_COLUMNS])
+        return;
+    for (int kind = 0; kind < COLUMN_KINDS; kind++)
+        code->columns[kind] = code->times[kind] ? code->columns[kind] : 0;
     code->is_one[VECTOR_COLUMNS] = all == 1;
     code->is_one[VECTOR_ROWS] = all == 1 && code->extents[VECTOR_ROWS] == tallest(code);
 }
