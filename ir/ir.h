@@ -300,6 +300,8 @@ struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, st
 struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_expr *expr);
 /* The same value by the same computation: spans, checks and sites are not compared. */
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
+/* The same element of the same buffer, likewise. */
+bool ir_access_equal(const struct ir_access *a, const struct ir_access *b);
 
 /* An equal, simpler expression for an operation on these operands, or NULL when there is none: constants of
  * int64 and bool, sums of int64, neutral elements. Never drops an operand that could stop the kernel. */

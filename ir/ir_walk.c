@@ -118,6 +118,11 @@ static bool equal_all(struct ir_expr *const *a, struct ir_expr *const *b, int co
     return true;
 }
 
+bool ir_access_equal(const struct ir_access *a, const struct ir_access *b)
+{
+    return a->buffer == b->buffer && equal_all(a->indices, b->indices, a->buffer->rank);
+}
+
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b)
 {
     if (a == b)
@@ -132,8 +137,7 @@ bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b)
     case IR_SYMBOL:
         return a->symbol == b->symbol;
     case IR_LOAD:
-        return a->access.buffer == b->access.buffer &&
-               equal_all(a->access.indices, b->access.indices, a->access.buffer->rank);
+        return ir_access_equal(&a->access, &b->access);
     case IR_OPERATION:
         return a->operation == b->operation && a->count == b->count &&
                equal_all(a->operands, b->operands, a->count);

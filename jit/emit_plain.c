@@ -92,12 +92,7 @@ static const char *compound(const struct ir_expr *value, akg_dtype dtype)
 
 static bool is_same_access(const struct ir_expr *load, const struct ir_access *access)
 {
-    if (load->kind != IR_LOAD || load->access.buffer != access->buffer)
-        return false;
-    for (int k = 0; k < access->buffer->rank; k++)
-        if (!ir_expr_equal(load->access.indices[k], access->indices[k]))
-            return false;
-    return true;
+    return load->kind == IR_LOAD && ir_access_equal(&load->access, access);
 }
 
 static void store(struct plain *plain, const struct ir_stmt *stmt)

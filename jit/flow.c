@@ -144,7 +144,7 @@ void flow_jump(struct flow_builder *builder, int label)
     flow_add(builder, item);
 }
 
-static void move(struct flow_builder *builder, int to, int from)
+void flow_move(struct flow_builder *builder, int to, int from)
 {
     struct flow_item item = flow_item(FLOW_MOVE);
     item.result = to;
@@ -266,7 +266,7 @@ static struct flow_item bound_of(struct flow_builder *builder, const struct ir_s
         than.operands[1] = flow_expression(builder, high);
         if (builder->code->values.items[than.operands[1]].is_variable) {
             int copy = flow_new_value(builder, false);
-            move(builder, copy, than.operands[1]);
+            flow_move(builder, copy, than.operands[1]);
             than.operands[1] = copy;
         }
     }
@@ -317,7 +317,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
     int low = stmt == builder->stmt ? flow_argument(builder, (struct flow_argument){.kind = FLOW_LOW})
                                     : flow_expression(builder, stmt->low);
     struct flow_item high = bound_of(builder, stmt);
-    move(builder, variable, low);
+    flow_move(builder, variable, low);
     if (stmt == builder->stmt || !surely_begins(stmt))
         compare_jump(builder, variable, high, up ? FLOW_NOT_LESS : FLOW_NOT_GREATER, leave);
     const struct flow_around *outer = builder->around;
@@ -374,7 +374,7 @@ static void build_let(struct flow_builder *builder, const struct ir_stmt *stmt)
     int depth = flow_depth_of(builder, stmt->value, &pure), value = flow_expression(builder, stmt->value);
     if (builder->code->values.items[value].is_variable) {
         int copy = flow_new_value(builder, builder->code->values.items[value].is_float);
-        move(builder, copy, value);
+        flow_move(builder, copy, value);
         value = copy;
         pure = false;
     }

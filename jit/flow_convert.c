@@ -24,15 +24,6 @@ int flow_call(struct flow_builder *builder, const char *function, bool gives_flo
     return flow_add(builder, item);
 }
 
-static int shifted(struct flow_builder *builder, enum x86_form form, int value, int by)
-{
-    struct flow_item item = flow_item(FLOW_SHIFT_BY);
-    item.form = form;
-    item.operands[0] = value;
-    item.immediate = by;
-    return flow_add_known(builder, item);
-}
-
 int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
 {
     switch (dtype) {
@@ -41,9 +32,9 @@ int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
     case AKG_UINT16:
         return flow_alu(builder, X86_AND, value, FLOW_NONE, 0xffff);
     case AKG_INT8:
-        return shifted(builder, X86_SAR_BY, shifted(builder, X86_SHL_BY, value, 56), 56);
+        return flow_shifted(builder, X86_SAR_BY, flow_shifted(builder, X86_SHL_BY, value, 56), 56);
     case AKG_INT16:
-        return shifted(builder, X86_SAR_BY, shifted(builder, X86_SHL_BY, value, 48), 48);
+        return flow_shifted(builder, X86_SAR_BY, flow_shifted(builder, X86_SHL_BY, value, 48), 48);
     default:
         return value;
     }
@@ -70,7 +61,7 @@ static int of_one(struct flow_builder *builder, enum flow_kind kind, enum x86_fo
 int flow_from_half(struct flow_builder *builder, akg_dtype dtype, int bits)
 {
     if (dtype == AKG_BFLOAT16)
-        return of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, shifted(builder, X86_SHL_BY, bits, 16));
+        return of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, flow_shifted(builder, X86_SHL_BY, bits, 16));
     return of_one(builder, FLOW_FLOAT_ONE, X86_VCVTPH2PS,
                   of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, bits));
 }
@@ -80,7 +71,8 @@ int flow_from_half(struct flow_builder *builder, akg_dtype dtype, int bits)
 static int bfloat_bits(struct flow_builder *builder, int value)
 {
     enum { QUIET = 0x40 };
-    int bits = to_general(builder, X86_VMOVD_FROM, value), upper = shifted(builder, X86_SHR_BY, bits, 16);
+    int bits = to_general(builder, X86_VMOVD_FROM, value),
+        upper = flow_shifted(builder, X86_SHR_BY, bits, 16);
     int odd = flow_alu(builder, X86_AND, upper, FLOW_NONE, 1);
     int nearest = flow_alu(builder, X86_ADD, flow_alu(builder, X86_ADD, bits, FLOW_NONE, 0x7fff), odd, 0);
     struct flow_item item = flow_item(FLOW_COMPARE_CHOOSE);
@@ -89,7 +81,7 @@ static int bfloat_bits(struct flow_builder *builder, int value)
     item.immediate = 0x7f800000; /* infinity */
     item.condition = FLOW_ABOVE;
     item.operands[2] = flow_alu(builder, X86_OR, upper, FLOW_NONE, QUIET);
-    item.operands[3] = shifted(builder, X86_SHR_BY, nearest, 16);
+    item.operands[3] = flow_shifted(builder, X86_SHR_BY, nearest, 16);
     return flow_add_known(builder, item);
 }
 
@@ -130,24 +122,14 @@ static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, 
 
 static int between_floats(struct flow_builder *builder, bool wide, int value)
 {
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? X86_VCVTSS2SD : X86_VCVTSD2SS;
-    item.wide = wide;
-    item.operands[0] = item.operands[1] = value;
-    return flow_add_known(builder, item);
+    return flow_float(builder, wide, wide ? X86_VCVTSS2SD : X86_VCVTSD2SS, value, value, 0);
 }
 
 /* ---- to integers ------------------------------------------------------------------------------- */
 
 static int double_pair(struct flow_builder *builder, enum x86_form form, int a, int b, int immediate)
 {
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = form;
-    item.wide = true;
-    item.operands[0] = a;
-    item.operands[1] = b;
-    item.immediate = immediate;
-    return flow_add(builder, item);
+    return flow_float(builder, true, form, a, b, immediate);
 }
 
 static uint64_t bits_of(double number)
@@ -192,13 +174,9 @@ static int to_integer(struct flow_builder *builder, akg_dtype to, int value)
 static int float_to_bool(struct flow_builder *builder, bool wide, int value)
 {
     enum { NOT_EQUAL = 4 };
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
-    item.wide = wide;
-    item.operands[0] = value;
-    item.operands[1] = flow_number(builder, wide, 0);
-    item.immediate = NOT_EQUAL;
-    int mask = to_general(builder, X86_VMOVD_FROM, flow_add(builder, item));
+    int differs = flow_float(builder, wide, wide ? X86_VCMPPD : X86_VCMPPS, value,
+                             flow_number(builder, wide, 0), NOT_EQUAL);
+    int mask = to_general(builder, X86_VMOVD_FROM, differs);
     return flow_alu(builder, X86_AND, mask, FLOW_NONE, 1);
 }
 

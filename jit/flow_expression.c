@@ -47,9 +47,11 @@ int flow_number(struct flow_builder *builder, bool wide, uint64_t bits)
     return value;
 }
 
-static int shifted(struct flow_builder *builder, enum x86_form form, int a, int by)
+int flow_shifted(struct flow_builder *builder, enum x86_form form, int a, int by)
 {
     struct flow_item item = flow_item(FLOW_SHIFT_BY);
+    if (by == 0)
+        return a;
     item.form = form;
     item.operands[0] = a;
     item.immediate = by;
@@ -62,7 +64,7 @@ static int multiplied(struct flow_builder *builder, int a, int64_t by)
     if (by == 1)
         return a;
     if (by > 0 && (by & (by - 1)) == 0)
-        return shifted(builder, X86_SHL_BY, a, __builtin_ctzll((uint64_t)by));
+        return flow_shifted(builder, X86_SHL_BY, a, __builtin_ctzll((uint64_t)by));
     if (by == 3 || by == 5 || by == 9) {
         struct flow_item item = flow_item(FLOW_ADDRESS);
         item.memory = (struct x86_memory){a, a, (int)by - 1, 0};
@@ -256,22 +258,20 @@ static struct flow_item any_test(struct flow_builder *builder, const struct ir_e
     return tested(flow_expression(builder, expr), kind);
 }
 
-/* All ones where a comparison of floats holds, by the number that vcmpps has for it. */
+/* The numbers that vcmpps has for comparisons. */
+enum { EQUAL = 0, LESS = 1, NOT_GREATER = 2, UNORDERED = 3, NOT_EQUAL = 4 };
+
+/* All ones where a comparison of floats holds. */
 static int float_mask(struct flow_builder *builder, const struct ir_expr *expr)
 {
-    struct flow_item item = flow_item(FLOW_FLOAT);
     bool wide = expr->operands[0]->dtype == AKG_FLOAT64;
     int a = flow_expression(builder, expr->operands[0]), b = flow_expression(builder, expr->operands[1]);
     bool turned = expr->operation == OP_GT || expr->operation == OP_GE;
-    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
-    item.wide = wide;
-    item.operands[0] = turned ? b : a;
-    item.operands[1] = turned ? a : b;
-    item.immediate = expr->operation == OP_EQ                               ? 0
-                     : expr->operation == OP_LT || expr->operation == OP_GT ? 1
-                     : expr->operation == OP_NE                             ? 4
-                                                                            : 2;
-    return flow_add(builder, item);
+    int number = expr->operation == OP_EQ                               ? EQUAL
+                 : expr->operation == OP_LT || expr->operation == OP_GT ? LESS
+                 : expr->operation == OP_NE                             ? NOT_EQUAL
+                                                                        : NOT_GREATER;
+    return flow_float(builder, wide, wide ? X86_VCMPPD : X86_VCMPPS, turned ? b : a, turned ? a : b, number);
 }
 
 static int truth_of_mask(struct flow_builder *builder, int mask)
@@ -379,23 +379,22 @@ static int truth(struct flow_builder *builder, const struct ir_expr *expr)
 /* ---- choices ----------------------------------------------------------------------------------------------
  */
 
-static void move(struct flow_builder *builder, int to, int from)
-{
-    struct flow_item item = flow_item(FLOW_MOVE);
-    item.result = to;
-    item.operands[0] = from;
-    flow_add(builder, item);
-}
-
-static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x86_form form64, bool wide,
-                      int a, int b)
+int flow_float(struct flow_builder *builder, bool wide, enum x86_form form, int a, int b, int immediate)
 {
     struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? form64 : form32;
+    item.form = form;
     item.wide = wide;
     item.operands[0] = a;
     item.operands[1] = b;
+    item.immediate = immediate;
     return flow_add_known(builder, item);
+}
+
+/* By the form for the width. */
+static int float_pair(struct flow_builder *builder, enum x86_form form32, enum x86_form form64, bool wide,
+                      int a, int b)
+{
+    return flow_float(builder, wide, wide ? form64 : form32, a, b, 0);
 }
 
 /* `x if x > y else y` is what the processor means by the greatest, NaN and zeros included; FLOW_NONE: it is
@@ -448,10 +447,10 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
     int result = flow_new_value(builder, dtype_is_float(expr->dtype)), otherwise = flow_new_label(builder),
         end = flow_new_label(builder);
     int from = flow_branch(builder, condition, false, otherwise);
-    move(builder, result, flow_expression(builder, expr->operands[1]));
+    flow_move(builder, result, flow_expression(builder, expr->operands[1]));
     flow_jump(builder, end);
     flow_place(builder, otherwise, from);
-    move(builder, result, flow_expression(builder, expr->operands[2]));
+    flow_move(builder, result, flow_expression(builder, expr->operands[2]));
     flow_place(builder, end, from);
     return result;
 }
@@ -468,14 +467,9 @@ static int extreme(struct flow_builder *builder, bool least, bool wide, int a, i
         second = float_pair(builder, form32, form64, wide, b, a);
     if (least)
         return float_pair(builder, X86_VORPS, X86_VORPD, wide, first, second);
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
-    item.wide = wide;
-    item.operands[0] = a;
-    item.operands[1] = b;
-    item.immediate = 3; /* unordered */
-    int both = float_pair(builder, X86_VANDPS, X86_VANDPD, wide, first, second);
-    return float_pair(builder, X86_VORPS, X86_VORPD, wide, both, flow_add(builder, item));
+    int both = float_pair(builder, X86_VANDPS, X86_VANDPD, wide, first, second),
+        unordered = flow_float(builder, wide, wide ? X86_VCMPPD : X86_VCMPPS, a, b, UNORDERED);
+    return float_pair(builder, X86_VORPS, X86_VORPD, wide, both, unordered);
 }
 
 static int rounded(struct flow_builder *builder, enum operation operation, bool wide, int a)
@@ -494,12 +488,7 @@ static int rounded(struct flow_builder *builder, enum operation operation, bool 
 
 static int unordered(struct flow_builder *builder, bool wide, int a)
 {
-    struct flow_item item = flow_item(FLOW_FLOAT);
-    item.form = wide ? X86_VCMPPD : X86_VCMPPS;
-    item.wide = wide;
-    item.operands[0] = item.operands[1] = a;
-    item.immediate = 3;
-    return truth_of_mask(builder, flow_add(builder, item));
+    return truth_of_mask(builder, flow_float(builder, wide, wide ? X86_VCMPPD : X86_VCMPPS, a, a, UNORDERED));
 }
 
 static int fused(struct flow_builder *builder, bool wide, const int *operands)
@@ -639,5 +628,5 @@ void flow_assign(struct flow_builder *builder, int variable, const struct ir_exp
     if (is_fresh(builder, value, known, first))
         builder->section->items[builder->section->count - 1].result = variable;
     else
-        move(builder, variable, value);
+        flow_move(builder, variable, value);
 }

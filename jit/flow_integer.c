@@ -64,17 +64,6 @@ static int extreme(struct flow_builder *builder, bool least, akg_dtype dtype, in
 
 /* ---- shifts -------------------------------------------------------------------------------------- */
 
-static int shift_by(struct flow_builder *builder, enum x86_form form, int a, int by)
-{
-    struct flow_item item = flow_item(FLOW_SHIFT_BY);
-    if (by == 0)
-        return a;
-    item.form = form;
-    item.operands[0] = a;
-    item.immediate = by;
-    return flow_add_known(builder, item);
-}
-
 static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a)
 {
     akg_dtype dtype = expr->dtype;
@@ -84,8 +73,9 @@ static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a
     if (expr->operands[1]->kind == IR_INTEGER) {
         int by = (int)(expr->operands[1]->integer & mask);
         if (left)
-            return flow_wrapped(builder, dtype, shift_by(builder, X86_SHL_BY, a, by));
-        return shift_by(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, flow_extended(builder, dtype, a), by);
+            return flow_wrapped(builder, dtype, flow_shifted(builder, X86_SHL_BY, a, by));
+        return flow_shifted(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, flow_extended(builder, dtype, a),
+                            by);
     }
     int by = flow_expression(builder, expr->operands[1]);
     if (dtype_table[dtype].size < 4)
@@ -168,14 +158,6 @@ static int rounded_down(struct flow_builder *builder, bool modulo, bool positive
     return flow_alu(builder, X86_SUB, result, is_so(builder, more, FLOW_NOT_EQUAL, false), 0);
 }
 
-static void move(struct flow_builder *builder, int to, int from)
-{
-    struct flow_item item = flow_item(FLOW_MOVE);
-    item.result = to;
-    item.operands[0] = from;
-    flow_add(builder, item);
-}
-
 /* The processor stops at the least number divided by -1, which is to wrap. */
 static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
 {
@@ -188,10 +170,10 @@ static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
     item.condition = FLOW_EQUAL;
     item.label = other;
     flow_add(builder, item);
-    move(builder, result, rounded_down(builder, modulo, false, a, b));
+    flow_move(builder, result, rounded_down(builder, modulo, false, a, b));
     flow_jump(builder, end);
     flow_place(builder, other, from);
-    move(builder, result, modulo ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
+    flow_move(builder, result, modulo ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
     flow_place(builder, end, from);
     return result;
 }
@@ -207,12 +189,12 @@ static int by_constant(struct flow_builder *builder, bool modulo, bool nonnegati
     uint64_t m = (uint64_t)((((unsigned __int128)1 << (64 + s)) / (uint64_t)by) + 1);
     struct flow_item item = flow_item(FLOW_MULTIPLY_HIGH);
     if (!nonnegative) {
-        sign = shift_by(builder, X86_SAR_BY, a, 63);
+        sign = flow_shifted(builder, X86_SAR_BY, a, 63);
         u = flow_alu(builder, X86_XOR, a, sign, 0);
     }
     item.operands[0] = u;
     item.operands[1] = flow_constant(builder, (int64_t)m);
-    int result = shift_by(builder, X86_SHR_BY, flow_add_known(builder, item), s);
+    int result = flow_shifted(builder, X86_SHR_BY, flow_add_known(builder, item), s);
     if (!nonnegative)
         result = flow_alu(builder, X86_XOR, result, sign, 0);
     if (!modulo)
@@ -230,7 +212,7 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
         return flow_alu(builder, X86_AND, a, FLOW_NONE, by - 1);
     a = flow_extended(builder, dtype, a);
     if (by > 0 && (by & (by - 1)) == 0)
-        return shift_by(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, a, __builtin_ctzll((uint64_t)by));
+        return flow_shifted(builder, is_signed ? X86_SAR_BY : X86_SHR_BY, a, __builtin_ctzll((uint64_t)by));
     bool nonnegative = !is_signed || is_nonnegative(builder, expr->operands[0]);
     if (by > 1 && by <= UINT32_MAX && dtype != AKG_UINT64)
         return by_constant(builder, modulo, nonnegative, a, by);
@@ -254,7 +236,7 @@ static int by_library(struct flow_builder *builder, const struct ir_expr *expr, 
     if (expr->operation == OP_POPCOUNT && is_signed && !flow_is_64(expr->dtype)) {
         int unused = 64 - dtype_table[expr->dtype].size * 8;
         operands[0] =
-            shift_by(builder, X86_SHR_BY, shift_by(builder, X86_SHL_BY, operands[0], unused), unused);
+            flow_shifted(builder, X86_SHR_BY, flow_shifted(builder, X86_SHL_BY, operands[0], unused), unused);
     }
     if (expr->operation != OP_POPCOUNT) {
         operands[1] = flow_extended(builder, expr->dtype, b);

@@ -162,6 +162,8 @@ static inline int flow_here(const struct flow_builder *builder)
     return builder->section->count;
 }
 void flow_jump(struct flow_builder *builder, int label);
+/* to = from */
+void flow_move(struct flow_builder *builder, int to, int from);
 /* The value of an argument, which is there from the beginning. */
 int flow_argument(struct flow_builder *builder, struct flow_argument argument);
 /* What a symbol is, and, in *depth, of how many of the loops around its value hangs. */
@@ -182,6 +184,9 @@ void flow_assign(struct flow_builder *builder, int variable, const struct ir_exp
 int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool *pure);
 /* Operations with an operand or, where `b` is FLOW_NONE, an immediate. */
 int flow_alu(struct flow_builder *builder, enum x86_form form, int a, int b, int64_t immediate);
+/* a `form` by, of shifts; of floats a `form` b, and the immediate where the form has one. */
+int flow_shifted(struct flow_builder *builder, enum x86_form form, int a, int by);
+int flow_float(struct flow_builder *builder, bool wide, enum x86_form form, int a, int b, int immediate);
 int flow_constant(struct flow_builder *builder, int64_t number);
 /* A float, in all loops. */
 int flow_number(struct flow_builder *builder, bool wide, uint64_t bits);

@@ -234,19 +234,11 @@ struct stored {
     LIST(struct ir_access *) items; /* the elements that are stored */
 };
 
-static bool is_same_element(const struct ir_access *a, const struct ir_access *b)
-{
-    bool same = a->buffer == b->buffer;
-    for (int axis = 0; same && axis < a->buffer->rank; axis++)
-        same = ir_expr_equal(a->indices[axis], b->indices[axis]);
-    return same;
-}
-
 static bool note_stored(struct ir_stmt *stmt, void *context)
 {
     struct stored *stored = context;
     for (int k = 0; stmt->kind == IR_STORE && k < stored->items.count; k++)
-        if (is_same_element(stored->items.items[k], &stmt->access))
+        if (ir_access_equal(stored->items.items[k], &stmt->access))
             return true;
     if (stmt->kind == IR_STORE)
         list_push(stored->arena, &stored->items, &stmt->access);

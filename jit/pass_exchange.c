@@ -15,12 +15,7 @@
 
 static bool is_load_of(const struct ir_expr *expr, const struct ir_access *access)
 {
-    if (expr->kind != IR_LOAD || expr->access.buffer != access->buffer)
-        return false;
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (!ir_expr_equal(expr->access.indices[axis], access->indices[axis]))
-            return false;
-    return true;
+    return expr->kind == IR_LOAD && ir_access_equal(&expr->access, access);
 }
 
 /* The two stores of the exchange; false: it is none. */

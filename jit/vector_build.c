@@ -142,21 +142,11 @@ void vector_declare(struct vector_builder *builder, const struct ir_symbol *symb
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
-bool vector_is_same_element(const struct ir_access *a, const struct ir_access *b)
-{
-    if (a->buffer != b->buffer)
-        return false;
-    for (int k = 0; k < a->buffer->rank; k++)
-        if (!ir_expr_equal(a->indices[k], b->indices[k]))
-            return false;
-    return true;
-}
-
 bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr)
 {
     if (stmt->kind == IR_ASSIGN)
         return expr->kind == IR_SYMBOL && expr->symbol == stmt->symbol;
-    return expr->kind == IR_LOAD && vector_is_same_element(&expr->access, &stmt->access);
+    return expr->kind == IR_LOAD && ir_access_equal(&expr->access, &stmt->access);
 }
 
 struct mentions {
@@ -231,7 +221,7 @@ static int accumulator_of(struct vector_builder *builder, const struct ir_stmt *
     for (int k = 0; k < loop->accumulators.count; k++)
         if (symbol ? loop->accumulators.items[k].symbol == stmt->symbol
                    : loop->accumulators.items[k].access &&
-                         vector_is_same_element(loop->accumulators.items[k].access, &stmt->access))
+                         ir_access_equal(loop->accumulators.items[k].access, &stmt->access))
             return k; /* in another branch */
     row.slot = vector_argument_new(builder, argument);
     loop->wide |= vector_type_is_wide(row.type);
@@ -309,7 +299,7 @@ static int count_accumulations(const struct ir_stmt *first, const struct ir_stmt
     for (const struct ir_stmt *other = first; other; other = other->next) {
         bool same = other->kind == stmt->kind &&
                     (stmt->kind == IR_ASSIGN ? other->symbol == stmt->symbol
-                                             : vector_is_same_element(&other->access, &stmt->access));
+                                             : ir_access_equal(&other->access, &stmt->access));
         count += same && other->value->kind == IR_OPERATION && operation_of(other->value) == operation &&
                  (is_fused(stmt, other->value) || is_chain(stmt, other->value, operation));
         count += count_accumulations(other->body, stmt, operation) +

@@ -147,7 +147,6 @@ void vector_shorten(struct vector_builder *builder);
 /* Whether operands of the operation may be taken together in another order. */
 bool vector_reorders(enum operation operation, akg_dtype dtype);
 /* `x` in `x = x + y`: the element or the variable that the statement changes. */
-bool vector_is_same_element(const struct ir_access *a, const struct ir_access *b);
 bool vector_is_target(const struct ir_stmt *stmt, const struct ir_expr *expr);
 /* How often the loop mentions what the statement changes, itself aside. */
 int vector_mentions(const struct vector_builder *builder, const struct ir_stmt *stmt);

@@ -112,7 +112,7 @@ static int add_row(struct vector_builder *builder, const struct ir_access *acces
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         if (value->kind == VECTOR_SCATTER &&
-            vector_is_same_element(loop->streams.items[value->stream].access, stream.access))
+            ir_access_equal(loop->streams.items[value->stream].access, stream.access))
             return value->stream;
     }
     if (number >= VECTOR_STREAMS)
