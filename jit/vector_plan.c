@@ -102,6 +102,8 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
     struct vector_listing listing;
     if (loop && !loop->flow)
         ask_elements(planning, loop);
+    if (loop)
+        loop->is_parted = vector_plan_splits(planning->plan, loop->stmt);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return false;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);
@@ -581,6 +583,7 @@ static void print_listing(struct text *out, const struct vector_listing *listing
 
 static bool plan_only(struct planning *planning)
 {
+    plan_shares(planning, planning->kernel->body, 0);
     plan_all(planning);
     return true;
 }

@@ -3,6 +3,7 @@
  *
  * Consumes the sizes of tiles and the loops of a nest; says which tiles there are, and how often. Of a small
  * product that is one or two: nothing else is made, nothing tested, and vectors that are whole need no mask.
+ * Of rows that threads may share it is not known how many come at a time.
  */
 #include "vector_x86_nest.h"
 
@@ -11,7 +12,8 @@ void machine_know_extents(struct nest_code *code)
     const struct vector_nest *nest = code->nest;
     if (nest->merged || nest->inside || nest->is_while || nest->first != VECTOR_ROWS)
         return;
-    code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
+    if (!code->machine->loop->is_parted)
+        code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
     code->extents[VECTOR_COLUMNS] = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
     /* there the last columns are those of a vector that begins before them */
     if (!machine_is_avx512(code->machine) && code->extents[VECTOR_COLUMNS] % code->machine->lanes &&
