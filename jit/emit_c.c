@@ -263,7 +263,7 @@ static void emit_vectors(struct emitter *emitter, const struct ir_stmt *stmt, st
 static bool emit_flow(struct emitter *emitter, const struct ir_stmt *stmt, const char *low, const char *high,
                       bool *other)
 {
-    const char *test = emit_flow_test(emitter, stmt, low, high);
+    const char *test = emit_flow_test(emitter, stmt);
     *other = test != NULL;
     if (!test)
         return emit_flow_loop(emitter, stmt, low, high);

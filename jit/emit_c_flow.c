@@ -88,6 +88,8 @@ bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const c
     return true;
 }
 
+/* All of the loop is asked about, in parts of it too: sums are in the same order for any number of threads.
+ */
 static void emit_test(struct emitter *emitter, const struct flow_test *test, const char *name,
                       const char *low, const char *high)
 {
@@ -100,8 +102,7 @@ static void emit_test(struct emitter *emitter, const struct flow_test *test, con
         emit_line(emitter, "%s = %s && %s - %s < %d;", name, name, ends, begins, test->few);
 }
 
-const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
-                           const char *high)
+const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     const struct vector_plan *plan = emitter->options->plan;
     int number = vector_plan_find_flow(plan, stmt);
@@ -110,6 +111,11 @@ const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, 
         return NULL;
     const char *name = arena_format(&emitter->arena, "few%d_", ++emitter->temporaries);
     bool in_iterations = flow->tests.items[0].in_iterations; /* it is the only one then */
+    const char *low = NULL, *high = NULL;
+    if (in_iterations) {
+        low = emit_operand(emitter, emit_index(emitter, stmt->low), EMIT_MULTIPLY);
+        high = emit_operand(emitter, emit_index(emitter, stmt->high), EMIT_SHIFT);
+    }
     emit_line(emitter, "int %s = %s;", name,
               in_iterations ? arena_format(&emitter->arena, "%s < %s", low, high) : "1");
     if (in_iterations)

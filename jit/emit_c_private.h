@@ -240,8 +240,7 @@ bool emit_flow_loop(struct emitter *emitter, const struct ir_stmt *stmt, const c
 
 /* The name of a variable that says whether the code with branches is to run, of a loop that is vector code as
  * well; NULL: there is not both. */
-const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt, const char *low,
-                           const char *high);
+const char *emit_flow_test(struct emitter *emitter, const struct ir_stmt *stmt);
 
 /* ---- emit_c_hosted.c --------------------------------------------------------- */
 

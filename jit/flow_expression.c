@@ -376,8 +376,7 @@ static int truth(struct flow_builder *builder, const struct ir_expr *expr)
     return flow_add(builder, compared(builder, expr, FLOW_COMPARE_SET));
 }
 
-/* ---- choices ----------------------------------------------------------------------------------------------
- */
+/* ---- choices ------------------------------------------------------------------------------------------- */
 
 int flow_float(struct flow_builder *builder, bool wide, enum x86_form form, int a, int b, int immediate)
 {

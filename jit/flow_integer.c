@@ -248,8 +248,7 @@ static int by_library(struct flow_builder *builder, const struct ir_expr *expr, 
     return flow_wrapped(builder, expr->dtype, flow_call(builder, function, false, operands, count));
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------
- */
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 static int magnitude(struct flow_builder *builder, const struct ir_expr *expr, int a)
 {

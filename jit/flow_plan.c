@@ -26,6 +26,19 @@ static bool has_loops(const struct ir_stmt *first)
     return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
 }
 
+static bool is_no_load(struct ir_expr *expr, void *context)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return ir_expr_walk(expr->symbol->value, is_no_load, context);
+    return expr->kind != IR_LOAD;
+}
+
+/* Scalars stand for their values. */
+static bool is_loaded(struct ir_expr *expr)
+{
+    return !ir_expr_walk(expr, is_no_load, NULL);
+}
+
 /* The loop inside, where it is the only one, and its bounds come out of tensors; NULL: there is none. */
 static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
 {
@@ -39,7 +52,7 @@ static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
     }
     if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1)
         return NULL;
-    return vector_is_harmless(inner->low) && vector_is_harmless(inner->high) ? NULL : inner;
+    return is_loaded(inner->low) || is_loaded(inner->high) ? inner : NULL;
 }
 
 struct fixing {
@@ -63,11 +76,13 @@ static const struct ir_expr *bound_at(struct ir_kernel *kernel, const struct ir_
 {
     struct fixing fixing = {.nest = (struct ir_stmt *)stmt};
     stmt->symbol->note = iteration;
-    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
-        let->symbol->note = ir_expr_substitute(kernel, let->value);
+    for (const struct ir_stmt *let = stmt->body; let && let->kind != IR_FOR; let = let->next)
+        if (let->kind == IR_LET)
+            let->symbol->note = ir_expr_substitute(kernel, let->value);
     struct ir_expr *fixed = ir_expr_substitute(kernel, bound);
-    for (const struct ir_stmt *let = stmt->body; let && let->kind == IR_LET; let = let->next)
-        let->symbol->note = NULL;
+    for (const struct ir_stmt *let = stmt->body; let && let->kind != IR_FOR; let = let->next)
+        if (let->kind == IR_LET)
+            let->symbol->note = NULL;
     stmt->symbol->note = NULL;
     return ir_expr_walk(fixed, stays, &fixing) && !vector_may_stop(fixed, options) ? fixed : NULL;
 }
@@ -84,11 +99,11 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
                                      const struct ir_stmt *stmt, const struct vector_options *options)
 {
     const struct ir_stmt *inner = stmt->kind == IR_FOR ? find_ragged(stmt) : NULL;
-    if (!inner)
+    if (!inner || !pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high))
         return NULL;
     struct ir_kernel copy = with_arena(kernel, &plan->arena);
     struct ir_expr *last = ir_operation(&copy, OP_SUB, stmt->high, ir_integer(&copy, AKG_INT64, 1), NULL);
-    bool adjoin = !vector_is_harmless(inner->low) && !vector_is_harmless(inner->high);
+    bool adjoin = is_loaded(inner->low) && is_loaded(inner->high);
     struct flow_test test = {.begins = bound_at(&copy, stmt, inner->low, adjoin ? stmt->low : last, options),
                              .ends = bound_at(&copy, stmt, inner->high, last, options),
                              .few = FEW_OF_ROW,

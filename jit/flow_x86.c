@@ -425,8 +425,7 @@ static void write_float_jump(struct writer *writer, const struct flow_item *item
         machine_emit_jump(machine, X86_JP, item->label);
 }
 
-/* ---- calls and moves -------------------------------------------------------------------------------------
- */
+/* ---- calls and moves ----------------------------------------------------------------------------------- */
 
 /* All arguments go by registers that hold no value to those of the convention: none is overwritten before it
  * is read. */

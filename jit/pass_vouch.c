@@ -191,8 +191,7 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
         list_push(voucher->pass->arena, &bound->extents, extent);
 }
 
-/* ---- phases ----------------------------------------------------------------------------------------------
- */
+/* ---- phases -------------------------------------------------------------------------------------------- */
 
 /* As below, of an expression of the dtype, int32 or int64; int32 ones wrap soon. */
 static bool find_slope_in(struct ir_expr *expr, akg_dtype dtype, const struct ir_symbol *symbol,
@@ -602,8 +601,7 @@ static void build_block(struct voucher *voucher, struct ir_stmt *first, int cont
             stmt->symbol->note = NULL;
 }
 
-/* ---- nests ----------------------------------------------------------------------------------------------
- */
+/* ---- nests --------------------------------------------------------------------------------------------- */
 
 static bool is_plain(struct ir_stmt *stmt, void *count)
 {

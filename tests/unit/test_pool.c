@@ -221,6 +221,21 @@ static const char text[] = "def rows(x, s=2.0):\n"
                            "        y[i] = near\n"
                            "    return y\n"
                            "\n"
+                           "def ragged(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n,), x.dtype)\n"
+                           "    for i in range(n):\n"
+                           "        acc = 0.0\n"
+                           "        low = 45 * i + int32(x[i, 0] * 2.0)\n"
+                           "        high = 45 * i + 45 + int32(x[i, 1] * 2.0)\n"
+                           "        for j in range(low, high):\n"
+                           "            t = x[j % n, j % m]\n"
+                           "            acc += exp(tanh(exp(t) * s) + sin(t)) + tanh(cos(t) + erf(t))\n"
+                           "            acc += sin(exp(t + s)) + exp(cos(t * t)) + tanh(exp(sin(t - s)))\n"
+                           "            acc += cos(exp(t / s)) + exp(erf(t * s)) + erf(exp(sin(t) + s))\n"
+                           "        y[i] = acc\n"
+                           "    return y\n"
+                           "\n"
                            "def picked(x, s=2.0):\n"
                            "    n, m = x.shape\n"
                            "    y = output_tensor((n, m), x.dtype)\n"
@@ -261,8 +276,8 @@ static akg_status run(const char *kernel, akg_tensor *x, akg_tensor **outputs, a
 
 static void test_same_bits(void)
 {
-    static const char *const kernels[] = {"rows",  "flat",   "steps",  "gram",    "few",
-                                          "pairs", "picked", "folded", "long_sum"};
+    static const char *const kernels[] = {"rows",  "flat",   "steps",  "gram",     "few",
+                                          "pairs", "picked", "folded", "long_sum", "ragged"};
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64};
 
     for (int d = 0; d < 2; d++) {
