@@ -39,7 +39,16 @@ static bool is_loaded(struct ir_expr *expr)
     return !ir_expr_walk(expr, is_no_load, NULL);
 }
 
-/* The loop inside, where it is the only one, and its bounds come out of tensors; NULL: there is none. */
+/* Whether it hangs on the symbol; scalars stand for their values. */
+static bool is_apart(struct ir_expr *expr, void *symbol)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return ir_expr_walk(expr->symbol->value, is_apart, symbol);
+    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
+}
+
+/* The loop inside, where it is the only one, and its bounds come out of tensors, other ones in each iteration
+ * of the one around; NULL: there is none. */
 static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
 {
     const struct ir_stmt *inner = NULL;
@@ -50,7 +59,9 @@ static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
         if (next->kind == IR_FOR)
             inner = next;
     }
-    if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1)
+    if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1 ||
+        (ir_expr_walk(inner->low, is_apart, stmt->symbol) &&
+         ir_expr_walk(inner->high, is_apart, stmt->symbol)))
         return NULL;
     return is_loaded(inner->low) || is_loaded(inner->high) ? inner : NULL;
 }
@@ -99,7 +110,10 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
                                      const struct ir_stmt *stmt, const struct vector_options *options)
 {
     const struct ir_stmt *inner = stmt->kind == IR_FOR ? find_ragged(stmt) : NULL;
-    if (!inner || !pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high))
+    int number = vector_plan_find(plan, stmt);
+    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
+    bool has_lanes = nest && !vector_is_rows(nest); /* of this loop: however short rows are, these are not */
+    if (!inner || has_lanes || !pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high))
         return NULL;
     struct ir_kernel copy = with_arena(kernel, &plan->arena);
     struct ir_expr *last = ir_operation(&copy, OP_SUB, stmt->high, ir_integer(&copy, AKG_INT64, 1), NULL);
