@@ -123,7 +123,7 @@ struct flow_code {
     int slots; /* the value that holds their address */
 };
 
-/* By slot of a symbol; a value and the depth at which it is declared. */
+/* What a symbol of the loop is, and how many loops are around where it is declared. */
 struct flow_symbol {
     const struct ir_symbol *symbol;
     int value, depth;

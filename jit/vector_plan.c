@@ -4,7 +4,8 @@
  * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
  * threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost loops as
  * values, vector_rows.c and vector_band.c for loops around these, vector_merge.c which of them are one, and
- * vector_x86.c for what these give. What they refuse stays C.
+ * vector_x86.c for what these give. Of what they refuse, and beside some of them,
+ * flow.c and flow_plan.c make code with branches; what is left stays C.
  */
 #include "vector_plan.h"
 #include "deferred.h"
