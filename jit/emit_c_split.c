@@ -130,6 +130,22 @@ static const char *size_of_tile(struct splitting *splitting, const struct ir_stm
     return NULL;
 }
 
+static const char *work_of(struct splitting *splitting, const struct ir_stmt *block);
+
+/* The operations of an iteration. What stays in blocks of registers takes a fraction of what those take that
+ * go through memory: in the time of 120,000 of a map in the second cache, a product does 640,000. */
+static const char *work_of_iteration(struct splitting *splitting, const struct ir_stmt *loop)
+{
+    enum { DENSITY = 5 };
+    const struct vector_plan *plan = splitting->emitter->options->plan;
+    int number = vector_plan_find(plan, loop);
+    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
+    const char *work = work_of(splitting, loop->body);
+
+    return nest && !vector_is_rows(nest) ? arena_format(&splitting->emitter->arena, "%s / %d", work, DENSITY)
+                                         : work;
+}
+
 /* The operations of a block as a double, about; loops whose bounds change are taken to be short. */
 static const char *work_of(struct splitting *splitting, const struct ir_stmt *block)
 {
@@ -150,12 +166,12 @@ static const char *work_of(struct splitting *splitting, const struct ir_stmt *bl
                    ir_expr_walk(stmt->high, is_known, splitting)) {
             loops = arena_format(arena, "%s + ((double)(%s) - (double)(%s)) * %s", loops,
                                  emit_index(emitter, stmt->high).text, emit_index(emitter, stmt->low).text,
-                                 work_of(splitting, stmt->body));
+                                 work_of_iteration(splitting, stmt));
         } else {
             const char *size = stmt->kind == IR_FOR ? size_of_tile(splitting, stmt) : NULL;
             loops = arena_format(arena, "%s + %s * %s", loops,
                                  size ? size : arena_format(arena, "%d.0", SHORT_LOOP),
-                                 work_of(splitting, stmt->body));
+                                 work_of_iteration(splitting, stmt));
         }
     }
     return arena_format(arena, "(%d.0%s)", count, loops);
@@ -237,7 +253,7 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     emit_kept(splitting, kept, 0);
     emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s) :", name,
               low.text, high.text, (long long)splitting->loop->step, grain_of(splitting, low, high),
-              work_of(splitting, splitting->loop->body), kept);
+              work_of_iteration(splitting, splitting->loop), kept);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;
@@ -256,7 +272,7 @@ static const char *is_long(struct splitting *splitting, struct emit_value low, s
     for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         if (stmt->body)
             return arena_format(&emitter->arena, "(double)(%s - %s) * %s >= %.1f", to, from,
-                                work_of(splitting, body), (double)SPLIT_LEAST_WORK);
+                                work_of_iteration(splitting, splitting->loop), (double)SPLIT_LEAST_WORK);
         count += operations_of(stmt);
     }
     return arena_format(&emitter->arena, "%s - %s >= %d", to, from, (SPLIT_LEAST_WORK + count - 1) / count);

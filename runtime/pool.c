@@ -1,9 +1,12 @@
 /*
  * pool.c: see pool.h.
  *
- * One job at a time: a loop, of which threads take pieces until none is left. Pieces start large and become
- * small, so that all end at about the same time. A worker joins a job only while it is open; the caller
- * closes it and waits for those inside, so the job may live on the caller's stack.
+ * One job at a time: a loop, of which each thread has a stretch, the same of every loop of that length, so
+ * that what it wrote is in its own caches when the next loop reads it. A thread takes pieces off the front of
+ * its stretch, which start large and become small; when that is empty, off the end of another's. So all end
+ * at about the same time. A worker joins a job only while it is open; the caller closes it and waits for
+ * those inside, so the job may live on the caller's stack. Nobody takes a lock but to fall asleep, to wake
+ * others, or to tell of a trap: many a loop ends within a microsecond or two.
  *
  * Assumes that a process that forks does not call kernels on both sides of a fork that happened while a job
  * was going on in another thread; otherwise the child starts threads of its own.
@@ -26,6 +29,12 @@ enum { MOST_THREADS = 256 };
  * does about as many as these; those that are awake still are there at once (SPLIT_LEAST_WORK). */
 static const double WORTH_WAKING = 400e3, WORTH_A_PIECE = 60e3;
 
+/* Of the job, what a thread has not taken: its first grain in the upper half, the one behind its last in the
+ * lower. Each has a cache line of its own. */
+struct stretch {
+    _Alignas(64) atomic_ullong rest;
+};
+
 struct job {
     const struct jit_frame *frame;
     jit_part *part;
@@ -34,22 +43,24 @@ struct job {
     int64_t grains;                 /* pieces are whole grains, but for the last */
     int64_t least;                  /* grains of the smallest piece */
     int threads;
-    pthread_mutex_t lock; /* of what follows */
-    int64_t next;         /* the first grain that nobody has taken */
-    int64_t failed;       /* the first grain of the first piece that stopped; `grains`: none did */
+    atomic_llong failed;  /* the first grain of the first piece that stopped; `grains`: none did */
+    pthread_mutex_t lock; /* of what follows, and of changes of `failed` */
     struct jit_trap trap; /* its own */
 };
 
 static struct {
     pthread_mutex_t busy; /* held by the caller whose job it is */
-    pthread_mutex_t lock; /* of what follows; the three that are atomic are only looked at without it */
+    struct stretch stretches[MOST_THREADS];
+    struct job *job;                /* of the number, while that is odd */
+    atomic_uint number;             /* odd: a job is open, even: none is */
+    _Alignas(64) atomic_int inside; /* workers in it */
+    atomic_int awake;               /* workers that look out for the next one */
+    atomic_int asleep;              /* workers that do not */
+    atomic_bool waits;              /* the caller is asleep until nobody is inside */
+    pthread_mutex_t lock;           /* of what follows, and around sleep */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
-    int count;          /* threads that were started */
-    struct job *job;    /* NULL: none is open */
-    atomic_uint number; /* of the job */
-    atomic_int inside;  /* workers in it */
-    atomic_int awake;   /* workers that look out for the next one */
+    int count; /* threads that were started */
     bool ends;
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -60,34 +71,63 @@ static atomic_int wanted; /* threads, the caller's among them; 0: one per proces
 
 /* ---- a job ---------------------------------------------------------------------------------------- */
 
-/* Takes the next piece: a part of what is left, the smaller the less that is. */
-static int64_t job_take(struct job *job, int64_t *first)
-{
-    int64_t count;
+enum { MOST_GRAINS = 1 << 30 };
 
-    pthread_mutex_lock(&job->lock);
-    *first = job->next;
-    count = (job->grains - job->next) / (2 * (int64_t)job->threads);
-    count = count > job->least ? count : job->least;
-    count = count < job->grains - job->next ? count : job->grains - job->next;
-    if (job->failed < job->grains)
-        count = 0; /* pieces are taken in order: none of those left comes before the one that stopped */
-    job->next += count;
-    pthread_mutex_unlock(&job->lock);
+static unsigned long long stretch_of(int64_t first, int64_t end)
+{
+    return (unsigned long long)first << 32 | (unsigned long long)end;
+}
+
+static void stretches_lay_out(const struct job *job)
+{
+    for (int k = 0; k < job->threads; k++)
+        atomic_store_explicit(
+            &pool.stretches[k].rest,
+            stretch_of(job->grains * k / job->threads, job->grains * (k + 1) / job->threads),
+            memory_order_relaxed);
+}
+
+/* Takes a piece of a stretch, half of what is left if that is not too small: its first ones, or its last. */
+static int64_t stretch_take(struct stretch *stretch, int64_t least, bool from_end, int64_t *first)
+{
+    unsigned long long rest = atomic_load_explicit(&stretch->rest, memory_order_relaxed), left;
+    int64_t from, end, count;
+
+    do {
+        from = (int64_t)(rest >> 32);
+        end = (int64_t)(rest & UINT32_MAX);
+        if (from >= end)
+            return 0;
+        count = (end - from) / 2;
+        count = count > least ? count : least;
+        count = count < end - from ? count : end - from;
+        left = from_end ? stretch_of(from, end - count) : stretch_of(from + count, end);
+    } while (!atomic_compare_exchange_weak(&stretch->rest, &rest, left));
+    *first = from_end ? end - count : from;
+    return count;
+}
+
+/* The next piece for a thread. */
+static int64_t job_take(const struct job *job, int thread, int64_t *first)
+{
+    int64_t count = stretch_take(&pool.stretches[thread], job->least, false, first);
+
+    for (int k = 1; count == 0 && k < job->threads; k++)
+        count = stretch_take(&pool.stretches[(thread + k) % job->threads], job->least, true, first);
     return count;
 }
 
 static void job_fail(struct job *job, int64_t first, const struct jit_trap *trap)
 {
     pthread_mutex_lock(&job->lock);
-    if (first < job->failed) {
-        job->failed = first;
+    if (first < atomic_load(&job->failed)) {
+        atomic_store(&job->failed, first);
         job->trap = *trap;
     }
     pthread_mutex_unlock(&job->lock);
 }
 
-static void job_work(struct job *job)
+static void job_work(struct job *job, int thread)
 {
     struct jit_trap trap;
     struct jit_frame frame = *job->frame;
@@ -95,7 +135,9 @@ static void job_work(struct job *job)
 
     frame.trap = &trap;
     frame.split = NULL;
-    while ((count = job_take(job, &first)) > 0) {
+    while ((count = job_take(job, thread, &first)) > 0) {
+        if (first > atomic_load_explicit(&job->failed, memory_order_relaxed))
+            continue; /* only what comes before the one that stopped can change what is told */
         /* in unsigned numbers, for low and high may be further apart than the largest signed one */
         int64_t from = (int64_t)((uint64_t)job->low + (uint64_t)(first * job->grain) * (uint64_t)job->step);
         int64_t to = job->high;
@@ -137,9 +179,17 @@ static void breathe(void)
 #endif
 }
 
+/* The number of the job that is open, if it is another one; 0: there is none. */
+static unsigned new_job(unsigned seen)
+{
+    unsigned number = atomic_load_explicit(&pool.number, memory_order_relaxed);
+
+    return number % 2 == 1 && number != seen ? number : 0;
+}
+
 static bool is_new_job(unsigned seen)
 {
-    return atomic_load_explicit(&pool.number, memory_order_relaxed) != seen;
+    return new_job(seen) != 0;
 }
 
 static bool is_empty(unsigned unused)
@@ -162,33 +212,56 @@ static void watch(bool (*is_over)(unsigned), unsigned seen, int threads)
 
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
-static void *worker(void *nothing)
+/* Joins the job of that number, if it is still open, and says how many threads it has: 0, it is not. The
+ * caller closes it first and looks then who is inside; this is the other way round. */
+static int worker_join(int thread, unsigned number)
 {
-    unsigned seen = 0;
+    int threads = 0;
 
-    (void)nothing;
-    pthread_mutex_lock(&pool.lock);
-    while (!pool.ends) {
+    atomic_fetch_add(&pool.inside, 1);
+    if (atomic_load(&pool.number) == number) {
         struct job *job = pool.job;
-        if (!job || pool.number == seen || pool.inside + 1 >= job->threads) {
-            pthread_cond_wait(&pool.wake, &pool.lock);
-            continue;
-        }
-        int threads = job->threads;
-        seen = pool.number;
-        pool.inside++;
-        pthread_mutex_unlock(&pool.lock);
-        job_work(job);
-        pthread_mutex_lock(&pool.lock);
-        atomic_fetch_add(&pool.awake, 1); /* first: the caller asks as soon as nobody is inside */
-        if (--pool.inside == 0)
-            pthread_cond_signal(&pool.left);
-        pthread_mutex_unlock(&pool.lock);
-        watch(is_new_job, seen, threads);
-        atomic_fetch_sub(&pool.awake, 1);
-        pthread_mutex_lock(&pool.lock);
+        threads = job->threads;
+        if (thread < threads)
+            job_work(job, thread);
     }
+    atomic_fetch_add(&pool.awake, 1); /* first: the caller asks as soon as nobody is inside */
+    if (atomic_fetch_sub(&pool.inside, 1) == 1 && atomic_load(&pool.waits)) {
+        pthread_mutex_lock(&pool.lock);
+        pthread_cond_signal(&pool.left);
+        pthread_mutex_unlock(&pool.lock);
+    }
+    return threads;
+}
+
+/* Until there is a job that it has not seen; false: there will be none. */
+static bool worker_sleep(unsigned seen)
+{
+    bool ends;
+
+    pthread_mutex_lock(&pool.lock);
+    atomic_fetch_add(&pool.asleep, 1);
+    while (!pool.ends && !is_new_job(seen))
+        pthread_cond_wait(&pool.wake, &pool.lock);
+    atomic_fetch_sub(&pool.asleep, 1);
+    ends = pool.ends;
     pthread_mutex_unlock(&pool.lock);
+    return !ends;
+}
+
+static void *worker(void *number_of_thread)
+{
+    int thread = (int)(intptr_t)number_of_thread;
+    unsigned seen = 0, number;
+
+    while (worker_sleep(seen))
+        while ((number = new_job(seen)) != 0) {
+            seen = number;
+            int threads = worker_join(thread, number);
+            if (thread < threads)
+                watch(is_new_job, seen, threads);
+            atomic_fetch_sub(&pool.awake, 1);
+        }
     return NULL;
 }
 
@@ -198,8 +271,9 @@ static void pool_forget(void)
     pool.busy = pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pool.wake = pool.left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pool.count = 0;
-    pool.inside = pool.awake = 0;
-    pool.job = NULL;
+    pool.inside = pool.awake = pool.asleep = 0;
+    pool.waits = false;
+    pool.number += pool.number % 2;
 }
 
 /* Before the code of the threads goes away. */
@@ -225,29 +299,40 @@ static void pool_grow(int count)
     registered = true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
-    while (pool.count < count && pthread_create(&pool.threads[pool.count], NULL, worker, NULL) == 0)
+    while (pool.count < count &&
+           pthread_create(&pool.threads[pool.count], NULL, worker, (void *)(intptr_t)(pool.count + 1)) == 0)
         pool.count++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- sharing ------------------------------------------------------------------------------------------ */
 
-static void pool_share(struct job *job)
+static void pool_wake(const struct job *job)
 {
     pthread_mutex_lock(&pool.lock);
-    pool_grow(job->threads - 1);
-    pool.job = job;
-    pool.number++;
+    if (pool.count < job->threads - 1)
+        pool_grow(job->threads - 1);
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
-    job_work(job);
-    pthread_mutex_lock(&pool.lock);
-    pool.job = NULL;
-    pthread_mutex_unlock(&pool.lock);
+}
+
+static void pool_share(struct job *job)
+{
+    stretches_lay_out(job);
+    pool.job = job;
+    atomic_fetch_add(&pool.number, 1);
+    if (pool.count < job->threads - 1 || atomic_load(&pool.asleep))
+        pool_wake(job);
+    job_work(job, 0);
+    atomic_fetch_add(&pool.number, 1);
     watch(is_empty, 0, job->threads);
+    if (atomic_load(&pool.inside) == 0)
+        return;
     pthread_mutex_lock(&pool.lock);
-    while (pool.inside)
+    atomic_store(&pool.waits, true);
+    while (atomic_load(&pool.inside))
         pthread_cond_wait(&pool.left, &pool.lock);
+    atomic_store(&pool.waits, false);
     pthread_mutex_unlock(&pool.lock);
 }
 
@@ -263,18 +348,20 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job = (struct job){.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
     job.threads = akg_threads();
     job.grain = grain;
-    job.grains = (int64_t)((iterations - 1) / (uint64_t)grain + 1);
+    while (iterations / (uint64_t)job.grain >= MOST_GRAINS)
+        job.grain *= 2;
+    job.grains = (int64_t)((iterations - 1) / (uint64_t)job.grain + 1);
     if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
         work * (double)iterations < (atomic_load(&pool.awake) ? SPLIT_LEAST_WORK : WORTH_WAKING) ||
         pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
-    job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)grain));
-    job.failed = job.grains;
+    job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)job.grain));
+    atomic_init(&job.failed, job.grains);
     pthread_mutex_init(&job.lock, NULL);
     pool_share(&job);
     pthread_mutex_destroy(&job.lock);
     pthread_mutex_unlock(&pool.busy);
-    if (job.failed == job.grains)
+    if (atomic_load(&job.failed) == job.grains)
         return 0;
     *frame->trap = job.trap;
     return 1;

@@ -116,6 +116,41 @@ static void test_awake(void)
     CHECK(is_shared);
 }
 
+/* A piece of the first half takes long. */
+static int note_slowly(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
+{
+    const struct timespec moment = {.tv_nsec = 200000};
+
+    if (from < 5 + 3 * ITERATIONS / 2)
+        nanosleep(&moment, NULL);
+    return note_piece(frame, from, to, kept);
+}
+
+/* Threads whose stretches take no time do what is left of the others', each iteration once; and the trap is
+ * that of the first iteration that stops, also where a later one stopped long before. */
+static void test_uneven(void)
+{
+    union jit_scalar kept[1] = {{.i = 42}};
+    struct jit_trap trap;
+    struct jit_frame frame = {.trap = &trap};
+
+    for (int threads = 2; threads <= 4; threads++) {
+        int wrong = 0;
+        akg_set_threads(threads);
+        stops[0] = stops[1] = -1;
+        memset(times, 0, sizeof times);
+        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept), 0);
+        for (int i = 0; i < ITERATIONS; i++)
+            wrong += times[i] != 1;
+        CHECK_INT(wrong, 0);
+        stops[0] = ITERATIONS / 2 - 30;
+        stops[1] = ITERATIONS - 1;
+        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept), 1);
+        CHECK_INT(trap.index, stops[0]);
+    }
+    CHECK_INT(strange, 0);
+}
+
 /* Of two iterations that stop, the trap is that of the first. */
 static void test_trap(void)
 {
@@ -446,6 +481,7 @@ int main(void)
     test_folded(&source, true);
     test_split();
     test_awake();
+    test_uneven();
     test_trap();
     test_same_message();
     test_callers();
