@@ -124,7 +124,7 @@ static const char structs[] =
     "    struct akg_trap *trap;\n"
     "    int (*split)(const struct akg_frame *frame, akg_part *part, long long low,\n"
     "        long long high, long long step, int grain, double work,\n"
-    "        const union akg_scalar *kept);\n"
+    "        const union akg_scalar *kept, const long long *own);\n"
     "    int (*reach)(const struct akg_frame *frame, int number);\n"
     "    void *deferred;\n"
     "};\n\n";

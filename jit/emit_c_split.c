@@ -239,6 +239,45 @@ static const char *grain_of(struct splitting *splitting, struct emit_value low, 
     return nest || usual == SPLIT_GRAIN_VECTORS ? arena_format(&emitter->arena, "%d", usual) : "1";
 }
 
+/* ---- temporaries of iterations ------------------------------------------------------------------------ */
+
+struct own {
+    struct emitter *emitter;
+    bool *listed; /* by buffer */
+    const char *text;
+};
+
+static bool list_own(struct ir_stmt *stmt, void *context)
+{
+    struct own *own = context;
+    const struct ir_buffer *buffer = stmt->access.buffer;
+
+    if (stmt->kind != IR_ALLOCATE || buffer->unused || own->listed[buffer->index])
+        return true;
+    own->listed[buffer->index] = true;
+    own->text =
+        arena_format(&own->emitter->arena, "%s%d, (long long)sizeof(%s) * %s, ", own->text, buffer->index,
+                     dtype_table[buffer->dtype].c_storage, emit_element_count(own->emitter, buffer));
+    return true;
+}
+
+/* As struct jit_own; the name of the array, or what stands for none. */
+static const char *emit_own(struct splitting *splitting, const char *name)
+{
+    struct emitter *emitter = splitting->emitter;
+    int buffers = emitter->kernel->buffers.count;
+    struct own own = {emitter, arena_array(&emitter->arena, bool, buffers), ""};
+
+    if (!split_has_own(splitting->loop))
+        return "0";
+    ir_block_walk(splitting->loop->body, list_own, &own);
+    const char *array = arena_format(&emitter->arena, "own_%s", name + 4);
+    emit_line(emitter, "const long long %s[] = {%s-1, %d};", array, own.text, buffers);
+    return array;
+}
+
+/* ---- the call ------------------------------------------------------------------------------------------ */
+
 static void emit_call_of_part(struct splitting *splitting, const char *name, struct emit_value low,
                               struct emit_value high)
 {
@@ -251,9 +290,10 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     if (count)
         emit_line(emitter, "union akg_scalar %s[%d];", kept, count);
     emit_kept(splitting, kept, 0);
-    emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s) :", name,
+    const char *own = emit_own(splitting, name);
+    emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :", name,
               low.text, high.text, (long long)splitting->loop->step, grain_of(splitting, low, high),
-              work_of_iteration(splitting, splitting->loop), kept);
+              work_of_iteration(splitting, splitting->loop), kept, own);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;
@@ -288,13 +328,20 @@ static bool has_shared(const struct splitting *splitting)
     return !ir_block_walk(splitting->loop->body, is_shared, (void *)splitting->emitter->options->plan);
 }
 
-/* Whether there are several iterations; where there is one, threads share a loop inside. */
+/* Whether there are several iterations; where there is one, threads share a loop inside. So they do where an
+ * iteration takes long and makes temporaries: as many of these as there are threads fill the caches. */
 static const char *has_several(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
+    enum { LONG = 10 };
     struct emitter *emitter = splitting->emitter;
+    const char *several =
+        arena_format(&emitter->arena, "%s - %s > %lld", emit_operand(emitter, high, EMIT_SHIFT),
+                     emit_operand(emitter, low, EMIT_SHIFT), (long long)splitting->loop->step);
 
-    return arena_format(&emitter->arena, "%s - %s > %lld", emit_operand(emitter, high, EMIT_SHIFT),
-                        emit_operand(emitter, low, EMIT_SHIFT), (long long)splitting->loop->step);
+    return split_has_own(splitting->loop)
+               ? arena_format(&emitter->arena, "%s && %s < %d.0", several,
+                              work_of_iteration(splitting, splitting->loop), LONG * SPLIT_LEAST_WORK)
+               : several;
 }
 
 /* A vector loop, or what compilers make of a loop inside another one, may be shorter than the call of its
@@ -432,9 +479,10 @@ static void emit_call_of_stretches(struct splitting *splitting, const char *name
                   member_of(loop->reductions.items[k].symbol),
                   emitter->symbols[loop->reductions.items[k].symbol->slot].name);
     emit_kept(splitting, arena_format(&emitter->arena, "kept%s", suffix), KEPT_ACCUMULATORS + count);
-    emit_line(emitter,
-              "if (frame->split ? frame->split(frame, %s, 0, count%s, 1, 1, (double)size%s * %s, kept%s) :",
-              name, suffix, suffix, work, suffix);
+    emit_line(
+        emitter,
+        "if (frame->split ? frame->split(frame, %s, 0, count%s, 1, 1, (double)size%s * %s, kept%s, 0) :",
+        name, suffix, suffix, work, suffix);
     emit_line(emitter, "    %s(frame, 0, count%s, kept%s))", name, suffix, suffix);
     emit_line(emitter, "    return 1;");
     emit_combination(splitting, suffix);

@@ -30,11 +30,17 @@ struct jit_frame;
 /* A range of the iterations of a loop of the kernel; `kept`: values of variables around it. As jit_entry. */
 typedef int jit_part(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept);
 
+/* A temporary that iterations make anew: pieces that run at the same time need places of their own for it. */
+struct jit_own {
+    int64_t buffer, bytes; /* the list ends with -1 and the number of all buffers of the kernel */
+};
+
 /* Runs all iterations from `low` to below `high`, in pieces of a multiple of `grain` iterations (but the
- * last), which may run at the same time. `work`: operations in one iteration, about. 1 with the trap of the
- * first iteration that has one. */
+ * last), which may run at the same time. `work`: operations in one iteration, about. `own`: NULL, there are no
+ * such temporaries; one piece may use the places of the frame. 1 with the trap of the first iteration that has
+ * one. */
 typedef int jit_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
-                      int grain, double work, const union jit_scalar *kept);
+                      int grain, double work, const union jit_scalar *kept, const struct jit_own *own);
 
 struct jit_frame {
     void **data;                   /* per buffer of the kernel, in order: address of element 0 */

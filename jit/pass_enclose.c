@@ -8,10 +8,10 @@
  * what was there from the iteration before is nothing to it, its iterations are independent, and pass_scalars
  * and pass_unroll see that the elements live in one of them.
  */
+#include "pass_enclose.h"
 #include "analysis.h"
-#include "pass.h"
 
-enum { MOST_LOOPS = 6, MOST_TRIALS = 8, MOST_TEMPORARIES = 32, DEEPEST = 200 };
+enum { MOST_TRIALS = 8, MOST_TEMPORARIES = 32, DEEPEST = 200 };
 
 struct enclosure {
     struct pass *pass;
@@ -38,8 +38,7 @@ static bool is_other_stmt(struct ir_stmt *stmt, void *buffer)
            ir_stmt_expressions(stmt, is_other_load, buffer);
 }
 
-/* By itself, or what it holds. */
-static bool uses(struct ir_stmt *stmt, struct ir_buffer *buffer)
+bool enclose_uses(struct ir_stmt *stmt, struct ir_buffer *buffer)
 {
     return !is_other_stmt(stmt, buffer) || !ir_block_walk(stmt->body, is_other_stmt, buffer) ||
            !ir_block_walk(stmt->otherwise, is_other_stmt, buffer);
@@ -51,7 +50,7 @@ static struct ir_stmt *only_user(struct ir_stmt *block, struct ir_buffer *buffer
     struct ir_stmt *found = NULL;
 
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (!uses(stmt, buffer))
+        if (!enclose_uses(stmt, buffer))
             continue;
         if (found)
             return NULL;
@@ -60,12 +59,11 @@ static struct ir_stmt *only_user(struct ir_stmt *block, struct ir_buffer *buffer
     return found;
 }
 
-/* The loops, outermost first, in which all of its uses are. */
-static int find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct ir_stmt **loops)
+int enclose_find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct ir_stmt **loops)
 {
     int count = 0;
 
-    for (struct ir_stmt *user = only_user(block, buffer); user && count < MOST_LOOPS;) {
+    for (struct ir_stmt *user = only_user(block, buffer); user && count < ENCLOSE_LOOPS;) {
         if (user->kind != IR_FOR || !ir_expr_walk(user->low, is_other_load, buffer) ||
             !ir_expr_walk(user->high, is_other_load, buffer))
             break;
@@ -77,15 +75,14 @@ static int find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct ir
 
 /* ---- moving it ----------------------------------------------------------------------------------- */
 
-/* Whether each iteration of the loop, with the temporary in it, writes what it reads. */
-static bool writes_first(struct enclosure *enclosure, struct ir_stmt *loop, const struct ir_buffer *buffer)
+bool enclose_writes_first(struct pass *pass, struct ir_stmt *loop, const struct ir_buffer *buffer)
 {
-    struct ir_kernel *kernel = enclosure->pass->kernel;
+    struct ir_kernel *kernel = pass->kernel;
     struct ir_stmt *body = kernel->body, *next = loop->next;
     struct arena *arena = kernel->arena;
 
     kernel->body = loop;
-    kernel->arena = enclosure->pass->arena; /* where the answer goes */
+    kernel->arena = pass->arena; /* where the answer goes */
     loop->next = NULL;
     const struct analysis_gaps *gaps = analysis_initialisation_gaps(kernel);
     loop->next = next;
@@ -100,16 +97,16 @@ static bool writes_first(struct enclosure *enclosure, struct ir_stmt *loop, cons
 /* The allocation becomes the first statement of the innermost of the loops that may have it. */
 static bool move(struct enclosure *enclosure, struct ir_stmt **place)
 {
-    struct ir_stmt *allocate = *place, *loops[MOST_LOOPS];
+    struct ir_stmt *allocate = *place, *loops[ENCLOSE_LOOPS];
     struct ir_buffer *buffer = allocate->access.buffer;
 
     *place = allocate->next;
-    for (int k = find_loops(*place, buffer, loops) - 1; k >= 0 && enclosure->trials > 0; k--) {
+    for (int k = enclose_find_loops(*place, buffer, loops) - 1; k >= 0 && enclosure->trials > 0; k--) {
         struct ir_stmt *body = loops[k]->body;
         enclosure->trials--;
         allocate->next = body;
         loops[k]->body = allocate;
-        if (writes_first(enclosure, loops[k], buffer))
+        if (enclose_writes_first(enclosure->pass, loops[k], buffer))
             return true;
         loops[k]->body = body;
     }

@@ -31,7 +31,8 @@ static const enum pass_id usual_order[] = {
     PASS_overwrite, PASS_carry,   PASS_simplify,  PASS_frame,     PASS_detach,    PASS_distribute,
     PASS_arrange,   PASS_pixels,  PASS_tabulate,  PASS_partition, PASS_pixels,    PASS_tighten,
     PASS_ample,     PASS_common,  PASS_hoist,     PASS_dead,      PASS_unroll,    PASS_partition,
-    PASS_vouch,     PASS_part,    PASS_repeat,    PASS_tile,      PASS_reductions};
+    PASS_vouch,     PASS_part,    PASS_repeat,    PASS_own,       PASS_tile,
+    PASS_reductions};
 
 const char *passes_name(int pass)
 {
@@ -157,7 +158,7 @@ static bool moves_loops(enum pass_id id)
            id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate || id == PASS_partition ||
            id == PASS_tighten || id == PASS_ample || id == PASS_tile || id == PASS_unroll ||
            id == PASS_vouch || id == PASS_part || id == PASS_extents || id == PASS_repeat ||
-           id == PASS_digits;
+           id == PASS_digits || id == PASS_own;
 }
 
 static bool is_left_out(const struct passes_options *options, enum pass_id id)

@@ -1,9 +1,9 @@
 /*
  * split.c: see split.h.
  *
- * Consumes the dependences of an optimised kernel. A loop that is parallel may still not be split: a
- * temporary that its body makes is one for all iterations, and a variable of the outside would be written by
- * all threads.
+ * Consumes the dependences of an optimised kernel. A loop that is parallel may still not be split: a variable
+ * of the outside would be written by all threads. A temporary that its body makes has one place for all
+ * iterations, so that each thread needs a place of its own.
  */
 #include "split.h"
 
@@ -21,13 +21,22 @@ static bool find_declaration(struct ir_stmt *stmt, void *context)
     return !inside->found;
 }
 
-/* Makes no temporary, and assigns only what is declared inside. */
+static bool makes_none(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused;
+}
+
+bool split_has_own(const struct ir_stmt *loop)
+{
+    return !ir_block_walk(loop->body, makes_none, NULL);
+}
+
+/* Assigns only what is declared inside. */
 static bool keeps_to_itself(struct ir_stmt *stmt, void *context)
 {
     struct inside inside = *(struct inside *)context;
 
-    if (stmt->kind == IR_ALLOCATE)
-        return stmt->access.buffer->unused;
     if (stmt->kind != IR_ASSIGN)
         return true;
     inside.symbol = stmt->symbol;
@@ -93,7 +102,7 @@ bool split_only_accumulates(const struct dependences *dependences, const struct 
 
     return row && row->verdict == DEPENDENCE_ACCUMULATES && row->reduction < 0 && !row->leaves &&
            loop->step > 0 && loop->reductions.count > 0 && loop->reductions.count <= MOST &&
-           ir_block_walk(loop->body, keeps_or_accumulates, &accumulating);
+           !split_has_own(loop) && ir_block_walk(loop->body, keeps_or_accumulates, &accumulating);
 }
 
 /* Loops inside one another, counted as far as the limit. */

@@ -6,9 +6,11 @@
 
 #include "dependence.h"
 
-/* The iterations share no temporary and keep nothing that is used behind the loop, so that threads may run
- * them with variables of their own, provided that they depend on each other in nothing. */
+/* The iterations keep nothing that is used behind the loop, so that threads may run them with variables, and
+ * temporaries, of their own, provided that they depend on each other in nothing. */
 bool split_is_closed(const struct ir_stmt *loop);
+/* Whether its iterations make temporaries. */
+bool split_has_own(const struct ir_stmt *loop);
 /* They depend on each other in nothing. */
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 

@@ -167,9 +167,9 @@ struct trial_run {
 /* A loop that threads may share, all of it here: compilers make other code of its part than of a loop in
  * line, and calls run the part. */
 static int run_part(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
-                    int grain, double work, const union jit_scalar *kept)
+                    int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
-    (void)step, (void)grain, (void)work;
+    (void)step, (void)grain, (void)work, (void)own;
     return part(frame, low, high, kept);
 }
 

@@ -381,7 +381,7 @@ static void plan_shares(struct planning *planning, const struct ir_stmt *first, 
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_FOR && plan->shared.count < MOST && may_be_shared(planning, stmt)) {
             list_push(&plan->arena, &plan->shared, stmt);
-            if (stmt->independent && split_grain(stmt) == 1)
+            if ((stmt->independent && split_grain(stmt) == 1) || split_has_own(stmt))
                 plan_shares(planning, stmt->body, depth + 1);
             continue;
         }

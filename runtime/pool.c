@@ -13,6 +13,7 @@
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "pool.h"
+#include "../base/memory.h"
 #include "../include/akg.h"
 #include "../jit/split.h"
 
@@ -21,6 +22,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 enum { MOST_THREADS = 256 };
@@ -39,6 +41,7 @@ struct job {
     const struct jit_frame *frame;
     jit_part *part;
     const union jit_scalar *kept;
+    const struct jit_own *own;
     int64_t low, high, step, grain; /* grain: iterations */
     int64_t grains;                 /* pieces are whole grains, but for the last */
     int64_t least;                  /* grains of the smallest piece */
@@ -48,16 +51,23 @@ struct job {
     struct jit_trap trap; /* its own */
 };
 
+/* Of a worker, for what iterations make. */
+struct room {
+    void *memory;
+    size_t size;
+};
+
 static struct {
     pthread_mutex_t busy; /* held by the caller whose job it is */
     struct stretch stretches[MOST_THREADS];
-    struct job *job;                /* of the number, while that is odd */
-    atomic_uint number;             /* odd: a job is open, even: none is */
-    _Alignas(64) atomic_int inside; /* workers in it */
-    atomic_int awake;               /* workers that look out for the next one */
-    atomic_int asleep;              /* workers that do not */
-    atomic_bool waits;              /* the caller is asleep until nobody is inside */
-    pthread_mutex_t lock;           /* of what follows, and around sleep */
+    struct room rooms[MOST_THREADS]; /* a worker uses its own alone */
+    struct job *job;                 /* of the number, while that is odd */
+    atomic_uint number;              /* odd: a job is open, even: none is */
+    _Alignas(64) atomic_int inside;  /* workers in it */
+    atomic_int awake;                /* workers that look out for the next one */
+    atomic_int asleep;               /* workers that do not */
+    atomic_bool waits;               /* the caller is asleep until nobody is inside */
+    pthread_mutex_t lock;            /* of what follows, and around sleep */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
     int count; /* threads that were started */
@@ -127,6 +137,60 @@ static void job_fail(struct job *job, int64_t first, const struct jit_trap *trap
     pthread_mutex_unlock(&job->lock);
 }
 
+/* ---- temporaries of iterations ------------------------------------------------------------------------ */
+
+enum { MOST_OWN = 64 << 20, KEPT_OWN = 4 << 20 }; /* bytes of a thread; while there is no job */
+
+static size_t whole_lines(int64_t bytes)
+{
+    return ((size_t)bytes + 63) / 64 * 64;
+}
+
+/* What a thread needs for them, and for addresses of all buffers. */
+static size_t own_size(const struct jit_own *own)
+{
+    size_t size = 0;
+
+    for (; own->buffer >= 0; own++)
+        size += whole_lines(own->bytes);
+    return size + (size_t)own->bytes * sizeof(void *); /* the last one's number of buffers */
+}
+
+/* The addresses of all buffers, with places in the room for those of the list; NULL: there is no memory. */
+static void **own_lay_out(struct room *room, const struct jit_own *own, void *const *data)
+{
+    size_t size = own_size(own);
+
+    if (room->size < size) {
+        memory_free(room->memory);
+        room->memory = memory_aligned(size);
+        room->size = room->memory ? size : 0;
+    }
+    if (!room->memory)
+        return NULL;
+    const struct jit_own *end = own;
+    char *next = room->memory;
+    while (end->buffer >= 0)
+        end++;
+    void **places = (void **)(next + size) - end->bytes;
+    memcpy(places, data, (size_t)end->bytes * sizeof *places);
+    for (; own < end; own++) {
+        places[own->buffer] = next;
+        next += whole_lines(own->bytes);
+    }
+    return places;
+}
+
+static void room_empty(struct room *room, size_t kept)
+{
+    if (room->size <= kept)
+        return;
+    memory_free(room->memory);
+    *room = (struct room){NULL, 0};
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------ */
+
 static void job_work(struct job *job, int thread)
 {
     struct jit_trap trap;
@@ -135,6 +199,9 @@ static void job_work(struct job *job, int thread)
 
     frame.trap = &trap;
     frame.split = NULL;
+    if (job->own && thread > 0 &&
+        !(frame.data = own_lay_out(&pool.rooms[thread], job->own, job->frame->data)))
+        return; /* the others do it all */
     while ((count = job_take(job, thread, &first)) > 0) {
         if (first > atomic_load_explicit(&job->failed, memory_order_relaxed))
             continue; /* only what comes before the one that stopped can change what is told */
@@ -224,6 +291,7 @@ static int worker_join(int thread, unsigned number)
         threads = job->threads;
         if (thread < threads)
             job_work(job, thread);
+        room_empty(&pool.rooms[thread], KEPT_OWN);
     }
     atomic_fetch_add(&pool.awake, 1); /* first: the caller asks as soon as nobody is inside */
     if (atomic_fetch_sub(&pool.inside, 1) == 1 && atomic_load(&pool.waits)) {
@@ -286,6 +354,8 @@ __attribute__((destructor)) static void pool_end(void)
     for (int k = 0; k < pool.count; k++)
         pthread_join(pool.threads[k], NULL);
     pool.count = 0;
+    for (int k = 0; k < MOST_THREADS; k++)
+        room_empty(&pool.rooms[k], 0);
 }
 
 /* Under the lock. Fewer than are wanted will do. */
@@ -337,7 +407,7 @@ static void pool_share(struct job *job)
 }
 
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
-               int grain, double work, const union jit_scalar *kept)
+               int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
     struct job job;
     uint64_t distance = low < high ? (uint64_t)high - (uint64_t)low : 0, iterations;
@@ -345,7 +415,8 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     if (work * (double)distance < SPLIT_LEAST_WORK) /* most are short, and every call asks */
         return part(frame, low, high, kept);
     iterations = distance ? (distance - 1) / (uint64_t)step + 1 : 0;
-    job = (struct job){.frame = frame, .part = part, .kept = kept, .low = low, .high = high, .step = step};
+    job = (struct job){
+        .frame = frame, .part = part, .kept = kept, .own = own, .low = low, .high = high, .step = step};
     job.threads = akg_threads();
     job.grain = grain;
     while (iterations / (uint64_t)job.grain >= MOST_GRAINS)
@@ -353,7 +424,7 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grains = (int64_t)((iterations - 1) / (uint64_t)job.grain + 1);
     if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
         work * (double)iterations < (atomic_load(&pool.awake) ? SPLIT_LEAST_WORK : WORTH_WAKING) ||
-        pthread_mutex_trylock(&pool.busy))
+        (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
         return part(frame, low, high, kept);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)job.grain));
     atomic_init(&job.failed, job.grains);

@@ -159,18 +159,29 @@ bool oracle_run_must_stop(const struct oracle_run *run, const struct ir_precondi
            scalar_evaluate(refusal->index, run->dims, run->scalars, &value);
 }
 
+/* What pieces before left in temporaries of their own is nothing to the next one. */
+static void spoil(const struct jit_frame *frame, const struct jit_own *own)
+{
+    for (; own && own->buffer >= 0; own++)
+        memset(frame->data[own->buffer], 0x5a, (size_t)own->bytes);
+}
+
 /* Loops that threads may share, in pieces of two iterations: the code is strict, so that no piece is too
  * small. */
 static int oracle_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,
-                        int64_t step, int grain, double work, const union jit_scalar *kept)
+                        int64_t step, int grain, double work, const union jit_scalar *kept,
+                        const struct jit_own *own)
 {
     uint64_t piece = 2 * (uint64_t)step, from = (uint64_t)low; /* they may be far apart */
     uint64_t left = low < high ? ((uint64_t)high - from - 1) / (uint64_t)step + 1 : 0;
 
     (void)grain, (void)work;
-    for (; left > 2; left -= 2, from += piece)
+    for (; left > 2; left -= 2, from += piece) {
+        spoil(frame, own);
         if (part(frame, (int64_t)from, (int64_t)(from + piece), kept))
             return 1;
+    }
+    spoil(frame, own);
     return part(frame, (int64_t)from, high, kept);
 }
 

@@ -193,15 +193,43 @@ void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_valu
         dtype_store(dtype, pair->bytes[side][buffer] + PAIR_GUARD + place * dtype_table[dtype].size, value);
 }
 
+/* The part, with temporaries of its own, in which there is anything. */
+static int run_apart(const struct jit_frame *frame, jit_part *part, int64_t from, int64_t to,
+                     const union jit_scalar *kept, const struct jit_own *own)
+{
+    struct jit_frame apart = *frame;
+    void *data[PAIR_BUFFERS], *made[PAIR_BUFFERS];
+    int count = 0, result;
+    const struct jit_own *end = own;
+
+    while (end && end->buffer >= 0)
+        end++;
+    if (own) {
+        memcpy(data, frame->data, (size_t)end->bytes * sizeof *data);
+        apart.data = data;
+    }
+    for (; own < end; own++) {
+        made[count] = aligned_alloc(64, ((size_t)own->bytes + 127) / 64 * 64);
+        if (!made[count])
+            abort();
+        memset(made[count], 0x5a, (size_t)own->bytes);
+        data[own->buffer] = made[count++];
+    }
+    result = part(&apart, from, to, kept);
+    while (count > 0)
+        free(made[--count]);
+    return result;
+}
+
 int pair_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
-               int grain, double work, const union jit_scalar *kept)
+               int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
     uint64_t piece = (uint64_t)(grain > 32 ? grain : 3), from = (uint64_t)low; /* they may be far apart */
     uint64_t left = low < high ? ((uint64_t)high - from - 1) / (uint64_t)step + 1 : 0;
 
     (void)work;
     for (; left > piece; left -= piece, from += piece * (uint64_t)step)
-        if (part(frame, (int64_t)from, (int64_t)(from + piece * (uint64_t)step), kept))
+        if (run_apart(frame, part, (int64_t)from, (int64_t)(from + piece * (uint64_t)step), kept, own))
             return 1;
     return part(frame, (int64_t)from, high, kept);
 }

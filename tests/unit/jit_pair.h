@@ -55,7 +55,8 @@ bool pair_allocate(struct jit_pair *pair);
 void *pair_data(const struct jit_pair *pair, int side, int buffer);
 /* Both sides get the same element, at a place in memory order. */
 void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_value value);
-/* A loop in pieces, one after the other: small ones, where that makes no difference. */
+/* A loop in pieces, one after the other: small ones, where that makes no difference. Temporaries that its
+ * iterations make lie elsewhere in each piece. */
 jit_split pair_split;
 
 /* Runs one side: what the kernel returned. */

@@ -59,7 +59,7 @@ static int split_noted(int64_t iterations, double work, struct jit_trap *trap)
 
     memset(times, 0, sizeof times);
     pieces = 0;
-    return pool_split(&frame, note_piece, 5, 5 + 3 * iterations - 1, 3, 10, work, kept);
+    return pool_split(&frame, note_piece, 5, 5 + 3 * iterations - 1, 3, 10, work, kept, NULL);
 }
 
 static void test_split(void)
@@ -109,7 +109,7 @@ static void test_awake(void)
         return; /* where there is one processor, nobody looks out */
     akg_set_threads(2);
     for (int round = 0; round < ROUNDS && !is_shared; round++) {
-        pool_split(&frame, take_long, 0, 4, 1, 1, 1e6, NULL);
+        pool_split(&frame, take_long, 0, 4, 1, 1, 1e6, NULL, NULL);
         split_noted(ITERATIONS, 130.0, &trap);
         is_shared = pieces > 1;
     }
@@ -139,13 +139,13 @@ static void test_uneven(void)
         akg_set_threads(threads);
         stops[0] = stops[1] = -1;
         memset(times, 0, sizeof times);
-        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept), 0);
+        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept, NULL), 0);
         for (int i = 0; i < ITERATIONS; i++)
             wrong += times[i] != 1;
         CHECK_INT(wrong, 0);
         stops[0] = ITERATIONS / 2 - 30;
         stops[1] = ITERATIONS - 1;
-        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept), 1);
+        CHECK_INT(pool_split(&frame, note_slowly, 5, 5 + 3 * ITERATIONS - 1, 3, 1, 1e6, kept, NULL), 1);
         CHECK_INT(trap.index, stops[0]);
     }
     CHECK_INT(strange, 0);
