@@ -12,9 +12,11 @@
  * nothing and are put down when it is done; they are combined in the order of the stretches. Short loops are
  * one stretch, and are emitted as they are.
  */
-#include "emit_c_private.h"
+#include "emit_c_work.h"
 #include "split.h"
 #include "vector_plan.h"
+
+#include <math.h>
 
 /* Operations of a stretch, at least (about as many as are worth a piece for a thread); the most stretches of
  * a loop. */
@@ -39,14 +41,10 @@ static bool note_declaration(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-static bool is_of_call(const struct ir_symbol *symbol)
-{
-    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE;
-}
-
 static void keep(struct splitting *splitting, const struct ir_symbol *symbol)
 {
-    if (is_of_call(symbol) || splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
+    if (symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+        splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
         return;
     splitting->seen[symbol->slot] = true;
     list_push(&splitting->emitter->arena, &splitting->kept, symbol);
@@ -75,106 +73,10 @@ static void find_kept(struct splitting *splitting)
     ir_block_expressions(splitting->loop->body, note_use, splitting);
 }
 
-/* ---- how much work it is ---------------------------------------------------------------------------- */
-
-static bool count_operation(struct ir_expr *expr, void *context)
+/* Operations of one iteration, about, as a double. */
+static const char *work_of(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
-    enum { CALL = 8 };
-    int *count = context;
-
-    if (expr->kind == IR_OPERATION)
-        *count += expr->operation < OP_EXP ? 1 : CALL;
-    *count += expr->kind == IR_LOAD;
-    return true;
-}
-
-/* Part of an expression that is known before the loop, and cannot stop. */
-static bool is_known(struct ir_expr *expr, void *context)
-{
-    const struct splitting *splitting = context;
-
-    if (expr->kind == IR_OPERATION)
-        return expr->operation == OP_ADD || expr->operation == OP_SUB || expr->operation == OP_MUL ||
-               expr->operation == OP_MIN || expr->operation == OP_MAX;
-    return expr->kind == IR_INTEGER ||
-           (expr->kind == IR_SYMBOL && (is_of_call(expr->symbol) || !splitting->inside[expr->symbol->slot]));
-}
-
-/* Of a statement, without what stands inside. */
-static int operations_of(const struct ir_stmt *stmt)
-{
-    int count = 1;
-    ir_stmt_expressions((struct ir_stmt *)stmt, count_operation, &count);
-    return count;
-}
-
-/* The iterations of a loop over a tile, from `low` to min(end, low + size), as text; NULL: it is none. */
-static const char *size_of_tile(struct splitting *splitting, const struct ir_stmt *loop)
-{
-    struct emitter *emitter = splitting->emitter;
-    const struct ir_expr *high = loop->high;
-
-    if (high->kind == IR_SYMBOL && high->symbol->kind == IR_SYMBOL_LET && high->symbol->value)
-        high = high->symbol->value;
-    if (high->kind != IR_OPERATION || high->operation != OP_MIN)
-        return NULL;
-    for (int k = 0; k < 2; k++) {
-        struct ir_expr *sum = high->operands[k], *end = high->operands[1 - k];
-        if (sum->kind != IR_OPERATION || sum->operation != OP_ADD || sum->operands[1]->kind != IR_INTEGER ||
-            !ir_expr_equal(sum->operands[0], loop->low) || !ir_expr_walk(end, is_known, splitting))
-            continue;
-        const char *text = emit_operand(emitter, emit_index(emitter, end), EMIT_UNARY);
-        long long size = sum->operands[1]->integer;
-        return arena_format(&emitter->arena, "(double)(%s < %lld ? %s : %lld)", text, size, text, size);
-    }
-    return NULL;
-}
-
-static const char *work_of(struct splitting *splitting, const struct ir_stmt *block);
-
-/* The operations of an iteration. What stays in blocks of registers takes a fraction of what those take that
- * go through memory: in the time of 120,000 of a map in the second cache, a product does 640,000. */
-static const char *work_of_iteration(struct splitting *splitting, const struct ir_stmt *loop)
-{
-    enum { DENSITY = 5 };
-    const struct vector_plan *plan = splitting->emitter->options->plan;
-    int number = vector_plan_find(plan, loop);
-    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
-    const char *work = work_of(splitting, loop->body);
-
-    return nest && !vector_is_rows(nest) ? arena_format(&splitting->emitter->arena, "%s / %d", work, DENSITY)
-                                         : work;
-}
-
-/* The operations of a block as a double, about; loops whose bounds change are taken to be short. */
-static const char *work_of(struct splitting *splitting, const struct ir_stmt *block)
-{
-    enum { SHORT_LOOP = 16 };
-    struct emitter *emitter = splitting->emitter;
-    struct arena *arena = &emitter->arena;
-    const char *loops = "";
-    int count = 0;
-
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        count += operations_of(stmt);
-        if (stmt->kind != IR_FOR && stmt->kind != IR_WHILE) {
-            if (stmt->body)
-                loops = arena_format(arena, "%s + %s", loops, work_of(splitting, stmt->body));
-            if (stmt->otherwise)
-                loops = arena_format(arena, "%s + %s", loops, work_of(splitting, stmt->otherwise));
-        } else if (stmt->kind == IR_FOR && ir_expr_walk(stmt->low, is_known, splitting) &&
-                   ir_expr_walk(stmt->high, is_known, splitting)) {
-            loops = arena_format(arena, "%s + ((double)(%s) - (double)(%s)) * %s", loops,
-                                 emit_index(emitter, stmt->high).text, emit_index(emitter, stmt->low).text,
-                                 work_of_iteration(splitting, stmt));
-        } else {
-            const char *size = stmt->kind == IR_FOR ? size_of_tile(splitting, stmt) : NULL;
-            loops = arena_format(arena, "%s + %s * %s", loops,
-                                 size ? size : arena_format(arena, "%d.0", SHORT_LOOP),
-                                 work_of_iteration(splitting, stmt));
-        }
-    }
-    return arena_format(arena, "(%d.0%s)", count, loops);
+    return emit_work(splitting->emitter, splitting->loop, splitting->inside, low, high);
 }
 
 /* ---- the function ------------------------------------------------------------------------------------- */
@@ -293,7 +195,7 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     const char *own = emit_own(splitting, name);
     emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :", name,
               low.text, high.text, (long long)splitting->loop->step, grain_of(splitting, low, high),
-              work_of_iteration(splitting, splitting->loop), kept, own);
+              work_of(splitting, low, high), kept, own);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;
@@ -305,17 +207,13 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
 static const char *is_long(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
-    const struct ir_stmt *body = splitting->loop->body;
     const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
-    int count = 0;
+    double alone = emit_work_alone(splitting->loop);
 
-    for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
-        if (stmt->body)
-            return arena_format(&emitter->arena, "(double)(%s - %s) * %s >= %.1f", to, from,
-                                work_of_iteration(splitting, splitting->loop), (double)SPLIT_LEAST_WORK);
-        count += operations_of(stmt);
-    }
-    return arena_format(&emitter->arena, "%s - %s >= %d", to, from, (SPLIT_LEAST_WORK + count - 1) / count);
+    if (alone > 0)
+        return arena_format(&emitter->arena, "%s - %s >= %.0f", to, from, ceil(SPLIT_LEAST_WORK / alone));
+    return arena_format(&emitter->arena, "(double)(%s - %s) * %s >= %.1f", to, from,
+                        work_of(splitting, low, high), (double)SPLIT_LEAST_WORK);
 }
 
 static bool is_shared(struct ir_stmt *stmt, void *plan)
@@ -339,8 +237,8 @@ static const char *has_several(struct splitting *splitting, struct emit_value lo
                      emit_operand(emitter, low, EMIT_SHIFT), (long long)splitting->loop->step);
 
     return split_has_own(splitting->loop)
-               ? arena_format(&emitter->arena, "%s && %s < %d.0", several,
-                              work_of_iteration(splitting, splitting->loop), LONG * SPLIT_LEAST_WORK)
+               ? arena_format(&emitter->arena, "%s && %s < %d.0", several, work_of(splitting, low, high),
+                              LONG * SPLIT_LEAST_WORK)
                : several;
 }
 
@@ -457,7 +355,7 @@ static void emit_call_of_stretches(struct splitting *splitting, const char *name
     struct emitter *emitter = splitting->emitter;
     const struct ir_stmt *loop = splitting->loop;
     const char *suffix = arena_format(&emitter->arena, "_%s_", name + 4),
-               *work = work_of(splitting, loop->body);
+               *work = work_of(splitting, low, high);
     int count = loop->reductions.count;
 
     emit_line(emitter,

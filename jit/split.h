@@ -15,7 +15,7 @@ bool split_has_own(const struct ir_stmt *loop);
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
 /* Operations, about: fewer are not worth sharing among threads, not even such as are awake. */
-enum { SPLIT_LEAST_WORK = 120000 };
+enum { SPLIT_LEAST_WORK = 100000 };
 
 /* The iterations share nothing but variables that they accumulate into, in a way that stretches of them may
  * be computed apart and combined: any of integers, and the least and the largest; sums and products of floats

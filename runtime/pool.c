@@ -27,9 +27,9 @@
 
 enum { MOST_THREADS = 256 };
 
-/* Operations, as emit_c_split.c counts them. Waking threads takes some ten microseconds, in which one core
+/* Operations, as emit_c_work.c counts them. Waking threads takes some ten microseconds, in which one core
  * does about as many as these; those that are awake still are there at once (SPLIT_LEAST_WORK). */
-static const double WORTH_WAKING = 400e3, WORTH_A_PIECE = 60e3;
+static const double WORTH_WAKING = 250e3, WORTH_A_PIECE = 50e3;
 
 /* Of the job, what a thread has not taken: its first grain in the upper half, the one behind its last in the
  * lower. Each has a cache line of its own. */
