@@ -296,7 +296,9 @@ static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct emit_value low, high;
     emit_bounds(emitter, stmt, &low, &high);
-    if (!emit_split(emitter, stmt, low, high))
+    if (emit_has_some_rows(emitter, stmt))
+        emit_loop(emitter, stmt, emit_name("rows_from_"), emit_name("rows_to_"));
+    else if (!emit_split(emitter, stmt, low, high))
         emit_loop(emitter, stmt, low, high);
 }
 

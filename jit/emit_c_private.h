@@ -124,7 +124,9 @@ struct emitter {
     bool left;         /* something does */
     int labels;
     LIST(struct emit_part) parts;
-    bool in_part; /* inside one of them */
+    bool in_part;                /* inside one of them */
+    const struct ir_stmt *tiled; /* a loop over tiles of a product, of which the part has some, and for these
+                                    some of the rows; NULL: the part is another one */
 };
 
 enum { EMIT_ESCAPE_MEMORY = 1, EMIT_ESCAPE_NESTING };
@@ -257,6 +259,8 @@ void emit_hosted_buffer(struct emitter *emitter, struct emit_function *function,
 
 /* ---- emit_c_split.c --------------------------------------------------------- */
 
+/* Whether the FOR is over the rows of a tile of which the part has some: from `rows_from_` to `rows_to_`. */
+bool emit_has_some_rows(const struct emitter *emitter, const struct ir_stmt *stmt);
 /* Emits the FOR as a function of its own and a call of it, where threads may share it; false: it may not. */
 bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                 struct emit_value high);

@@ -7,6 +7,10 @@
  * a vector loop stands there itself for when it is short, and so does, for compilers, a loop inside others.
  * What the body uses of the variables around it is handed over by value.
  *
+ * A loop over tiles of a product, each of them a nest over rows, is one over the blocks of rows of all tiles,
+ * for there may be fewer tiles than threads. Blocks of one tile that a part has next to each other are one
+ * nest.
+ *
  * A loop that accumulates is cut into stretches. How many there are hangs on its extents alone, so that the
  * result is the same for any number of threads. Each has variables of its own, which start from what changes
  * nothing and are put down when it is done; they are combined in the order of the stretches. Short loops are
@@ -41,10 +45,14 @@ static bool note_declaration(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+static bool is_of_call(const struct ir_symbol *symbol)
+{
+    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE;
+}
+
 static void keep(struct splitting *splitting, const struct ir_symbol *symbol)
 {
-    if (symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE ||
-        splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
+    if (is_of_call(symbol) || splitting->inside[symbol->slot] || splitting->seen[symbol->slot])
         return;
     splitting->seen[symbol->slot] = true;
     list_push(&splitting->emitter->arena, &splitting->kept, symbol);
@@ -71,6 +79,14 @@ static void find_kept(struct splitting *splitting)
     for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
         keep(splitting, emitter->loops[k]);
     ir_block_expressions(splitting->loop->body, note_use, splitting);
+}
+
+static bool is_of_outside(struct ir_expr *expr, void *context)
+{
+    const struct splitting *splitting = context;
+
+    return expr->kind != IR_LOAD &&
+           (expr->kind != IR_SYMBOL || is_of_call(expr->symbol) || !splitting->inside[expr->symbol->slot]);
 }
 
 /* Operations of one iteration, about, as a double. */
@@ -123,8 +139,14 @@ static void emit_kept(struct splitting *splitting, const char *array, int first)
     }
 }
 
+/* Rows of a nest that stay together; fewer take as long. */
+static const char *grain_of_rows(struct emitter *emitter, const char *from, const char *to)
+{
+    return arena_format(&emitter->arena, "%s - %s > 16 ? 14 : %s - %s > 8 ? 8 : 4", to, from, to, from);
+}
+
 /* Iterations that stay together are tiles: some rows of a nest, or several vectors of its columns, where
- * there are enough; fewer take as long. Loops around machine code go on piece by piece. */
+ * there are enough. Loops around machine code go on piece by piece. */
 static const char *grain_of(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
@@ -136,8 +158,7 @@ static const char *grain_of(struct splitting *splitting, struct emit_value low, 
     if (nest && nest->loops[VECTOR_COLUMNS] == splitting->loop)
         return arena_format(&emitter->arena, "%s - %s < 256 ? 16 : 64", to, from);
     if (nest && !vector_is_rows(nest))
-        return arena_format(&emitter->arena, "%s - %s > 16 ? %d : %s - %s > 8 ? 8 : 4", to, from, usual, to,
-                            from);
+        return grain_of_rows(emitter, from, to);
     return nest || usual == SPLIT_GRAIN_VECTORS ? arena_format(&emitter->arena, "%d", usual) : "1";
 }
 
@@ -392,6 +413,109 @@ static void emit_call_of_stretches(struct splitting *splitting, const char *name
     emit_line(emitter, "}");
 }
 
+/* ---- tiles ------------------------------------------------------------------------------------ */
+
+/* The nest over the rows of a tile, which a block may hold beside what it declares; NULL: there is none. */
+static const struct ir_stmt *rows_of_block(const struct emitter *emitter, const struct ir_stmt *block)
+{
+    while (block && block->kind == IR_LET)
+        block = block->next;
+    if (!block || block->next || block->kind != IR_FOR || !block->independent || block->step != 1)
+        return NULL;
+    int number = vector_plan_find(emitter->options->plan, block);
+    const struct vector_nest *nest = number < 0 ? NULL : emitter->options->plan->loops.items[number]->nest;
+    return nest && !vector_is_rows(nest) && nest->loops[VECTOR_COLUMNS] != block ? block : NULL;
+}
+
+/* The same of a loop over tiles, which may choose between two such nests. */
+static const struct ir_stmt *rows_of_tiles(const struct emitter *emitter, const struct ir_stmt *loop)
+{
+    const struct ir_stmt *stmt = loop->body;
+
+    if (loop->kind != IR_FOR || !loop->independent || loop->step != 1 || loop->low->kind != IR_INTEGER ||
+        loop->low->integer != 0)
+        return NULL;
+    while (stmt && stmt->kind == IR_LET)
+        stmt = stmt->next;
+    if (!stmt || stmt->next)
+        return NULL;
+    if (stmt->kind != IR_IF)
+        return rows_of_block(emitter, stmt);
+    const struct ir_stmt *rows = rows_of_block(emitter, stmt->body),
+                         *other = rows_of_block(emitter, stmt->otherwise);
+    return rows && other && ir_expr_equal(rows->low, other->low) && ir_expr_equal(rows->high, other->high)
+               ? rows
+               : NULL;
+}
+
+bool emit_has_some_rows(const struct emitter *emitter, const struct ir_stmt *stmt)
+{
+    return emitter->tiled && rows_of_block(emitter, stmt) == stmt;
+}
+
+/* Whether the bounds are known before the loop. */
+static bool has_fixed_bounds(const struct splitting *splitting, const struct ir_stmt *rows)
+{
+    return ir_expr_walk(rows->low, is_of_outside, (void *)splitting) &&
+           ir_expr_walk(rows->high, is_of_outside, (void *)splitting);
+}
+
+/* What one function does: of tiles one behind the other, and their blocks of rows, those from `from_` on. */
+static void emit_tiles(struct splitting *splitting, const struct ir_stmt *rows)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *loop = splitting->loop;
+    struct emit_value low, high, tile, end;
+
+    emit_bounds(emitter, loop, &tile, &end);
+    emit_bounds(emitter, rows, &low, &high);
+    emit_line(emitter, "const long long rows_low_ = %s, rows_high_ = %s;", low.text, high.text);
+    emit_line(emitter, "const long long grain_ = %s;", grain_of_rows(emitter, "rows_low_", "rows_high_"));
+    emit_line(emitter, "const long long blocks_ = (rows_high_ - rows_low_ + grain_ - 1) / grain_;");
+    emit_line(emitter, "for (long long place_ = from_; place_ < to_;) {");
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = place_ / blocks_;", emitter->symbols[loop->symbol->slot].name);
+    emit_line(emitter, "const long long block_ = place_ %% blocks_, left_ = blocks_ - block_;");
+    emit_line(emitter, "const long long count_ = to_ - place_ < left_ ? to_ - place_ : left_;");
+    emit_line(emitter, "const long long rows_from_ = rows_low_ + block_ * grain_;");
+    emit_line(emitter,
+              "const long long rows_to_ = count_ < left_ ? rows_from_ + count_ * grain_ : rows_high_;");
+    emit_line(emitter, "place_ += count_;");
+    emit_enter_loop(emitter, loop);
+    emitter->tiled = loop;
+    emit_block(emitter, loop->body);
+    emitter->tiled = NULL;
+    emit_leave_loop(emitter);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+static void emit_call_of_tiles(struct splitting *splitting, const struct ir_stmt *rows, const char *name,
+                               struct emit_value tiles)
+{
+    struct emitter *emitter = splitting->emitter;
+    struct emit_value low, high;
+    const char *kept = splitting->kept.count ? arena_format(&emitter->arena, "kept_%s", name + 4) : "0";
+
+    emit_line(emitter, "{");
+    emitter->indent++;
+    if (splitting->kept.count)
+        emit_line(emitter, "union akg_scalar %s[%d];", kept, splitting->kept.count);
+    emit_kept(splitting, kept, 0);
+    emit_bounds(emitter, rows, &low, &high);
+    emit_line(emitter, "const long long rows_low_ = %s, rows_high_ = %s;", low.text, high.text);
+    emit_line(emitter, "const long long grain_ = %s;", grain_of_rows(emitter, "rows_low_", "rows_high_"));
+    emit_line(emitter, "const long long blocks_ = %s * ((rows_high_ - rows_low_ + grain_ - 1) / grain_);",
+              emit_operand(emitter, tiles, EMIT_UNARY));
+    emit_line(
+        emitter, "if (frame->split ? frame->split(frame, %s, 0, blocks_, 1, 1, grain_ * %s, %s, 0) :", name,
+        emit_work(emitter, rows, splitting->inside, emit_name("rows_low_"), emit_name("rows_high_")), kept);
+    emit_line(emitter, "    %s(frame, 0, blocks_, %s))", name, kept);
+    emit_line(emitter, "    return 1;");
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
 /* ---- all -------------------------------------------------------------------------------- */
 
 bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
@@ -406,12 +530,17 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
         return false;
     const char *name = arena_format(&emitter->arena, "akg_part_%d", emitter->parts.count);
     find_kept(&splitting);
+    const struct ir_stmt *rows = rows_of_tiles(emitter, stmt);
+    if (rows && !has_fixed_bounds(&splitting, rows))
+        rows = NULL;
     emitter->words = (struct emit_words){.items = NULL};
     emitter->indent = 0;
     emitter->in_part = true;
     emit_capture_begin(emitter);
     if (accumulates)
         emit_stretches(&splitting);
+    else if (rows)
+        emit_tiles(&splitting, rows);
     else
         emit_loop(emitter, stmt, emit_name("from_"), emit_name("to_"));
     int first = accumulates ? KEPT_ACCUMULATORS + stmt->reductions.count : 0;
@@ -424,6 +553,8 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     int number = vector_plan_find(emitter->options->plan, stmt);
     if (accumulates)
         emit_call_of_stretches(&splitting, name, low, high);
+    else if (rows)
+        emit_call_of_tiles(&splitting, rows, name, high);
     else if ((number >= 0 && !emitter->options->plan->loops.items[number]->flow) ||
              (emitter->options->hosted && emitter->around))
         emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);

@@ -11,7 +11,7 @@
 #include "pass_enclose.h"
 #include "split.h"
 
-enum { MOST_USERS = 8, MOST_ANALYSES = 4, DEEPEST = 200 };
+enum { MOST_USERS = 8, MOST_ANALYSES = 8, DEEPEST = 200 };
 
 struct owning {
     struct pass *pass;

@@ -256,6 +256,39 @@ static const char text[] = "def rows(x, s=2.0):\n"
                            "        y[i] = near\n"
                            "    return y\n"
                            "\n"
+                           "def turned(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n, m), x.dtype)\n"
+                           "    row = allocate((m + 3,), x.dtype)\n"
+                           "    for i in range(n):\n"
+                           "        for j in range(m):\n"
+                           "            row[j + 3] = exp(x[i, j] * s)\n"
+                           "        for j in range(3):\n"
+                           "            row[j] = x[i, j]\n"
+                           "        for j in range(m):\n"
+                           "            y[i, m - 1 - j] = row[j] - row[j + 3] * row[j + 2]\n"
+                           "    return y\n"
+                           "\n"
+                           "def apart(x, s=2.0):\n"
+                           "    n, m = x.shape\n"
+                           "    y = output_tensor((n, m), x.dtype)\n"
+                           "    z = output_tensor((n,), \"int64\")\n"
+                           "    left = allocate((m,), x.dtype)\n"
+                           "    right = allocate((m,), \"int64\")\n"
+                           "    for i in range(n):\n"
+                           "        if x[i, 0] > 0.5:\n"
+                           "            for j in range(m):\n"
+                           "                left[j] = log(x[i, m - 1 - j] + s)\n"
+                           "            for j in range(m):\n"
+                           "                y[i, j] = left[m - 1 - j] + left[j]\n"
+                           "        else:\n"
+                           "            for j in range(m):\n"
+                           "                right[j] = int64(x[i, j] * 100.0)\n"
+                           "            for j in range(1, m):\n"
+                           "                right[j] += right[j - 1]\n"
+                           "            z[i] = right[m - 1] - right[m // 2]\n"
+                           "    return y, z\n"
+                           "\n"
                            "def ragged(x, s=2.0):\n"
                            "    n, m = x.shape\n"
                            "    y = output_tensor((n,), x.dtype)\n"
@@ -311,8 +344,8 @@ static akg_status run(const char *kernel, akg_tensor *x, akg_tensor **outputs, a
 
 static void test_same_bits(void)
 {
-    static const char *const kernels[] = {"rows",  "flat",   "steps",  "gram",     "few",
-                                          "pairs", "picked", "folded", "long_sum", "ragged"};
+    static const char *const kernels[] = {"rows",   "flat",   "steps",    "gram",   "few",    "pairs",
+                                          "picked", "folded", "long_sum", "ragged", "turned", "apart"};
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64};
 
     for (int d = 0; d < 2; d++) {
