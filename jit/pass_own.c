@@ -3,10 +3,13 @@
  * theirs, where threads may share the loops then: rows that are filled and read again, one after the other.
  *
  * Consumes temporaries that are allocated outside of the loops that use them, of which there may be several,
- * also under conditions (passes before this one make copies of loops). Each iteration must write what it reads
- * before, as in pass_enclose.c, and depend on no other one when that is so. All uses must be in such loops, for
- * then no loop reads what another one left. The outermost loop of each nest that qualifies gets the temporary.
- * Comes late, since other passes leave alone what makes temporaries.
+ * also under conditions (passes before this one make copies of loops). Each iteration must write what it
+ * reads before, as in pass_enclose.c, and depend on no other one when that is so. All uses must be in such
+ * loops, for then no loop reads what another one left. The outermost loop of each nest that qualifies gets
+ * the temporary. Comes late, since other passes leave alone what makes temporaries.
+ *
+ * Notes with loops over blocks of rows, as pass_distribute makes them, that they are independent: that they
+ * are cannot be seen from indices one by one, for where a block begins is a product of two unknowns.
  */
 #include "pass_enclose.h"
 #include "split.h"

@@ -25,13 +25,13 @@ static const struct pass_row pass_table[PASS_COUNT] = {
 /* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
  * brought together. What notes things for back ends comes last. */
 static const enum pass_id usual_order[] = {
-    PASS_branches,  PASS_extents, PASS_windows,   PASS_simplify,  PASS_exchange,  PASS_enclose,
-    PASS_scalars,   PASS_digits,  PASS_indices,   PASS_pointed,   PASS_contract,  PASS_interchange,
-    PASS_promote,   PASS_forward, PASS_overwrite, PASS_dead,      PASS_fuse,      PASS_forward,
-    PASS_overwrite, PASS_carry,   PASS_simplify,  PASS_frame,     PASS_detach,    PASS_distribute,
-    PASS_arrange,   PASS_pixels,  PASS_tabulate,  PASS_partition, PASS_pixels,    PASS_tighten,
-    PASS_ample,     PASS_common,  PASS_hoist,     PASS_dead,      PASS_unroll,    PASS_partition,
-    PASS_vouch,     PASS_part,    PASS_repeat,    PASS_own,       PASS_tile,
+    PASS_branches,  PASS_extents, PASS_windows,   PASS_simplify,  PASS_exchange, PASS_enclose,
+    PASS_scalars,   PASS_digits,  PASS_indices,   PASS_pointed,   PASS_contract, PASS_interchange,
+    PASS_promote,   PASS_forward, PASS_overwrite, PASS_dead,      PASS_fuse,     PASS_forward,
+    PASS_overwrite, PASS_carry,   PASS_simplify,  PASS_frame,     PASS_detach,   PASS_distribute,
+    PASS_arrange,   PASS_pixels,  PASS_tabulate,  PASS_partition, PASS_pixels,   PASS_tighten,
+    PASS_ample,     PASS_common,  PASS_hoist,     PASS_dead,      PASS_unroll,   PASS_partition,
+    PASS_vouch,     PASS_part,    PASS_repeat,    PASS_own,       PASS_blocks,   PASS_tile,
     PASS_reductions};
 
 const char *passes_name(int pass)
@@ -51,6 +51,7 @@ struct passes {
     struct text before; /* the kernel as it was, when changes are printed */
     int analyses;
     bool annotated; /* loops have notes for back ends, which the next change could make wrong */
+    enum pass_id last;
 };
 
 static bool link_values(struct ir_stmt *stmt, void *context)
@@ -90,10 +91,11 @@ static void run_pass(struct passes *passes, enum pass_id id)
         longjmp(*outer, 1);
     }
     arena->escape = &escape;
-    if (passes->annotated && id != PASS_reductions)
+    if (passes->annotated && id != PASS_reductions && !(id == PASS_tile && passes->last == PASS_blocks))
         ir_block_walk(kernel->body, forget_notes, NULL);
     pass_table[id].run(&pass);
-    passes->annotated = id == PASS_reductions || id == PASS_tile;
+    passes->annotated = id == PASS_reductions || id == PASS_tile || id == PASS_blocks;
+    passes->last = id;
     passes->analyses = pass.analyses;
     arena->escape = outer;
     arena_free(&scratch);
@@ -158,7 +160,7 @@ static bool moves_loops(enum pass_id id)
            id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate || id == PASS_partition ||
            id == PASS_tighten || id == PASS_ample || id == PASS_tile || id == PASS_unroll ||
            id == PASS_vouch || id == PASS_part || id == PASS_extents || id == PASS_repeat ||
-           id == PASS_digits || id == PASS_own;
+           id == PASS_digits || id == PASS_own || id == PASS_blocks;
 }
 
 static bool is_left_out(const struct passes_options *options, enum pass_id id)

@@ -359,7 +359,7 @@ static bool plan_merged_rows(struct planning *planning, const struct ir_stmt *st
 
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
 {
-    if (loop->independent && split_has_own(loop))
+    if (loop->independent && loop->step != 1 && split_has_own(loop))
         return false; /* over tiles of a product, of which there are few: threads share those inside */
     if (split_is_closed(loop))
         return loop->independent || split_is_possible(dependences_of(planning, loop), loop);
