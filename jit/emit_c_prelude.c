@@ -61,15 +61,20 @@ static const struct {
                                      "{\n"
                                      "    return a < 0 ? (int)(0u - a) : a;\n"
                                      "}\n"},
-    /* What is fetched: the next of the rows of a tensor that lie so many bytes apart, or a later one, some
-     * pages away; 0: the tensor is small, or its rows are so large that what is fetched is gone before. */
+    /* What is fetched: the next but one of the rows of a tensor that lie so many bytes apart, a later one,
+     * where that is not a page away, or the next, where rows are longer than two pages: what is fetched
+     * during a row must be there before it is needed, and not be gone; 0: the tensor is small, or its rows
+     * are so large that it would be. */
     [EMIT_AHEAD] = {"akg_ahead",
                     "static long long akg_ahead(long long apart, long long bytes)\n"
                     "{\n"
                     "    if (bytes < 4194304 || apart == 0 || apart > 131072 || apart < -131072)\n"
                     "        return 0;\n"
-                    "    while (apart < 4096 && apart > -4096)\n"
+                    "    if (apart > 8192 || apart < -8192)\n"
+                    "        return apart;\n"
+                    "    do\n"
                     "        apart *= 2;\n"
+                    "    while (apart < 4096 && apart > -4096);\n"
                     "    return apart;\n"
                     "}\n"},
     [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
