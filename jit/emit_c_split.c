@@ -251,7 +251,7 @@ static bool has_shared(const struct splitting *splitting)
  * iteration takes long and makes temporaries: as many of these as there are threads fill the caches. */
 static const char *has_several(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
-    enum { LONG = 10 };
+    enum { LONG = 20 };
     struct emitter *emitter = splitting->emitter;
     const char *several =
         arena_format(&emitter->arena, "%s - %s > %lld", emit_operand(emitter, high, EMIT_SHIFT),

@@ -14,8 +14,8 @@ bool split_has_own(const struct ir_stmt *loop);
 /* They depend on each other in nothing. */
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
-/* Operations, about: fewer are not worth sharing among threads, not even such as are awake. */
-enum { SPLIT_LEAST_WORK = 100000 };
+/* Operations, about: fewer are never worth sharing among threads, however long they take. */
+enum { SPLIT_LEAST_WORK = 50000 };
 
 /* The iterations share nothing but variables that they accumulate into, in a way that stretches of them may
  * be computed apart and combined: any of integers, and the least and the largest; sums and products of floats

@@ -16,6 +16,7 @@
 #include "../base/memory.h"
 #include "../include/akg.h"
 #include "../jit/split.h"
+#include "pool_rate.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -27,9 +28,9 @@
 
 enum { MOST_THREADS = 256 };
 
-/* Operations, as emit_c_work.c counts them. Waking threads takes some ten microseconds, in which one core
- * does about as many as these; those that are awake still are there at once (SPLIT_LEAST_WORK). */
-static const double WORTH_WAKING = 250e3, WORTH_A_PIECE = 50e3;
+/* Nanoseconds. To wake a thread takes several thousand; one that is awake still is there within some hundred.
+ */
+static const double WORTH_WAKING = 7000, WORTH_SHARING = 1500, WORTH_A_PIECE = 700;
 
 /* Of the job, what a thread has not taken: its first grain in the upper half, the one behind its last in the
  * lower. Each has a cache line of its own. */
@@ -46,6 +47,7 @@ struct job {
     int64_t grains;                 /* pieces are whole grains, but for the last */
     int64_t least;                  /* grains of the smallest piece */
     int threads;
+    atomic_int workers;   /* that have taken a piece */
     atomic_llong failed;  /* the first grain of the first piece that stopped; `grains`: none did */
     pthread_mutex_t lock; /* of what follows, and of changes of `failed` */
     struct jit_trap trap; /* its own */
@@ -202,9 +204,13 @@ static void job_work(struct job *job, int thread)
     if (job->own && thread > 0 &&
         !(frame.data = own_lay_out(&pool.rooms[thread], job->own, job->frame->data)))
         return; /* the others do it all */
+    bool is_idle = true;
     while ((count = job_take(job, thread, &first)) > 0) {
         if (first > atomic_load_explicit(&job->failed, memory_order_relaxed))
             continue; /* only what comes before the one that stopped can change what is told */
+        if (is_idle)
+            atomic_fetch_add_explicit(&job->workers, 1, memory_order_relaxed);
+        is_idle = false;
         /* in unsigned numbers, for low and high may be further apart than the largest signed one */
         int64_t from = (int64_t)((uint64_t)job->low + (uint64_t)(first * job->grain) * (uint64_t)job->step);
         int64_t to = job->high;
@@ -406,36 +412,67 @@ static void pool_share(struct job *job)
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* All of it in the caller's thread. */
+static int run_alone(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,
+                     const union jit_scalar *kept, double operations)
+{
+    if (!pool_rate_is_due(part))
+        return part(frame, low, high, kept);
+    int64_t start = now();
+    int stopped = part(frame, low, high, kept);
+    pool_rate_learn(part, operations, (double)(now() - start));
+    return stopped;
+}
+
+/* The job is complete but for its lock; the caller has the threads. */
+static int run_shared(struct job *job, double operations)
+{
+    bool is_timed = pool_rate_is_due(job->part);
+    int64_t start = is_timed ? now() : 0;
+
+    pthread_mutex_init(&job->lock, NULL);
+    pool_share(job);
+    pthread_mutex_destroy(&job->lock);
+    if (is_timed)
+        pool_rate_learn(job->part, operations, (double)(now() - start) * atomic_load(&job->workers));
+    if (atomic_load(&job->failed) == job->grains)
+        return 0;
+    *job->frame->trap = job->trap;
+    return 1;
+}
+
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
     struct job job;
     uint64_t distance = low < high ? (uint64_t)high - (uint64_t)low : 0, iterations;
 
-    if (work * (double)distance < SPLIT_LEAST_WORK) /* most are short, and every call asks */
+    job.threads = akg_threads();
+    if (job.threads == 1 || work * (double)distance < SPLIT_LEAST_WORK) /* most are short, every call asks */
         return part(frame, low, high, kept);
     iterations = distance ? (distance - 1) / (uint64_t)step + 1 : 0;
-    job = (struct job){
-        .frame = frame, .part = part, .kept = kept, .own = own, .low = low, .high = high, .step = step};
-    job.threads = akg_threads();
+    job = (struct job){.frame = frame,
+                       .part = part,
+                       .kept = kept,
+                       .own = own,
+                       .low = low,
+                       .high = high,
+                       .step = step,
+                       .threads = job.threads};
     job.grain = grain;
     while (iterations / (uint64_t)job.grain >= MOST_GRAINS)
         job.grain *= 2;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)job.grain + 1);
-    if (job.threads == 1 || iterations <= (uint64_t)grain || iterations > INT64_MAX ||
-        work * (double)iterations < (atomic_load(&pool.awake) ? SPLIT_LEAST_WORK : WORTH_WAKING) ||
+    double operations = work * (double)iterations, expected = pool_rate_expect(part, operations);
+    if (iterations <= (uint64_t)grain || iterations > INT64_MAX ||
+        expected < (atomic_load(&pool.awake) ? WORTH_SHARING : WORTH_WAKING) ||
         (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
-        return part(frame, low, high, kept);
-    job.least = 1 + (int64_t)(WORTH_A_PIECE / (work * (double)job.grain));
+        return run_alone(frame, part, low, high, kept, operations);
+    job.least = 1 + (int64_t)(WORTH_A_PIECE / expected * (double)job.grains);
     atomic_init(&job.failed, job.grains);
-    pthread_mutex_init(&job.lock, NULL);
-    pool_share(&job);
-    pthread_mutex_destroy(&job.lock);
+    int stopped = run_shared(&job, operations);
     pthread_mutex_unlock(&pool.busy);
-    if (atomic_load(&job.failed) == job.grains)
-        return 0;
-    *frame->trap = job.trap;
-    return 1;
+    return stopped;
 }
 
 void akg_set_threads(int count)
