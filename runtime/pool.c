@@ -158,13 +158,24 @@ static size_t own_size(const struct jit_own *own)
     return size + (size_t)own->bytes * sizeof(void *); /* the last one's number of buffers */
 }
 
+/* A fork may come at any time: what is in the room is never memory that is gone. */
+static void room_empty(struct room *room, size_t kept)
+{
+    void *memory = room->memory;
+
+    if (room->size <= kept)
+        return;
+    *room = (struct room){NULL, 0};
+    memory_free(memory);
+}
+
 /* The addresses of all buffers, with places in the room for those of the list; NULL: there is no memory. */
 static void **own_lay_out(struct room *room, const struct jit_own *own, void *const *data)
 {
     size_t size = own_size(own);
 
     if (room->size < size) {
-        memory_free(room->memory);
+        room_empty(room, 0);
         room->memory = memory_aligned(size);
         room->size = room->memory ? size : 0;
     }
@@ -181,14 +192,6 @@ static void **own_lay_out(struct room *room, const struct jit_own *own, void *co
         next += whole_lines(own->bytes);
     }
     return places;
-}
-
-static void room_empty(struct room *room, size_t kept)
-{
-    if (room->size <= kept)
-        return;
-    memory_free(room->memory);
-    *room = (struct room){NULL, 0};
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */

@@ -1,11 +1,11 @@
 /*
  * pool_rate.c: see pool_rate.h.
  *
- * Operations are counted before a loop runs (jit/emit_c_work.c), and take between a hundredth and a sixth of
- * a nanosecond each: bytes in registers, or elements gathered from all over memory. So the first runs of each
- * loop are timed, and later ones now and then. What is kept is small and forgets: loops that share a place in
- * the table, and code that comes to lie where other code was, start over. Only who computes what hangs on it,
- * never a result.
+ * Operations are counted before a loop runs (jit/emit_c_work.c), and take a 500th of a nanosecond each, or a
+ * tenth, as 400 kernels have them: bytes in registers, or elements gathered from all over memory. So the
+ * first runs of each loop are timed, and later ones now and then. What is kept is small and forgets: loops
+ * that share a place in the table, and code that comes to lie where other code was, start over. Only who
+ * computes what hangs on it, never a result.
  */
 #include "pool_rate.h"
 
