@@ -27,7 +27,7 @@ static bool is_small(const struct ir_buffer *buffer)
 
 /* ---- who uses it --------------------------------------------------------------------------------- */
 
-static bool is_other_load(struct ir_expr *expr, void *buffer)
+bool enclose_is_other_load(struct ir_expr *expr, void *buffer)
 {
     return expr->kind != IR_LOAD || expr->access.buffer != buffer;
 }
@@ -35,7 +35,7 @@ static bool is_other_load(struct ir_expr *expr, void *buffer)
 static bool is_other_stmt(struct ir_stmt *stmt, void *buffer)
 {
     return (stmt->kind != IR_STORE || stmt->access.buffer != buffer) &&
-           ir_stmt_expressions(stmt, is_other_load, buffer);
+           ir_stmt_expressions(stmt, enclose_is_other_load, buffer);
 }
 
 bool enclose_uses(struct ir_stmt *stmt, struct ir_buffer *buffer)
@@ -64,8 +64,8 @@ int enclose_find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct i
     int count = 0;
 
     for (struct ir_stmt *user = only_user(block, buffer); user && count < ENCLOSE_LOOPS;) {
-        if (user->kind != IR_FOR || !ir_expr_walk(user->low, is_other_load, buffer) ||
-            !ir_expr_walk(user->high, is_other_load, buffer))
+        if (user->kind != IR_FOR || !ir_expr_walk(user->low, enclose_is_other_load, buffer) ||
+            !ir_expr_walk(user->high, enclose_is_other_load, buffer))
             break;
         loops[count++] = user;
         user = only_user(user->body, buffer);

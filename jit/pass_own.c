@@ -7,9 +7,6 @@
  * reads before, as in pass_enclose.c, and depend on no other one when that is so. All uses must be in such
  * loops, for then no loop reads what another one left. The outermost loop of each nest that qualifies gets
  * the temporary. Comes late, since other passes leave alone what makes temporaries.
- *
- * Notes with loops over blocks of rows, as pass_distribute makes them, that they are independent: that they
- * are cannot be seen from indices one by one, for where a block begins is a product of two unknowns.
  */
 #include "pass_enclose.h"
 #include "split.h"
@@ -26,11 +23,6 @@ struct owning {
 
 /* ---- who uses it ------------------------------------------------------------------------------------ */
 
-static bool is_other_load(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 static void find_users(struct owning *owning, struct ir_stmt *block, int depth)
 {
     struct ir_buffer *buffer = owning->allocate->access.buffer;
@@ -38,7 +30,8 @@ static void find_users(struct owning *owning, struct ir_stmt *block, int depth)
     for (struct ir_stmt *stmt = block; stmt && owning->fits; stmt = stmt->next) {
         if (!enclose_uses(stmt, buffer))
             continue;
-        if (stmt->kind == IR_IF && depth < DEEPEST && ir_expr_walk(stmt->value, is_other_load, buffer)) {
+        if (stmt->kind == IR_IF && depth < DEEPEST &&
+            ir_expr_walk(stmt->value, enclose_is_other_load, buffer)) {
             find_users(owning, stmt->body, depth + 1);
             find_users(owning, stmt->otherwise, depth + 1);
             continue;
