@@ -13,6 +13,7 @@
 #include "scalar_library.h"
 #include "vector_plan.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,29 +148,35 @@ static bool compile(struct optimised *optimised, struct optimised_version *versi
     return false;
 }
 
-/* Which version is right and the fastest, or NULL; *stopped: nothing can be said with these inputs. */
+/* Which version is right and the fastest, or NULL; *stopped: nothing can be said with these inputs. A
+ * compiler that made one of them wrong is not trusted with the others, of which these inputs may not show it.
+ */
 static const struct optimised_version *judge(struct optimised *optimised, bool *stopped)
 {
-    double ratio, least = 1;
-    unsigned wrong = 0; /* bits of compilers of which that was told */
-    const struct optimised_version *best = NULL;
+    double ratios[OPTIMISED_VERSIONS];
+    unsigned wrong = 0; /* bits of compilers */
+    int best = -1;
     *stopped = false;
     for (int k = 0; k < optimised->version_count && !*stopped; k++) {
         const struct optimised_version *version = &optimised->versions[k];
-        if (!version->entry || atomic_load(&optimised->optimiser->cancelled))
+        ratios[k] = INFINITY;
+        if (!version->entry || (wrong & 1u << version->compiler) ||
+            atomic_load(&optimised->optimiser->cancelled))
             continue;
-        enum trial_verdict verdict =
-            trial_run(optimised->trial, optimised->known, version->entry, optimised->options.strict, &ratio);
-        if (verdict == TRIAL_DIFFERENT && !(wrong & 1u << version->compiler))
-            complain(optimised, version->compiler, MSG_COMPILER_WRONG, NULL);
-        wrong |= (unsigned)(verdict == TRIAL_DIFFERENT) << version->compiler;
+        enum trial_verdict verdict = trial_run(optimised->trial, optimised->known, version->entry,
+                                               optimised->options.strict, &ratios[k]);
         *stopped = verdict == TRIAL_STOPPED;
-        if (verdict == TRIAL_FASTER && ratio < least) {
-            least = ratio;
-            best = version;
-        }
+        if (verdict != TRIAL_FASTER)
+            ratios[k] = INFINITY;
+        if (verdict != TRIAL_DIFFERENT)
+            continue;
+        complain(optimised, version->compiler, MSG_COMPILER_WRONG, NULL);
+        wrong |= 1u << version->compiler;
     }
-    return best;
+    for (int k = 0; k < optimised->version_count && !*stopped; k++)
+        if (!(wrong & 1u << optimised->versions[k].compiler) && ratios[k] < (best < 0 ? 1 : ratios[best]))
+            best = k;
+    return best < 0 ? NULL : &optimised->versions[best];
 }
 
 /* What came of it is kept: the object, or nothing for a version that is not the best. One that could not be
