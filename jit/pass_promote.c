@@ -311,12 +311,22 @@ static bool replace_accesses(struct ir_stmt *stmt, void *context)
     return true;
 }
 
+/* What is alone in the loop, a loop itself. */
+static struct ir_stmt *only_loop(const struct ir_stmt *loop)
+{
+    return loop->body && loop->body->kind == IR_FOR && !loop->body->next ? loop->body : NULL;
+}
+
+/* A test that the loop, and those it but holds, have iterations. */
 static struct ir_stmt *make_guard(struct pass *pass, const struct ir_stmt *loop)
 {
     struct ir_stmt *guard = ir_stmt_new(pass->kernel, IR_IF, loop->span);
 
-    guard->value = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
-                                pass_copy(pass, loop->high), NULL);
+    for (; loop && loop->kind == IR_FOR; loop = only_loop(loop)) {
+        struct ir_expr *test = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT,
+                                            pass_copy(pass, loop->low), pass_copy(pass, loop->high), NULL);
+        guard->value = guard->value ? ir_operation(pass->kernel, OP_AND, guard->value, test, NULL) : test;
+    }
     return guard;
 }
 
@@ -356,8 +366,12 @@ static void promote(struct promoter *promoter, const struct ir_access *element, 
  * part of them. */
 static bool may_guard(struct ir_stmt *loop)
 {
-    return loop->kind == IR_FOR && pass_is_pure(loop->low) && pass_is_pure(loop->high) &&
-           ir_expr_walk(loop->low, is_invariant, NULL) && ir_expr_walk(loop->high, is_invariant, NULL);
+    bool may = loop->kind == IR_FOR;
+
+    for (; may && loop; loop = only_loop(loop))
+        may = pass_is_pure(loop->low) && pass_is_pure(loop->high) &&
+              ir_expr_walk(loop->low, is_invariant, NULL) && ir_expr_walk(loop->high, is_invariant, NULL);
+    return may;
 }
 
 static bool stays_the_same(const struct ir_access *element)
@@ -383,10 +397,21 @@ static void forget_accesses(struct use *use, const struct ir_access *element)
 /* Blocks of a fixed size, say: the end lies so many ahead. */
 static bool is_never_empty(const struct promoter *promoter, const struct ir_stmt *loop)
 {
-    struct pass_affine low, span;
+    bool never = true;
 
-    return loop->step > 0 && pass_affine_of(loop->low, &low) && pass_affine_of(loop->high, &span) &&
-           pass_affine_add(&span, -1, &low) && is_positive(promoter, span);
+    for (; never && loop; loop = only_loop(loop)) {
+        struct pass_affine low, span;
+        never = loop->step > 0 && pass_affine_of(loop->low, &low) && pass_affine_of(loop->high, &span) &&
+                pass_affine_add(&span, -1, &low) && is_positive(promoter, span);
+    }
+    return never;
+}
+
+static struct ir_stmt *innermost_body(const struct ir_stmt *loop)
+{
+    while (only_loop(loop))
+        loop = only_loop(loop);
+    return loop->body;
 }
 
 static void try_element(struct promoter *promoter, struct use *use, const struct ir_access *element,
@@ -399,7 +424,7 @@ static void try_element(struct promoter *promoter, struct use *use, const struct
     if (!stays_the_same(element) || !is_alone(promoter, use, element))
         return;
     stands = was_stored(stores, element) || (!changes && is_inside(promoter, element));
-    if (!stands && !(may_guard(*place) && surely_accesses((*place)->body, element)))
+    if (!stands && !(may_guard(*place) && surely_accesses(innermost_body(*place), element)))
         return;
     forget_accesses(use, element);
     promote(promoter, element, place, !stands && !is_never_empty(promoter, *place));

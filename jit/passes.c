@@ -25,14 +25,14 @@ static const struct pass_row pass_table[PASS_COUNT] = {
 /* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
  * brought together. What notes things for back ends comes last. */
 static const enum pass_id usual_order[] = {
-    PASS_branches,  PASS_extents, PASS_windows,   PASS_simplify,  PASS_exchange, PASS_enclose,
-    PASS_scalars,   PASS_digits,  PASS_indices,   PASS_pointed,   PASS_contract, PASS_interchange,
-    PASS_promote,   PASS_forward, PASS_overwrite, PASS_dead,      PASS_fuse,     PASS_forward,
-    PASS_overwrite, PASS_carry,   PASS_simplify,  PASS_frame,     PASS_detach,   PASS_distribute,
-    PASS_arrange,   PASS_pixels,  PASS_tabulate,  PASS_partition, PASS_pixels,   PASS_tighten,
-    PASS_ample,     PASS_common,  PASS_hoist,     PASS_dead,      PASS_unroll,   PASS_partition,
-    PASS_vouch,     PASS_part,    PASS_repeat,    PASS_own,       PASS_blocks,   PASS_tile,
-    PASS_reductions};
+    PASS_branches,   PASS_extents,   PASS_windows,   PASS_simplify, PASS_exchange,  PASS_enclose,
+    PASS_scalars,    PASS_digits,    PASS_indices,   PASS_pointed,  PASS_contract,  PASS_interchange,
+    PASS_promote,    PASS_forward,   PASS_overwrite, PASS_dead,     PASS_fuse,      PASS_forward,
+    PASS_overwrite,  PASS_carry,     PASS_simplify,  PASS_lift,     PASS_frame,     PASS_detach,
+    PASS_distribute, PASS_arrange,   PASS_pixels,    PASS_tabulate, PASS_partition, PASS_pixels,
+    PASS_tighten,    PASS_ample,     PASS_common,    PASS_hoist,    PASS_dead,      PASS_unroll,
+    PASS_partition,  PASS_vouch,     PASS_part,      PASS_repeat,   PASS_own,       PASS_blocks,
+    PASS_tile,       PASS_reductions};
 
 const char *passes_name(int pass)
 {
@@ -156,11 +156,11 @@ static bool run_one(struct passes *passes, enum pass_id id)
 /* What suits caches and registers: on a processor of thousands of threads other things count. */
 static bool moves_loops(enum pass_id id)
 {
-    return id == PASS_interchange || id == PASS_frame || id == PASS_detach || id == PASS_distribute ||
-           id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate || id == PASS_partition ||
-           id == PASS_tighten || id == PASS_ample || id == PASS_tile || id == PASS_unroll ||
-           id == PASS_vouch || id == PASS_part || id == PASS_extents || id == PASS_repeat ||
-           id == PASS_digits || id == PASS_own || id == PASS_blocks;
+    return id == PASS_interchange || id == PASS_lift || id == PASS_frame || id == PASS_detach ||
+           id == PASS_distribute || id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate ||
+           id == PASS_partition || id == PASS_tighten || id == PASS_ample || id == PASS_tile ||
+           id == PASS_unroll || id == PASS_vouch || id == PASS_part || id == PASS_extents ||
+           id == PASS_repeat || id == PASS_digits || id == PASS_own || id == PASS_blocks;
 }
 
 static bool is_left_out(const struct passes_options *options, enum pass_id id)
