@@ -4,9 +4,9 @@
  *
  * It must be the same element in every iteration, and whatever else the loop accesses of the tensor must lie
  * apart from it, by the ranges of the loops: in `for k in range(i + 1, n): b[i] += b[k]` it does. The load
- * before is of an element that is surely there: one that the block has just stored, one whose index the loops
- * around keep inside, or else, under a test that there is an iteration at all, one that each iteration
- * accesses first thing. Outermost loops are tried first.
+ * before is of an element that is surely there: one that the block has just stored or accesses behind the
+ * loop in any case, one whose index the loops around keep inside, or else, under a test that there is an
+ * iteration at all, one that each iteration accesses first thing. Outermost loops are tried first.
  */
 #include "pass.h"
 
@@ -414,6 +414,28 @@ static struct ir_stmt *innermost_body(const struct ir_stmt *loop)
     return loop->body;
 }
 
+static bool is_no_variable(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
+}
+
+/* Whether what follows the loop, which cannot stop, accesses the element in any case: then it is there before
+ * the loop as well. */
+static bool is_accessed_behind(struct ir_stmt *loop, const struct ir_access *element)
+{
+    struct ir_stmt *next = loop->next;
+    bool stops;
+
+    for (int axis = 0; axis < element->buffer->rank; axis++)
+        if (!ir_expr_walk(element->indices[axis], is_no_variable, NULL))
+            return false;
+    loop->next = NULL;
+    stops = loop->kind != IR_FOR || pass_block_may_stop(loop) || pass_jumps(loop->body);
+    loop->next = next;
+    return !stops && surely_accesses(next, element);
+}
+
 static void try_element(struct promoter *promoter, struct use *use, const struct ir_access *element,
                         struct ir_stmt **place, const struct block_stores *stores)
 {
@@ -423,7 +445,8 @@ static void try_element(struct promoter *promoter, struct use *use, const struct
 
     if (!stays_the_same(element) || !is_alone(promoter, use, element))
         return;
-    stands = was_stored(stores, element) || (!changes && is_inside(promoter, element));
+    stands = was_stored(stores, element) ||
+             (!changes && (is_inside(promoter, element) || is_accessed_behind(*place, element)));
     if (!stands && !(may_guard(*place) && surely_accesses(innermost_body(*place), element)))
         return;
     forget_accesses(use, element);
