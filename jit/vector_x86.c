@@ -675,11 +675,9 @@ bool machine_build_loop(struct machine *machine)
     bool rows = vector_is_rows(loop->nest);
     machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
-    machine->steps = vector_partials(loop) / machine->lanes;
-    if (machine->in_halves) {
+    machine->steps = machine_steps(machine);
+    if (machine->in_halves)
         machine->lanes /= 2;
-        machine->steps *= loop->accumulators.count ? 2 : 1; /* the same partial results, in as many vectors */
-    }
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);
     build_sections(machine, sections);

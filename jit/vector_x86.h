@@ -313,6 +313,8 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 
 /* ---- vector_x86_result.c ---- */
 
+/* How many vectors a round of the main loop has, each with partial results of its own. */
+int machine_steps(const struct machine *machine);
 /* The upper half of what is left of a vector, to be combined with the lower one. */
 int machine_upper_half(struct machine *machine, int a, int left, bool wide);
 /* Of partial results or lanes a and b. */

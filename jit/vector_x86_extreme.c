@@ -306,6 +306,28 @@ static int partial_of(struct machine *machine, int number, int step)
                         (uint64_t)step);
 }
 
+/* What the loop accumulates there, or -1. */
+static int operand_of(const struct vector_loop *loop, int number)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_ACCUMULATE && loop->values.items[k].slot == number)
+            return k;
+    return -1;
+}
+
+/* The first accumulator of the same values: the least and the greatest of one loop share what finds nan. */
+static int first_of_same(const struct machine *machine, int number)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *values = loop->values.items, *own = &values[operand_of(loop, number)];
+    for (int k = 0; k < number; k++) {
+        int other = machine_has_nan_apart(machine, k) ? operand_of(loop, k) : -1;
+        if (other >= 0 && values[other].operands[0] == own->operands[0] && values[other].mask == own->mask)
+            return k;
+    }
+    return number;
+}
+
 /* A vector beside it, which begins with `start` in each lane. */
 static int beside(struct machine *machine, enum vector_type type, int number, int step, uint64_t start)
 {
@@ -320,8 +342,10 @@ static void accumulate_beside(struct machine *machine, int number, int step, int
     const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), partial = partial_of(machine, number, step);
-    int table = machine_constant(machine, wide ? VECTOR_I64 : VECTOR_I32, NAN_ALONE);
     put_ranged(machine, row->operation, row->type, bits, partial, partial, operand, mask);
+    if (first_of_same(machine, number) != number)
+        return;
+    int table = machine_constant(machine, wide ? VECTOR_I64 : VECTOR_I32, NAN_ALONE);
     machine_into(machine, wide ? X86_VFIXUPIMMPD : X86_VFIXUPIMMPS, bits,
                  beside(machine, row->type, number, step, 0), operand, table, mask);
 }
@@ -354,7 +378,7 @@ static int without_nan(struct machine *machine, const struct vector_accumulator 
 static int result_beside(struct machine *machine, int number)
 {
     const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
-    int nan = any_nan(machine, row, number);
+    int nan = any_nan(machine, row, first_of_same(machine, number));
     return machine_rvm(machine, vector_type_is_wide(row->type) ? X86_VORPD : X86_VORPS, 128,
                        machine_reduce(machine, number, without_nan), nan);
 }

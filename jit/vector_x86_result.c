@@ -7,6 +7,35 @@
  */
 #include "vector_x86.h"
 
+/* Whether results are the same however they are grouped, as those of integers and extremes are: then there
+ * may be as many partial results as keep the processor busy. */
+static bool has_any_grouping(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->accumulators.count; k++) {
+        const struct vector_accumulator *row = &loop->accumulators.items[k];
+        if (row->role != VECTOR_REDUCED ||
+            (dtype_is_float(row->dtype) &&
+             (row->is_quiet || (row->operation != OP_MIN && row->operation != OP_MAX))))
+            return false;
+    }
+    return true;
+}
+
+/* Two vectors of each of two extremes take 1.3 cycles a vector, for each waits for the one before, and four
+ * take one (Zen 5). AVX2 has no registers for so many. */
+int machine_steps(const struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    enum { FEW_VALUES = 10, FEW = 2 };
+    int steps = vector_partials(loop) / machine->lanes;
+    if (machine->in_halves) /* the same partial results, in as many vectors */
+        return steps * (loop->accumulators.count ? 2 : 1);
+    return steps == FEW && machine_is_avx512(machine) && loop->accumulators.count == FEW &&
+                   loop->values.count <= FEW_VALUES && has_any_grouping(loop)
+               ? 2 * steps
+               : steps;
+}
+
 int machine_upper_half(struct machine *machine, int a, int left, bool wide)
 {
     if (left >= 256) {
