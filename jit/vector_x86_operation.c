@@ -186,9 +186,12 @@ static int rounded(struct machine *machine, enum vector_type type, int a, int mo
 static int classify(struct machine *machine, enum operation operation, akg_dtype dtype, int a)
 {
     enum vector_type type = vector_type_of(dtype);
-    enum { UNORDERED = 3 };
+    enum { UNORDERED = 3, INFINITE = 0x18 };
     if (operation == OP_ISNAN)
         return machine_compare_floats(machine, type, a, a, UNORDERED);
+    if (operation == OP_ISINF && machine_is_avx512(machine))
+        return machine_rmi(machine, vector_type_is_wide(type) ? X86_VFPCLASSPD : X86_VFPCLASSPS,
+                           machine_bits(machine, type), a, INFINITE);
     int infinity = machine_float(machine, type, __builtin_inf());
     return machine_compare(machine, operation == OP_ISINF ? OP_EQ : OP_LT, dtype,
                            magnitude(machine, dtype, a), infinity);
