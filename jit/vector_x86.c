@@ -396,6 +396,7 @@ static void build_sections(struct machine *machine, struct sections *sections)
     for (int k = 0; k < machine->steps; k++)
         build_step(machine, &sections->main[k], k, k * machine->lanes, false);
     machine->is_long = sections->has_long = machine_has_quotients(machine);
+    machine->is_far = machine_fetches_long(machine);
     for (int k = 0; k < machine->steps && machine->is_long; k++)
         build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
@@ -563,6 +564,7 @@ static void place_long(struct machine *machine, struct sections *sections)
     machine_emit_jump(machine, X86_JL, done);
     machine_test_divisors(machine, done);
     machine_allocate(machine, &sections->long_setup);
+    machine_place_fetched(machine);
     machine_place_rounds(machine, sections->long_main, done);
 }
 

@@ -381,6 +381,11 @@ void machine_setup_reciprocals(struct machine *machine, machine_section *section
 
 /* Whether there is a main loop for more than the near caches hold, besides one with such bodies. */
 bool machine_has_far(const struct machine *machine, const machine_section *body);
+/* Whether the main loop for many iterations, with quotients that are products, is the one that fetches what a
+ * part of a band should. */
+bool machine_fetches_long(const struct machine *machine);
+/* Where what is fetched in a part of a band begins. */
+void machine_place_fetched(struct machine *machine);
 /* What its next vectors but some are loaded from and stored to. */
 void machine_fetch_ahead(struct machine *machine);
 /* The first stream that a long loop may store to past the caches; -1: it is not one that may. */

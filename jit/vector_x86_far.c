@@ -104,6 +104,12 @@ static bool is_fetching(const struct machine *machine)
     return false;
 }
 
+bool machine_fetches_long(const struct machine *machine)
+{
+    return machine->loop->is_part && !machine->loop->elements && is_fetching(machine) &&
+           machine_has_quotients(machine);
+}
+
 bool machine_has_far(const struct machine *machine, const machine_section *body)
 {
     const struct vector_loop *loop = machine->loop;
@@ -206,8 +212,7 @@ void machine_place_rounds(struct machine *machine, machine_section *sections, in
     machine_emit_label(machine, done);
 }
 
-/* Where what is fetched in a part of a band begins. */
-static void place_pointers(struct machine *machine)
+void machine_place_fetched(struct machine *machine)
 {
     for (int k = 0; k < machine->loop->streams.count; k++) {
         if (!machine->fetched[k])
@@ -288,7 +293,7 @@ static void place_past(struct machine *machine, machine_section *sections, machi
         machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * dtype_table[value->dtype].size - 1);
         machine_emit_jump(machine, X86_JNE, done);
     }
-    place_pointers(machine);
+    machine_place_fetched(machine);
     machine_place_rounds(machine, sections, stored);
     if (!loop->nest && !loop->is_part) /* else behind all rows */
         machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
@@ -314,7 +319,7 @@ static void place_fetching(struct machine *machine, machine_section *sections)
     }
     machine_emit_jump(machine, X86_JMP, done);
     machine_emit_label(machine, begin);
-    place_pointers(machine);
+    machine_place_fetched(machine);
     machine_place_rounds(machine, sections, done);
 }
 
