@@ -2,16 +2,17 @@
  * vector_x86_divide.c: quotients by what is the same in all iterations, without a division in the loop: first
  * those of floats, then those of integers by a constant.
  *
- * Consumes a dividend in a virtual register, and which value is the divisor; appends five instructions. Of
- * the divisor d they need r = 1 / d rounded once:
+ * Consumes a dividend in a virtual register, and which value is the divisor; appends four or five
+ * instructions. Of the divisor d they need r = 1 / d rounded once:
  *
- *   q = x * r,  rest = x - d * q (exact, by fma),  x / d = q + rest * r
+ *   q = x * r,  rest = d * q - x (exact, by fma),  x / d = q - rest * r
  *
  * The correction is Markstein's (Handbook of Floating-Point Arithmetic, 4.7): the sum is the rounded
- * quotient, but where that lies within some 2^-24 of a unit from the middle of two numbers. Where the rest is
- * 0 or no number (of zeros, infinities and nan, and where the quotient is too large), q is right already.
- * Divisors are taken whose exponent is moderate, so that nothing overflows on the way; where dividend or
- * quotient are below the normal numbers it is within a unit of them. No part of strict results, but for
+ * quotient, but where that lies within some 2^-24 of a unit from the middle of two numbers. Of zeros and
+ * where it is exact the rest is +0, and less its product with an r above 0 leaves q as it is, the sign of a
+ * zero included. Where q is infinite the rest is no number or infinite too; a number in its place leaves q as
+ * it is. Divisors are taken whose exponent is moderate, so that nothing overflows on the way; where dividend
+ * or quotient are below the normal numbers it is within a unit of them. No part of strict results, but for
  * powers of two, whose quotients are exact products.
  *
  * A divisor that is known only at run time is looked at before the loop, and only where the loop is long: the
@@ -25,13 +26,14 @@
 enum { MODERATE = 64 /* the exponent of a divisor, at most */ };
 
 struct width {
-    enum x86_form multiply, divide, add_product, subtract_product, classify;
-    int exponent_bit, exponent_mask, bias;
+    enum x86_form multiply, divide, add_product, subtract_product, product_less;
+    int exponent_bit, exponent_mask,
+        bias; /* the mask with the sign: what is below 0 is no divisor of these */
 };
 
 static const struct width widths[2] = {
-    {X86_VMULPS, X86_VDIVPS, X86_VFMADD231PS, X86_VFNMADD231PS, X86_VFPCLASSPS, 23, 0xff, 127},
-    {X86_VMULPD, X86_VDIVPD, X86_VFMADD231PD, X86_VFNMADD231PD, X86_VFPCLASSPD, 52, 0x7ff, 1023}};
+    {X86_VMULPS, X86_VDIVPS, X86_VFMADD231PS, X86_VFNMADD231PS, X86_VFMSUB231PS, 23, 0x1ff, 127},
+    {X86_VMULPD, X86_VDIVPD, X86_VFMADD231PD, X86_VFNMADD231PD, X86_VFMSUB231PD, 52, 0xfff, 1023}};
 
 /* ---- quotients ------------------------------------------------------------------------------- */
 
@@ -40,24 +42,34 @@ static bool is_whole_number(const struct vector_value *value)
     return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_integer(value->from);
 }
 
-/* x over d, of which r is the reciprocal. `is_whole`: x is an integer, so that no rest is other than a
- * number, nor is 0 where q is not the quotient. */
-static int corrected(struct machine *machine, enum vector_type type, bool is_whole, int x, int d, int r)
+/* The rest, and a number too large for one in the place of what is none: where q is infinite, it stays so. */
+static int bounded(struct machine *machine, enum vector_type type, int rest)
 {
-    enum { NO_REST = 0x9f /* zeros, infinities, nan */, UNEQUAL_AND_ORDERED = 12, ORDERED = 7 };
-    const struct width *width = &widths[type == VECTOR_F64];
-    int bits = machine_bits(machine, type), first = machine_rvm(machine, width->multiply, bits, x, r);
-    int rest = machine_fused(machine, width->subtract_product, bits, d, first, x);
-    int second = machine_fused(machine, width->add_product, bits, rest, r, first);
-    if (is_whole)
-        return second;
+    enum { LESSER_WITH_SIGN_OF_FIRST = 2 };
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type);
+    int large = machine_float(machine, type, wide ? 0x1p1000 : 0x1p110);
     if (machine_is_avx512(machine))
-        return machine_select(machine, type, machine_rmi(machine, width->classify, bits, rest, NO_REST),
-                              first, second);
-    int zero = machine_float(machine, type, 0);
-    int is_rest = machine_compare_floats(machine, type, rest, zero, UNEQUAL_AND_ORDERED);
-    int is_number = machine_compare_floats(machine, type, second, second, ORDERED);
-    return machine_select(machine, type, machine_and(machine, is_rest, is_number), second, first);
+        return machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, rest, large,
+                            LESSER_WITH_SIGN_OF_FIRST);
+    rest = machine_rvm(machine, wide ? X86_VMINPD : X86_VMINPS, bits, rest, large); /* nan: the second */
+    return machine_rvm(machine, wide ? X86_VMAXPD : X86_VMAXPS, bits, rest,
+                       machine_float(machine, type, wide ? -0x1p1000 : -0x1p110));
+}
+
+/* x over d, of which r is the reciprocal. `is_whole`: x is an integer, so that no rest is other than a
+ * number. A rest of 0 is +0 either way: its product must be -0, which leaves q of zeros as it is. */
+static int corrected(struct machine *machine, enum vector_type type, bool is_whole, bool is_negative, int x,
+                     int d, int r)
+{
+    const struct width *width = &widths[type == VECTOR_F64];
+    int bits = machine_bits(machine, type), quotient = machine_rvm(machine, width->multiply, bits, x, r);
+    int rest = machine_fused(machine, is_negative ? width->subtract_product : width->product_less, bits, d,
+                             quotient, x);
+    if (!is_whole)
+        rest = bounded(machine, type, rest);
+    return machine_fused(machine, is_negative ? width->add_product : width->subtract_product, bits, rest, r,
+                         quotient);
 }
 
 /* The numbers of a byte over a constant, where that is 1 / d in two parts: x * r + x * (what r is too small
@@ -97,7 +109,7 @@ static int by_constant(struct machine *machine, const struct vector_value *value
     }
     if (machine->options->strict)
         return -1;
-    return corrected(machine, type, is_whole, x, machine_float(machine, type, divisor),
+    return corrected(machine, type, is_whole, divisor < 0, x, machine_float(machine, type, divisor),
                      machine_float(machine, type, inverse));
 }
 
@@ -110,8 +122,8 @@ int machine_quotient(struct machine *machine, const struct vector_value *value, 
         return by_constant(machine, value, x, vector_number(divisor->type, divisor->bits));
     if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
         return -1;
-    return corrected(machine, value->type, is_whole_number(&loop->values.items[value->operands[0]]), x, d,
-                     machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
+    return corrected(machine, value->type, is_whole_number(&loop->values.items[value->operands[0]]), false, x,
+                     d, machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
 }
 
 /* ---- quotients of integers ---------------------------------------------------------------------- */
