@@ -376,6 +376,10 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* How many sums, about, take as long as the value. */
 int vector_latency(const struct vector_value *value);
+/* Whether it accumulates what it loads of one tensor, and makes so much of it that fewer loads are on their
+ * way than memory could bring (Zen 5: both extremes of 64 MiB 1.77 ms, and 1.27 with what lies two pages
+ * ahead fetched; a plain sum gains nothing). */
+bool vector_is_slow_sum(const struct vector_loop *loop);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */
 int vector_partials(const struct vector_loop *loop);
 /* Whether the loop, or a part of the band that it is, has SCANs. */

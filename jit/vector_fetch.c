@@ -4,7 +4,8 @@
  * Consumes a band that is complete; gives streams of its parts the slot `ahead`: how far from what they are
  * at in this iteration what they will need lies, which C computes (0 where all fits into the caches). A band
  * goes over a row several times. In all but the first it finds the row in the caches, and memory stands idle:
- * the next rows are fetched meanwhile, and likewise where it chooses among elements, which takes as long.
+ * the next rows are fetched meanwhile, and likewise where it chooses among elements, which takes as long, or
+ * accumulates slowly.
  *
  * Each buffer is fetched during one part, such that none has to fetch much and compute little. One that a
  * part only stores to, and no other goes over, need not be fetched: the part gets the slot `elements`, by
@@ -169,6 +170,39 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
     }
 }
 
+bool vector_is_slow_sum(const struct vector_loop *loop)
+{
+    int work = 0;
+    if (!loop->accumulators.count || loop->streams.count != 1 || loop->is_serial || loop->calls ||
+        loop->stops || loop->choices.count || loop->picks.count || loop->is_rest ||
+        loop->streams.items[0].step_kind != VECTOR_UNIT || loop->streams.items[0].is_gathered ||
+        loop->streams.items[0].is_stored)
+        return false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool is_extreme = value->operation == OP_MIN || value->operation == OP_MAX;
+        if (value->kind == VECTOR_ACCUMULATE) /* nan is looked for beside extremes */
+            work += is_extreme && dtype_is_float(value->dtype) ? 2 : 1;
+        else
+            work += value->kind == VECTOR_OPERATION && value->operation != OP_ABS;
+    }
+    return work > 1;
+}
+
+/* Rows of which each is gone over once: memory is never idle, but not busy either where little is asked for.
+ */
+static void fetch_for_sum(struct fetching *fetching)
+{
+    const struct vector_band *band = fetching->band->band;
+    for (int k = 0; k < band->parts.count; k++) {
+        struct vector_loop *part = band->parts.items[k].loop;
+        if (!may_fetch(part) || !vector_is_slow_sum(part))
+            continue;
+        part->is_part = true;
+        fetch_during(fetching, k, part->streams.items[0].access->buffer);
+    }
+}
+
 void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const struct vector_options *options)
 {
     struct fetching fetching = {.arena = arena,
@@ -185,8 +219,11 @@ void vector_fetch_plan(struct arena *arena, struct vector_loop *band, const stru
         struct vector_loop *part = band->band->parts.items[k].loop;
         part->is_part = part->elements || (times > 1 && may_fetch(part));
     }
-    if (times < 2)
-        return;                     /* memory is never idle */
+    if (times < 2) {
+        if (options->stream_bytes)
+            fetch_for_sum(&fetching);
+        return;
+    }
     fetch_buffers(&fetching, 1, 1); /* those that have no choice first */
     fetch_buffers(&fetching, 2, band->band->parts.count);
 }

@@ -2,16 +2,18 @@
  * vector_x86_far.c: loops over more than the caches near the processor hold, with what they will need fetched
  * ahead.
  *
- * Consumes a vector loop that stores; says whether its main loop is worth standing twice, appends to a
- * section of the second one what fetches ahead, and places that loop. A processor foresees loads, but not
- * beyond the page, and it foresees stores badly: each line is read before it is written, and stores wait for
- * that in their order. Near caches want none of this: there it is only more instructions.
+ * Consumes a vector loop that stores, or accumulates slowly; says whether its main loop is worth standing
+ * twice, appends to a section of the second one what fetches ahead, and places that loop. A processor
+ * foresees loads, but not beyond the page, and it foresees stores badly: each line is read before it is
+ * written, and stores wait for that in their order. Near caches want none of this: there it is only more
+ * instructions.
  *
  * Some processors foresee stores well enough, and what is fetched near by is in their way. On these, loops
  * over more than the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which
  * are not read before, and fetch what they load from the page after the next, if it is of one tensor. A
  * vector is stored as usual first, so that the next one begins where a vector in memory does; its last lanes
- * are stored again.
+ * are stored again. And loops that accumulate fetch so too, if they make so much of what they load that fewer
+ * loads are on their way than memory could bring: from some pages on, for each call has a piece of the loop.
  *
  * Parts of bands (vector_fetch.c) fetch from where C says, on any processor, and may store past the caches
  * too.
@@ -19,11 +21,12 @@
 #include "vector_x86.h"
 
 enum {
-    LINE = 64,         /* bytes of the cache */
-    AHEAD = 512,       /* bytes from what is computed to what is fetched */
-    AHEAD_PAST = 8192, /* two pages; 6144 and 9216 were no better than nothing (Zen 5) */
-    FAR = 2 << 20,     /* bytes that a loop goes over, at least */
-    LONGEST = 60,      /* instructions; longer bodies compute, and memory does not wait for them */
+    LINE = 64,            /* bytes of the cache */
+    AHEAD = 512,          /* bytes from what is computed to what is fetched */
+    AHEAD_PAST = 8192,    /* two pages; 6144 and 9216 were no better than nothing (Zen 5) */
+    FAR = 2 << 20,        /* bytes that a loop goes over, at least */
+    FAR_PIECE = 64 << 10, /* more than the nearest cache holds */
+    LONGEST = 60,         /* instructions; longer bodies compute, and memory does not wait for them */
     LONGEST_PAST = 250
 };
 
@@ -95,6 +98,14 @@ static bool may_store_past(const struct machine *machine, const machine_section 
     return true;
 }
 
+/* Whether it accumulates slowly, and fetches ahead where it has much to go over. */
+static bool fetches_for_sum(const struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    return machine->options->stream_bytes && !loop->is_part && !loop->nest && vector_is_slow_sum(loop) &&
+           !machine_has_quotients(machine);
+}
+
 /* Whether it is a part of a band that fetches ahead. */
 static bool is_fetching(const struct machine *machine)
 {
@@ -115,6 +126,8 @@ bool machine_has_far(const struct machine *machine, const machine_section *body)
     const struct vector_loop *loop = machine->loop;
     if (loop->is_part && !loop->elements)
         return is_fetching(machine) && !machine_has_quotients(machine);
+    if (fetches_for_sum(machine))
+        return true;
     if (machine->options->stream_bytes)
         return may_store_past(machine, body);
     if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine))
@@ -167,7 +180,7 @@ static bool is_fetched(const struct machine *machine, int number)
 static int ahead_of(struct machine *machine, int number, int *distance)
 {
     bool has_place = machine->fetched[number];
-    *distance = has_place ? 0 : machine_stores_past(machine) ? AHEAD_PAST : AHEAD;
+    *distance = has_place ? 0 : machine->options->stream_bytes ? AHEAD_PAST : AHEAD;
     return has_place ? machine->fetched[number] : machine_base(machine, number);
 }
 
@@ -323,6 +336,17 @@ static void place_fetching(struct machine *machine, machine_section *sections)
     machine_place_rounds(machine, sections, done);
 }
 
+/* ---- sums ----------------------------------------------------------------------------------------- */
+
+/* Of a long loop each thread, or each of many calls, has a piece. */
+static void place_sum(struct machine *machine, machine_section *sections)
+{
+    int done = machine->labels++;
+    machine_emit_by(machine, X86_CMP_BY, machine->count, least_count(machine->loop, FAR_PIECE));
+    machine_emit_jump(machine, X86_JL, done);
+    machine_place_rounds(machine, sections, done);
+}
+
 /* ---- all ------------------------------------------------------------------------------------------ */
 
 void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first)
@@ -330,6 +354,10 @@ void machine_place_far(struct machine *machine, machine_section *sections, machi
     const struct vector_loop *loop = machine->loop;
     if (loop->is_part && !loop->elements) {
         place_fetching(machine, sections);
+        return;
+    }
+    if (fetches_for_sum(machine)) {
+        place_sum(machine, sections);
         return;
     }
     if (machine->options->stream_bytes) {

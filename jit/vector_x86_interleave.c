@@ -21,11 +21,21 @@ static bool uses_general_registers(enum x86_form form)
     return row->reg >= X86_D || row->vvvv >= X86_D || row->rm >= X86_D;
 }
 
-static bool is_straight(const machine_section *section)
+/* What is fetched ahead may come in any order, but beside stores past the caches that gains nothing. */
+static bool is_fetch(const struct vector_loop *loop, enum x86_form form)
+{
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].is_stored)
+            return false;
+    return form == X86_PREFETCH;
+}
+
+static bool is_straight(const struct vector_loop *loop, const machine_section *section)
 {
     for (int k = 0; k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
-        if (item->kind == MACHINE_RARE)
+        if (item->kind == MACHINE_RARE ||
+            (item->kind == MACHINE_INSTRUCTION && is_fetch(loop, item->instruction.form)))
             continue;
         if (item->kind != MACHINE_INSTRUCTION || item->instruction.form == X86_NO_FORM ||
             uses_general_registers(item->instruction.form))
@@ -83,7 +93,7 @@ void machine_interleave(struct machine *machine, machine_section *sections, int 
     for (int k = 0; k < machine->kept.count; k++)
         free -= machine->kept.items[k].kind == KEPT_PARTIAL || machine->kept.items[k].kind == KEPT_BESIDE;
     for (int k = 0; k < count; k++)
-        if (!is_straight(&sections[k]) || sections[k].count != sections[0].count)
+        if (!is_straight(machine->loop, &sections[k]) || sections[k].count != sections[0].count)
             return;
     for (int group = count % 4 == 0 && !divides(&sections[0]) ? 4 : 2; group >= 2; group /= 2) {
         machine_section first = merged(machine, sections, group);
