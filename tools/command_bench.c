@@ -112,6 +112,45 @@ static bool may_be_written(const struct benchmark *benchmark, const akg_argument
     return false;
 }
 
+/* A tensor like that one, which begins at the same place in a page: where loads and stores lie to each other
+ * is a matter of the call, not of the code that is compared. */
+static bool make_alike(const akg_tensor *like, akg_tensor **output)
+{
+    enum { PAGE = 4096 };
+    int rank = akg_tensor_rank(like);
+    int64_t size = (int64_t)akg_dtype_size(akg_tensor_dtype(like)), count = 1, strides[AKG_MAX_RANK];
+    const int64_t *shape = akg_tensor_shape(like);
+    akg_tensor *room;
+
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = count;
+        count *= shape[axis];
+    }
+    count += PAGE / size;
+    if (akg_tensor_create(akg_tensor_dtype(like), 1, &count, &room) != AKG_OK)
+        return false;
+    uintptr_t apart = ((uintptr_t)akg_tensor_data(like) - (uintptr_t)akg_tensor_data(room)) % PAGE;
+    bool good = akg_tensor_view(room, rank, shape, strides, (int64_t)apart / size, output) == AKG_OK;
+    akg_tensor_release(room);
+    return good;
+}
+
+/* A copy of what is written in place, for a side of its own. */
+static bool copy_argument(const struct benchmark *benchmark, const akg_tensor *from, akg_tensor **copy)
+{
+    akg_tensor *anywhere;
+    if (benchmark->options->device.kind != AKG_DEVICE_CPU)
+        return akg_tensor_copy(from, copy) == AKG_OK;
+    if (akg_tensor_copy(from, &anywhere) != AKG_OK)
+        return false;
+    bool good = make_alike(from, copy);
+    if (good)
+        memcpy(akg_tensor_data(*copy), akg_tensor_data(anywhere),
+               (size_t)akg_tensor_element_count(from) * akg_dtype_size(akg_tensor_dtype(from)));
+    akg_tensor_release(anywhere);
+    return good;
+}
+
 static bool side_begin(struct benchmark *benchmark, struct side *side, struct problem *problem)
 {
     const struct arguments *arguments = &benchmark->arguments;
@@ -126,7 +165,7 @@ static bool side_begin(struct benchmark *benchmark, struct side *side, struct pr
     for (size_t i = 0; i < arguments->count; i++) {
         if (!may_be_written(benchmark, &arguments->items[i]))
             continue;
-        if (akg_tensor_copy(arguments->items[i].as.tensor, &side->copies[i]) != AKG_OK)
+        if (!copy_argument(benchmark, arguments->items[i].as.tensor, &side->copies[i]))
             return problem_memory(problem);
         side->arguments[i].as.tensor = side->copies[i];
     }
@@ -309,35 +348,12 @@ static size_t list_tensors(const struct benchmark *benchmark, const struct side 
     return count;
 }
 
-/* A tensor like that one, which begins at the same place in a page: where loads and stores lie to each other
- * is a matter of the call, not of the code that is compared. */
-static bool make_output(const akg_tensor *like, akg_tensor **output)
-{
-    enum { PAGE = 4096 };
-    int rank = akg_tensor_rank(like);
-    int64_t size = (int64_t)akg_dtype_size(akg_tensor_dtype(like)), count = 1, strides[AKG_MAX_RANK];
-    const int64_t *shape = akg_tensor_shape(like);
-    akg_tensor *room;
-
-    for (int axis = rank - 1; axis >= 0; axis--) {
-        strides[axis] = count;
-        count *= shape[axis];
-    }
-    count += PAGE / size;
-    if (akg_tensor_create(akg_tensor_dtype(like), 1, &count, &room) != AKG_OK)
-        return false;
-    uintptr_t apart = ((uintptr_t)akg_tensor_data(like) - (uintptr_t)akg_tensor_data(room)) % PAGE;
-    bool good = akg_tensor_view(room, rank, shape, strides, (int64_t)apart / size, output) == AKG_OK;
-    akg_tensor_release(room);
-    return good;
-}
-
 /* Tensors like those that the first call made, for what it did not make in place. */
 static bool make_outputs(const struct benchmark *benchmark, struct side *side, struct problem *problem)
 {
     for (size_t k = 0; k < benchmark->output_count; k++) {
         const akg_tensor *like = benchmark->sides[0].outputs[k];
-        if (like && !is_in_place(benchmark, like) && !make_output(like, &side->outputs[k]))
+        if (like && !is_in_place(benchmark, like) && !make_alike(like, &side->outputs[k]))
             return problem_memory(problem);
     }
     return true;
