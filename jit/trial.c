@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -173,7 +174,26 @@ static int run_part(const struct jit_frame *frame, jit_part *part, int64_t low, 
     return part(frame, low, high, kept);
 }
 
-/* `times` on what the call had, or on what the run before left where the kernel writes it in place. */
+static bool is_in_place(const struct trial *trial)
+{
+    for (int k = 0; k < trial->kernel->buffers.count; k++)
+        if (trial->kernel->buffers.items[k]->role == IR_INOUT)
+            return true;
+    return false;
+}
+
+/* What the kernel writes in place is as the call had it. */
+static void restore(struct trial *trial, int side)
+{
+    for (int k = 0; k < trial->kernel->buffers.count; k++) {
+        struct trial_buffer *copy = &trial->buffers[k];
+        if (copy->pristine && copy->sides[side] != copy->pristine)
+            memcpy(copy->sides[side], copy->pristine, copy->size);
+    }
+    atomic_thread_fence(memory_order_seq_cst); /* in the cache, and not on the way there */
+}
+
+/* `times` on what the call had, which is restored in between; without an entry that alone. */
 static struct trial_run run_side(struct trial *trial, int side, jit_entry entry, int times)
 {
     struct trial_run run = {.seconds = 0};
@@ -185,16 +205,20 @@ static struct trial_run run_side(struct trial *trial, int side, jit_entry entry,
                               .split = run_part,
                               .reach = trial->deferred->count ? deferred_reach : NULL,
                               .deferred = trial->deferred};
+    bool restores = is_in_place(trial);
     struct timespec start, end;
     for (int k = 0; k < trial->kernel->buffers.count; k++) {
         struct trial_buffer *copy = &trial->buffers[k];
-        if (copy->pristine && copy->sides[side] != copy->pristine)
-            memcpy(copy->sides[side], copy->pristine, copy->size);
         trial->data[k] = copy->sides[side] ? copy->sides[side] + copy->origin : NULL;
     }
+    if (restores)
+        restore(trial, side);
     clock_gettime(CLOCK_MONOTONIC, &start);
-    for (int k = 0; k < times && !run.stopped; k++)
-        run.stopped = entry(&frame);
+    for (int k = 0; k < times && !run.stopped; k++) {
+        if (restores && k > 0)
+            restore(trial, side);
+        run.stopped = entry ? entry(&frame) : 0;
+    }
     clock_gettime(CLOCK_MONOTONIC, &end);
     run.seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     run.seconds /= times;
@@ -260,15 +284,11 @@ static bool results_agree(const struct trial *trial, bool strict)
 }
 
 /* How often a kernel runs for one sample: so long that it is past what processors have learned of its
- * branches in the first some hundred runs, and forget again. What is written in place would be something else
- * each time. */
-static int times_of(const struct trial *trial, double seconds)
+ * branches in the first some hundred runs, and forget again, and that the clock's steps do not matter. */
+static int times_of(double seconds)
 {
     enum { MOST = 10000 };
     const double sample = 5e-4;
-    for (int k = 0; k < trial->kernel->buffers.count; k++)
-        if (trial->kernel->buffers.items[k]->role == IR_INOUT)
-            return 1;
     return seconds * MOST < sample ? MOST : seconds < sample ? (int)(sample / seconds) : 1;
 }
 
@@ -298,7 +318,8 @@ enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry can
     const double little = 2e-3, enough = 0.2; /* seconds */
     const double margin = 0.98;               /* what is as fast is not worth it */
     *ratio = 1;
-    double best[2] = {INFINITY, INFINITY}, spent = 0;
+    const bool restores = is_in_place(trial);
+    double best[2] = {INFINITY, INFINITY}, restoring = INFINITY, spent = 0;
     int times = 1;
     for (int round = 0; round < ROUNDS || (round < MOST_ROUNDS && spent < little); round++) {
         if (spent >= enough)
@@ -312,11 +333,16 @@ enum trial_verdict trial_run(struct trial *trial, jit_entry known, jit_entry can
         if (round == 0 && !results_agree(trial, strict))
             return TRIAL_DIFFERENT;
         spent += (first.seconds + second.seconds) * times;
-        if (round == 0 && (times = times_of(trial, first.seconds)) > 1)
-            continue; /* it was the first in a while, too */
+        if (round == 0) {
+            times = times_of(first.seconds + (restores ? 2 * run_side(trial, 0, NULL, 2).seconds : 0));
+            if (times > 1)
+                continue; /* it was the first in a while, too */
+        }
+        double neither = restores ? run_side(trial, round % 2, NULL, times).seconds : 0;
         best[0] = first.seconds < best[0] ? first.seconds : best[0];
         best[1] = second.seconds < best[1] ? second.seconds : best[1];
+        restoring = neither < restoring ? neither : restoring;
     }
-    *ratio = best[1] / best[0];
-    return best[1] < margin * best[0] ? TRIAL_FASTER : TRIAL_SLOWER;
+    *ratio = best[1] > restoring && best[0] > restoring ? (best[1] - restoring) / (best[0] - restoring) : 1;
+    return *ratio < margin ? TRIAL_FASTER : TRIAL_SLOWER;
 }

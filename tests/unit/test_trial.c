@@ -23,6 +23,7 @@ static int buffer_count, calls;
 static void *seen[2];
 static void *written[2]; /* the first and the last place that the candidate stored to */
 static float added = 1;
+static bool is_fresh = true; /* the candidate saw what the call had, each time */
 
 static int add(const struct jit_frame *frame, float number)
 {
@@ -41,6 +42,7 @@ static int known(const struct jit_frame *frame)
 static int candidate(const struct jit_frame *frame)
 {
     calls++;
+    is_fresh &= ((const float *)frame->data[0])[LENGTH - 1] == LENGTH - 1;
     for (int k = 0; k < buffer_count; k++)
         seen[k] = frame->data[k];
     if (frame->data[buffer_count - 1] != written[0])
@@ -90,7 +92,8 @@ static void check_trial(const char *text, int buffers, size_t place)
             CHECK(seen[k] != views[k].data && is_at_same_place(seen[k], views[k].data));
         calls = 0;
         trial_run(trial, known, candidate, true, &ratio);
-        CHECK(calls >= 400); /* long enough to tell short ones apart */
+        CHECK(calls >= 1000); /* long enough to tell short ones apart */
+        CHECK(is_fresh);
         CHECK_INT(trial_run(trial, known, slow, true, &ratio), TRIAL_SLOWER);
         added = 2;
         CHECK_INT(trial_run(trial, slow, candidate, false, &ratio), TRIAL_DIFFERENT);
