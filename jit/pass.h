@@ -21,7 +21,7 @@ struct pass {
 };
 
 /* Each returns whether it changed anything. */
-#define X(name, about) bool pass_##name(struct pass *pass);
+#define X(name, suits, about) bool pass_##name(struct pass *pass);
 #include "passes.def"
 #undef X
 

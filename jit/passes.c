@@ -11,13 +11,16 @@
 /* Dependence analyses are the dearest thing here, so there are only so many of them. */
 enum { PASSES_ANALYSES = 12 };
 
+enum { PASS_FOR_ALL, PASS_FOR_CPU };
+
 struct pass_row {
     const char *name, *about;
+    bool is_for_cpu;
     bool (*run)(struct pass *pass);
 };
 
 static const struct pass_row pass_table[PASS_COUNT] = {
-#define X(name, about) {#name, about, pass_##name},
+#define X(name, suits, about) {#name, about, PASS_FOR_##suits == PASS_FOR_CPU, pass_##name},
 #include "passes.def"
 #undef X
 };
@@ -153,19 +156,9 @@ static bool run_one(struct passes *passes, enum pass_id id)
     return !passes->options->verify || verify(passes, id);
 }
 
-/* What suits caches and registers: on a processor of thousands of threads other things count. */
-static bool moves_loops(enum pass_id id)
-{
-    return id == PASS_interchange || id == PASS_lift || id == PASS_frame || id == PASS_detach ||
-           id == PASS_distribute || id == PASS_arrange || id == PASS_pixels || id == PASS_tabulate ||
-           id == PASS_partition || id == PASS_tighten || id == PASS_ample || id == PASS_tile ||
-           id == PASS_unroll || id == PASS_vouch || id == PASS_part || id == PASS_extents ||
-           id == PASS_repeat || id == PASS_digits || id == PASS_own || id == PASS_blocks;
-}
-
 static bool is_left_out(const struct passes_options *options, enum pass_id id)
 {
-    return (options->for_threads && moves_loops(id)) ||
+    return (options->for_threads && pass_table[id].is_for_cpu) ||
            (options->trust_indices && (id == PASS_vouch || id == PASS_extents));
 }
 

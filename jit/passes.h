@@ -13,7 +13,7 @@
 #include "x86_cpu.h"
 
 enum pass_id {
-#define X(name, about) PASS_##name,
+#define X(name, suits, about) PASS_##name,
 #include "passes.def"
 #undef X
     PASS_COUNT
