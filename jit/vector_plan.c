@@ -357,10 +357,25 @@ static bool plan_merged_rows(struct planning *planning, const struct ir_stmt *st
     return add_loop(planning, loop) && is_for_all_strides(loop) && !nest->equals.count;
 }
 
+static bool is_unmarked(struct ir_stmt *stmt, void *unused)
+{
+    (void)unused;
+    return !stmt->independent;
+}
+
+/* Whether it goes over a product in tiles and is not known to be independent, as those inside are: it
+ * accumulates what these add, and to ask the analysis, of loops as hard as they come, takes milliseconds. */
+static bool accumulates_tiles(const struct ir_stmt *loop)
+{
+    return loop->step != 1 && !loop->independent && !ir_block_walk(loop->body, is_unmarked, NULL);
+}
+
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
 {
     if (loop->independent && loop->step != 1 && split_has_own(loop))
         return false; /* over tiles of a product, of which there are few: threads share those inside */
+    if (accumulates_tiles(loop))
+        return false;
     if (split_is_closed(loop))
         return loop->independent || split_is_possible(dependences_of(planning, loop), loop);
     return loop->reductions.count &&
