@@ -1,10 +1,12 @@
 /*
  * memory.c: the heap wrappers and the arena.
  *
- * Consumes nothing but the C heap. An arena takes memory in blocks that double
- * in size; with ARENA_EACH every allocation is a block of its own, so that the
- * address sanitizer sees each overrun. A release build keeps no state outside the objects; under
- * AKG_FAULT_INJECTION each thread has its own countdown.
+ * Consumes nothing but the C heap. An arena takes memory in blocks that double in size; with ARENA_EACH every
+ * allocation is a block of its own, so that the address sanitizer sees each overrun. Blocks that are given
+ * back are kept for the next arena, up to 4 MiB of them, in places that are taken and filled by one atomic
+ * exchange each: the heap returns what lies at its end to the system, and to touch pages anew was four tenths
+ * of the time of a compile. There is no other state outside the objects; under AKG_FAULT_INJECTION each
+ * thread has its own countdown.
  */
 #include "memory.h"
 
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +129,75 @@ struct arena_block {
 
 enum { FIRST_BLOCK = 4 * 1024, LARGEST_BLOCK = 256 * 1024 };
 
+/* ---- blocks that are kept ------------------------------------------------------------------------------ */
+
+#ifdef ARENA_EACH
+
+static struct arena_block *block_take(size_t size)
+{
+    return memory_allocate(sizeof(struct arena_block) + size);
+}
+
+static void block_give(struct arena_block *block)
+{
+    memory_free(block);
+}
+
+#else
+
+enum { KINDS = 7, KEPT = 8 }; /* sizes from the first to the largest one; blocks of each */
+
+static struct {
+    _Atomic(struct arena_block *) places[KEPT];
+} kept[KINDS];
+
+/* -1: blocks of that size are not kept. */
+static int kind_of(size_t size)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        if (size == (size_t)FIRST_BLOCK << kind)
+            return kind;
+    return -1;
+}
+
+static struct arena_block *block_take(size_t size)
+{
+    int kind = kind_of(size);
+    struct arena_block *block = NULL;
+    for (int k = 0; kind >= 0 && !block && k < KEPT; k++)
+        if (atomic_load_explicit(&kept[kind].places[k], memory_order_relaxed))
+            block = atomic_exchange_explicit(&kept[kind].places[k], NULL, memory_order_acquire);
+    if (!block)
+        return memory_allocate(sizeof *block + size);
+    if (!memory_fail_here())
+        return block;
+    memory_free(block);
+    return NULL;
+}
+
+static void block_give(struct arena_block *block)
+{
+    int kind = kind_of(block->size);
+    for (int k = 0; kind >= 0 && k < KEPT; k++) {
+        struct arena_block *none = NULL;
+        if (!atomic_load_explicit(&kept[kind].places[k], memory_order_relaxed) &&
+            atomic_compare_exchange_strong_explicit(&kept[kind].places[k], &none, block, memory_order_release,
+                                                    memory_order_relaxed))
+            return;
+    }
+    memory_free(block);
+}
+
+/* Checkers of leaks need not know of them. */
+__attribute__((destructor)) static void blocks_free(void)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int k = 0; k < KEPT; k++)
+            memory_free(atomic_exchange(&kept[kind].places[k], NULL));
+}
+
+#endif
+
 static _Noreturn void arena_escape(struct arena *arena)
 {
     longjmp(*arena->escape, 1);
@@ -147,7 +219,7 @@ static void arena_free_blocks(struct arena_block *block, const struct arena_bloc
 {
     while (block != stop) {
         struct arena_block *below = block->below;
-        memory_free(block);
+        block_give(block);
         block = below;
     }
 }
@@ -174,7 +246,7 @@ static struct arena_block *arena_block_new(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - sizeof(struct arena_block))
         arena_escape(arena);
-    struct arena_block *block = memory_allocate(sizeof *block + size);
+    struct arena_block *block = block_take(size);
     if (!block)
         arena_escape(arena);
     block->size = size;

@@ -14,6 +14,7 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Compares a condition that is tested thousands of times without counting each. */
@@ -527,6 +528,46 @@ static void test_arena(void)
     arena_free(&arena);
 }
 
+/* Arenas of one thread get the blocks that another gave back; no two have the same one at a time, and what is
+ * allocated is clear. Gives the number of bytes that were not what they should be. */
+static void *use_arenas(void *mark)
+{
+    enum { ROUNDS = 200, PIECES = 60, SIZE = 5000 };
+    volatile intptr_t wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        jmp_buf escape;
+        struct arena arena;
+        unsigned char *pieces[PIECES];
+        arena_init(&arena, &escape);
+        if (setjmp(escape) != 0)
+            return (void *)(intptr_t)-1;
+        for (int k = 0; k < PIECES; k++) {
+            pieces[k] = arena_allocate(&arena, SIZE);
+            for (int at = 0; at < SIZE; at += 7)
+                wrong += pieces[k][at] != 0;
+            memset(pieces[k], (int)(intptr_t)mark, SIZE);
+        }
+        for (int k = 0; k < PIECES; k++)
+            for (int at = 0; at < SIZE; at += 7)
+                wrong += pieces[k][at] != (int)(intptr_t)mark;
+        arena_free(&arena);
+    }
+    return (void *)wrong;
+}
+
+static void test_arena_threads(void)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    void *wrong;
+    for (int k = 0; k < THREADS; k++)
+        CHECK_INT(pthread_create(&threads[k], NULL, use_arenas, (void *)(intptr_t)(k + 1)), 0);
+    for (int k = 0; k < THREADS; k++) {
+        CHECK_INT(pthread_join(threads[k], &wrong), 0);
+        CHECK_INT((intptr_t)wrong, 0);
+    }
+}
+
 static void test_memory(void)
 {
     void *aligned = memory_aligned(1);
@@ -640,6 +681,7 @@ int main(void)
     test_text();
     test_format();
     test_arena();
+    test_arena_threads();
     test_memory();
 #ifdef AKG_FAULT_INJECTION
     test_faults();

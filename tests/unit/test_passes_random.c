@@ -195,7 +195,7 @@ static void test_seed(uint64_t seed, struct counts *counts)
     text_free(&text);
 }
 
-#ifdef ARENA_EACH
+#ifdef SANITIZED
 enum { USUAL = 500 /* sanitizers take their time */ };
 #else
 enum { USUAL = 1000 };
