@@ -47,7 +47,6 @@ struct job {
     int64_t grains;                 /* pieces are whole grains, but for the last */
     int64_t least;                  /* grains of the smallest piece */
     int threads;
-    atomic_int workers;   /* that have taken a piece */
     atomic_llong failed;  /* the first grain of the first piece that stopped; `grains`: none did */
     pthread_mutex_t lock; /* of what follows, and of changes of `failed` */
     struct jit_trap trap; /* its own */
@@ -72,7 +71,8 @@ static struct {
     pthread_mutex_t lock;            /* of what follows, and around sleep */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
-    int count; /* threads that were started */
+    int count;      /* threads that were started */
+    unsigned wakes; /* how often they were woken */
     bool ends;
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -207,13 +207,9 @@ static void job_work(struct job *job, int thread)
     if (job->own && thread > 0 &&
         !(frame.data = own_lay_out(&pool.rooms[thread], job->own, job->frame->data)))
         return; /* the others do it all */
-    bool is_idle = true;
     while ((count = job_take(job, thread, &first)) > 0) {
         if (first > atomic_load_explicit(&job->failed, memory_order_relaxed))
             continue; /* only what comes before the one that stopped can change what is told */
-        if (is_idle)
-            atomic_fetch_add_explicit(&job->workers, 1, memory_order_relaxed);
-        is_idle = false;
         /* in unsigned numbers, for low and high may be further apart than the largest signed one */
         int64_t from = (int64_t)((uint64_t)job->low + (uint64_t)(first * job->grain) * (uint64_t)job->step);
         int64_t to = job->high;
@@ -311,34 +307,42 @@ static int worker_join(int thread, unsigned number)
     return threads;
 }
 
-/* Until there is a job that it has not seen; false: there will be none. */
-static bool worker_sleep(unsigned seen)
+/* Until there is a job that it has not seen, or somebody wakes it; false: there will be none. */
+static bool worker_sleep(unsigned seen, unsigned *wakes)
 {
     bool ends;
 
     pthread_mutex_lock(&pool.lock);
     atomic_fetch_add(&pool.asleep, 1);
-    while (!pool.ends && !is_new_job(seen))
+    while (!pool.ends && !is_new_job(seen) && pool.wakes == *wakes)
         pthread_cond_wait(&pool.wake, &pool.lock);
+    *wakes = pool.wakes;
     atomic_fetch_sub(&pool.asleep, 1);
     ends = pool.ends;
     pthread_mutex_unlock(&pool.lock);
     return !ends;
 }
 
+/* One that was woken for a job that ended before it was there looks out for the next one, too: such jobs come
+ * one right behind the other. */
 static void *worker(void *number_of_thread)
 {
-    int thread = (int)(intptr_t)number_of_thread;
-    unsigned seen = 0, number;
+    int thread = (int)(intptr_t)number_of_thread, threads;
+    unsigned seen = 0, wakes = 0, number;
 
-    while (worker_sleep(seen))
+    while (worker_sleep(seen, &wakes)) {
+        atomic_fetch_add(&pool.awake, 1);
+        if (thread < (threads = akg_threads()))
+            watch(is_new_job, seen, threads);
+        atomic_fetch_sub(&pool.awake, 1);
         while ((number = new_job(seen)) != 0) {
             seen = number;
-            int threads = worker_join(thread, number);
+            threads = worker_join(thread, number);
             if (thread < threads)
                 watch(is_new_job, seen, threads);
             atomic_fetch_sub(&pool.awake, 1);
         }
+    }
     return NULL;
 }
 
@@ -391,6 +395,7 @@ static void pool_wake(const struct job *job)
     pthread_mutex_lock(&pool.lock);
     if (pool.count < job->threads - 1)
         pool_grow(job->threads - 1);
+    pool.wakes++;
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
 }
@@ -417,31 +422,49 @@ static void pool_share(struct job *job)
 
 /* All of it in the caller's thread. */
 static int run_alone(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high,
-                     const union jit_scalar *kept, double operations)
+                     const union jit_scalar *kept, double operations, bool is_timed)
 {
-    if (!pool_rate_is_due(part))
+    if (!is_timed)
         return part(frame, low, high, kept);
     int64_t start = now();
     int stopped = part(frame, low, high, kept);
-    pool_rate_learn(part, operations, (double)(now() - start));
+    pool_rate_learn(part, false, operations, (double)(now() - start));
     return stopped;
 }
 
 /* The job is complete but for its lock; the caller has the threads. */
-static int run_shared(struct job *job, double operations)
+static int run_shared(struct job *job, double operations, bool is_timed)
 {
-    bool is_timed = pool_rate_is_due(job->part);
+    bool are_awake = atomic_load(&pool.awake) >= job->threads - 1;
     int64_t start = is_timed ? now() : 0;
 
     pthread_mutex_init(&job->lock, NULL);
     pool_share(job);
     pthread_mutex_destroy(&job->lock);
-    if (is_timed)
-        pool_rate_learn(job->part, operations, (double)(now() - start) * atomic_load(&job->workers));
+    if (is_timed && are_awake)
+        pool_rate_learn(job->part, true, operations, (double)(now() - start));
     if (atomic_load(&job->failed) == job->grains)
         return 0;
     *job->frame->trap = job->trap;
     return 1;
+}
+
+/* Whether a loop of that length is worth the threads' while: they are awake, it is worth waking them, or they
+ * would have been awake for the last ones, one right behind the other. */
+static bool is_worth_sharing(double expected)
+{
+    enum { OFTEN = 20000, ENOUGH = 8 }; /* nanoseconds from one to the next; how many */
+    static atomic_llong last;
+    static atomic_int count;
+
+    if (expected < WORTH_SHARING)
+        return false;
+    if (expected >= WORTH_WAKING || atomic_load(&pool.awake))
+        return true;
+    int64_t moment = now(), before = atomic_exchange_explicit(&last, moment, memory_order_relaxed);
+    int times = moment - before < OFTEN ? atomic_load_explicit(&count, memory_order_relaxed) + 1 : 0;
+    atomic_store_explicit(&count, times < ENOUGH ? times : 0, memory_order_relaxed);
+    return times >= ENOUGH;
 }
 
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
@@ -467,13 +490,13 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
         job.grain *= 2;
     job.grains = (int64_t)((iterations - 1) / (uint64_t)job.grain + 1);
     double operations = work * (double)iterations, expected = pool_rate_expect(part, operations);
-    if (iterations <= (uint64_t)grain || iterations > INT64_MAX ||
-        expected < (atomic_load(&pool.awake) ? WORTH_SHARING : WORTH_WAKING) ||
-        (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
-        return run_alone(frame, part, low, high, kept, operations);
+    struct pool_rate_run run = pool_rate_next(part, expected);
+    if (iterations <= (uint64_t)grain || iterations > INT64_MAX || !run.is_shared ||
+        !is_worth_sharing(expected) || (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
+        return run_alone(frame, part, low, high, kept, operations, run.is_timed);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / expected * (double)job.grains);
     atomic_init(&job.failed, job.grains);
-    int stopped = run_shared(&job, operations);
+    int stopped = run_shared(&job, operations, run.is_timed);
     pthread_mutex_unlock(&pool.busy);
     return stopped;
 }

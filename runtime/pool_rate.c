@@ -3,9 +3,15 @@
  *
  * Operations are counted before a loop runs (jit/emit_c_work.c), and take a 500th of a nanosecond each, or a
  * tenth, as 400 kernels have them: bytes in registers, or elements gathered from all over memory. So the
- * first runs of each loop are timed, and later ones now and then. What is kept is small and forgets: loops
- * that share a place in the table, and code that comes to lie where other code was, start over. Only who
- * computes what hangs on it, never a result.
+ * first runs of each loop are timed, and later ones now and then.
+ *
+ * Whether threads help is measured as well: where processors share a core, or lines of a cache take long from
+ * one to the other (those of virtual machines do, for minutes at a time: a product of 6 us took 17), a short
+ * loop is faster alone. Each loop runs both ways at first and every so often, some times in a row shared, so
+ * that the threads are awake, and in between the better way. What is long enough is always shared.
+ *
+ * What is kept is small and forgets: loops that share a place in the table, and code that comes to lie where
+ * other code was, start over. Only who computes what hangs on it, never a result.
  */
 #include "pool_rate.h"
 
@@ -13,7 +19,12 @@
 
 enum {
     PLACES = 256,
-    FIRST_RUNS = 4, /* that are timed, and then one of so many: */
+    /* runs: of so many, the first ones are shared, then some are not, and all up to here are timed, and later
+     * one of so many */
+    CYCLE = 256,
+    SHARED = 8,
+    ALONE = 2,
+    TIMED = 16,
     NOW_AND_THEN = 32,
     /* femtoseconds of an operation: the median of 400 kernels (Zen 5), and bounds, for what else may have run
      * at the same time */
@@ -22,9 +33,12 @@ enum {
     MOST = USUAL * 10
 };
 
+static const double LONG = 100000; /* nanoseconds */
+
+/* Rates are femtoseconds of an operation, by the clock; 0: not known. */
 struct place {
     _Atomic(jit_part *) part;
-    atomic_uint runs, rate;
+    atomic_uint runs, alone, shared;
 };
 
 static struct place places[PLACES];
@@ -36,39 +50,55 @@ static struct place *place_of(jit_part *part)
     return &places[(address >> 4 ^ address >> 12 ^ address >> 20) % PLACES];
 }
 
-double pool_rate_expect(jit_part *part, double operations)
+static unsigned get(const atomic_uint *number)
 {
-    struct place *place = place_of(part);
-    unsigned rate = atomic_load_explicit(&place->rate, memory_order_relaxed);
-    bool is_known = rate && atomic_load_explicit(&place->part, memory_order_relaxed) == part;
-
-    return operations * (is_known ? rate : USUAL) * 1e-6;
+    return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-bool pool_rate_is_due(jit_part *part)
+static void set(atomic_uint *number, unsigned value)
+{
+    atomic_store_explicit(number, value, memory_order_relaxed);
+}
+
+double pool_rate_expect(jit_part *part, double operations)
+{
+    const struct place *place = place_of(part);
+    bool is_known = atomic_load_explicit(&place->part, memory_order_relaxed) == part;
+    unsigned alone = get(&place->alone), shared = get(&place->shared);
+
+    return operations * (is_known && alone ? alone : is_known && shared ? 2.0 * shared : USUAL) * 1e-6;
+}
+
+struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds)
 {
     struct place *place = place_of(part);
 
     if (atomic_load_explicit(&place->part, memory_order_relaxed) != part) {
-        atomic_store_explicit(&place->rate, 0, memory_order_relaxed);
-        atomic_store_explicit(&place->runs, 0, memory_order_relaxed);
+        set(&place->alone, 0);
+        set(&place->shared, 0);
+        set(&place->runs, 0);
         atomic_store_explicit(&place->part, part, memory_order_relaxed);
     }
     /* two threads may count one: no run waits for that */
-    unsigned runs = atomic_load_explicit(&place->runs, memory_order_relaxed);
-    atomic_store_explicit(&place->runs, runs + 1, memory_order_relaxed);
-    return runs < FIRST_RUNS || runs % NOW_AND_THEN == 0;
+    unsigned runs = get(&place->runs), phase = runs % CYCLE;
+    set(&place->runs, runs + 1);
+    unsigned alone = get(&place->alone), shared = get(&place->shared);
+    bool is_better = !alone || !shared || (double)shared < 0.9 * alone;
+    return (struct pool_rate_run){.is_shared = nanoseconds >= LONG || phase < SHARED ||
+                                               (phase >= SHARED + ALONE && is_better),
+                                  .is_timed = phase < TIMED || runs % NOW_AND_THEN == 0};
 }
 
-void pool_rate_learn(jit_part *part, double operations, double nanoseconds)
+void pool_rate_learn(jit_part *part, bool is_shared, double operations, double nanoseconds)
 {
     struct place *place = place_of(part);
-    double rate = nanoseconds / operations * 1e6;
-    unsigned before = atomic_load_explicit(&place->rate, memory_order_relaxed);
+    atomic_uint *number = is_shared ? &place->shared : &place->alone;
+    double rate = nanoseconds / operations * 1e6, least = is_shared ? LEAST / 256.0 : LEAST;
+    unsigned before = get(number);
 
-    rate = rate < LEAST ? LEAST : rate > MOST ? MOST : rate;
+    rate = rate < least ? least : rate > MOST ? MOST : rate;
     if (before) /* the lower the sooner: whatever else ran only made it longer */
         rate = rate < before ? (rate + before) / 2 : before + (rate - before) / 8;
     if (atomic_load_explicit(&place->part, memory_order_relaxed) == part)
-        atomic_store_explicit(&place->rate, (unsigned)rate, memory_order_relaxed);
+        set(number, (unsigned)rate);
 }

@@ -1,5 +1,6 @@
 /*
- * pool_rate.h: how long the operations of a shared loop take, as measured in this process.
+ * pool_rate.h: what runs of a shared loop in this process told of it: how long its operations take, and
+ * whether it is faster with several threads.
  */
 #ifndef RUNTIME_POOL_RATE_H
 #define RUNTIME_POOL_RATE_H
@@ -8,11 +9,16 @@
 
 #include <stdbool.h>
 
+/* How a run is to go. */
+struct pool_rate_run {
+    bool is_shared, is_timed;
+};
+
 /* Nanoseconds of one thread for so many operations of the part, about. Thread-safe, as the others are. */
 double pool_rate_expect(jit_part *part, double operations);
-/* Whether the run that follows is to be timed. */
-bool pool_rate_is_due(jit_part *part);
-/* What all threads together took for them. */
-void pool_rate_learn(jit_part *part, double operations, double nanoseconds);
+/* The next run, which is expected to take one thread that long. */
+struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds);
+/* By the clock, of one that was timed; `is_shared`: by threads that were awake when it began. */
+void pool_rate_learn(jit_part *part, bool is_shared, double operations, double nanoseconds);
 
 #endif
