@@ -84,6 +84,8 @@ bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variab
 /* The dependences among what one loop holds, as if it were the whole kernel: scalars from outside are taken
  * for constants. They live as long as the pass. NULL: this has been asked often enough for one kernel. */
 const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
+/* Whether these say that its iterations may run in any order. */
+bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop);
 
 /* Whether the bounds of loops inside one another, outermost first, are the same wherever the loops stand. */
 bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count);
@@ -126,6 +128,10 @@ void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop);
  * first. */
 bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, int count,
                        struct ir_stmt *nest);
+
+/* pass_repeat for one loop: makes a while of the one inside where lanes of vectors come of that, if the
+ * iterations of the loop are independent. */
+bool pass_repeat_inside(struct pass *pass, struct ir_stmt *columns);
 
 /* Elements of a buffer of few, 64 at most; 0: there are none, or more, or nobody knows yet. */
 int pass_few_elements(const struct ir_buffer *buffer);

@@ -146,15 +146,6 @@ static bool may_detach(const struct columns *columns, const struct ir_stmt *stor
 
 /* ---- the change ---------------------------------------------------------------------------------- */
 
-static bool is_independent(const struct columns *columns)
-{
-    const struct dependences *dependences = pass_dependences(columns->pass, columns->loop);
-    const struct dependence_loop *loop =
-        dependences ? dependence_loop_is_parallel(dependences, columns->loop) : NULL;
-
-    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
-}
-
 static bool is_candidate(struct columns *columns)
 {
     const struct ir_stmt *loop = columns->loop;
@@ -170,7 +161,8 @@ static bool is_candidate(struct columns *columns)
             return false;
         found++;
     }
-    return found && !pass_jumps(loop->body) && !pass_block_may_stop(loop->body) && is_independent(columns);
+    return found && !pass_jumps(loop->body) && !pass_block_may_stop(loop->body) &&
+           pass_is_parallel(columns->pass, columns->loop);
 }
 
 /* A loop over the stores, each behind a LET of what it stores. */

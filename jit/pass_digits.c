@@ -177,13 +177,6 @@ static bool holds_no_store(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || ir_block_walk(stmt->body, is_no_store, context);
 }
 
-static bool is_independent(struct pass *pass, struct ir_stmt *loop)
-{
-    const struct dependences *dependences = pass_dependences(pass, loop);
-    const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
-    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
-}
-
 /* ---- steps ---------------------------------------------------------------------------------------- */
 
 static bool is_never_negative(const struct pass_affine *affine)
@@ -299,7 +292,7 @@ static bool part(struct pass *pass, struct ir_stmt **place)
         bool is_innermost = ir_block_walk(loop->body, is_no_loop, NULL);
         if (loop->low->integer != 0 || search.divisor * statements > STATEMENTS ||
             (!is_innermost &&
-             (!ir_block_walk(loop->body, holds_no_store, NULL) || !is_independent(pass, loop))))
+             (!ir_block_walk(loop->body, holds_no_store, NULL) || !pass_is_parallel(pass, loop))))
             return false;
         first = by_multiples(pass, loop, search.divisor, !is_innermost);
     }

@@ -56,20 +56,12 @@ static bool is_candidate(const struct rows *rows)
     return products && products + others > 1 && !pass_jumps(loop->body) && !pass_block_may_stop(loop->body);
 }
 
-static bool is_independent(const struct rows *rows)
-{
-    const struct dependences *dependences = pass_dependences(rows->pass, rows->loop);
-    const struct dependence_loop *loop =
-        dependences ? dependence_loop_is_parallel(dependences, rows->loop) : NULL;
-    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
-}
-
 static bool may_be_parted(struct rows *rows)
 {
     if (!distribute_find_own(rows) || !is_candidate(rows))
         return false;
     distribute_allocate_own(rows);
-    return is_candidate(rows) && is_independent(rows);
+    return is_candidate(rows) && pass_is_parallel(rows->pass, rows->loop);
 }
 
 /* Whether there are products in the loop, and its iterations can be parted. */
@@ -308,7 +300,8 @@ static bool distribute_down(struct rows *columns, struct ir_stmt **place)
 {
     struct pieces pieces;
     struct ir_stmt *next = columns->loop->next, *few = NULL;
-    if (!is_over_rows(columns->loop) || !distribute_goes_down_often(columns) || !is_independent(columns))
+    if (!is_over_rows(columns->loop) || !distribute_goes_down_often(columns) ||
+        !pass_is_parallel(columns->pass, columns->loop))
         return false;
     sink_variables(&columns->loop->body);
     if (!find_pieces_down(columns, &pieces) || !may_part(&pieces))

@@ -226,27 +226,29 @@ static struct ir_stmt **find_loop(struct ir_stmt **block)
     return found;
 }
 
-static bool becomes_lanes(struct pass *pass, struct ir_stmt *columns)
+bool pass_repeat_inside(struct pass *pass, struct ir_stmt *columns)
 {
+    struct ir_stmt *body = columns->body;
     struct vector_nest nest;
-    if (!vector_nest_shape(columns, VECTOR_COLUMNS, &nest) || !nest.is_while ||
-        !vector_nest_build(pass->arena, &nest, &usual_options))
+
+    if (!find_loop(&columns->body))
         return false;
-    const struct dependences *dependences = pass_dependences(pass, columns);
-    const struct dependence_loop *row =
-        dependences ? dependence_loop_is_parallel(dependences, columns) : NULL;
-    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
+    columns->body = pass_copy_block(pass, body);
+    repeat(pass, find_loop(&columns->body));
+    if (vector_nest_shape(columns, VECTOR_COLUMNS, &nest) && nest.is_while &&
+        vector_nest_build(pass->arena, &nest, &usual_options))
+        return true;
+    columns->body = body;
+    return false;
 }
 
 static bool try_columns(struct pass *pass, struct ir_stmt *columns)
 {
     struct ir_stmt *body = columns->body;
 
-    if (!find_loop(&columns->body))
+    if (!pass_repeat_inside(pass, columns))
         return false;
-    columns->body = pass_copy_block(pass, body);
-    repeat(pass, find_loop(&columns->body));
-    if (becomes_lanes(pass, columns))
+    if (pass_is_parallel(pass, columns))
         return true;
     columns->body = body;
     return false;

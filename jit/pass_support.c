@@ -310,6 +310,14 @@ const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *lo
     return dependences;
 }
 
+bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop)
+{
+    const struct dependences *dependences = pass_dependences(pass, loop);
+    const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
+
+    return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
+}
+
 bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count)
 {
     for (int k = 0; k < count; k++) {
@@ -450,12 +458,18 @@ static void copy_access(struct pass *pass, struct ir_access *to, const struct ir
     }
 }
 
+/* What messages call it, and its copies. */
+static const char *called(const struct ir_symbol *symbol)
+{
+    return symbol->label ? symbol->label : symbol->name;
+}
+
 struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body)
 {
     struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
     loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, like->symbol->dtype);
     loop->symbol->span = like->symbol->span;
-    loop->symbol->label = like->symbol->label;
+    loop->symbol->label = called(like->symbol);
     loop->low = pass_copy(pass, like->low);
     loop->high = pass_copy(pass, like->high);
     loop->step = like->step;
@@ -484,7 +498,7 @@ static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
         copy->symbol =
             ir_symbol_new(pass->kernel, stmt->symbol->kind, stmt->symbol->name, stmt->symbol->dtype);
         copy->symbol->span = stmt->symbol->span;
-        copy->symbol->label = stmt->symbol->label;
+        copy->symbol->label = called(stmt->symbol);
         copy->symbol->value = stmt->kind == IR_LET ? copy->value : NULL;
         stmt->symbol->note = ir_symbol_use(pass->kernel, copy->symbol);
     } else if (stmt->kind == IR_ASSIGN && stmt->symbol->note) {

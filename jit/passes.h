@@ -32,7 +32,7 @@ struct pass_tiles {
     int64_t huge;    /* bytes summed down columns: as many, and it goes by the next two; 0: never */
     int64_t lines;   /* of it whose elements are added at a time */
     int64_t run;     /* elements of such a line, at most */
-    int64_t block;   /* rows whose temporaries are there at a time, at most; 0: the usual number */
+    int64_t block;   /* rows or lanes whose temporaries are there at a time, at most; 0: the usual number */
     bool turns;      /* whether rows are packed one behind the other, even where they lie side by side */
 };
 /* Those that suit the target best. */

@@ -18,7 +18,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { ELEMENTS = 64, ORDERS = 3, LONGEST = 10 };
+/* Elements of a tensor, and of what passes make for blocks. */
+enum { ELEMENTS = 64, MOST_ELEMENTS = 256, BUFFERS = 100, ORDERS = 3, LONGEST = 10 };
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
@@ -28,7 +29,7 @@ struct side {
     struct jit_sites sites;
     struct jit_trap trap;
     bool stopped;
-    float data[16][ELEMENTS];
+    float data[BUFFERS][MOST_ELEMENTS];
 };
 
 /* The kernel of the text, after the passes; false when there is none, or one that is broken. */
@@ -55,7 +56,7 @@ static bool side_make(struct side *side, jmp_buf *escape, const struct text *tex
     text_free(&complaint);
     if (good)
         sites_number(side->kernel, &side->sites);
-    return good;
+    return good && CHECK(side->kernel->buffers.count <= BUFFERS);
 }
 
 /* Values whose sums show in which order they were made. */
@@ -67,9 +68,9 @@ static float some_value(int at)
 
 static void side_run(struct side *side, int64_t m, int64_t n)
 {
-    void *data[16];
-    const int64_t *strides[16];
-    int64_t dims[] = {m, n, n}, own[16][2];
+    void *data[BUFFERS];
+    const int64_t *strides[BUFFERS];
+    int64_t dims[] = {m, n, n}, own[BUFFERS][2];
     union jit_scalar scalars[] = {{.d = 0.75}};
 
     for (int k = 0; k < side->kernel->buffers.count; k++) {
@@ -78,13 +79,19 @@ static void side_run(struct side *side, int64_t m, int64_t n)
         own[k][1] = 1;
         strides[k] = own[k];
         data[k] = side->data[k];
-        for (int at = 0; at < ELEMENTS; at++)
+        for (int at = 0; at < (buffer->role == IR_TEMPORARY ? MOST_ELEMENTS : ELEMENTS); at++)
             side->data[k][at] = buffer->role <= IR_INOUT ? some_value(at + 3 * k) : -99.0f;
     }
     struct jit_frame frame = {
         .data = data, .dims = dims, .strides = strides, .scalars = scalars, .trap = &side->trap};
     memset(&side->trap, 0, sizeof side->trap);
     side->stopped = interpreter_run(side->kernel, &frame) != 0;
+}
+
+/* As messages have it. */
+static const char *called(const struct ir_symbol *loop)
+{
+    return loop->label ? loop->label : loop->name;
 }
 
 static bool same_stop(const struct side *a, const struct side *b)
@@ -99,7 +106,7 @@ static bool same_stop(const struct side *a, const struct side *b)
         a->trap.index != b->trap.index || strcmp(x->buffer->name, y->buffer->name) != 0)
         return false;
     for (int k = 0; k < x->loop_count; k++)
-        if (strcmp(x->loops[k]->name, y->loops[k]->name) != 0)
+        if (strcmp(called(x->loops[k]), called(y->loops[k])) != 0)
             return false;
     return memcmp(a->trap.loops, b->trap.loops, (size_t)x->loop_count * sizeof *a->trap.loops) == 0;
 }
@@ -127,7 +134,8 @@ struct counts {
 
 static bool same_for_all_shapes(struct side *plain, struct side *other, struct counts *counts)
 {
-    static const int64_t shapes[][2] = {{0, 0}, {1, 1}, {2, 3}, {3, 2}, {4, 5}, {1, 7}, {0, 4}, {5, 1}};
+    static const int64_t shapes[][2] = {{0, 0}, {1, 1}, {2, 3}, {3, 2},  {4, 5},
+                                        {1, 7}, {0, 4}, {5, 1}, {18, 3}, {2, 17}};
 
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         side_run(plain, shapes[k][0], shapes[k][1]);

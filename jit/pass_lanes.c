@@ -1,0 +1,489 @@
+/*
+ * pass_lanes.c: elements that lie apart are put side by side before and behind a loop whose iterations become
+ * lanes of vectors by that: the state of many systems, say, each a row of three, that is followed for a
+ * while.
+ *
+ *     for i: x = s[i, 0], y = s[i, 1], for t: (x, y = ...), s[i, 0] = x, s[i, 1] = y          becomes
+ *     for blocks of i:
+ *         for i: a[i] = s[i, 0], b[i] = s[i, 1]
+ *         for i: x = a[i], y = b[i], for t: (x, y = ...), c[i] = x, d[i] = y
+ *         for i: s[i, 0] = c[i], s[i, 1] = d[i]
+ *
+ * Consumes loops whose iterations are independent and cannot stop, with one loop inside, which stores nothing
+ * that lies apart. What is put side by side is there in any case: it is loaded so in front of the loop
+ * inside, or the bounds of the loop say so, or it is stored in any case behind it. All is tried on a copy,
+ * which takes the loop's place only where that is a nest of vectors then, and was none before; few iterations
+ * stay as they are.
+ */
+#include "pass.h"
+#include "vector.h"
+
+/* With fewer iterations than FEW lanes are idle. */
+enum { FEW = 16, MOST_MOVED = 24, STATEMENTS = 100 };
+
+static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
+
+/* An element of each iteration, and where it lies beside those of the others. */
+struct moved {
+    struct ir_access access;
+    struct ir_buffer *buffer;
+    struct ir_symbol *symbol; /* of what is loaded */
+    bool is_stored;
+};
+
+struct lanes {
+    struct pass *pass;
+    struct ir_stmt *columns; /* as it is */
+    struct ir_stmt *made;    /* what takes its place */
+    struct ir_stmt *loop;    /* inside of that */
+    struct ir_symbol *first; /* of the block */
+    int64_t block;           /* iterations: their temporaries stay in the nearest cache */
+    struct moved moved[MOST_MOVED];
+    int count, replaced;
+    bool too_many; /* or not to be moved */
+};
+
+/* ---- what lies apart ------------------------------------------------------------------------------ */
+
+/* Along the loop by a step that is not one element. */
+static bool lies_apart(const struct lanes *lanes, const struct ir_access *access)
+{
+    const struct ir_symbol *variable = lanes->made->symbol;
+    bool moves = false;
+
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        struct pass_affine affine;
+        if (!pass_affine_of(access->indices[axis], &affine))
+            return false;
+        moves |= pass_affine_coefficient(&affine, variable) != 0;
+    }
+    return moves && !pass_is_unit(access, variable);
+}
+
+static struct moved *find_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+{
+    for (int k = 0; k < lanes->count; k++)
+        if (lanes->moved[k].is_stored == is_stored && lanes->moved[k].access.buffer == access->buffer &&
+            pass_compare(&lanes->moved[k].access, access) == PASS_SAME)
+            return &lanes->moved[k];
+    return NULL;
+}
+
+static struct moved *add_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+{
+    struct ir_kernel *kernel = lanes->pass->kernel;
+    struct moved *moved = &lanes->moved[lanes->count];
+
+    if (lanes->count == MOST_MOVED) {
+        lanes->too_many = true;
+        return NULL;
+    }
+    lanes->count++;
+    *moved = (struct moved){.access = *access, .is_stored = is_stored};
+    moved->buffer = ir_buffer_new(kernel, access->buffer->name, IR_TEMPORARY, access->buffer->dtype, 1);
+    moved->buffer->span = lanes->columns->span;
+    moved->buffer->shape[0] = ir_integer(kernel, AKG_INT64, lanes->block);
+    return moved;
+}
+
+/* Elements that the expression loads whatever its conditions are. */
+static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_LOAD && lies_apart(lanes, &expr->access) && !find_moved(lanes, &expr->access, false))
+        add_moved(lanes, &expr->access, false);
+    if (expr->kind != IR_OPERATION)
+        return;
+    bool chooses = expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR;
+    for (int k = 0; k < (chooses ? 1 : operation_table[expr->operation].arity); k++)
+        note_loads(lanes, expr->operands[k]);
+}
+
+/* Whether the index is inside for every iteration, whatever is tested before the element is accessed. */
+static bool is_inside(const struct lanes *lanes, const struct ir_expr *index, const struct ir_expr *extent)
+{
+    const struct ir_stmt *columns = lanes->columns;
+
+    if (index->kind == IR_INTEGER)
+        return extent->kind == IR_INTEGER && index->integer >= 0 && index->integer < extent->integer;
+    return index->kind == IR_SYMBOL && index->symbol == lanes->made->symbol &&
+           columns->low->kind == IR_INTEGER && columns->low->integer >= 0 &&
+           ir_expr_equal(columns->high, extent);
+}
+
+static bool is_there(const struct lanes *lanes, const struct ir_access *access)
+{
+    bool inside = true;
+
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        inside &= is_inside(lanes, access->indices[axis], access->buffer->shape[axis]);
+    return inside;
+}
+
+static bool note_inner_load(struct ir_expr *expr, void *context)
+{
+    struct lanes *lanes = context;
+
+    if (expr->kind == IR_LOAD && lies_apart(lanes, &expr->access) && is_there(lanes, &expr->access) &&
+        !find_moved(lanes, &expr->access, false))
+        add_moved(lanes, &expr->access, false);
+    return true;
+}
+
+/* ---- the body --------------------------------------------------------------------------------------- */
+
+static bool is_loop(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_FOR || stmt->kind == IR_WHILE;
+}
+
+static bool is_small(struct ir_stmt *stmt, void *count)
+{
+    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_ASSERT && ++*(int *)count <= STATEMENTS;
+}
+
+/* One loop, which holds none, and what is before and behind it. */
+static bool has_shape(const struct ir_stmt *columns)
+{
+    int loops = 0, count = 0;
+
+    for (const struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
+        loops += is_loop(stmt);
+        if (pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise))
+            return false;
+    }
+    return loops == 1 && columns->step == 1 && !columns->hint && !columns->independent &&
+           pass_is_of_call(columns->low) && pass_is_of_call(columns->high) &&
+           !(columns->low->kind == IR_INTEGER && columns->high->kind == IR_INTEGER &&
+             columns->high->integer - columns->low->integer < FEW) &&
+           ir_block_walk(columns->body, is_small, &count) && !pass_jumps(columns->body) &&
+           !pass_block_may_stop(columns->body);
+}
+
+/* Whether nothing but stores right behind the loop changes the buffer. */
+static bool only_changes_at_end(const struct lanes *lanes, const struct ir_buffer *buffer)
+{
+    for (struct ir_stmt *stmt = lanes->made->body; stmt; stmt = stmt->next) {
+        bool is_at_end = stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
+        struct ir_stmt *next = stmt->next;
+        stmt->next = NULL;
+        bool stores = ir_block_stores_to(stmt, buffer);
+        stmt->next = next;
+        if (stores && !is_at_end)
+            return false;
+    }
+    return true;
+}
+
+static bool is_other_buffer(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+/* Elements that the statement is to find side by side. */
+static struct ir_symbol *symbol_of(const struct ir_access *access, void *context)
+{
+    struct moved *moved = find_moved(context, access, false);
+
+    return moved ? moved->symbol : NULL;
+}
+
+/* A place in a temporary for the iteration. */
+static struct ir_access beside(struct lanes *lanes, const struct moved *moved, struct ir_symbol *variable)
+{
+    struct ir_kernel *kernel = lanes->pass->kernel;
+    struct ir_access access = {.buffer = moved->buffer,
+                               .indices = arena_array(kernel->arena, struct ir_expr *, 1),
+                               .checks = arena_array(kernel->arena, enum ir_check, 1)};
+
+    access.indices[0] = ir_operation(kernel, OP_SUB, ir_symbol_use(kernel, variable),
+                                     ir_symbol_use(kernel, lanes->first), NULL);
+    access.checks[0] = IR_CHECK_PROVED;
+    return access;
+}
+
+static struct ir_expr *load_of(struct lanes *lanes, const struct ir_access *access)
+{
+    return pass_load(lanes->pass, access, lanes->columns->span);
+}
+
+static bool replace_loads(struct ir_stmt *stmt, void *context)
+{
+    struct lanes *lanes = context;
+    struct pass_replacement replacement = {lanes->moved[lanes->replaced].access.buffer, symbol_of, lanes};
+
+    pass_replace_loads(lanes->pass, stmt, &replacement);
+    return true;
+}
+
+/* What is loaded in front of the loop inside and, where nothing changes it, in it and behind it, becomes
+ * scalars out of temporaries. */
+static void move_loads(struct lanes *lanes)
+{
+    struct ir_stmt **place = &lanes->made->body, *behind = lanes->loop->next;
+
+    for (struct ir_stmt *stmt = lanes->made->body; stmt != lanes->loop; stmt = stmt->next)
+        if (stmt->value)
+            note_loads(lanes, stmt->value);
+    ir_block_expressions(lanes->made->body, note_inner_load, lanes);
+    for (int k = 0; k < lanes->count && !lanes->too_many; k++) {
+        struct moved *moved = &lanes->moved[k];
+        struct ir_buffer *buffer = moved->access.buffer;
+        bool is_stored = ir_block_stores_to(lanes->made->body, buffer);
+        struct ir_access access = beside(lanes, moved, lanes->made->symbol);
+        struct ir_stmt *let = pass_declare(lanes->pass, IR_SYMBOL_LET, buffer->name, load_of(lanes, &access),
+                                           lanes->columns->span);
+        moved->symbol = let->symbol;
+        lanes->too_many |= !only_changes_at_end(lanes, buffer);
+        lanes->replaced = k;
+        lanes->loop->next = is_stored ? NULL : behind;
+        ir_block_walk(*place, replace_loads, lanes);
+        lanes->loop->next = behind;
+        let->next = *place;
+        *place = let;
+        place = &let->next;
+    }
+}
+
+/* What is stored behind it goes to temporaries; what is loaded then must be of other buffers. */
+static void move_stores(struct lanes *lanes)
+{
+    struct ir_stmt *stmt = lanes->loop;
+
+    for (struct ir_stmt *store = stmt->next; store; store = store->next) {
+        if (store->kind != IR_STORE || !lies_apart(lanes, &store->access))
+            continue;
+        struct ir_buffer *buffer = store->access.buffer;
+        struct moved *moved = find_moved(lanes, &store->access, true);
+        moved = moved ? moved : add_moved(lanes, &store->access, true);
+        if (!moved || !only_changes_at_end(lanes, buffer) ||
+            !ir_block_expressions(stmt, is_other_buffer, buffer)) {
+            lanes->too_many = true;
+            return;
+        }
+    }
+    for (struct ir_stmt *store = stmt->next; store; store = store->next)
+        if (store->kind == IR_STORE && lies_apart(lanes, &store->access))
+            store->access = beside(lanes, find_moved(lanes, &store->access, true), lanes->made->symbol);
+}
+
+/* ---- the loops around --------------------------------------------------------------------------------- */
+
+static struct ir_stmt *new_store(struct lanes *lanes, struct ir_access access, struct ir_expr *value)
+{
+    struct ir_stmt *store = ir_stmt_new(lanes->pass->kernel, IR_STORE, lanes->columns->span);
+
+    store->access = access;
+    pass_set_value(store, value);
+    return store;
+}
+
+/* The loop that brings elements to their temporaries, or back; NULL: there are none. */
+static struct ir_stmt *move_all(struct lanes *lanes, bool is_stored)
+{
+    struct ir_stmt *body = NULL, **end = &body;
+
+    for (int k = 0; k < lanes->count; k++) {
+        const struct moved *moved = &lanes->moved[k];
+        struct ir_access near = beside(lanes, moved, lanes->made->symbol), far = moved->access;
+        if (moved->is_stored != is_stored)
+            continue;
+        if (is_stored) { /* its indices were those of the store that is no more */
+            *end = new_store(lanes, far, load_of(lanes, &near));
+        } else {
+            *end = new_store(lanes, near, load_of(lanes, &far));
+        }
+        end = &(*end)->next;
+    }
+    struct ir_stmt *loop = body ? pass_new_loop(lanes->pass, lanes->made, body) : NULL;
+    if (loop)
+        loop->independent = true;
+    return loop;
+}
+
+static struct ir_expr *number(const struct lanes *lanes, int64_t value)
+{
+    return ir_integer(lanes->pass->kernel, AKG_INT64, value);
+}
+
+static struct ir_expr *apply(const struct lanes *lanes, enum operation operation, struct ir_expr *a,
+                             struct ir_expr *b)
+{
+    return ir_operation(lanes->pass->kernel, operation, a, b, NULL);
+}
+
+/* for block: let first, let end: what is to be done between these. */
+static struct ir_stmt *make_blocks(struct lanes *lanes)
+{
+    struct pass *pass = lanes->pass;
+    const struct ir_stmt *columns = lanes->columns;
+    struct ir_stmt *blocks = ir_stmt_new(pass->kernel, IR_FOR, columns->span);
+    struct ir_expr *distance =
+        apply(lanes, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
+
+    blocks->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, "block", AKG_INT64);
+    blocks->symbol->span = columns->span;
+    blocks->low = number(lanes, 0);
+    blocks->high = apply(lanes, OP_FLOORDIV, apply(lanes, OP_ADD, distance, number(lanes, lanes->block - 1)),
+                         number(lanes, lanes->block));
+    blocks->step = 1;
+    blocks->independent = true;
+    struct ir_expr *start =
+        apply(lanes, OP_ADD, pass_copy(pass, columns->low),
+              apply(lanes, OP_MUL, ir_symbol_use(pass->kernel, blocks->symbol), number(lanes, lanes->block)));
+    struct ir_stmt *first = pass_declare(pass, IR_SYMBOL_LET, "first", start, columns->span);
+    struct ir_expr *end =
+        apply(lanes, OP_MIN, pass_copy(pass, columns->high),
+              apply(lanes, OP_ADD, ir_symbol_use(pass->kernel, first->symbol), number(lanes, lanes->block)));
+    struct ir_stmt *last = pass_declare(pass, IR_SYMBOL_LET, "end", end, columns->span);
+    blocks->body = first;
+    first->next = last;
+    lanes->first = first->symbol;
+    lanes->made->low = ir_symbol_use(pass->kernel, first->symbol);
+    lanes->made->high = ir_symbol_use(pass->kernel, last->symbol);
+    return blocks;
+}
+
+static struct ir_stmt **end_of(struct ir_stmt **block)
+{
+    while (*block)
+        block = &(*block)->next;
+    return block;
+}
+
+static void fill_blocks(struct lanes *lanes, struct ir_stmt *blocks)
+{
+    struct ir_stmt **end = end_of(&blocks->body);
+
+    for (int k = 0; k < lanes->count; k++, end = &(*end)->next) {
+        *end = ir_stmt_new(lanes->pass->kernel, IR_ALLOCATE, lanes->columns->span);
+        (*end)->access.buffer = lanes->moved[k].buffer;
+    }
+    *end = move_all(lanes, false);
+    end = end_of(end);
+    *end = lanes->made;
+    end = &lanes->made->next;
+    *end = move_all(lanes, true);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------------
+ */
+
+static bool is_nest(struct pass *pass, const struct ir_stmt *columns)
+{
+    struct vector_nest nest;
+
+    return vector_nest_shape(columns, VECTOR_COLUMNS, &nest) &&
+           vector_nest_build(pass->arena, &nest, &usual_options);
+}
+
+static bool becomes_nest(struct pass *pass, struct ir_stmt *columns)
+{
+    return is_nest(pass, columns) || pass_repeat_inside(pass, columns);
+}
+
+/* The blocks in the place of the loop, or beside it where it may have few iterations. */
+static struct ir_stmt *choose(struct lanes *lanes, struct ir_stmt *blocks)
+{
+    struct pass *pass = lanes->pass;
+    struct ir_stmt *columns = lanes->columns, *choice;
+    struct ir_expr *distance =
+        apply(lanes, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
+
+    if (distance->kind == IR_INTEGER)
+        return blocks;
+    choice = ir_stmt_new(pass->kernel, IR_IF, columns->span);
+    pass_set_value(choice, apply(lanes, OP_GE, distance, number(lanes, FEW)));
+    choice->deferred = true;
+    choice->body = blocks;
+    choice->otherwise = columns;
+    return choice;
+}
+
+static bool lies_nowhere_apart(struct ir_expr *expr, void *lanes)
+{
+    return expr->kind != IR_LOAD || !lies_apart(lanes, &expr->access);
+}
+
+static bool may_be_moved(struct ir_expr *expr, void *lanes)
+{
+    return lies_nowhere_apart(expr, lanes) || is_there(lanes, &expr->access);
+}
+
+static bool stores_nothing_apart(struct ir_stmt *stmt, void *lanes)
+{
+    return stmt->kind != IR_STORE || !lies_apart(lanes, &stmt->access);
+}
+
+/* Whether anything is to be moved, and what the loop inside accesses may stay or be moved, too. */
+static bool is_candidate(struct lanes *lanes)
+{
+    struct ir_stmt *columns = lanes->columns;
+    bool is_apart = false;
+
+    if (!has_shape(columns))
+        return false;
+    lanes->made = columns;
+    for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
+        struct ir_stmt *next = stmt->next;
+        stmt->next = NULL;
+        is_apart |= stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
+        is_apart |= !ir_block_expressions(stmt, lies_nowhere_apart, lanes);
+        bool may_stay = !is_loop(stmt) || (ir_block_expressions(stmt, may_be_moved, lanes) &&
+                                           ir_block_walk(stmt, stores_nothing_apart, lanes));
+        stmt->next = next;
+        if (!may_stay)
+            return false;
+    }
+    return is_apart && !is_nest(lanes->pass, columns);
+}
+
+static bool make_lanes(struct pass *pass, struct ir_stmt **place)
+{
+    struct lanes *lanes = arena_new(pass->arena, struct lanes);
+    struct ir_stmt *columns = *place, *next = columns->next;
+    int buffers = pass->kernel->buffers.count;
+
+    lanes->pass = pass;
+    lanes->block =
+        pass->tiles && pass->tiles->block ? pass->tiles->block : pass_usual_tiles(pass->target)->block;
+    lanes->columns = columns;
+    if (!is_candidate(lanes))
+        return false;
+    lanes->made = pass_new_loop(pass, columns, pass_copy_block(pass, columns->body));
+    struct ir_stmt *blocks = make_blocks(lanes);
+    for (lanes->loop = lanes->made->body; !is_loop(lanes->loop);)
+        lanes->loop = lanes->loop->next;
+    move_loads(lanes);
+    move_stores(lanes);
+    if (lanes->too_many || !becomes_nest(pass, lanes->made) || !pass_is_parallel(pass, columns)) {
+        pass->kernel->buffers.count = buffers; /* nothing is left that knows the others */
+        return false;
+    }
+    lanes->made->independent = true;
+    columns->next = NULL;
+    fill_blocks(lanes, blocks);
+    *place = choose(lanes, blocks);
+    (*place)->next = next;
+    return true;
+}
+
+static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
+{
+    enum { DEEPEST = 100 };
+    bool changed = false;
+
+    for (struct ir_stmt **place = block; *place && depth < DEEPEST; place = &(*place)->next) {
+        if ((*place)->kind == IR_FOR && make_lanes(pass, place)) {
+            changed = true;
+            continue;
+        }
+        changed |= visit_block(pass, &(*place)->body, depth + 1);
+        changed |= visit_block(pass, &(*place)->otherwise, depth + 1);
+    }
+    return changed;
+}
+
+bool pass_lanes(struct pass *pass)
+{
+    return visit_block(pass, &pass->kernel->body, 0);
+}
