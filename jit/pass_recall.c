@@ -1,0 +1,234 @@
+/*
+ * pass_recall.c: a scalar that an iteration leaves to the next one is computed by that one itself, where it
+ * is as good as loaded and nothing else hangs on the order of the iterations:
+ *
+ *     prev = 0, for j: y[j] = x[j] - prev, prev = x[j]            becomes
+ *     for j: let p = (x[j - 1] if j > 0 else prev), y[j] = x[j] - p
+ *
+ * The condition is one on the loop's variable, at which pass_partition cuts the first iteration off. It must
+ * be assigned once in each iteration, behind all its uses, something small that no iteration changes. What
+ * follows the loop gets what the last iteration would have left.
+ */
+#include "pass.h"
+
+/* Operations that are computed twice. */
+enum { MOST_OPERATIONS = 3, MOST_LOADS = 2 };
+
+struct recaller {
+    struct pass *pass;
+    struct ir_stmt *loop;
+    struct ir_stmt *assign;  /* of the scalar, in the loop */
+    struct ir_expr *value;   /* of it, without what the loop names */
+    struct ir_symbol *other; /* looked for */
+    int count, loads, operations;
+};
+
+/* ---- what the value is made of ------------------------------------------------------------------- */
+
+static bool is_not_declared(struct ir_stmt *stmt, void *context)
+{
+    const struct recaller *recaller = context;
+    bool declares = stmt->kind == IR_VARIABLE || stmt->kind == IR_LET || stmt->kind == IR_FOR;
+
+    return !declares || stmt->symbol != recaller->other;
+}
+
+static bool count_assignments(struct ir_stmt *stmt, void *context)
+{
+    struct recaller *recaller = context;
+
+    recaller->count += stmt->kind == IR_ASSIGN && stmt->symbol == recaller->other;
+    return true;
+}
+
+static bool is_assigned(struct recaller *recaller, struct ir_symbol *symbol)
+{
+    recaller->other = symbol;
+    recaller->count = 0;
+    ir_block_walk(recaller->loop->body, count_assignments, recaller);
+    return recaller->count > 0;
+}
+
+static bool is_from_outside(struct recaller *recaller, struct ir_symbol *symbol)
+{
+    recaller->other = symbol;
+    return symbol != recaller->loop->symbol && ir_block_walk(recaller->loop->body, is_not_declared, recaller);
+}
+
+static bool is_steady(struct ir_expr *expr, void *context)
+{
+    struct recaller *recaller = context;
+
+    recaller->operations += expr->kind == IR_OPERATION && expr->operation != OP_CAST;
+    recaller->loads += expr->kind == IR_LOAD;
+    if (expr->kind == IR_LOAD)
+        return !ir_block_stores_to(recaller->loop->body, expr->access.buffer);
+    if (expr->kind != IR_SYMBOL || expr->symbol == recaller->loop->symbol)
+        return true;
+    return is_from_outside(recaller, expr->symbol) &&
+           !(expr->symbol->kind == IR_SYMBOL_VARIABLE && is_assigned(recaller, expr->symbol));
+}
+
+/* The value with `variable` in the place of the loop's; NULL: the loop names something that is no value. */
+static struct ir_expr *value_at(struct recaller *recaller, struct ir_expr *variable)
+{
+    struct ir_kernel *kernel = recaller->pass->kernel;
+
+    recaller->loop->symbol->note = variable;
+    for (struct ir_stmt *stmt = recaller->loop->body; stmt != recaller->assign; stmt = stmt->next)
+        if (stmt->kind == IR_LET)
+            stmt->symbol->note = ir_expr_substitute(kernel, stmt->value);
+    struct ir_expr *value = ir_expr_substitute(kernel, recaller->assign->value);
+    for (struct ir_stmt *stmt = recaller->loop->body; stmt != recaller->assign; stmt = stmt->next)
+        if (stmt->kind == IR_LET)
+            stmt->symbol->note = NULL;
+    recaller->loop->symbol->note = NULL;
+    return value;
+}
+
+static bool is_small(struct recaller *recaller)
+{
+    recaller->operations = recaller->loads = 0;
+    recaller->value = value_at(recaller, ir_symbol_use(recaller->pass->kernel, recaller->loop->symbol));
+    return ir_expr_walk(recaller->value, is_steady, recaller) && recaller->operations <= MOST_OPERATIONS &&
+           recaller->loads <= MOST_LOADS && !pass_expr_may_stop(recaller->value);
+}
+
+/* ---- where the scalar is used ------------------------------------------------------------------- */
+
+static bool is_other_use(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
+}
+
+static bool mentions(struct ir_stmt *block, struct ir_symbol *symbol)
+{
+    return block && !ir_block_expressions(block, is_other_use, symbol);
+}
+
+static bool is_left_to_next(struct recaller *recaller)
+{
+    struct ir_symbol *symbol = recaller->assign->symbol;
+
+    return symbol->kind == IR_SYMBOL_VARIABLE && !dtype_is_half(symbol->dtype) &&
+           is_from_outside(recaller, symbol) && is_assigned(recaller, symbol) && recaller->count == 1 &&
+           mentions(recaller->loop->body, symbol) && !mentions(recaller->assign->next, symbol) &&
+           !pass_mentions(recaller->assign->value, symbol) && is_small(recaller);
+}
+
+/* ---- the change --------------------------------------------------------------------------------- */
+
+static struct ir_expr *apply(const struct recaller *recaller, enum operation operation, struct ir_expr *a,
+                             struct ir_expr *b)
+{
+    return ir_operation(recaller->pass->kernel, operation, a, b, NULL);
+}
+
+static struct ir_expr *one_before(const struct recaller *recaller, struct ir_expr *end)
+{
+    return apply(recaller, OP_SUB, end, ir_integer(recaller->pass->kernel, AKG_INT64, 1));
+}
+
+/* What the iteration before left, or what was there before the loop. */
+static struct ir_stmt *recall(struct recaller *recaller)
+{
+    struct pass *pass = recaller->pass;
+    struct ir_stmt *loop = recaller->loop;
+    struct ir_expr *variable = ir_symbol_use(pass->kernel, loop->symbol);
+    struct ir_expr *is_later = apply(recaller, OP_GT, variable, pass_copy(pass, loop->low));
+    struct ir_expr *before =
+        value_at(recaller, one_before(recaller, ir_symbol_use(pass->kernel, loop->symbol)));
+    struct ir_expr *value = ir_operation(pass->kernel, OP_SELECT, is_later, before,
+                                         ir_symbol_use(pass->kernel, recaller->assign->symbol));
+
+    return pass_declare(pass, IR_SYMBOL_LET, recaller->assign->symbol->name, value, loop->span);
+}
+
+/* What the last iteration leaves. */
+static struct ir_stmt *leave(struct recaller *recaller)
+{
+    struct pass *pass = recaller->pass;
+    struct ir_stmt *loop = recaller->loop, *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span),
+                   *assign = ir_stmt_new(pass->kernel, IR_ASSIGN, loop->span);
+
+    pass_set_value(choice, apply(recaller, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high)));
+    assign->symbol = recaller->assign->symbol;
+    pass_set_value(assign, value_at(recaller, one_before(recaller, pass_copy(pass, loop->high))));
+    choice->body = assign;
+    return choice;
+}
+
+static struct ir_stmt **place_of(struct ir_stmt **block, const struct ir_stmt *stmt)
+{
+    while (*block != stmt)
+        block = &(*block)->next;
+    return block;
+}
+
+/* Whether the iterations need no order any more: else all is as it was. */
+static bool try_scalar(struct recaller *recaller, bool is_forgotten)
+{
+    struct ir_stmt *loop = recaller->loop, *assign = recaller->assign, *next = assign->next,
+                   *let = recall(recaller), *last = leave(recaller);
+
+    *place_of(&loop->body, assign) = next;
+    pass_rename(loop->body, assign->symbol, let->symbol);
+    let->next = loop->body;
+    loop->body = let;
+    if (pass_is_parallel(recaller->pass, loop)) {
+        last->next = loop->next;
+        loop->next = is_forgotten ? loop->next : last;
+        return true;
+    }
+    loop->body = let->next;
+    pass_rename(loop->body, let->symbol, assign->symbol);
+    struct ir_stmt **end = next ? place_of(&loop->body, next) : NULL;
+    for (end = end ? end : &loop->body; *end != next;)
+        end = &(*end)->next;
+    *end = assign;
+    return false;
+}
+
+/* Whether nothing behind the loop asks for the scalar. */
+static bool is_forgotten(struct ir_stmt *block, const struct recaller *recaller)
+{
+    struct ir_stmt *stmt = block;
+
+    while (stmt != recaller->loop && !(stmt->kind == IR_VARIABLE && stmt->symbol == recaller->assign->symbol))
+        stmt = stmt->next;
+    return stmt != recaller->loop && !mentions(recaller->loop->next, recaller->assign->symbol);
+}
+
+static bool recall_in(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)
+{
+    struct recaller recaller = {.pass = pass, .loop = loop};
+
+    if (loop->step != 1 || loop->hint || pass_jumps(loop->body) || !pass_is_pure(loop->low) ||
+        !pass_is_pure(loop->high))
+        return false;
+    for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        recaller.assign = stmt;
+        if (stmt->kind == IR_ASSIGN && is_left_to_next(&recaller))
+            return try_scalar(&recaller, is_forgotten(block, &recaller));
+    }
+    return false;
+}
+
+static bool recall_in_block(struct pass *pass, struct ir_stmt *block, int depth)
+{
+    enum { DEEPEST = 100 };
+    bool changed = false;
+
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR)
+            changed |= recall_in(pass, block, stmt);
+        changed |= recall_in_block(pass, stmt->body, depth + 1);
+        changed |= recall_in_block(pass, stmt->otherwise, depth + 1);
+    }
+    return changed;
+}
+
+bool pass_recall(struct pass *pass)
+{
+    return recall_in_block(pass, pass->kernel->body, 0);
+}
