@@ -174,8 +174,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
     }
 }
 
-/* `ahead`: elements from the index to it. */
-static void build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last)
+void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last)
 {
     const struct vector_loop *loop = machine->loop;
     int *registers = arena_array(machine->arena, int, loop->values.count);
@@ -227,11 +226,12 @@ void machine_tail(struct machine *machine, machine_section *section)
 
 /* ---- the setup -------------------------------------------------------------------------------- */
 
-static void build_setup(struct machine *machine, machine_section *section)
+void machine_build_setup(struct machine *machine, machine_section *section)
 {
     machine->section = section;
     for (int k = 0; k < machine->kept.count; k++)
-        machine_setup_kept(machine, &machine->kept.items[k]);
+        if (!machine->kept.items[k].is_shared)
+            machine_setup_kept(machine, &machine->kept.items[k]);
     machine_setup_streams(machine);
 }
 
@@ -240,7 +240,7 @@ static void build_setup(struct machine *machine, machine_section *section)
 /* Partial results first: they are read and written in every iteration. */
 void machine_pin(struct machine *machine, int free_vectors)
 {
-    int next = machine_is_avx512(machine) ? MACHINE_VECTORS - 1 : 15, next_mask = MACHINE_MASKS - 1;
+    int next = machine_vectors(machine) - 1, next_mask = machine_masks(machine) - 1;
     enum { MASKS_LEFT = 5 };
     for (int round = 0; round < 2; round++)
         for (int k = 0; k < machine->kept.count; k++) {
@@ -249,7 +249,7 @@ void machine_pin(struct machine *machine, int free_vectors)
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
             bool first = kept->kind == KEPT_PARTIAL || kept->kind == KEPT_BESIDE ||
                          kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL;
-            if (first != (round == 0) || machine->loop->calls)
+            if (first != (round == 0) || machine->loop->calls || kept->is_shared)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)
                 entry->pinned = next_mask--;
@@ -359,7 +359,7 @@ static void build_pieces(struct machine *machine, struct sections *sections)
 {
     int lanes = machine->lanes;
     for (int k = 0; k < PIECES && machine->lanes; k++, machine->lanes /= 2) {
-        build_step(machine, &sections->pieces[k], 0, 0, false);
+        machine_build_step(machine, &sections->pieces[k], 0, 0, false);
     }
     machine->lanes = lanes;
 }
@@ -394,30 +394,30 @@ static void build_sections(struct machine *machine, struct sections *sections)
     sections->has_pieces = can_have_pieces(machine->loop);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
-        build_step(machine, &sections->main[k], k, k * machine->lanes, false);
+        machine_build_step(machine, &sections->main[k], k, k * machine->lanes, false);
     machine->is_long = sections->has_long = machine_has_quotients(machine);
     machine->is_far = machine_fetches_long(machine);
     for (int k = 0; k < machine->steps && machine->is_long; k++)
-        build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
+        machine_build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     for (int k = 0; k < machine->steps && machine->is_far; k++)
-        build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
+        machine_build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
     bool begins_aligned = machine_stores_past(machine);
     machine->is_far = false;
     if (begins_aligned)
-        build_step(machine, &sections->far_first, 0, 0, false);
+        machine_build_step(machine, &sections->far_first, 0, 0, false);
     for (int k = 0; k < sections->last_count; k++)
-        build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
+        machine_build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
     /* for machines where masks cost more than the lanes that are done twice */
     sections->may_repeat =
         !machine_is_avx512(machine) && !machine->loop->accumulators.count && may_repeat(machine);
     sections->has_full = can_have_full(machine);
     for (int k = 0; sections->has_full && k < machine->steps; k++)
-        build_step(machine, &sections->full[k], k, 0, false);
+        machine_build_step(machine, &sections->full[k], k, 0, false);
     if (sections->has_whole)
-        build_step(machine, &sections->whole, 0, 0, false);
+        machine_build_step(machine, &sections->whole, 0, 0, false);
     if (sections->has_pieces)
         build_pieces(machine, sections);
     else if (!machine->loop->is_even)
@@ -432,10 +432,8 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine_interleave(machine, sections->main, machine->steps);
     machine_interleave(machine, sections->long_main, machine->steps);
     machine_interleave(machine, sections->far_main, machine->steps);
-    int most = most_pressure(machine, sections),
-        registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
-    machine_pin(machine, registers - most);
-    build_setup(machine, &sections->setup);
+    machine_pin(machine, machine_vectors(machine) - most_pressure(machine, sections));
+    machine_build_setup(machine, &sections->setup);
     machine_setup_reciprocals(machine, &sections->long_setup);
 }
 

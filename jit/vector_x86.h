@@ -116,7 +116,18 @@ struct machine_kept {
     int number;
     uint64_t bits;
     int virtual_register;
+    bool is_shared; /* struct machine_shared has it, too */
 };
+
+/* What the short parts of a band (vector_x86_short.c) have in common, from before the first iteration to
+ * behind the last: constants in vector registers from the last one down, which lanes there are in masks.
+ */
+struct machine_shared {
+    LIST(struct machine_kept) constants;
+    LIST(int) counts; /* of each mask, the slot of the iterations */
+};
+
+enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5 /* that are left for each part */ };
 
 /* Two vectors of elements, of which the lanes are every other one; where lanes are masked, their masks. */
 struct machine_pairs {
@@ -208,6 +219,7 @@ struct machine {
     int ahead;       /* elements from the index to the vector that the section is of */
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     LIST(struct machine_change *) changes;                  /* scatters that wait for others */
+    struct machine_shared *shared;                          /* NULL: there is nothing of that kind */
     int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
     bool is_long; /* what is being built is the main loop for many iterations */
     bool is_far;  /* it is the one for more than caches hold */
@@ -218,6 +230,17 @@ struct machine {
 static inline bool machine_is_avx512(const struct machine *machine)
 {
     return machine->options->target == X86_TARGET_AVX512;
+}
+
+/* How many registers there are for vectors, and for masks. */
+static inline int machine_vectors(const struct machine *machine)
+{
+    return machine->shared ? MACHINE_OWN_VECTORS : machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
+}
+
+static inline int machine_masks(const struct machine *machine)
+{
+    return machine->shared ? MACHINE_OWN_MASKS : MACHINE_MASKS;
 }
 
 static inline int machine_vector_bits(const struct machine *machine)
@@ -578,6 +601,11 @@ void machine_pin(struct machine *machine, int free_vectors);
 /* The general register of the slots; all others that a loop needs. */
 void machine_choose_slots(struct machine *machine);
 void machine_choose_general_registers(struct machine *machine);
+/* One vector's worth of iterations. `step`: of the round; `ahead`: elements from the index to it; `is_last`:
+ * only some of the lanes are there. */
+void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last);
+/* What is kept, and the streams: when all else is built. */
+void machine_build_setup(struct machine *machine, machine_section *section);
 /* The body of a loop. False where the target lacks something. */
 bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
@@ -601,6 +629,16 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
 void machine_setup_streams(struct machine *machine);
 /* What leaves the other operand of an accumulation as it is. */
 uint64_t machine_identity(enum operation operation, akg_dtype dtype);
+
+/* ---- vector_x86_short.c ---- */
+
+/* Whether the part of a band can be had as one vector, where it has so many iterations at most. */
+bool machine_may_be_short(const struct vector_loop *band, const struct vector_loop *part);
+int machine_short_lanes(const struct machine *machine, const struct vector_loop *part);
+/* Its body. */
+bool machine_build_short(struct machine *machine);
+/* Before the first iteration: what the parts share. */
+void machine_emit_shared(struct machine *machine);
 
 /* ---- vector_x86_slots.c ---- */
 

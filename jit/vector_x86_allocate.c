@@ -303,7 +303,7 @@ static void settle(struct machine *machine, const machine_section *section, int 
     struct machine_register *entry = register_of(machine, number);
     int *in = occupants(machine, entry);
     int first = entry->is_mask ? 1 : 0;
-    int end = entry->is_mask ? MACHINE_MASKS : machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
+    int end = entry->is_mask ? machine_masks(machine) : machine_vectors(machine);
     int place = -1;
     for (int k = first; k < end && place < 0; k++)
         if (in[k] < 0)

@@ -4,12 +4,16 @@
  * Consumes the parts of a band (vector_band.c); produces the code of one after the other, as if each were a
  * function of its own but for entry and exit, in a loop that moves slots on. Between two parts nothing is in
  * registers but the address of the slots, until vector_x86_slots.c has put slots into those that are free.
+ *
+ * Where loops may turn out to be no longer than a vector, that code is there a second time, with each of them
+ * as one vector (vector_x86_short.c).
  */
 #include "vector_x86.h"
 
 struct band_code {
     struct machine *machine; /* of the whole function */
     const struct vector_loop *loop;
+    bool is_short; /* loops that may be one vector are */
 };
 
 static void slot(struct machine *machine, enum x86_form form, int number)
@@ -50,21 +54,45 @@ static int least_count(const struct vector_loop *loop)
     return loop->is_large ? VECTOR_LARGE : loop->is_even ? vector_group(loop->wide) : 1;
 }
 
-static bool place_part(struct band_code *code, const struct vector_part *row)
+static bool is_short(const struct band_code *code, const struct vector_loop *part)
+{
+    return code->is_short && machine_may_be_short(code->loop, part);
+}
+
+/* The code of a part; NULL where the target lacks something. */
+static struct machine *build_part(const struct band_code *code, const struct vector_loop *loop)
 {
     struct machine *machine = code->machine, *part = arena_new(machine->arena, struct machine);
+    if (loop->nest)
+        return machine->calls ? NULL : machine_build_nest(machine->arena, loop, machine->options);
+    *part = (struct machine){.arena = machine->arena,
+                             .loop = loop,
+                             .options = machine->options,
+                             .calls = machine->calls,
+                             .shared = machine->shared};
+    bool good = is_short(code, loop) ? machine_build_short(part)
+                : loop->is_serial    ? machine_build_serial(part)
+                                     : machine_build_loop(part);
+    return good ? part : NULL;
+}
+
+/* Whether the slot is the count of a loop that is one vector, which has iterations. */
+static bool is_short_count(const struct band_code *code, int slot)
+{
+    for (int k = 0; k < code->loop->band->parts.count; k++) {
+        const struct vector_loop *part = code->loop->band->parts.items[k].loop;
+        if (!part->nest && part->count == slot && is_short(code, part))
+            return true;
+    }
+    return false;
+}
+
+static void place_part(struct band_code *code, const struct vector_part *row, const struct machine *part)
+{
+    struct machine *machine = code->machine;
     int next = machine->labels++;
-    *part = (struct machine){
-        .arena = machine->arena, .loop = row->loop, .options = machine->options, .calls = machine->calls};
-    if (row->loop->nest && !machine->calls)
-        part = machine_build_nest(machine->arena, row->loop, machine->options);
-    else if (row->loop->nest ||
-             !(row->loop->is_serial ? machine_build_serial(part) : machine_build_loop(part)))
-        return false;
-    if (!part)
-        return false;
     list_push(machine->arena, &machine->parts, machine->body.count);
-    if (row->guard >= 0) {
+    if (row->guard >= 0 && !is_short_count(code, row->guard)) {
         slot(machine, X86_MOV, row->guard);
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(row->loop));
         machine_emit_jump(machine, X86_JL, next);
@@ -76,7 +104,6 @@ static bool place_part(struct band_code *code, const struct vector_part *row)
     }
     append(machine, part);
     machine_emit_label(machine, next);
-    return true;
 }
 
 /* Before an iteration: slots that parts overwrite. */
@@ -116,27 +143,136 @@ static void place_fence(struct band_code *code)
         }
 }
 
-bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
-                     const struct vector_options *options, struct vector_listing *listing)
+/* Whether each part leaves alone what the short ones share. */
+static bool may_share(const struct band_code *code)
+{
+    for (int k = 0; k < code->loop->band->parts.count; k++) {
+        const struct vector_loop *part = code->loop->band->parts.items[k].loop;
+        if (part->nest || (!part->is_serial && !is_short(code, part)))
+            return false;
+    }
+    return code->is_short;
+}
+
+static void build_body(struct band_code *code, struct machine *const *parts)
+{
+    struct machine *machine = code->machine;
+    machine_emit_shared(machine);
+    machine->head = machine->labels++;
+    machine_emit_label(machine, machine->head);
+    fill_slots(code);
+    for (int k = 0; k < code->loop->band->parts.count; k++)
+        place_part(code, &code->loop->band->parts.items[k], parts[k]);
+    move_slots(code);
+    slot(machine, X86_MOV, code->loop->count);
+    machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
+    slot(machine, X86_MOV_STORE, code->loop->count); /* leaves the flags */
+    machine_emit_jump(machine, X86_JNE, machine->head);
+    place_fence(code);
+}
+
+/* All iterations, with slots in registers; NULL where the target lacks something. */
+static struct machine *build_iterations(struct arena *arena, const struct vector_loop *loop,
+                                        const struct vector_options *options, bool is_short)
 {
     struct machine *machine = arena_new(arena, struct machine);
-    struct band_code code = {machine, loop};
+    struct machine **parts = arena_array(arena, struct machine *, loop->band->parts.count);
+    struct band_code code = {machine, loop, is_short};
     *machine =
         (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls, .lanes = 1};
     machine_choose_slots(machine);
-    machine->head = machine->labels++;
-    machine_emit_label(machine, machine->head);
-    fill_slots(&code);
-    for (int k = 0; k < loop->band->parts.count; k++)
-        if (!place_part(&code, &loop->band->parts.items[k]))
-            return false;
-    move_slots(&code);
-    slot(machine, X86_MOV, loop->count);
-    machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-    slot(machine, X86_MOV_STORE, loop->count); /* leaves the flags */
-    machine_emit_jump(machine, X86_JNE, machine->head);
-    place_fence(&code);
+    if (may_share(&code))
+        machine->shared = arena_new(arena, struct machine_shared);
+    for (int k = 0; k < loop->band->parts.count; k++) {
+        parts[k] = build_part(&code, loop->band->parts.items[k].loop);
+        if (!parts[k])
+            return NULL;
+    }
+    build_body(&code, parts);
     machine_hold_slots(machine);
+    return machine->refused ? NULL : machine;
+}
+
+/* What the part does with the tensor: nothing, else whether it loads some of it. */
+static bool accesses(const struct vector_loop *part, const struct ir_buffer *buffer, bool *loads)
+{
+    bool found = false;
+    for (int k = 0; k < part->streams.count; k++) {
+        const struct vector_stream *stream = &part->streams.items[k];
+        found |= stream->access->buffer == buffer;
+        *loads |= stream->access->buffer == buffer && (stream->is_loaded || stream->is_gathered);
+    }
+    return found;
+}
+
+/* Whether an iteration begins with loads of what the one before has stored into: behind what a mask leaves
+ * out of a store they wait until that is done. */
+static bool waits_for_store(const struct vector_loop *band, const struct ir_buffer *buffer)
+{
+    bool loads = false;
+    for (int k = 0; k < band->band->parts.count; k++)
+        if (accesses(band->band->parts.items[k].loop, buffer, &loads))
+            break;
+    return loads;
+}
+
+static bool waits(const struct vector_loop *band)
+{
+    for (int k = 0; k < band->streams.count; k++)
+        if (band->streams.items[k].is_stored && waits_for_store(band, band->streams.items[k].access->buffer))
+            return true;
+    return false;
+}
+
+/* Whether there is a loop that may be one vector, and none whose code hangs on what is left of another. */
+static bool has_short(const struct machine *machine)
+{
+    bool found = false;
+    if (!machine_is_avx512(machine) || machine->calls || waits(machine->loop))
+        return false;
+    for (int k = 0; k < machine->loop->band->parts.count; k++) {
+        const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
+        found |= machine_may_be_short(machine->loop, part);
+        if (part->is_even)
+            return false;
+    }
+    return found;
+}
+
+/* Goes to the label where one of the loops is none, or more than a vector. */
+static void test_counts(struct machine *machine, int otherwise)
+{
+    for (int k = 0; k < machine->loop->band->parts.count; k++) {
+        const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
+        if (!machine_may_be_short(machine->loop, part))
+            continue;
+        slot(machine, X86_MOV, part->count);
+        machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine_short_lanes(machine, part));
+        machine_emit_jump(machine, X86_JAE, otherwise); /* without a sign: of 0 too */
+    }
+}
+
+bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
+                     const struct vector_options *options, struct vector_listing *listing)
+{
+    struct machine *machine = build_iterations(arena, loop, options, false);
+    if (!machine)
+        return false;
+    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, true) : NULL;
+    if (brief) {
+        struct machine *both = arena_new(arena, struct machine);
+        *both = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
+        machine_choose_slots(both);
+        int longer = both->labels++, end = both->labels++;
+        test_counts(both, longer);
+        append(both, brief);
+        machine_emit_jump(both, X86_JMP, end);
+        machine_emit_label(both, longer);
+        append(both, machine);
+        machine_emit_label(both, end);
+        machine = both;
+    }
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -195,7 +195,7 @@ static void build_sections(struct serial_code *code)
     machine->section = &code->result;
     build_accumulators(code, false);
     int pressure = machine_pressure(machine, &code->main);
-    machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) - pressure);
+    machine_pin(machine, machine_vectors(machine) - pressure);
     build_setup(code);
 }
 
@@ -229,8 +229,7 @@ static bool build_once(struct serial_code *code)
     machine->index = X86_NONE;
     build_iteration(code, 0);
     machine_drop_unused(machine, &code->single);
-    machine_pin(machine, (machine_is_avx512(machine) ? MACHINE_VECTORS : 16) -
-                             machine_pressure(machine, &code->single));
+    machine_pin(machine, machine_vectors(machine) - machine_pressure(machine, &code->single));
     build_setup(code);
     machine_allocate(machine, &code->setup);
     machine_allocate(machine, &code->single);

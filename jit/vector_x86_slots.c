@@ -33,7 +33,7 @@ struct slots {
     struct slot_use *uses; /* one per argument */
     int count;
     unsigned general, vectors; /* the registers that are free, as bits */
-    unsigned held;             /* vector registers that hold slots all the time */
+    unsigned held;             /* vector registers that hold slots, or constants, all the time */
 };
 
 /* ---- what is used ---------------------------------------------------------------------------------- */
@@ -387,6 +387,8 @@ void machine_hold_slots(struct machine *machine)
     slots.uses = arena_array(machine->arena, struct slot_use, slots.count);
     slots.general = ~(1u << X86_RAX | 1u << X86_RSP | 1u << X86_RBP | 1u << machine->slots) & 0xffff;
     slots.vectors = machine_is_avx512(machine) ? ~1u : 0xfffe;
+    for (int k = 0; machine->shared && k < machine->shared->constants.count; k++)
+        slots.held |= 1u << (MACHINE_VECTORS - 1 - k);
     for (int k = 0; k < slots.count; k++)
         slots.uses[k].reg = -1;
     note_all(&slots);

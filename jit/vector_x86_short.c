@@ -1,0 +1,177 @@
+/*
+ * vector_x86_short.c: a part of a band whose iterations fit one vector, as of the rows of a softmax over ten
+ * classes.
+ *
+ * Consumes such a loop; appends one vector's worth of iterations under the mask of those that there are,
+ * without a loop and without a test, so that the processor goes on to the next rows while one is still
+ * computed. Partial results but the first hold what leaves the others as they are: without them the result is
+ * the same to the bit. For AVX-512 alone: masks cost AVX2 more than they save.
+ */
+#include "vector_x86.h"
+
+/* Whether the slot holds the same in all iterations of the band, known before the first one. */
+static bool is_settled(const struct vector_loop *band, int slot)
+{
+    for (int k = 0; k < band->band->moving.count; k++)
+        if (band->band->moving.items[k].slot == slot)
+            return false;
+    return band->arguments.items[slot].kind == VECTOR_ARGUMENT_COUNT;
+}
+
+bool machine_may_be_short(const struct vector_loop *band, const struct vector_loop *part)
+{
+    if (part->is_serial || part->nest || part->calls || part->choices.count || part->late.count ||
+        part->is_even || part->is_large || !is_settled(band, part->count))
+        return false;
+    for (int k = 0; k < part->accumulators.count; k++)
+        if (part->accumulators.items[k].role != VECTOR_REDUCED)
+            return false;
+    return true;
+}
+
+int machine_short_lanes(const struct machine *machine, const struct vector_loop *part)
+{
+    return machine_vector_bits(machine) / (part->wide ? 64 : 32);
+}
+
+/* ---- what parts share ---------------------------------------------------------------------------- */
+
+/* The register of a constant, or -1: there are none left. */
+static int register_of_constant(struct machine *machine, const struct machine_kept *kept)
+{
+    struct machine_shared *shared = machine->shared;
+    int next = MACHINE_VECTORS - 1;
+    for (int k = 0; k < shared->constants.count; k++, next--)
+        if (shared->constants.items[k].type == kept->type && shared->constants.items[k].bits == kept->bits)
+            return next;
+    if (next < MACHINE_OWN_VECTORS)
+        return -1;
+    list_push(machine->arena, &shared->constants, *kept);
+    return next;
+}
+
+/* That of the mask of as many lanes as the part has iterations; likewise. */
+static int register_of_tail(struct machine *machine)
+{
+    struct machine_shared *shared = machine->shared;
+    int next = MACHINE_MASKS - 1;
+    for (int k = 0; k < shared->counts.count; k++, next--)
+        if (shared->counts.items[k] == machine->loop->count)
+            return next;
+    if (next < MACHINE_OWN_MASKS)
+        return -1;
+    list_push(machine->arena, &shared->counts, machine->loop->count);
+    return next;
+}
+
+static void share(struct machine *machine)
+{
+    for (int k = 0; machine->shared && k < machine->kept.count; k++) {
+        struct machine_kept *kept = &machine->kept.items[k];
+        int reg = kept->kind == KEPT_CONSTANT && kept->type != VECTOR_MASK
+                      ? register_of_constant(machine, kept)
+                  : kept->kind == KEPT_TAIL ? register_of_tail(machine)
+                                            : -1;
+        kept->is_shared = reg >= 0;
+        machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL].pinned = reg;
+    }
+}
+
+void machine_emit_shared(struct machine *machine)
+{
+    const struct machine_shared *shared = machine->shared;
+    for (int k = 0; shared && k < shared->constants.count; k++) {
+        const struct machine_kept *kept = &shared->constants.items[k];
+        bool wide = vector_type_is_wide(kept->type);
+        struct vector_datum datum = {machine->labels++, wide ? 8 : 4, kept->bits, NULL};
+        list_push(machine->arena, &machine->data, datum);
+        machine_emit(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
+                                                       .bits = 512,
+                                                       .reg = MACHINE_VECTORS - 1 - k,
+                                                       .has_memory = true,
+                                                       .memory = {X86_RIP, X86_NONE, 1, 0},
+                                                       .label = datum.label});
+    }
+    for (int k = 0; shared && k < shared->counts.count; k++) {
+        machine_emit(machine,
+                     (struct x86_instruction){.form = X86_MOV,
+                                              .reg = X86_RCX,
+                                              .has_memory = true,
+                                              .memory = machine_slot(machine, shared->counts.items[k])});
+        machine_emit(machine,
+                     (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = -1});
+        machine_emit(machine,
+                     (struct x86_instruction){
+                         .form = X86_BZHI, .bits = 128, .reg = X86_RAX, .rm = X86_RAX, .vvvv = X86_RCX});
+        machine_emit(machine,
+                     (struct x86_instruction){
+                         .form = X86_KMOVW_TO, .bits = 128, .reg = MACHINE_MASKS - 1 - k, .rm = X86_RAX});
+    }
+}
+
+/* ---- a part ------------------------------------------------------------------------------------------ */
+
+static bool counts(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_INDEX)
+            return true;
+    return false;
+}
+
+static bool is_tail_shared(const struct machine *machine)
+{
+    for (int k = 0; k < machine->kept.count; k++)
+        if (machine->kept.items[k].kind == KEPT_TAIL)
+            return machine->kept.items[k].is_shared;
+    return true; /* nobody asks for it */
+}
+
+/* False where it takes more registers than there are: then the way through memory takes longer than a loop.
+ */
+static bool build_sections(struct machine *machine, machine_section *setup, machine_section *body,
+                           machine_section *result)
+{
+    int own = 0;
+    machine_build_step(machine, body, 0, 0, true);
+    machine->section = result;
+    for (int k = 0; k < machine->loop->accumulators.count; k++)
+        machine_build_result(machine, k);
+    share(machine);
+    int of_body = machine_pressure(machine, body), of_result = machine_pressure(machine, result);
+    int most = of_body > of_result ? of_body : of_result;
+    for (int k = 0; k < machine->kept.count; k++)
+        own += machine->kept.items[k].type != VECTOR_MASK && !machine->kept.items[k].is_shared;
+    machine_pin(machine, machine_vectors(machine) - most);
+    machine_build_setup(machine, setup);
+    return own + most < machine_vectors(machine) && !machine->refused;
+}
+
+bool machine_build_short(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    machine_section setup = {.count = 0}, tail = {.count = 0}, body = {.count = 0}, result = {.count = 0};
+    machine->stop = -1;
+    machine->lanes = machine_short_lanes(machine, loop);
+    machine->steps = 1;
+    machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
+    machine_choose_general_registers(machine);
+    if (!counts(loop))
+        machine->index = X86_NONE;
+    if (!build_sections(machine, &setup, &body, &result))
+        return false;
+    machine_allocate(machine, &setup);
+    if (machine->index != X86_NONE)
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    if (!is_tail_shared(machine)) {
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                       .reg = machine->count,
+                                                       .has_memory = true,
+                                                       .memory = machine_slot(machine, loop->count)});
+        machine_tail(machine, &tail);
+        machine_allocate(machine, &tail);
+    }
+    machine_allocate(machine, &body);
+    machine_allocate(machine, &result);
+    return !machine->refused;
+}
