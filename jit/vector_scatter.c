@@ -12,6 +12,8 @@
  * Where the index is to be tested it is tested for all lanes before any of them changes anything. If one of
  * them is outside, the code ends there, and the C loop does the rest and stops where the program does. That
  * takes that the loop has no other effect.
+ *
+ * In straight code, which is one lane in the order of the program, any such store is one that overwrites.
  */
 #include "vector_build.h"
 
@@ -95,10 +97,11 @@ static bool accumulates(const struct vector_builder *builder, const struct ir_st
 bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_access *access = &stmt->access;
-    if (stmt->kind != IR_STORE || builder->nest || builder->is_serial || !access->buffer->rank ||
-        !access->buffer->contiguous || dtype_table[access->buffer->dtype].size < 4)
+    if (stmt->kind != IR_STORE || builder->nest || (builder->is_serial && !builder->is_once) ||
+        !access->buffer->rank || !access->buffer->contiguous || dtype_table[access->buffer->dtype].size < 4 ||
+        is_linear(builder, access))
         return false;
-    return !is_linear(builder, access) && (accumulates(builder, stmt) || overwrites(builder, stmt));
+    return builder->is_once ? builder->mask < 0 : accumulates(builder, stmt) || overwrites(builder, stmt);
 }
 
 /* `in_address`: axes whose index is the same for all lanes. The row's first element, which is not reached
@@ -165,7 +168,7 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     int last = access->buffer->rank - 1, indices[AKG_MAX_RANK];
     bool in_address[AKG_MAX_RANK], one_row = has_one_row(builder, access);
     struct vector_value value = vector_blank(VECTOR_SCATTER, dtype);
-    const struct ir_expr *operand = accumulates(builder, stmt) ? operand_of(stmt) : NULL;
+    const struct ir_expr *operand = !builder->is_once && accumulates(builder, stmt) ? operand_of(stmt) : NULL;
     if (operand)
         value.operation = stmt->value->operation;
     vector_lane_indices(builder, access, in_address, indices);

@@ -85,6 +85,9 @@ static int build_value(struct serial_code *code, const struct vector_value *valu
     case VECTOR_STORE:
         machine_store(machine, value, operands[0], mask_of(code, value));
         return 0;
+    case VECTOR_SCATTER:
+        machine_scatter(machine, value, operands, 0);
+        return 0;
     case VECTOR_TOTAL:
         return code->loop->is_once ? from_slot(code, value->slot) : code->current[value->slot];
     case VECTOR_SET:
