@@ -116,6 +116,14 @@ static void store(struct machine *machine, const struct vector_value *value, con
     if (!machine_store_cut(machine, value, registers, mask) &&
         (mask || !machine_store_permuted(machine, value, registers)))
         machine_store(machine, value, registers[value->operands[0]], mask);
+    if (machine->shared)
+        machine_pass(machine, value, registers[value->operands[0]]);
+}
+
+static int load(struct machine *machine, const struct vector_value *value, int mask)
+{
+    int passed = machine->shared ? machine_passed(machine, value) : 0;
+    return passed ? passed : machine_load(machine, value, mask);
 }
 
 static int build_value(struct machine *machine, const struct vector_value *value, const int *registers,
@@ -133,7 +141,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
     case VECTOR_INDEX:
         return machine_index(machine, value);
     case VECTOR_LOAD:
-        return machine_load(machine, value, mask_of(machine, registers, value->mask, is_last));
+        return load(machine, value, mask_of(machine, registers, value->mask, is_last));
     case VECTOR_GATHER:
         return machine_gather(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
     case VECTOR_TEST:

@@ -88,7 +88,8 @@ enum kept_kind {
     KEPT_BESIDE,       /* beside a partial result, by `number`; `bits`: what each lane begins with */
     KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
-    KEPT_TAIL          /* which lanes of the last vector there are */
+    KEPT_TAIL,         /* which lanes of the last vector there are */
+    KEPT_PASSED        /* of short parts: number `number` of what one hands to another */
 };
 
 enum {
@@ -119,15 +120,22 @@ struct machine_kept {
     bool is_shared; /* struct machine_shared has it, too */
 };
 
-/* What the short parts of a band (vector_x86_short.c) have in common, from before the first iteration to
- * behind the last: constants in vector registers from the last one down, which lanes there are in masks.
+/* What the short parts of a band (vector_x86_short.c) have in common: from before the first iteration to
+ * behind the last constants, in vector registers from the last one down, and which lanes there are, in masks;
+ * within an iteration what was stored and is loaded again.
  */
 struct machine_shared {
+    const struct vector_loop *band;
     LIST(struct machine_kept) constants;
     LIST(int) counts; /* of each mask, the slot of the iterations */
+    struct {
+        const struct vector_loop *part;
+        const struct vector_value *store; /* NULL: nothing is passed */
+    } passed[2];
 };
 
-enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5 /* that are left for each part */ };
+/* Those that are left for each part; what is passed comes behind them. */
+enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5, MACHINE_PASSED = 2 };
 
 /* Two vectors of elements, of which the lanes are every other one; where lanes are masked, their masks. */
 struct machine_pairs {
@@ -639,6 +647,12 @@ int machine_short_lanes(const struct machine *machine, const struct vector_loop 
 bool machine_build_short(struct machine *machine);
 /* Before the first iteration: what the parts share. */
 void machine_emit_shared(struct machine *machine);
+/* The vector that another part has stored there; 0: there is none. */
+int machine_passed(struct machine *machine, const struct vector_value *load);
+/* A vector that is stored, to parts that will load it. */
+void machine_pass(struct machine *machine, const struct vector_value *store, int operand);
+/* Of the tensors that the part stores into nothing is passed any more. */
+void machine_pass_nothing(struct machine_shared *shared, const struct vector_loop *part);
 
 /* ---- vector_x86_slots.c ---- */
 

@@ -73,6 +73,8 @@ static struct machine *build_part(const struct band_code *code, const struct vec
     bool good = is_short(code, loop) ? machine_build_short(part)
                 : loop->is_serial    ? machine_build_serial(part)
                                      : machine_build_loop(part);
+    if (good && machine->shared && loop->is_serial)
+        machine_pass_nothing(machine->shared, loop);
     return good ? part : NULL;
 }
 
@@ -181,8 +183,10 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
     *machine =
         (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls, .lanes = 1};
     machine_choose_slots(machine);
-    if (may_share(&code))
+    if (may_share(&code)) {
         machine->shared = arena_new(arena, struct machine_shared);
+        machine->shared->band = loop;
+    }
     for (int k = 0; k < loop->band->parts.count; k++) {
         parts[k] = build_part(&code, loop->band->parts.items[k].loop);
         if (!parts[k])

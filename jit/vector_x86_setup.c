@@ -347,6 +347,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         machine_setup_place(machine, kept);
         break;
     case KEPT_TAIL:
+    case KEPT_PASSED:
     case KEPT_EARLY:
     case KEPT_RECIPROCAL:
         break;

@@ -7,6 +7,7 @@
  * computed. Partial results but the first hold what leaves the others as they are: without them the result is
  * the same to the bit. For AVX-512 alone: masks cost AVX2 more than they save.
  */
+#include "pass.h"
 #include "vector_x86.h"
 
 /* Whether the slot holds the same in all iterations of the band, known before the first one. */
@@ -44,7 +45,7 @@ static int register_of_constant(struct machine *machine, const struct machine_ke
     for (int k = 0; k < shared->constants.count; k++, next--)
         if (shared->constants.items[k].type == kept->type && shared->constants.items[k].bits == kept->bits)
             return next;
-    if (next < MACHINE_OWN_VECTORS)
+    if (next < MACHINE_OWN_VECTORS + MACHINE_PASSED)
         return -1;
     list_push(machine->arena, &shared->constants, *kept);
     return next;
@@ -70,8 +71,9 @@ static void share(struct machine *machine)
         struct machine_kept *kept = &machine->kept.items[k];
         int reg = kept->kind == KEPT_CONSTANT && kept->type != VECTOR_MASK
                       ? register_of_constant(machine, kept)
-                  : kept->kind == KEPT_TAIL ? register_of_tail(machine)
-                                            : -1;
+                  : kept->kind == KEPT_TAIL   ? register_of_tail(machine)
+                  : kept->kind == KEPT_PASSED ? MACHINE_OWN_VECTORS + kept->number
+                                              : -1;
         kept->is_shared = reg >= 0;
         machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL].pinned = reg;
     }
@@ -107,6 +109,133 @@ void machine_emit_shared(struct machine *machine)
                      (struct x86_instruction){
                          .form = X86_KMOVW_TO, .bits = 128, .reg = MACHINE_MASKS - 1 - k, .rm = X86_RAX});
     }
+}
+
+/* ---- what one part hands to another -------------------------------------------------------------------- */
+
+static bool stays(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+/* Whether both loops, over the same range, come to the same element in the same iteration. */
+static bool is_same_index(const struct ir_stmt *one, struct ir_expr *a, const struct ir_stmt *other,
+                          struct ir_expr *b)
+{
+    if (a->kind == IR_SYMBOL && a->symbol == one->symbol)
+        return b->kind == IR_SYMBOL && b->symbol == other->symbol;
+    return ir_expr_equal(a, b) && ir_expr_walk(a, stays, NULL) && !pass_mentions(a, one->symbol) &&
+           !pass_mentions(b, other->symbol);
+}
+
+static bool is_same_range(const struct ir_stmt *one, const struct ir_stmt *other)
+{
+    return one->step == other->step && ir_expr_equal(one->low, other->low) &&
+           ir_expr_equal(one->high, other->high) && ir_expr_walk(one->low, stays, NULL) &&
+           ir_expr_walk(one->high, stays, NULL);
+}
+
+static const struct vector_stream *stream_of(const struct vector_loop *part, const struct vector_value *value)
+{
+    return &part->streams.items[value->stream];
+}
+
+/* Whether the one part's load is of what the other part's store has stored, all lanes of both, as lanes hold
+ * it. */
+static bool is_of_store(const struct vector_loop *part, const struct vector_value *load,
+                        const struct vector_loop *other, const struct vector_value *store)
+{
+    const struct vector_stream *a = stream_of(part, load), *b = stream_of(other, store);
+    if (a->access->buffer != b->access->buffer || a->step_kind != VECTOR_UNIT ||
+        b->step_kind != VECTOR_UNIT || load->mask >= 0 || store->mask >= 0 || load->offset != store->offset ||
+        load->type != store->type || dtype_table[a->dtype].size < 4 || part->wide != other->wide ||
+        !is_same_range(part->stmt, other->stmt))
+        return false;
+    for (int axis = 0; axis < a->access->buffer->rank; axis++)
+        if (!is_same_index(part->stmt, a->access->indices[axis], other->stmt, b->access->indices[axis]))
+            return false;
+    return true;
+}
+
+static bool stores_into(const struct vector_loop *part, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < part->streams.count; k++)
+        if (part->streams.items[k].is_stored && part->streams.items[k].access->buffer == buffer)
+            return true;
+    return false;
+}
+
+/* Whether a part behind this one loads what is stored, before another stores there. */
+static bool is_loaded_again(const struct vector_loop *band, const struct vector_loop *part,
+                            const struct vector_value *store)
+{
+    bool behind = false;
+    for (int k = 0; k < band->band->parts.count; k++) {
+        const struct vector_loop *other = band->band->parts.items[k].loop;
+        for (int v = 0; behind && machine_may_be_short(band, other) && v < other->values.count; v++)
+            if (other->values.items[v].kind == VECTOR_LOAD &&
+                is_of_store(other, &other->values.items[v], part, store))
+                return true;
+        if (behind && stores_into(other, stream_of(part, store)->access->buffer))
+            return false;
+        behind |= other == part;
+    }
+    return false;
+}
+
+static void forget(struct machine_shared *shared, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < MACHINE_PASSED; k++) {
+        const struct vector_value *store = shared->passed[k].store;
+        if (store && stream_of(shared->passed[k].part, store)->access->buffer == buffer)
+            shared->passed[k].store = NULL;
+    }
+}
+
+void machine_pass_nothing(struct machine_shared *shared, const struct vector_loop *part)
+{
+    for (int k = 0; k < part->streams.count; k++)
+        if (part->streams.items[k].is_stored)
+            forget(shared, part->streams.items[k].access->buffer);
+}
+
+int machine_passed(struct machine *machine, const struct vector_value *load)
+{
+    const struct machine_shared *shared = machine->shared;
+    for (int k = 0; k < MACHINE_PASSED; k++)
+        if (shared->passed[k].store &&
+            is_of_store(machine->loop, load, shared->passed[k].part, shared->passed[k].store))
+            return machine_keep(machine, KEPT_PASSED, load->type, k, 0);
+    return 0;
+}
+
+/* Whether what is passed there, or was, is used in the part. */
+static bool is_taken(const struct machine *machine, int place)
+{
+    for (int k = 0; k < machine->kept.count; k++)
+        if (machine->kept.items[k].kind == KEPT_PASSED && machine->kept.items[k].number == place)
+            return true;
+    return machine->shared->passed[place].store != NULL;
+}
+
+void machine_pass(struct machine *machine, const struct vector_value *store, int operand)
+{
+    struct machine_shared *shared = machine->shared;
+    int place = 0;
+    forget(shared, stream_of(machine->loop, store)->access->buffer);
+    while (place < MACHINE_PASSED && is_taken(machine, place))
+        place++;
+    if (place == MACHINE_PASSED || stream_of(machine->loop, store)->step_kind != VECTOR_UNIT ||
+        !is_loaded_again(shared->band, machine->loop, store))
+        return;
+    shared->passed[place].part = machine->loop;
+    shared->passed[place].store = store;
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VMOVAPS,
+                                         .bits = machine_bits(machine, store->type),
+                                         .reg = machine_keep(machine, KEPT_PASSED, store->type, place, 0),
+                                         .rm = operand});
 }
 
 /* ---- a part ------------------------------------------------------------------------------------------ */

@@ -389,6 +389,8 @@ void machine_hold_slots(struct machine *machine)
     slots.vectors = machine_is_avx512(machine) ? ~1u : 0xfffe;
     for (int k = 0; machine->shared && k < machine->shared->constants.count; k++)
         slots.held |= 1u << (MACHINE_VECTORS - 1 - k);
+    for (int k = 0; machine->shared && k < MACHINE_PASSED; k++)
+        slots.held |= 1u << (MACHINE_OWN_VECTORS + k);
     for (int k = 0; k < slots.count; k++)
         slots.uses[k].reg = -1;
     note_all(&slots);
