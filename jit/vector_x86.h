@@ -72,7 +72,8 @@ enum kept_kind {
     KEPT_SLIM_SCALAR,  /* the same in lanes of `bits` bytes */
     KEPT_SLIM_PARTIAL, /* of accumulator `number` / 2 in such lanes, one of two; `bits`: what 32 of its begin
                           with */
-    KEPT_RECIPROCAL,   /* of the divisor in the virtual register `number`: made before a long loop */
+    KEPT_RECIPROCAL,   /* of the divisor in the virtual register `number`, part `bits` of two: made before a
+                          long loop */
     KEPT_STEPS,        /* 0, 1, 2, ... times `bits` */
     KEPT_LANES,        /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_INDICES,      /* of a stream with a step: distances in bytes, 32 bits wide */

@@ -2,18 +2,16 @@
  * vector_x86_divide.c: quotients by what is the same in all iterations, without a division in the loop: first
  * those of floats, then those of integers by a constant.
  *
- * Consumes a dividend in a virtual register, and which value is the divisor; appends four or five
- * instructions. Of the divisor d they need r = 1 / d rounded once:
+ * Consumes a dividend in a virtual register, and which value is the divisor; appends two instructions. Of the
+ * divisor d they need r = 1 / d rounded towards 0, and what is left of it, s = 1 / d - r rounded:
  *
- *   q = x * r,  rest = d * q - x (exact, by fma),  x / d = q - rest * r
+ *   x / d = x * r + x * s, of which only x * s and the sum are rounded
  *
- * The correction is Markstein's (Handbook of Floating-Point Arithmetic, 4.7): the sum is the rounded
- * quotient, but where that lies within some 2^-24 of a unit from the middle of two numbers. Of zeros and
- * where it is exact the rest is +0, and less its product with an r above 0 leaves q as it is, the sign of a
- * zero included. Where q is infinite the rest is no number or infinite too; a number in its place leaves q as
- * it is. Divisors are taken whose exponent is moderate, so that nothing overflows on the way; where dividend
- * or quotient are below the normal numbers it is within a unit of them. No part of strict results, but for
- * powers of two, whose quotients are exact products.
+ * It is the rounded quotient, but where that lies within some 2^-22 of a unit from the middle of two numbers.
+ * r and s have the same sign, so zeros, infinities and what overflows come out as they should. Divisors are
+ * taken whose exponent is moderate, so that neither is below the normal numbers; where the quotient is small
+ * enough for x * s to be, it is within a unit. No part of strict results, but for powers of two, whose
+ * quotients are exact products.
  *
  * A divisor that is known only at run time is looked at before the loop, and only where the loop is long: the
  * main loop then stands twice (vector_x86.c).
@@ -26,14 +24,13 @@
 enum { MODERATE = 64 /* the exponent of a divisor, at most */ };
 
 struct width {
-    enum x86_form multiply, divide, add_product, subtract_product, product_less;
-    int exponent_bit, exponent_mask,
-        bias; /* the mask with the sign: what is below 0 is no divisor of these */
+    enum x86_form add, multiply, divide, add_product, subtract_product, subtract_integer;
+    int exponent_bit, exponent_mask, bias;
 };
 
 static const struct width widths[2] = {
-    {X86_VMULPS, X86_VDIVPS, X86_VFMADD231PS, X86_VFNMADD231PS, X86_VFMSUB231PS, 23, 0x1ff, 127},
-    {X86_VMULPD, X86_VDIVPD, X86_VFMADD231PD, X86_VFNMADD231PD, X86_VFMSUB231PD, 52, 0xfff, 1023}};
+    {X86_VADDPS, X86_VMULPS, X86_VDIVPS, X86_VFMADD231PS, X86_VFNMADD231PS, X86_VPSUBD, 23, 0xff, 127},
+    {X86_VADDPD, X86_VMULPD, X86_VDIVPD, X86_VFMADD231PD, X86_VFNMADD231PD, X86_VPSUBQ, 52, 0x7ff, 1023}};
 
 /* ---- quotients ------------------------------------------------------------------------------- */
 
@@ -42,34 +39,13 @@ static bool is_whole_number(const struct vector_value *value)
     return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_integer(value->from);
 }
 
-/* The rest, and a number too large for one in the place of what is none: where q is infinite, it stays so. */
-static int bounded(struct machine *machine, enum vector_type type, int rest)
-{
-    enum { LESSER_WITH_SIGN_OF_FIRST = 2 };
-    bool wide = type == VECTOR_F64;
-    int bits = machine_bits(machine, type);
-    int large = machine_float(machine, type, wide ? 0x1p1000 : 0x1p110);
-    if (machine_is_avx512(machine))
-        return machine_rvmi(machine, wide ? X86_VRANGEPD : X86_VRANGEPS, bits, rest, large,
-                            LESSER_WITH_SIGN_OF_FIRST);
-    rest = machine_rvm(machine, wide ? X86_VMINPD : X86_VMINPS, bits, rest, large); /* nan: the second */
-    return machine_rvm(machine, wide ? X86_VMAXPD : X86_VMAXPS, bits, rest,
-                       machine_float(machine, type, wide ? -0x1p1000 : -0x1p110));
-}
-
-/* x over d, of which r is the reciprocal. `is_whole`: x is an integer, so that no rest is other than a
- * number. A rest of 0 is +0 either way: its product must be -0, which leaves q of zeros as it is. */
-static int corrected(struct machine *machine, enum vector_type type, bool is_whole, bool is_negative, int x,
-                     int d, int r)
+/* x * r + x * rest. */
+static int product_of_parts(struct machine *machine, enum vector_type type, int x, int r, int rest)
 {
     const struct width *width = &widths[type == VECTOR_F64];
-    int bits = machine_bits(machine, type), quotient = machine_rvm(machine, width->multiply, bits, x, r);
-    int rest = machine_fused(machine, is_negative ? width->subtract_product : width->product_less, bits, d,
-                             quotient, x);
-    if (!is_whole)
-        rest = bounded(machine, type, rest);
-    return machine_fused(machine, is_negative ? width->add_product : width->subtract_product, bits, rest, r,
-                         quotient);
+    int bits = machine_bits(machine, type), result = machine_rvm(machine, width->multiply, bits, x, rest);
+    machine_into(machine, width->add_product, bits, result, x, r, 0);
+    return result;
 }
 
 /* The numbers of a byte over a constant, where that is 1 / d in two parts: x * r + x * (what r is too small
@@ -81,11 +57,19 @@ static int of_byte(struct machine *machine, bool is_signed, int x, float divisor
     for (int k = is_signed ? -128 : 0; k < (is_signed ? 128 : 256); k++)
         if (fmaf((float)k, inverse, (float)k * rest) != (float)k / divisor)
             return -1;
-    int bits = machine_bits(machine, VECTOR_F32);
-    int small = machine_rvm(machine, X86_VMULPS, bits, x, machine_float(machine, VECTOR_F32, (double)rest));
-    machine_into(machine, X86_VFMADD231PS, bits, small, x,
-                 machine_float(machine, VECTOR_F32, (double)inverse), 0);
-    return small;
+    return product_of_parts(machine, VECTOR_F32, x, machine_float(machine, VECTOR_F32, (double)inverse),
+                            machine_float(machine, VECTOR_F32, (double)rest));
+}
+
+/* By a constant that is no power of two. */
+static int by_parts(struct machine *machine, enum vector_type type, int x, double divisor)
+{
+    bool wide = type == VECTOR_F64;
+    double r = wide ? 1 / divisor : (double)(1 / (float)divisor);
+    if (fma(-divisor, r, 1) < 0) /* it was rounded up */
+        r = wide ? nextafter(r, 0) : (double)nextafterf((float)r, 0);
+    return product_of_parts(machine, type, x, machine_float(machine, type, r),
+                            machine_float(machine, type, fma(-divisor, r, 1) * r));
 }
 
 /* By a constant of a moderate size. -1: it is not, or the quotient would not be strict. */
@@ -93,7 +77,6 @@ static int by_constant(struct machine *machine, const struct vector_value *value
 {
     enum vector_type type = value->type;
     const struct vector_value *dividend = &machine->loop->values.items[value->operands[0]];
-    bool is_whole = is_whole_number(dividend);
     double inverse = type == VECTOR_F64 ? 1 / divisor : (double)(1 / (float)divisor);
     int exponent;
     double mantissa = fabs(frexp(divisor, &exponent)); /* of 0, infinity and nan: itself */
@@ -102,15 +85,13 @@ static int by_constant(struct machine *machine, const struct vector_value *value
     if (mantissa == 0.5)
         return machine_rvm(machine, widths[type == VECTOR_F64].multiply, machine_bits(machine, type), x,
                            machine_float(machine, type, inverse));
-    if (is_whole && type == VECTOR_F32 && divisor > 0 && dtype_table[dividend->from].size == 1) {
+    if (is_whole_number(dividend) && type == VECTOR_F32 && divisor > 0 &&
+        dtype_table[dividend->from].size == 1) {
         int quotient = of_byte(machine, dtype_is_signed(dividend->from), x, (float)divisor);
         if (quotient >= 0)
             return quotient;
     }
-    if (machine->options->strict)
-        return -1;
-    return corrected(machine, type, is_whole, divisor < 0, x, machine_float(machine, type, divisor),
-                     machine_float(machine, type, inverse));
+    return machine->options->strict ? -1 : by_parts(machine, type, x, divisor);
 }
 
 int machine_quotient(struct machine *machine, const struct vector_value *value, const int *operands)
@@ -122,8 +103,9 @@ int machine_quotient(struct machine *machine, const struct vector_value *value, 
         return by_constant(machine, value, x, vector_number(divisor->type, divisor->bits));
     if (divisor->kind != VECTOR_SCALAR || !machine->is_long)
         return -1;
-    return corrected(machine, value->type, is_whole_number(&loop->values.items[value->operands[0]]), false, x,
-                     d, machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0));
+    return product_of_parts(machine, value->type, x,
+                            machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 0),
+                            machine_keep(machine, KEPT_RECIPROCAL, value->type, d, 1));
 }
 
 /* ---- quotients of integers ---------------------------------------------------------------------- */
@@ -230,16 +212,51 @@ void machine_test_divisors(struct machine *machine, int otherwise)
     }
 }
 
+static int spread(struct machine *machine, enum vector_type type, double number)
+{
+    int result = machine_new_vector(machine, machine_bits(machine, type));
+    union dtype_value bits = {.i = 0};
+    if (type == VECTOR_F64)
+        bits.d = number;
+    else
+        bits.f = (float)number;
+    machine_spread_constant(machine, result, type, (uint64_t)bits.i);
+    return result;
+}
+
+/* 1 - d * r, exactly. */
+static int left_of_one(struct machine *machine, enum vector_type type, int one, int d, int r)
+{
+    int bits = machine_bits(machine, type), rest = machine_copy(machine, bits, one);
+    machine_into(machine, widths[type == VECTOR_F64].subtract_product, bits, rest, d, r, 0);
+    return rest;
+}
+
+/* Both parts of a reciprocal. Where the quotient was rounded away from 0, which is where something below 0 is
+ * left, it is one unit less. Where it is exact the rest is almost nothing instead, with its sign, whose
+ * product with infinity is a number. */
+static void setup_parts(struct machine *machine, const struct machine_kept *kept)
+{
+    enum vector_type type = kept->type;
+    bool wide = type == VECTOR_F64;
+    const struct width *width = &widths[wide];
+    int bits = machine_bits(machine, type), one = spread(machine, type, 1), d = kept->number;
+    int r = machine_rvm(machine, width->divide, bits, one, d), left = left_of_one(machine, type, one, d, r);
+    int is_over = wide ? machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, left, 63)
+                       : machine_shift(machine, X86_VPSRLD_BY, X86_VPSRLD_BY_WIDE, bits, left, 31);
+    machine_into(machine, width->subtract_integer, bits, kept->virtual_register, r, is_over, 0);
+    left = left_of_one(machine, type, one, d, kept->virtual_register);
+    left = machine_rvm(machine, width->add, bits, left, spread(machine, type, wide ? 0x1p-90 : 0x1p-60));
+    machine_into(machine, width->multiply, bits, machine_keep(machine, KEPT_RECIPROCAL, type, d, 1), left,
+                 kept->virtual_register, 0);
+}
+
 void machine_setup_reciprocals(struct machine *machine, machine_section *section)
 {
     machine->section = section;
     for (int k = 0; k < machine->kept.count; k++) {
-        const struct machine_kept *kept = &machine->kept.items[k];
-        if (kept->kind != KEPT_RECIPROCAL)
-            continue;
-        bool wide = kept->type == VECTOR_F64;
-        int bits = machine_bits(machine, kept->type), one = machine_new_vector(machine, bits);
-        machine_spread_constant(machine, one, kept->type, wide ? (uint64_t)0x3ff << 52 : 0x3f800000);
-        machine_into(machine, widths[wide].divide, bits, kept->virtual_register, one, kept->number, 0);
+        struct machine_kept kept = machine->kept.items[k];
+        if (kept.kind == KEPT_RECIPROCAL && kept.bits == 0)
+            setup_parts(machine, &kept);
     }
 }
