@@ -44,7 +44,7 @@ struct job {
     const union jit_scalar *kept;
     const struct jit_own *own;
     int64_t low, high, step, grain; /* grain: iterations */
-    int64_t grains;                 /* pieces are whole grains, but for the last */
+    int64_t grains;                 /* pieces are whole grains, but for the last one */
     int64_t least;                  /* grains of the smallest piece */
     int threads;
     atomic_llong failed;  /* the first grain of the first piece that stopped; `grains`: none did */
@@ -467,6 +467,14 @@ static bool is_worth_sharing(double expected)
     return times >= ENOUGH;
 }
 
+/* What is left over is a grain of its own; of vectors it goes to the last one, since short loops of these may
+ * be computed in another way (quotients, vector_x86_divide.c). */
+static int64_t count_grains(uint64_t iterations, int64_t grain)
+{
+    return (int64_t)(grain >= SPLIT_GRAIN_VECTORS ? iterations / (uint64_t)grain
+                                                  : (iterations - 1) / (uint64_t)grain + 1);
+}
+
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
@@ -488,10 +496,10 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grain = grain;
     while (iterations / (uint64_t)job.grain >= MOST_GRAINS)
         job.grain *= 2;
-    job.grains = (int64_t)((iterations - 1) / (uint64_t)job.grain + 1);
+    job.grains = count_grains(iterations, job.grain);
     double operations = work * (double)iterations, expected = pool_rate_expect(part, operations);
     struct pool_rate_run run = pool_rate_next(part, expected);
-    if (iterations <= (uint64_t)grain || iterations > INT64_MAX || !run.is_shared ||
+    if (iterations <= (uint64_t)grain || iterations > INT64_MAX || job.grains < 2 || !run.is_shared ||
         !is_worth_sharing(expected) || (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
         return run_alone(frame, part, low, high, kept, operations, run.is_timed);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / expected * (double)job.grains);

@@ -3,6 +3,7 @@
  * the first trap of the loop whoever meets it, callers at once, after a fork. Sizes are such that loops are
  * really shared, which is tested too.
  */
+#include "../../jit/split.h"
 #include "../../runtime/pool.h"
 #include "api_support.h"
 #include "check.h"
@@ -82,6 +83,33 @@ static void test_split(void)
         CHECK_INT(strange, 0);
         split_noted(ITERATIONS, 1.0, &trap); /* too little work */
         CHECK_INT(pieces, 1);
+    }
+}
+
+static atomic_llong shortest;
+
+static int note_shortest(const struct jit_frame *frame, int64_t from, int64_t to,
+                         const union jit_scalar *kept)
+{
+    long long length = to - from, least = atomic_load(&shortest);
+    (void)frame, (void)kept;
+    while (length < least && !atomic_compare_exchange_weak(&shortest, &least, length))
+        ;
+    return 0;
+}
+
+/* No piece of a loop over vectors is shorter than a grain, whatever its length. */
+static void test_shortest(void)
+{
+    const int64_t lengths[] = {511, 513, 1000, 2047, 2049, 100001};
+    struct jit_trap trap;
+    struct jit_frame frame = {.trap = &trap};
+    akg_set_threads(3);
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        atomic_store(&shortest, INT64_MAX);
+        CHECK_INT(pool_split(&frame, note_shortest, 0, lengths[k], 1, SPLIT_GRAIN_VECTORS, 1e6, NULL, NULL),
+                  0);
+        CHECK(atomic_load(&shortest) >= SPLIT_GRAIN_VECTORS);
     }
 }
 
@@ -572,6 +600,7 @@ int main(void)
     test_folded(&source, false);
     test_folded(&source, true);
     test_split();
+    test_shortest();
     test_awake();
     test_slower();
     test_uneven();
