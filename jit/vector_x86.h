@@ -175,6 +175,12 @@ struct machine_chain {
     LIST(int) leaves;
 };
 
+/* Whether there was nan among what an accumulator was of (vector_x86_extreme.c). */
+struct machine_nan {
+    const machine_section *section;
+    int accumulator, result;
+};
+
 /* A constant behind the code: of 4 or 8 bytes, or of 64, which are elsewhere. */
 struct vector_datum {
     int label, size;
@@ -219,6 +225,7 @@ struct machine {
     LIST(struct machine_points) points;
     LIST(struct machine_loaded) loaded;
     LIST(struct machine_chain) chains;
+    struct machine_nan nan;
     int *users; /* by value, who uses it; NULL: nobody asked */
     int stop;   /* the label where the code ends early; -1: it does not */
     int head;   /* the label of the loop around all: over rows, or columns of a nest */

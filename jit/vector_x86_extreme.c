@@ -350,9 +350,11 @@ static void accumulate_beside(struct machine *machine, int number, int step, int
                  beside(machine, row->type, number, step, 0), operand, table, mask);
 }
 
-/* All bits of one lane, if there is nan in any; else none. */
+/* All bits of one lane, if there is nan in any; else none. Two extremes of the same values share it. */
 static int any_nan(struct machine *machine, const struct vector_accumulator *row, int number)
 {
+    if (machine->nan.section == machine->section && machine->nan.accumulator == number)
+        return machine->nan.result;
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), result = machine_new_vector(machine, 128);
     int nan = beside(machine, row->type, number, 0, 0);
@@ -367,6 +369,9 @@ static int any_nan(struct machine *machine, const struct vector_accumulator *row
     machine_add(machine,
                 (struct x86_instruction){
                     .form = wide ? X86_VMOVQ_TO : X86_VMOVD_TO, .bits = 128, .reg = result, .rm = X86_RAX});
+    machine->nan.section = machine->section;
+    machine->nan.accumulator = number;
+    machine->nan.result = result;
     return result;
 }
 
