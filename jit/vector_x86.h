@@ -236,10 +236,11 @@ struct machine {
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     LIST(struct machine_change *) changes;                  /* scatters that wait for others */
     struct machine_shared *shared;                          /* NULL: there is nothing of that kind */
-    int *before;  /* by accumulator that is scanned: what it was before each lane of the vector */
-    bool is_long; /* what is being built is the main loop for many iterations */
-    bool is_far;  /* it is the one for more than caches hold */
-    bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
+    int *before;   /* by accumulator that is scanned: what it was before each lane of the vector */
+    bool is_long;  /* what is being built is the main loop for many iterations */
+    bool is_far;   /* it is the one for more than caches hold */
+    bool is_short; /* it is one vector (vector_x86_short.c) */
+    bool is_late;  /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
     bool refused;
 };
 
@@ -380,7 +381,10 @@ int machine_quiet_extreme(struct machine *machine, const struct vector_accumulat
                           int other);
 void machine_accumulate_extreme(struct machine *machine, const struct vector_value *value, int step,
                                 int operand, int mask);
-/* In one lane, without what was there before the loop. */
+/* Whether partial results, and what looks for nan, begin with what was there before the loop, so that nothing
+ * is combined behind it: of short parts, whose next ones wait for that. */
+bool machine_begins_with_start(const struct machine *machine, int number);
+/* In one lane; otherwise without what was there before the loop. */
 int machine_result_of_extreme(struct machine *machine, int number);
 
 /* ---- vector_x86_math.c ---- */

@@ -289,6 +289,12 @@ bool machine_has_nan_apart(const struct machine *machine, int number)
            is_only_combined(loop, number);
 }
 
+bool machine_begins_with_start(const struct machine *machine, int number)
+{
+    return machine->is_short && machine->loop->accumulators.count == 1 &&
+           machine_has_nan_apart(machine, number);
+}
+
 /* The instruction gives its second operand where they do not compare, or are both zero. */
 int machine_quiet_extreme(struct machine *machine, const struct vector_accumulator *row, int bits, int best,
                           int other)

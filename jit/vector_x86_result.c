@@ -81,15 +81,16 @@ void machine_build_result(struct machine *machine, int number)
     bool wide = vector_type_is_wide(row->type);
     int sum = machine_has_nan_apart(machine, number) ? machine_result_of_extreme(machine, number)
                                                      : machine_reduce(machine, number, combined);
-    int start = machine_new_vector(machine, 128);
     struct x86_instruction move = {.form = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD,
                                    .bits = 128,
-                                   .reg = start,
                                    .has_memory = true,
                                    .memory = machine_slot(machine, row->slot)};
-    machine_add(machine, move);
+    if (!machine_begins_with_start(machine, number)) {
+        move.reg = machine_new_vector(machine, 128);
+        machine_add(machine, move);
+        sum = combined(machine, row, 128, move.reg, sum);
+    }
     move.form = wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE;
-    sum = combined(machine, row, 128, start, sum);
     move.reg = dtype_table[row->dtype].size < 4 ? machine_normal(machine, row->dtype, sum) : sum;
     machine_add(machine, move);
 }

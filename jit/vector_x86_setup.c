@@ -277,7 +277,7 @@ static void setup_partial(struct machine *machine, const struct machine_kept *ke
     if (same)
         machine_into(machine, X86_VMOVAPS, machine_bits(machine, kept->type), kept->virtual_register, 0,
                      same->virtual_register, 0);
-    else if (row->role != VECTOR_REDUCED && row->symbol)
+    else if ((row->role != VECTOR_REDUCED && row->symbol) || machine_begins_with_start(machine, kept->number))
         spread_memory(machine, kept->virtual_register, kept->type, machine_slot(machine, row->slot), 0);
     else
         machine_spread_constant(machine, kept->virtual_register, kept->type,
@@ -285,12 +285,24 @@ static void setup_partial(struct machine *machine, const struct machine_kept *ke
                                                            : machine_identity(row->operation, row->dtype));
 }
 
+static void setup_beside(struct machine *machine, const struct machine_kept *kept)
+{
+    int number = kept->number / MACHINE_PARTIALS;
+    if (machine_begins_with_start(machine, number))
+        spread_memory(machine, kept->virtual_register, kept->type,
+                      machine_slot(machine, machine->loop->accumulators.items[number].slot), 0);
+    else
+        machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
+}
+
 void machine_setup_kept(struct machine *machine, const struct machine_kept *kept)
 {
     switch (kept->kind) {
     case KEPT_CONSTANT:
-    case KEPT_BESIDE:
         machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
+        break;
+    case KEPT_BESIDE:
+        setup_beside(machine, kept);
         break;
     case KEPT_SCALAR:
         setup_scalar(machine, kept);

@@ -283,6 +283,7 @@ bool machine_build_short(struct machine *machine)
     machine->stop = -1;
     machine->lanes = machine_short_lanes(machine, loop);
     machine->steps = 1;
+    machine->is_short = true;
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);
     if (!counts(loop))
