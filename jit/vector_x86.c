@@ -19,39 +19,7 @@
 
 enum { BACK = X86_R10 };
 
-/* ---- general registers ------------------------------------------------------------------ */
-
-/* What a function must preserve: pushed in this order. */
-static const int preserved[] = {X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
-enum { PRESERVED = sizeof preserved / sizeof *preserved };
-
-void machine_choose_slots(struct machine *machine)
-{
-    machine->slots = machine->calls ? X86_RBX : X86_RDI;
-    machine->general |= 1u << machine->slots;
-}
-
-void machine_choose_general_registers(struct machine *machine)
-{
-    static const int leaf[] = {X86_RSI, X86_R8, X86_R9, X86_R11, X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
-    static const int calling[] = {X86_R14, X86_R15};
-    bool calls = machine->calls;
-    const int *free_ones = calls ? calling : leaf;
-    int count = calls ? 2 : 9;
-    machine_choose_slots(machine);
-    machine->count = calls ? X86_R12 : X86_RCX;
-    machine->index = calls ? X86_R13 : X86_RDX;
-    for (int k = 0; k < machine->loop->streams.count; k++) {
-        machine->pointers[k] = k < count ? free_ones[k] : -1;
-        machine->general |= k < count ? 1u << free_ones[k] : 0;
-    }
-    for (int k = 0, next = machine->loop->streams.count; k < machine->loop->streams.count; k++)
-        if (machine->loop->streams.items[k].ahead && next < count) {
-            machine->general |= 1u << free_ones[next];
-            machine->fetched[k] = free_ones[next++];
-        }
-    machine->general |= 1u << machine->count | 1u << machine->index;
-}
+/* ---- instructions in no section ---------------------------------------------------------- */
 
 void machine_emit(struct machine *machine, struct x86_instruction instruction)
 {
@@ -61,11 +29,6 @@ void machine_emit(struct machine *machine, struct x86_instruction instruction)
 void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number)
 {
     machine_emit(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});
-}
-
-static void emit_move(struct machine *machine, int to, int from)
-{
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = to, .rm = from});
 }
 
 void machine_emit_jump(struct machine *machine, enum x86_form form, int label)
@@ -234,13 +197,13 @@ void machine_tail(struct machine *machine, machine_section *section)
 
 /* ---- the setup -------------------------------------------------------------------------------- */
 
-void machine_build_setup(struct machine *machine, machine_section *section)
+/* Of what is kept, that from one on up to another one. */
+void machine_build_setup(struct machine *machine, machine_section *section, int from, int to)
 {
     machine->section = section;
-    for (int k = 0; k < machine->kept.count; k++)
+    for (int k = from; k < to; k++)
         if (!machine->kept.items[k].is_shared)
             machine_setup_kept(machine, &machine->kept.items[k]);
-    machine_setup_streams(machine);
 }
 
 /* ---- registers for what is kept ------------------------------------------------------------------ */
@@ -287,11 +250,11 @@ struct sections {
     struct machine_slim slim;
     bool has_slim; /* loops over lanes of fewer bits come first */
     struct machine_choices choices;
+    struct machine_few few;
+    machine_section many_setup; /* of what is kept for more than few */
 };
 
-/* Whether elements of 32 bits and more lie side by side, and all of them are there: then vectors may be of
- * any width, without masks. */
-static bool is_plain(const struct vector_loop *loop)
+bool machine_is_plain(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
@@ -302,11 +265,11 @@ static bool is_plain(const struct vector_loop *loop)
     return true;
 }
 
-/* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
-static bool can_have_pieces(const struct vector_loop *loop)
+bool machine_can_have_pieces(const struct vector_loop *loop)
 {
     enum { MOST_VALUES = 12 };
-    return !loop->accumulators.count && !loop->calls && loop->values.count <= MOST_VALUES && is_plain(loop);
+    return !loop->accumulators.count && !loop->calls && loop->values.count <= MOST_VALUES &&
+           machine_is_plain(loop);
 }
 
 /* Whether a loop by itself has vectors of half the width: one that hardly does more than load, and store or
@@ -321,7 +284,7 @@ static bool goes_by_halves(const struct machine *machine)
     int count = 0;
     if (!machine->options->splits || !machine_is_avx512(machine) || loop->is_serial || loop->nest ||
         loop->calls || loop->stops || loop->is_even || loop->choices.count || loop->accumulators.count > 1 ||
-        vector_has_scans(loop) || !is_plain(loop))
+        vector_has_scans(loop) || !machine_is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
@@ -393,13 +356,20 @@ static int most_pressure(struct machine *machine, const struct sections *section
         int pressure = machine_pressure(machine, &sections->slim.round[k]);
         most = pressure > most ? pressure : most;
     }
+    for (int k = 0; k < sections->few.count; k++) {
+        int pressure = machine_pressure(machine, &sections->few.vectors[k]);
+        most = pressure > most ? pressure : most;
+    }
     return most; /* pieces need no more than main */
 }
 
-static void build_sections(struct machine *machine, struct sections *sections)
+/* The loops over iterations of which it is not known how many there are. */
+static void build_loops(struct machine *machine, struct sections *sections)
 {
     sections->has_slim = machine_build_slim(machine, &sections->slim);
-    sections->has_pieces = can_have_pieces(machine->loop);
+    if (!sections->has_slim)
+        machine_build_few(machine, &sections->few);
+    sections->has_pieces = machine_can_have_pieces(machine->loop);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
         machine_build_step(machine, &sections->main[k], k, k * machine->lanes, false);
@@ -430,6 +400,14 @@ static void build_sections(struct machine *machine, struct sections *sections)
         build_pieces(machine, sections);
     else if (!machine->loop->is_even)
         machine_tail(machine, &sections->tail);
+}
+
+static void build_sections(struct machine *machine, struct sections *sections)
+{
+    struct machine_few *few = &sections->few;
+    machine_build_known(machine, few);
+    if (!few->known)
+        build_loops(machine, sections);
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         if (machine->loop->accumulators.items[k].role == VECTOR_REDUCED)
@@ -441,45 +419,11 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine_interleave(machine, sections->long_main, machine->steps);
     machine_interleave(machine, sections->far_main, machine->steps);
     machine_pin(machine, machine_vectors(machine) - most_pressure(machine, sections));
-    machine_build_setup(machine, &sections->setup);
+    int first = few->kept ? few->kept : machine->kept.count;
+    machine_build_setup(machine, &sections->setup, 0, first);
+    machine_setup_streams(machine);
+    machine_build_setup(machine, &sections->many_setup, first, machine->kept.count);
     machine_setup_reciprocals(machine, &sections->long_setup);
-}
-
-/* The frame pointer and a frame only where something lives there, or is called. */
-static void enter(struct machine *machine, bool has_frame)
-{
-    if (has_frame) {
-        machine_emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = X86_RBP});
-        emit_move(machine, X86_RBP, X86_RSP);
-    }
-    for (int k = 0; k < PRESERVED; k++)
-        if (machine->general >> preserved[k] & 1)
-            machine_emit(machine, (struct x86_instruction){.form = X86_PUSH, .reg = preserved[k]});
-    if (has_frame) {
-        machine_emit_by(machine, X86_SUB_BY, X86_RSP, machine->frame);
-        machine_emit_by(machine, X86_AND_BY, X86_RSP, -64);
-    }
-    if (machine->slots != X86_RDI)
-        emit_move(machine, machine->slots, X86_RDI);
-}
-
-static void leave(struct machine *machine, bool has_frame)
-{
-    int pushed = 0;
-    for (int k = 0; k < PRESERVED; k++)
-        pushed += machine->general >> preserved[k] & 1;
-    if (has_frame)
-        machine_emit(machine, (struct x86_instruction){.form = X86_LEA,
-                                                       .reg = X86_RSP,
-                                                       .has_memory = true,
-                                                       .memory = {X86_RBP, X86_NONE, 1, -8 * pushed}});
-    for (int k = PRESERVED - 1; k >= 0; k--)
-        if (machine->general >> preserved[k] & 1)
-            machine_emit(machine, (struct x86_instruction){.form = X86_POP, .reg = preserved[k]});
-    if (has_frame)
-        machine_emit(machine, (struct x86_instruction){.form = X86_POP, .reg = X86_RBP});
-    machine_emit(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
-    machine_emit(machine, (struct x86_instruction){.form = X86_RET});
 }
 
 /* A stream with a step back by as many iterations as BACK says. */
@@ -651,31 +595,25 @@ static void place_loops(struct machine *machine, struct sections *sections)
     machine_emit_label(machine, done);
 }
 
-/* The instructions from `first` on, before all others. */
-static void move_to_front(struct machine *machine, int first)
+/* As many iterations as the count says. Where few have results of their own, they are at the end. */
+static void place_many(struct machine *machine, struct sections *sections, int end)
 {
-    size_t size = sizeof *machine->body.items;
-    int moved = machine->body.count - first;
-    struct x86_instruction *items = machine->body.items,
-                           *copy = arena_array(machine->arena, struct x86_instruction, moved);
-    memcpy(copy, items + first, size * (size_t)moved);
-    memmove(items + moved, items, size * (size_t)first);
-    memcpy(items, copy, size * (size_t)moved);
-}
-
-/* What stands before the body and behind it hangs on the frame that the body took. */
-void machine_assemble(struct machine *machine, struct vector_listing *listing)
-{
-    machine_place_rare(machine);
-    bool has_frame = machine->frame > 0 || machine->calls;
-    int count = machine->body.count;
-    enter(machine, has_frame);
-    move_to_front(machine, count);
-    leave(machine, has_frame);
-    *listing = (struct vector_listing){.items = machine->body,
-                                       .data = machine->data,
-                                       .lanes = machine->lanes,
-                                       .slim_lanes = machine->slim_lanes};
+    int many = machine->labels++;
+    if (sections->few.count) {
+        machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes);
+        machine_emit_jump(machine, X86_JG, many);
+        machine_place_few(machine, &sections->few);
+        machine_emit_jump(machine, X86_JMP, end);
+        machine_emit_label(machine, many);
+        machine_allocate(machine, &sections->many_setup);
+    }
+    if (sections->has_slim)
+        machine_place_slim(machine, &sections->slim, may_repeat(machine));
+    if (sections->has_far)
+        machine_place_far(machine, sections->far_main, &sections->far_first);
+    if (sections->has_long)
+        place_long(machine, sections);
+    place_loops(machine, sections);
 }
 
 bool machine_build_loop(struct machine *machine)
@@ -683,6 +621,7 @@ bool machine_build_loop(struct machine *machine)
     const struct vector_loop *loop = machine->loop;
     struct sections *sections = arena_new(machine->arena, struct sections);
     bool rows = vector_is_rows(loop->nest);
+    int end = machine->labels++;
     machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = machine_steps(machine);
@@ -705,13 +644,10 @@ bool machine_build_loop(struct machine *machine)
     if (loop->is_even)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
-    if (sections->has_slim)
-        machine_place_slim(machine, &sections->slim, may_repeat(machine));
-    if (sections->has_far)
-        machine_place_far(machine, sections->far_main, &sections->far_first);
-    if (sections->has_long)
-        place_long(machine, sections);
-    place_loops(machine, sections);
+    if (sections->few.known)
+        machine_place_few(machine, &sections->few);
+    else
+        place_many(machine, sections, end);
     if (rows)
         machine_end_rows(machine);
     if (rows && sections->has_far && machine->options->stream_bytes)
@@ -719,6 +655,7 @@ bool machine_build_loop(struct machine *machine)
     place_stop(machine);
     machine_allocate(machine, &sections->result);
     machine_place_choices(machine, &sections->choices);
+    machine_emit_label(machine, end);
     return !machine->refused;
 }
 

@@ -12,7 +12,13 @@
 #include "vector.h"
 #include "x86_encode.h"
 
-enum { MACHINE_VIRTUAL = 1000, MACHINE_VECTORS = 32, MACHINE_MASKS = 8, MACHINE_PARTIALS = 8 };
+enum {
+    MACHINE_VIRTUAL = 1000,
+    MACHINE_VECTORS = 32,
+    MACHINE_MASKS = 8,
+    MACHINE_PARTIALS = 8,
+    FEW_PIECES = 4
+};
 
 struct machine_register {
     bool is_mask;
@@ -618,23 +624,47 @@ void machine_place_back(struct machine *machine, int lanes);
 void machine_tail(struct machine *machine, machine_section *section);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
-/* The general register of the slots; all others that a loop needs. */
-void machine_choose_slots(struct machine *machine);
-void machine_choose_general_registers(struct machine *machine);
-/* One vector's worth of iterations. `step`: of the round; `ahead`: elements from the index to it; `is_last`:
- * only some of the lanes are there. */
-void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last);
-/* What is kept, and the streams: when all else is built. */
-void machine_build_setup(struct machine *machine, machine_section *section);
+/* Of what is kept, that from one on up to another one. */
+void machine_build_setup(struct machine *machine, machine_section *section, int from, int to);
 /* The body of a loop. False where the target lacks something. */
 bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
 bool machine_build_serial(struct machine *machine);
-/* The body with what stands before it and behind it. */
-void machine_assemble(struct machine *machine, struct vector_listing *listing);
 
 /* Where to jump with the iterations that are done in rax, to end early. */
 int machine_stop(struct machine *machine);
+/* One vector's worth of iterations; `ahead`: elements from the index to it, `is_last`: those of the tail. */
+void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last);
+/* Whether elements of 32 bits and more lie side by side, and all of them are there: then vectors may be of
+ * any width, without masks. */
+bool machine_is_plain(const struct vector_loop *loop);
+/* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
+bool machine_can_have_pieces(const struct vector_loop *loop);
+
+/* ---- vector_x86_few.c ---- */
+
+/* A loop of few iterations, straight on: vectors, then what combines their partial results. */
+struct machine_few {
+    machine_section vectors[MACHINE_PARTIALS + FEW_PIECES], tail, result;
+    int count; /* vectors; 0: there is no such code */
+    int known; /* iterations, which there always are; 0: not known, at most one vector's */
+    int kept;  /* what is kept for these alone, of the first ones */
+};
+
+/* Chooses lanes and vectors of a loop whose iterations are known to be few; its sections. */
+void machine_build_known(struct machine *machine, struct machine_few *few);
+/* The sections of any other loop that accumulates for when it turns out to have as few as lanes. */
+void machine_build_few(struct machine *machine, struct machine_few *few);
+/* The iterations; of such as are not known with the results behind them. */
+void machine_place_few(struct machine *machine, struct machine_few *few);
+
+/* ---- vector_x86_entry.c ---- */
+
+/* The general register of the slots; all others that a loop needs. */
+void machine_choose_slots(struct machine *machine);
+void machine_choose_general_registers(struct machine *machine);
+/* The body with what stands before it and behind it. */
+void machine_assemble(struct machine *machine, struct vector_listing *listing);
 
 /* ---- vector_x86_setup.c ---- */
 
