@@ -19,7 +19,7 @@
 /* Bytes between lanes are counted in 32 bits. */
 enum { LARGEST_STEP = 1 << 24 };
 
-static const char *format_slot(struct vector_emission *emission, int slot, const char *member)
+const char *emit_slot(struct vector_emission *emission, int slot, const char *member)
 {
     return arena_format(&emission->emitter->arena, "%s[%d].%s", emission->slots, slot, member);
 }
@@ -46,7 +46,7 @@ static const char *member_of(akg_dtype dtype)
 
 static void emit_let(struct vector_emission *emission, const struct ir_symbol *symbol);
 
-static void emit_lets(struct vector_emission *emission, const struct ir_expr *expr)
+void emit_lets(struct vector_emission *emission, const struct ir_expr *expr)
 {
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
         vector_is_declared(emission->stmt, expr->symbol)) {
@@ -76,7 +76,7 @@ static void emit_let(struct vector_emission *emission, const struct ir_symbol *s
 }
 
 /* "x[i]" with what its indices use declared before. */
-static const char *element(struct vector_emission *emission, const struct ir_access *access)
+const char *emit_element(struct vector_emission *emission, const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)
         emit_lets(emission, access->indices[axis]);
@@ -85,7 +85,7 @@ static const char *element(struct vector_emission *emission, const struct ir_acc
 
 /* ---- before the call ------------------------------------------------------------------------ */
 
-static const char *loop_name(struct vector_emission *emission, const struct ir_stmt *loop, const char *suffix)
+const char *emit_loop_name(struct vector_emission *emission, const struct ir_stmt *loop, const char *suffix)
 {
     struct emitter *emitter = emission->emitter;
     return arena_format(&emitter->arena, "%s%s", emitter->symbols[loop->symbol->slot].name, suffix);
@@ -94,7 +94,7 @@ static const char *loop_name(struct vector_emission *emission, const struct ir_s
 /* The first value of the variable of a loop of a band; NULL: of the loop that the lanes are of. */
 static const char *first_of_loop(struct vector_emission *emission, const struct ir_stmt *loop)
 {
-    return loop ? loop_name(emission, loop, "_first_") : first_of_lanes(emission);
+    return loop ? emit_loop_name(emission, loop, "_first_") : first_of_lanes(emission);
 }
 
 /* Iterations from the distance of the bounds; none, or less, where it is not above 0. */
@@ -111,7 +111,7 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
     struct emitter *emitter = emission->emitter;
     int64_t step = emission->stmt->step;
     if (emission->loop->nest && level < emission->loop->nest->first) {
-        emit_line(emitter, "%s = 1;", format_slot(emission, slot, "i"));
+        emit_line(emitter, "%s = 1;", emit_slot(emission, slot, "i"));
         return;
     }
     if (emission->loop->nest) {
@@ -121,22 +121,22 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
         if (step < 0)
             distance =
                 arena_format(&emitter->arena, "%s - (%s)", emission->firsts[level], emission->highs[level]);
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), count_of(emission, distance, step));
         if (emission->times[level])
-            emit_line(emitter, "%s *= %s;", format_slot(emission, slot, "i"), emission->times[level]);
+            emit_line(emitter, "%s *= %s;", emit_slot(emission, slot, "i"), emission->times[level]);
         return;
     }
     const char *distance = step > 0
                                ? arena_format(&emitter->arena, "%s - %s", emission->high, emission->first)
                                : arena_format(&emitter->arena, "%s - %s", emission->first, emission->high);
-    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), count_of(emission, distance, step));
+    emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), count_of(emission, distance, step));
 }
 
 /* The iterations of a loop of a band, in its first iteration or its second. */
-static const char *inner_count(struct vector_emission *emission, const struct ir_stmt *loop)
+const char *emit_inner_count(struct vector_emission *emission, const struct ir_stmt *loop)
 {
     struct arena *arena = &emission->emitter->arena;
-    const char *first = loop_name(emission, loop, "_first_");
+    const char *first = emit_loop_name(emission, loop, "_first_");
     emit_lets(emission, loop->high);
     const char *high = emit_index(emission->emitter, loop->high).text;
     return count_of(emission,
@@ -153,11 +153,11 @@ static const struct ir_access *access_of(struct vector_emission *emission,
 
 static void emit_address(struct vector_emission *emission, int slot, const struct ir_access *access)
 {
-    emit_line(emission->emitter, "%s = &%s;", format_slot(emission, slot, "p"), element(emission, access));
+    emit_line(emission->emitter, "%s = &%s;", emit_slot(emission, slot, "p"), emit_element(emission, access));
 }
 
 /* Whether C knows where the loop of the band begins. */
-static bool is_begun_by_c(const struct vector_emission *emission, const struct ir_stmt *loop)
+bool emit_begins(const struct vector_emission *emission, const struct ir_stmt *loop)
 {
     const struct vector_band *band = emission->loop->band;
     for (int k = 0; k < band->parts.count; k++)
@@ -174,21 +174,21 @@ static void emit_step(struct vector_emission *emission, int slot, const struct v
     struct emitter *emitter = emission->emitter;
     const struct ir_access *access = access_of(emission, argument);
     const struct ir_stmt *loop = argument->loop ? argument->loop : lanes_of(emission);
-    if (emission->loop->band && argument->loop && !is_begun_by_c(emission, loop)) {
-        emit_line(emitter, "%s = 0;", format_slot(emission, slot, "i"));
+    if (emission->loop->band && argument->loop && !emit_begins(emission, loop)) {
+        emit_line(emitter, "%s = 0;", emit_slot(emission, slot, "i"));
         return;
     }
     emit_address(emission, slot, access);
     emit_line(emitter, "{");
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + %lld;", loop_name(emission, loop, ""),
+    emit_line(emitter, "const long long %s = %s + %lld;", emit_loop_name(emission, loop, ""),
               first_of_loop(emission, argument->loop), (long long)loop->step);
     struct vector_emission inner = *emission;
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
-    const char *text = element(&inner, access);
-    emit_line(emitter, "%s = &%s - (const %s *)%s;", format_slot(emission, slot, "i"), text,
-              dtype_table[access->buffer->dtype].c_storage, format_slot(emission, slot, "p"));
+    const char *text = emit_element(&inner, access);
+    emit_line(emitter, "%s = &%s - (const %s *)%s;", emit_slot(emission, slot, "i"), text,
+              dtype_table[access->buffer->dtype].c_storage, emit_slot(emission, slot, "p"));
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -206,14 +206,14 @@ static void emit_stride(struct vector_emission *emission, int slot, const struct
     emit_line(emitter, "{");
     emitter->indent++;
     const struct ir_stmt *loop = in_band ? argument->loop : emission->loop->nest->loops[argument->level];
-    emit_line(emitter, "const long long %s = %s + %lld;", loop_name(emission, loop, ""),
+    emit_line(emitter, "const long long %s = %s + %lld;", emit_loop_name(emission, loop, ""),
               in_band ? first_of_loop(emission, loop) : emission->firsts[argument->level],
               (long long)loop->step);
     inner.lets.items = NULL;
     inner.lets.count = inner.lets.capacity = 0;
-    const char *text = element(&inner, access);
-    emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", format_slot(emission, slot, "i"), text,
-              format_slot(emission, address, "p"));
+    const char *text = emit_element(&inner, access);
+    emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", emit_slot(emission, slot, "i"), text,
+              emit_slot(emission, address, "p"));
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -223,7 +223,7 @@ static void emit_extent_of(struct vector_emission *emission, int slot, const str
 {
     struct emitter *emitter = emission->emitter;
     const struct ir_buffer *buffer = emission->loop->streams.items[argument->stream].access->buffer;
-    const char *member = format_slot(emission, slot, "i");
+    const char *member = emit_slot(emission, slot, "i");
     emit_line(emitter, "%s = %s;", member, emit_extent(emitter, buffer, argument->level).text);
     if (argument->kind == VECTOR_ARGUMENT_EXTENT_32)
         emit_line(emitter, "if (%s > 2147483648LL) %s = 2147483648LL;", member, member);
@@ -243,14 +243,14 @@ static const char *size_of(struct vector_emission *emission, const struct ir_buf
 static void emit_elements(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     const struct ir_buffer *buffer = access_of(emission, argument)->buffer;
-    emit_line(emission->emitter, "%s = %s;", format_slot(emission, slot, "i"), size_of(emission, buffer, 1));
+    emit_line(emission->emitter, "%s = %s;", emit_slot(emission, slot, "i"), size_of(emission, buffer, 1));
 }
 
-static void emit_ahead(struct vector_emission *emission, int slot, const struct vector_argument *argument)
+void emit_ahead(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     const struct ir_buffer *buffer = argument->access->buffer;
-    emit_line(emission->emitter, "%s = akg_ahead(%s, %s);", format_slot(emission, slot, "i"),
-              format_slot(emission, argument->level, "i"),
+    emit_line(emission->emitter, "%s = akg_ahead(%s, %s);", emit_slot(emission, slot, "i"),
+              emit_slot(emission, argument->level, "i"),
               size_of(emission, buffer, dtype_table[buffer->dtype].size));
 }
 
@@ -267,14 +267,14 @@ static void emit_spacing(struct vector_emission *emission, int slot, const struc
     for (int axis = argument->level + 1; buffer->contiguous && axis < buffer->rank; axis++)
         text = arena_format(&emitter->arena, "%s * %s", text,
                             emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
-    emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"), text);
+    emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), text);
 }
 
 static void emit_alignment(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
     struct emitter *emitter = emission->emitter;
-    const char *rest = format_slot(emission, slot, "i");
-    const char *address = format_slot(emission, emission->loop->streams.items[argument->stream].slot, "p");
+    const char *rest = emit_slot(emission, slot, "i");
+    const char *address = emit_slot(emission, emission->loop->streams.items[argument->stream].slot, "p");
     emit_line(emitter, "%s = (long long)%s & 3;", rest, address);
     emit_line(emitter, "%s = (const char *)%s - %s;", address, address, rest);
 }
@@ -289,7 +289,7 @@ static struct emit_value accumulated(struct vector_emission *emission, const str
     } else {
         expr.kind = IR_LOAD;
         expr.access = *row->access;
-        element(emission, row->access);
+        emit_element(emission, row->access);
     }
     return emit_expression(emitter, &expr);
 }
@@ -302,8 +302,8 @@ static void emit_argument(struct vector_emission *emission, int slot)
     switch (argument->kind) {
     case VECTOR_ARGUMENT_COUNT:
         if (argument->loop && argument->loop != emission->stmt)
-            emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"),
-                      inner_count(emission, argument->loop));
+            emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"),
+                      emit_inner_count(emission, argument->loop));
         else
             emit_count(emission, slot, argument->level);
         break;
@@ -314,16 +314,16 @@ static void emit_argument(struct vector_emission *emission, int slot)
         emit_step(emission, slot, argument);
         break;
     case VECTOR_ARGUMENT_VALUE:
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(argument->value->dtype)),
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, member_of(argument->value->dtype)),
                   emit_shallow(emitter, argument->value).text);
         break;
     case VECTOR_ARGUMENT_FIRST:
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, "i"),
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"),
                   first_of_loop(emission, argument->loop));
         break;
     case VECTOR_ARGUMENT_ACCUMULATOR:
         row = &emission->loop->accumulators.items[argument->accumulator];
-        emit_line(emitter, "%s = %s;", format_slot(emission, slot, member_of(row->dtype)),
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, member_of(row->dtype)),
                   accumulated(emission, row).text);
         break;
     case VECTOR_ARGUMENT_PITCH:
@@ -356,147 +356,13 @@ void emit_slots(struct vector_emission *emission)
         emit_argument(emission, slot);
 }
 
-/* ---- the first two iterations of a band ------------------------------------------------------------ */
-
-/* The loops inside, as they begin in this iteration. Nothing is computed of what there may be no second one
- * of. */
-static void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *first)
-{
-    struct emitter *emitter = emission->emitter;
-    for (const struct ir_stmt *loop = first; loop; loop = loop->next) {
-        if (loop->kind != IR_FOR || !is_begun_by_c(emission, loop))
-            continue;
-        emit_lets(emission, loop->low);
-        struct emit_value low = emit_first(emitter, loop);
-        const char *first = loop_name(emission, loop, "_first_"), *name = loop_name(emission, loop, "");
-        emit_line(emitter, "const long long %s = %s;", first, low.text);
-        emit_line(emitter, "const long long %s = %s;", name, first);
-        emit_line(emitter, "(void)%s;", name);
-        emit_inner_firsts(emission, loop->body);
-    }
-}
-
-static void emit_delta(struct vector_emission *emission, int slot, const struct vector_argument *argument)
-{
-    struct emitter *emitter = emission->emitter;
-    const struct vector_argument *of = &emission->loop->arguments.items[argument->level];
-    const char *delta = format_slot(emission, slot, "i"), *before;
-    if (of->kind == VECTOR_ARGUMENT_ADDRESS) {
-        before = format_slot(emission, argument->level, "p");
-        const char *text = element(emission, of->access);
-        emit_line(emitter, "%s = (const char *)&%s - (const char *)%s;", delta, text, before);
-    } else {
-        before = format_slot(emission, argument->level, "i");
-        const char *value = of->kind == VECTOR_ARGUMENT_COUNT ? inner_count(emission, of->loop)
-                            : of->loop == emission->stmt      ? emission->variable
-                                                              : loop_name(emission, of->loop, "_first_");
-        emit_line(emitter, "%s = %s - %s;", delta, value, before);
-    }
-}
-
-/* Whether it stays far from where integers wrap: constants, extents, and the variable of a band between such.
- */
-static bool is_near(const struct vector_emission *emission, const struct ir_expr *expr)
-{
-    bool near = expr->kind == IR_OPERATION && (expr->operation == OP_ADD || expr->operation == OP_SUB ||
-                                               expr->operation == OP_MIN || expr->operation == OP_MAX);
-    if (expr->kind == IR_INTEGER)
-        return expr->integer > INT32_MIN && expr->integer < INT32_MAX;
-    if (expr->kind == IR_SYMBOL && expr->symbol == emission->stmt->symbol)
-        return is_near(emission, emission->stmt->low) && is_near(emission, emission->stmt->high);
-    for (int k = 0; near && k < expr->count; k++)
-        near = is_near(emission, expr->operands[k]);
-    return near || (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM);
-}
-
-/* Whether the slot is that of the iterations of a loop of a band whose bounds C finds, and these may be far.
- */
-static bool may_wrap(const struct vector_emission *emission, const struct vector_argument *argument)
-{
-    const struct ir_stmt *loop = argument->loop;
-    return emission->loop->band && argument->kind == VECTOR_ARGUMENT_COUNT && loop &&
-           loop != emission->stmt && is_begun_by_c(emission, loop) &&
-           !(is_near(emission, loop->low) && is_near(emission, loop->high));
-}
-
-/* The next such slot from this one on whose loop has not been seen; that behind the last: there is none. */
-static int next_far_loop(const struct vector_emission *emission, int slot)
-{
-    const struct vector_argument *arguments = emission->loop->arguments.items;
-    for (; slot < emission->loop->arguments.count; slot++) {
-        bool seen = !may_wrap(emission, &arguments[slot]);
-        for (int k = 0; k < slot && !seen; k++)
-            seen = arguments[k].loop == arguments[slot].loop && may_wrap(emission, &arguments[k]);
-        if (!seen)
-            break;
-    }
-    return slot;
-}
-
-static const char *is_between(struct vector_emission *emission, const char *number, int bits)
-{
-    long long limit = 1LL << bits;
-    return arena_format(&emission->emitter->arena, "%s > -%lldLL && %s < %lldLL", number, limit, number,
-                        limit);
-}
-
-/* Where such loops begin, kept beyond the block of the second iteration. */
-static void emit_far_lows(struct vector_emission *emission)
-{
-    int count = emission->loop->arguments.count;
-    for (int slot = next_far_loop(emission, 0); slot < count; slot = next_far_loop(emission, slot + 1)) {
-        const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
-        emit_line(emission->emitter, "long long %s = %s;", loop_name(emission, loop, "_low_"),
-                  loop_name(emission, loop, "_first_"));
-    }
-}
-
-/* Where they begin in the second iteration becomes how far that is from the first, if the first is near;
- * else it becomes far. */
-static void emit_far_deltas(struct vector_emission *emission)
-{
-    int count = emission->loop->arguments.count;
-    for (int slot = next_far_loop(emission, 0); slot < count; slot = next_far_loop(emission, slot + 1)) {
-        const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
-        const char *low = loop_name(emission, loop, "_low_");
-        emit_line(emission->emitter, "%s = %s ? %s - %s : 1LL << 60;", low, is_between(emission, low, 60),
-                  loop_name(emission, loop, "_first_"), low);
-    }
-}
-
-/* What slots grow by: the difference of what they are in the second iteration, whether there is one or not.
- */
-static void emit_deltas(struct vector_emission *emission)
-{
-    struct emitter *emitter = emission->emitter;
-    struct vector_emission second = *emission;
-    second.lets.items = NULL;
-    second.lets.count = second.lets.capacity = 0;
-    emit_far_lows(emission);
-    emit_line(emitter, "{");
-    emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + %lld;", emission->variable, emission->first,
-              (long long)emission->stmt->step);
-    emit_inner_firsts(&second, emission->stmt->body);
-    emit_far_deltas(&second);
-    for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
-        const struct vector_argument *argument = &emission->loop->arguments.items[slot];
-        if (argument->kind == VECTOR_ARGUMENT_DELTA)
-            emit_delta(&second, slot, argument);
-        else if (argument->kind == VECTOR_ARGUMENT_AHEAD)
-            emit_ahead(&second, slot, argument);
-    }
-    emitter->indent--;
-    emit_line(emitter, "}");
-}
-
 /* ---- behind it ---------------------------------------------------------------------------------- */
 
 static void emit_result(struct vector_emission *emission, const struct vector_accumulator *row)
 {
     struct emitter *emitter = emission->emitter;
     akg_dtype dtype = row->dtype;
-    const char *text = format_slot(emission, row->slot, member_of(dtype));
+    const char *text = emit_slot(emission, row->slot, member_of(dtype));
     struct emit_value value = emit_made(0, text, EMIT_PRIMARY);
     if (dtype_is_half(dtype))
         value = emit_cast(emitter, dtype, AKG_FLOAT32, value);
@@ -508,7 +374,8 @@ static void emit_result(struct vector_emission *emission, const struct vector_ac
         entry->assignments++;
         emit_line(emitter, "%s = %s;", entry->name, value.text);
     } else {
-        emit_line(emitter, "%s = %s;", element(emission, row->access), emit_stored(emitter, dtype, value));
+        emit_line(emitter, "%s = %s;", emit_element(emission, row->access),
+                  emit_stored(emitter, dtype, value));
     }
 }
 
@@ -546,7 +413,7 @@ static const char *test_count(struct vector_emission *emission, const char *test
 {
     enum { LARGEST_COUNT = 0x7fffff00 };
     struct arena *arena = &emission->emitter->arena;
-    const char *count = format_slot(emission, loop->count, "i");
+    const char *count = emit_slot(emission, loop->count, "i");
     if (!loop->choices.count || loop->wide)
         return tests;
     tests = emit_test_beside(emission, tests, arena_format(arena, "%s < %d", count, LARGEST_COUNT));
@@ -555,8 +422,8 @@ static const char *test_count(struct vector_emission *emission, const char *test
         if (argument->kind == VECTOR_ARGUMENT_DELTA && argument->level == loop->count)
             tests = emit_test_beside(
                 emission, tests,
-                arena_format(arena, "%s + %s * (%s - 1) < %d", count, format_slot(emission, slot, "i"),
-                             format_slot(emission, emission->loop->count, "i"), LARGEST_COUNT));
+                arena_format(arena, "%s + %s * (%s - 1) < %d", count, emit_slot(emission, slot, "i"),
+                             emit_slot(emission, emission->loop->count, "i"), LARGEST_COUNT));
     }
     return tests;
 }
@@ -579,7 +446,7 @@ static const char *emit_reach(struct vector_emission *emission, int number, cons
             emit_operand(emitter, emit_extent(emitter, reach->access->buffer, reach->axis), EMIT_UNARY));
     if (from && reach->grows)
         emit_line(emitter, "%s = %s && %s - %s == %s - 1;", inside, inside, reach->grows > 0 ? name : from,
-                  reach->grows > 0 ? from : name, format_slot(emission, emission->loop->count, "i"));
+                  reach->grows > 0 ? from : name, emit_slot(emission, emission->loop->count, "i"));
     return name;
 }
 
@@ -593,7 +460,7 @@ static const char *emit_reaches(struct vector_emission *emission)
         return NULL;
     struct vector_emission last = *emission;
     const char *inside = arena_format(&emitter->arena, "%s_inside_", emission->variable),
-               *count = format_slot(emission, loop->count, "i");
+               *count = emit_slot(emission, loop->count, "i");
     last.lets.items = NULL;
     last.lets.count = last.lets.capacity = 0;
     const char **first = arena_array(&emitter->arena, const char *, loop->reaches.count);
@@ -643,29 +510,6 @@ static const char *test_scatters(struct vector_emission *emission, const char *t
     return tests;
 }
 
-/* Bounds of loops of the band that the call hands in: near at first, and not to go far in the iterations
- * there are, so that their distance says in each of them whether the loop runs. */
-static const char *test_bounds(struct vector_emission *emission, const char *tests)
-{
-    const struct vector_loop *loop = emission->loop;
-    const char *all = format_slot(emission, loop->count, "i");
-    bool tested = false;
-    for (int slot = 0; slot < loop->arguments.count; slot++) {
-        const struct vector_argument *argument = &loop->arguments.items[slot];
-        const char *number = format_slot(emission, slot, "i");
-        if (may_wrap(emission, argument)) {
-            tests = emit_test_beside(emission, tests, is_between(emission, number, 60));
-            tests = emit_test_beside(emission, tests,
-                                     is_between(emission, loop_name(emission, argument->loop, "_low_"), 29));
-            tested = true;
-        } else if (argument->kind == VECTOR_ARGUMENT_DELTA &&
-                   may_wrap(emission, &loop->arguments.items[argument->level])) {
-            tests = emit_test_beside(emission, tests, is_between(emission, number, 29));
-        }
-    }
-    return tested ? emit_test_beside(emission, tests, is_between(emission, all, 31)) : tests;
-}
-
 static const char *test_loop(struct vector_emission *emission, const char *tests,
                              const struct vector_loop *loop)
 {
@@ -678,13 +522,13 @@ static const char *slot_tests(struct vector_emission *emission)
 {
     struct arena *arena = &emission->emitter->arena;
     const struct vector_loop *loop = emission->loop;
-    const char *tests = test_bounds(emission, test_loop(emission, NULL, loop));
+    const char *tests = emit_test_bounds(emission, test_loop(emission, NULL, loop));
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
         tests = test_loop(emission, tests, loop->band->parts.items[k].loop);
     for (int slot = 0; slot < loop->arguments.count; slot++) {
         if (loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
             continue;
-        const char *step = format_slot(emission, slot, "i");
+        const char *step = emit_slot(emission, slot, "i");
         tests = emit_test_beside(
             emission, tests,
             arena_format(arena, "%s > -%d && %s < %d", step, LARGEST_STEP, step, LARGEST_STEP));
@@ -714,9 +558,9 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
     }
     if (emission->loop->stops && nest)
         emit_line(emitter, "%s = %s - %s;", done, emission->high,
-                  format_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));
+                  emit_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));
     else if (emission->loop->stops)
-        emit_line(emitter, "%s += %s * %lld;", done, format_slot(emission, 0, "i"),
+        emit_line(emitter, "%s += %s * %lld;", done, emit_slot(emission, 0, "i"),
                   (long long)emission->stmt->step);
     else if (done)
         emit_line(emitter, "%s = 1;", done);

@@ -26,6 +26,32 @@ void emit_slots(struct vector_emission *emission);
 /* The call of the loop of that number, and what comes back. */
 void emit_vector_call(struct vector_emission *emission, int number, const char *done);
 
+/* A member of a slot; the name of a loop's variable with something behind it. */
+const char *emit_slot(struct vector_emission *emission, int slot, const char *member);
+const char *emit_loop_name(struct vector_emission *emission, const struct ir_stmt *loop, const char *suffix);
+/* "x[i]" with what its indices use declared before; that alone. */
+const char *emit_element(struct vector_emission *emission, const struct ir_access *access);
+void emit_lets(struct vector_emission *emission, const struct ir_expr *expr);
+/* The iterations of a loop of a band, in its first iteration or its second. */
+const char *emit_inner_count(struct vector_emission *emission, const struct ir_stmt *loop);
+/* Whether C knows where the loop of the band begins. */
+bool emit_begins(const struct vector_emission *emission, const struct ir_stmt *loop);
+void emit_ahead(struct vector_emission *emission, int slot, const struct vector_argument *argument);
+
+/* ---- emit_c_band.c ---- */
+
+/* The loops inside of a band, as they begin in this iteration. Nothing is computed of what there may be no
+ * second one of. */
+void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *first);
+/* What slots grow by: the difference of what they are in the second iteration, whether there is one or not.
+ */
+void emit_deltas(struct vector_emission *emission);
+/* Bounds of loops of the band that the call hands in: near at first, and not to go far in the iterations
+ * there are, so that their distance says in each of them whether the loop runs. */
+const char *emit_test_bounds(struct vector_emission *emission, const char *tests);
+
+/* ---- emit_c_nest.c ---- */
+
 /* The call of a nest with the tests that it has iterations; `strides`: further ones, each behind "&&". */
 void emit_nest(struct vector_emission *emission, int number, const char *strides, const char *done);
 

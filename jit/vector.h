@@ -204,7 +204,7 @@ struct vector_argument {
     const struct ir_expr *value;
     int level;
     const struct ir_access *access; /* in bands: of the stream, which is that of a part; */
-    const struct ir_stmt *loop;     /* the loop that the slot is for */
+    const struct ir_stmt *loop; /* the loop that the slot is for; of a DELTA: by whose iterations it grows */
 };
 
 /* Extents that the code takes to be equal. */
@@ -245,6 +245,13 @@ struct vector_moving {
                  */
 };
 
+/* A loop around a band that holds nothing else: in each of its iterations the band is run anew. */
+struct vector_repeat {
+    const struct ir_stmt *stmt;
+    int count; /* the slot of its iterations */
+    LIST(struct vector_moving) moving;
+};
+
 /* What makes a loop a band: parts that are run one after the other in each of its iterations, out of one
  * array of slots. A part is a loop, or straight code of one lane (is_once); what is handed from one to the
  * next goes through slots. */
@@ -254,8 +261,10 @@ struct vector_part {
 };
 
 struct vector_band {
+    const struct ir_stmt *loop; /* in each iteration of which the parts are run */
     LIST(struct vector_part) parts;
     LIST(struct vector_moving) moving;
+    LIST(struct vector_repeat) repeats; /* innermost first */
 };
 
 /* An index that goes on by one from iteration to iteration, and is to be tested or may wrap: the code runs
@@ -372,6 +381,10 @@ struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stm
  * The loops become its parts. */
 struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt *stmt,
                                       struct vector_loop *const *loops, const struct vector_options *options);
+/* Makes the loop, which holds nothing but that of the band, one of the band's own; false where addresses or
+ * bounds forbid it. */
+bool vector_band_repeat(struct arena *arena, const struct ir_stmt *stmt, struct vector_loop *band,
+                        const struct vector_options *options);
 /* Whether the scalar is declared in the loop's body. */
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* How many sums, about, take as long as the value. */

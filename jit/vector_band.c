@@ -238,6 +238,7 @@ static void place_argument(struct band_builder *builder, int at, struct vector_a
     if (moves) {
         argument.kind = VECTOR_ARGUMENT_DELTA;
         argument.level = holder;
+        argument.loop = builder->outer.stmt;
         moving.delta = add_argument(builder, argument);
     }
     list_push(builder->arena, &builder->band->moving, moving);
@@ -746,6 +747,7 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
     builder.band = arena_new(arena, struct vector_band);
     builder.loop->stmt = stmt;
     builder.loop->band = builder.band;
+    builder.band->loop = stmt;
     builder.loop->count =
         add_argument(&builder, (struct vector_argument){.kind = VECTOR_ARGUMENT_COUNT, .loop = stmt});
     find_cells(&builder);

@@ -212,25 +212,64 @@ static struct vector_loop *build_part(struct planning *planning, const struct ir
     return nest && vector_nest_is_small(nest) ? nest : NULL;
 }
 
-/* The loops inside are parts of a band, or there is none. Whether nothing else is needed of them. */
-static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
+/* The loops inside are parts of a band, or there is none. */
+static struct vector_loop *build_band(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
     struct arena *arena = &planning->plan->arena;
     LIST(struct vector_loop *) loops = {.count = 0};
+    for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
+        if (inner->kind != IR_FOR)
+            continue;
+        struct vector_loop *loop = build_part(planning, inner, serially);
+        if (!loop)
+            return NULL;
+        list_push(arena, &loops, loop);
+    }
+    return loops.count ? vector_band_build(arena, stmt, loops.items, planning->options) : NULL;
+}
+
+/* Whether nothing else is needed of the loop. */
+static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
+{
     for (int serially = 0; serially < 2; serially++) {
-        loops.count = 0;
-        for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
-            if (inner->kind != IR_FOR)
-                continue;
-            struct vector_loop *loop = build_part(planning, inner, serially);
-            if (!loop)
-                return false;
-            list_push(arena, &loops, loop);
-        }
-        struct vector_loop *band =
-            loops.count ? vector_band_build(arena, stmt, loops.items, planning->options) : NULL;
+        struct vector_loop *band = build_band(planning, stmt, serially);
         if (add_loop(planning, band))
             return is_for_all_strides(band);
+    }
+    return false;
+}
+
+/* Whether the loop is by itself, or with others inside, what vectors run along. */
+static bool is_rows_or_nest(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++)
+        if (build_nest(planning, stmt, first))
+            return true;
+    return vector_rows_shape(stmt, nest) && build_rows(planning, nest);
+}
+
+/* Loops around a band that hold nothing else, as part of it, for all strides. */
+static bool plan_repeated(struct planning *planning, const struct ir_stmt *stmt)
+{
+    const struct ir_stmt *loops[AKG_MAX_RANK], *inner = stmt;
+    int count = 0;
+    while (count < AKG_MAX_RANK && inner->body && inner->body->kind == IR_FOR && !inner->body->next &&
+           !is_innermost(inner->body->body)) {
+        loops[count++] = inner;
+        inner = inner->body;
+        if (vector_plan_splits(planning->plan, inner))
+            return false;
+    }
+    if (!count || is_rows_or_nest(planning, inner))
+        return false;
+    for (int serially = 0; serially < 2; serially++) {
+        struct vector_loop *band = build_band(planning, inner, serially);
+        int left = band && is_for_all_strides(band) ? count : 0;
+        while (left && vector_band_repeat(&planning->plan->arena, loops[left - 1], band, planning->options))
+            left--;
+        if (band && band->stmt == stmt && add_loop(planning, band))
+            return true;
     }
     return false;
 }
@@ -424,8 +463,8 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_merged_rows(planning, stmt))
             continue;
         if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
-            (plan_rows(planning, stmt) ||
-             (vector_plan_find(planning->plan, stmt) < 0 && plan_band(planning, stmt))))
+            (plan_rows(planning, stmt) || (vector_plan_find(planning->plan, stmt) < 0 &&
+                                           (plan_band(planning, stmt) || plan_repeated(planning, stmt)))))
             continue;
         if (!is_left_out(planning, stmt))
             plan_block(planning, stmt->body, depth + 1);

@@ -2,8 +2,9 @@
  * vector_x86_band.c: a band as a function of machine code.
  *
  * Consumes the parts of a band (vector_band.c); produces the code of one after the other, as if each were a
- * function of its own but for entry and exit, in a loop that moves slots on. Between two parts nothing is in
- * registers but the address of the slots, until vector_x86_slots.c has put slots into those that are free.
+ * function of its own but for entry and exit, in a loop that moves slots on, and loops around that. Between
+ * two parts nothing is in registers but the address of the slots, until vector_x86_slots.c has put slots into
+ * those that are free.
  *
  * Where loops may turn out to be no longer than a vector, that code is there a second time, with each of them
  * as one vector (vector_x86_short.c).
@@ -108,23 +109,21 @@ static void place_part(struct band_code *code, const struct vector_part *row, co
     machine_emit_label(machine, next);
 }
 
-/* Before an iteration: slots that parts overwrite. */
-static void fill_slots(struct band_code *code)
+/* Before an iteration: slots that parts overwrite, or loops inside. */
+static void fill_slots(struct band_code *code, const struct vector_moving *moving, int count)
 {
-    const struct vector_band *band = code->loop->band;
-    for (int k = 0; k < band->moving.count; k++)
-        if (band->moving.items[k].origin >= 0) {
-            slot(code->machine, X86_MOV, band->moving.items[k].origin);
-            slot(code->machine, X86_MOV_STORE, band->moving.items[k].slot);
+    for (int k = 0; k < count; k++)
+        if (moving[k].origin >= 0) {
+            slot(code->machine, X86_MOV, moving[k].origin);
+            slot(code->machine, X86_MOV_STORE, moving[k].slot);
         }
 }
 
 /* Behind it. */
-static void move_slots(struct band_code *code)
+static void move_slots(struct band_code *code, const struct vector_moving *all, int count)
 {
-    const struct vector_band *band = code->loop->band;
-    for (int k = 0; k < band->moving.count; k++) {
-        const struct vector_moving *moving = &band->moving.items[k];
+    for (int k = 0; k < count; k++) {
+        const struct vector_moving *moving = &all[k];
         int holder = moving->origin >= 0 ? moving->origin : moving->slot;
         if (moving->delta < 0)
             continue;
@@ -156,21 +155,50 @@ static bool may_share(const struct band_code *code)
     return code->is_short;
 }
 
-static void build_body(struct band_code *code, struct machine *const *parts)
+/* Behind all iterations but the last one to the head. */
+static void place_next(struct band_code *code, int count, int head)
 {
+    slot(code->machine, X86_MOV, count);
+    machine_emit_by(code->machine, X86_SUB_BY, X86_RAX, 1);
+    slot(code->machine, X86_MOV_STORE, count); /* leaves the flags */
+    machine_emit_jump(code->machine, X86_JNE, head);
+}
+
+static void place_band(struct band_code *code, struct machine *const *parts)
+{
+    const struct vector_band *band = code->loop->band;
     struct machine *machine = code->machine;
-    machine_emit_shared(machine);
     machine->head = machine->labels++;
     machine_emit_label(machine, machine->head);
-    fill_slots(code);
-    for (int k = 0; k < code->loop->band->parts.count; k++)
-        place_part(code, &code->loop->band->parts.items[k], parts[k]);
-    move_slots(code);
-    slot(machine, X86_MOV, code->loop->count);
-    machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-    slot(machine, X86_MOV_STORE, code->loop->count); /* leaves the flags */
-    machine_emit_jump(machine, X86_JNE, machine->head);
-    place_fence(code);
+    fill_slots(code, band->moving.items, band->moving.count);
+    for (int k = 0; k < band->parts.count; k++)
+        place_part(code, &band->parts.items[k], parts[k]);
+    move_slots(code, band->moving.items, band->moving.count);
+    place_next(code, code->loop->count, machine->head);
+}
+
+/* The loops around the band from one on: that inside may have no iterations. */
+static void place_repeats(struct band_code *code, struct machine *const *parts, int number)
+{
+    const struct vector_band *band = code->loop->band;
+    const struct vector_repeat *repeat = number >= 0 ? &band->repeats.items[number] : NULL;
+    struct machine *machine = code->machine;
+    int head, none;
+    if (!repeat) {
+        place_band(code, parts);
+        return;
+    }
+    head = machine->labels++;
+    none = machine->labels++;
+    machine_emit_label(machine, head);
+    fill_slots(code, repeat->moving.items, repeat->moving.count);
+    slot(machine, X86_MOV, number ? band->repeats.items[number - 1].count : code->loop->count);
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, 1);
+    machine_emit_jump(machine, X86_JL, none);
+    place_repeats(code, parts, number - 1);
+    machine_emit_label(machine, none);
+    move_slots(code, repeat->moving.items, repeat->moving.count);
+    place_next(code, repeat->count, head);
 }
 
 /* All iterations, with slots in registers; NULL where the target lacks something. */
@@ -192,7 +220,9 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
         if (!parts[k])
             return NULL;
     }
-    build_body(&code, parts);
+    machine_emit_shared(machine);
+    place_repeats(&code, parts, loop->band->repeats.count - 1);
+    place_fence(&code);
     machine_hold_slots(machine);
     return machine->refused ? NULL : machine;
 }

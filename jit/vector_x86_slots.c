@@ -132,6 +132,18 @@ static void note_registers(struct slots *slots, const struct x86_instruction *in
     slots->vectors &= ~(1u << instruction->fourth);
 }
 
+static bool is_jump(enum x86_form form)
+{
+    return x86_is_general(form) && x86_general_rows[form - X86_GENERAL_FIRST].shape == X86_JUMP;
+}
+
+/* Whether it is where the loop around all goes on, behind which are the loops around that. */
+static bool is_last(const struct machine *machine, const struct x86_instruction *instruction)
+{
+    return instruction->form != X86_NO_FORM && is_jump(instruction->form) &&
+           instruction->label == machine->head;
+}
+
 static void note_all(struct slots *slots)
 {
     const struct machine *machine = slots->machine;
@@ -139,6 +151,7 @@ static void note_all(struct slots *slots)
     for (int k = 0; k < machine->body.count; k++) {
         const struct x86_instruction *instruction = &machine->body.items[k];
         is_inside |= instruction->form == X86_NO_FORM && instruction->label == machine->head;
+        is_inside &= !is_last(machine, instruction);
         if (instruction->form == X86_NO_FORM)
             continue;
         note_registers(slots, instruction);
@@ -198,12 +211,7 @@ static void choose_registers(struct slots *slots)
 
 /* ---- registers for a while ------------------------------------------------------------------------- */
 
-static bool is_jump(enum x86_form form)
-{
-    return x86_is_general(form) && x86_general_rows[form - X86_GENERAL_FIRST].shape == X86_JUMP;
-}
-
-/* Jumps back, but for that of the loop around all. */
+/* Jumps back, but for that of the loop around all, and of loops around that. */
 static void find_loops(struct slots *slots)
 {
     const struct machine *machine = slots->machine;
@@ -213,7 +221,8 @@ static void find_loops(struct slots *slots)
         int label = instruction->label;
         if (instruction->form == X86_NO_FORM)
             places[label] = k + 1;
-        else if (is_jump(instruction->form) && label != machine->head && places[label])
+        else if (is_jump(instruction->form) && label != machine->head &&
+                 places[label] > places[machine->head])
             list_push(machine->arena, &slots->loops, ((struct inner_loop){places[label] - 1, k}));
     }
 }
