@@ -329,6 +329,20 @@ static bool is_vector_loop(struct pass *pass, struct ir_stmt *loop, const struct
     return may_be_vectors(loop, row) && vector_build(pass->arena, loop, row, dependences, &usual_options);
 }
 
+/* Whether the loop holds nothing but a nest whose rows are side by side in vectors, which takes less than all
+ * its iterations in lanes of the loop. */
+static bool is_around_folded(struct pass *pass, const struct dependences *dependences,
+                             const struct ir_stmt *loop)
+{
+    const struct ir_stmt *rows = loop->body;
+    struct vector_nest nest;
+
+    if (pass->target != X86_TARGET_AVX512 || rows->kind != IR_FOR || rows->next)
+        return false;
+    return is_nest(pass, dependences, rows) && vector_nest_shape(rows, VECTOR_ROWS, &nest) &&
+           vector_nest_build(pass->arena, &nest, &usual_options) && nest.fold;
+}
+
 /* `around` is the loop that makes a nest of it, or NULL. */
 static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *around)
 {
@@ -337,7 +351,7 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
     struct ir_stmt *body = loop->body;
 
     if (!may_be_vectors(loop, row) || is_nest(pass, dependences, loop) ||
-        (around && is_nest(pass, dependences, around)))
+        (around && is_nest(pass, dependences, around)) || is_around_folded(pass, dependences, loop))
         return false;
     loop->body = pass_copy_block(pass, body);
     if (write_out(pass, &loop->body)) {

@@ -235,6 +235,7 @@ struct vector_nest {
     int index;        /* the slot of the columns' variable: in rows it keeps the first one, else that of the
                          first column of a tile, where values ask for it; -1: none does */
     bool is_flat;     /* in rows: where they lie one behind the other they may be one */
+    int fold; /* rows whose columns are side by side in one vector (vector_fold.c); 0: each has its own */
 };
 
 /* A slot that grows by what the slot `delta` holds from one iteration of a band to the next. */
@@ -360,6 +361,10 @@ bool vector_loops_merge(struct arena *arena, const struct ir_stmt *outer, vector
 int vector_known_extent(const struct ir_stmt *loop);
 /* Whether each of its loops has such a number, so that a loop around it may be a band with it. */
 bool vector_nest_is_small(const struct vector_loop *loop);
+/* Whether rows of the nest may be side by side in one vector, if what they load and store suits that. */
+bool vector_may_fold(const struct vector_nest *nest, const struct vector_options *options);
+/* How many are, of the nest as values; 0: none. */
+int vector_find_fold(const struct vector_nest *nest, const struct vector_loop *loop);
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

@@ -552,6 +552,21 @@ static struct vector_loop *build_nest(struct arena *arena, struct vector_nest *n
     return builder.loop;
 }
 
+/* With rows side by side in vectors; NULL: they cannot be. */
+static struct vector_loop *build_folded(struct arena *arena, struct vector_nest *nest,
+                                        const struct vector_options *options)
+{
+    bool wants_depth = false;
+    if (!vector_may_fold(nest, options))
+        return NULL;
+    nest->fold = 1;
+    struct vector_loop *loop = build_nest(arena, nest, options, &wants_depth);
+    nest->fold = loop ? vector_find_fold(nest, loop) : 0;
+    if (!nest->fold)
+        nest->index = -1;
+    return nest->fold ? loop : NULL;
+}
+
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options)
 {
@@ -559,6 +574,9 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
     for (int level = nest->first; level < nest->depth; level++)
         if (vector_lets_may_stop(nest->loops[level]->body, options))
             return NULL;
-    struct vector_loop *loop = build_nest(arena, nest, options, &wants_depth);
+    struct vector_loop *loop = build_folded(arena, nest, options);
+    if (loop)
+        return loop;
+    loop = build_nest(arena, nest, options, &wants_depth);
     return loop || !wants_depth ? loop : build_nest(arena, nest, options, &wants_depth);
 }

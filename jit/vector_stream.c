@@ -287,7 +287,8 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
     return true;
 }
 
-/* Along the columns an element lies behind the other, or behind the next one, or it is the same one. */
+/* Along the columns an element lies behind the other, or behind the next one, or it is the same one; anywhere
+ * where rows are to be folded. */
 static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
                          struct vector_stream *stream)
 {
@@ -298,7 +299,7 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
             return false;
     bool every_other = size >= 4 && columns->bytes == 2 * size;
     if (columns->kind != VECTOR_STAYS &&
-        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other)))
+        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !builder->nest->fold)))
         return false;
     stream->step_kind = VECTOR_UNIT;
     stream->step = columns->kind == VECTOR_STRIDE ? columns->bytes / size : 0;

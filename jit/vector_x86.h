@@ -91,6 +91,8 @@ enum kept_kind {
     KEPT_PERMUTATION,  /* a table of bytes that `bits` stands for (vector_x86_slim_step.c) */
     KEPT_BACKWARDS,    /* bytes of 128 bits, elements of `number` bytes backwards */
     KEPT_TABLE,        /* the 16 floats at the address `bits`, whatever the lanes of the loop */
+    KEPT_PATTERN,      /* of rows side by side, which element each lane has: `bits` says how these lie */
+    KEPT_NEEDED,       /* the mask of the elements that some lane has then */
     KEPT_PARTIAL,      /* partial result `bits` of accumulator `number` */
     KEPT_BESIDE,       /* beside a partial result, by `number`; `bits`: what each lane begins with */
     KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
@@ -640,6 +642,11 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
 bool machine_is_plain(const struct vector_loop *loop);
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
 bool machine_can_have_pieces(const struct vector_loop *loop);
+
+/* ---- vector_x86_nest_fold.c ---- */
+
+/* The values of what is kept for rows side by side. */
+void machine_setup_pattern(struct machine *machine, const struct machine_kept *kept);
 
 /* ---- vector_x86_few.c ---- */
 

@@ -141,6 +141,7 @@ static struct x86_memory address(const struct nest_code *code, const struct vect
     int size = dtype_table[value->dtype].size;
     struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
     memory.displacement += column * code->machine->lanes * (int)stream->step * size;
+    row *= code->nest->fold ? code->nest->fold : 1;
     if (code->written)
         memory.displacement += code->written * (int)stream->strides[code->nest->depth - 1].bytes;
     if (rows->kind == VECTOR_STRIDE)
@@ -213,6 +214,8 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
 {
     const struct vector_stream *stream = &code->loop->streams.items[value->stream];
     struct x86_memory memory = address(code, value, row, column);
+    if (code->nest->fold && (value->by_row || value->by_column))
+        return machine_load_folded(code, value, memory);
     mask = is_for_all_columns(code, value) ? mask_of_any(code, tile, value->mask)
                                            : mask_of(code, tile, value, mask, column);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
@@ -517,42 +520,6 @@ static void load_early(struct nest_code *code, struct tile *tile)
         }
 }
 
-/* ---- what is written out ------------------------------------------------------------------------- */
-
-/* The iterations of a loop between constants; 0: they are not known, or many. */
-static int few_iterations(const struct ir_stmt *loop)
-{
-    enum { MOST = 8 };
-    if (loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER || loop->step == 0)
-        return 0;
-    int64_t low = loop->low->integer, high = loop->high->integer, count = 0;
-    for (; (loop->step > 0 ? low < high : low > high) && count <= MOST; low += loop->step)
-        count++;
-    return count <= MOST ? (int)count : 0;
-}
-
-/* With 16 registers a tile is so small that going round takes as long as an iteration: the innermost loop is
- * written out where it is short, as windows are; with more registers where rows and columns are few, too. */
-static void write_out(struct nest_code *code)
-{
-    enum { MOST_VALUES = 40 };
-    const struct vector_nest *nest = code->nest;
-    int level = nest->depth - 1, values = nest->result - nest->body;
-    code->depth = nest->depth;
-    code->written_out = 1;
-    bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_COLUMNS];
-    if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while)
-        return;
-    int count = few_iterations(nest->loops[level]);
-    for (int k = 0; k < code->loop->streams.count; k++)
-        if (code->loop->streams.items[k].strides[level].kind == VECTOR_RUN_TIME_STRIDE)
-            return;
-    if (count < 2 || count * values > MOST_VALUES)
-        return;
-    code->written_out = count;
-    code->depth--;
-}
-
 /* Whether the innermost loop ends before what it could fetch ahead. */
 static bool is_short(const struct nest_code *code)
 {
@@ -755,7 +722,7 @@ static struct machine *build_nest(struct arena *arena, const struct vector_loop 
     machine->stop = -1;
     find_early(code);
     machine_know_extents(code);
-    write_out(code);
+    machine_write_out(code);
     if (code->extents[VECTOR_ROWS] && code->extents[VECTOR_ROWS] < most_rows)
         most_rows = code->extents[VECTOR_ROWS];
     int kept = choose_size(code, most_rows);

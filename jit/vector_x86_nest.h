@@ -58,8 +58,15 @@ int machine_least_columns(const struct nest_code *code, int kind);
 /* Whether so many rows are better left to tiles of the next kind. */
 bool machine_is_better_halved(const struct tile *tiles, int kind, int kinds, int left);
 
+/* ---- vector_x86_nest_fold.c ---- */
+
+/* What all lanes of rows side by side load, that of the first one at the address. */
+int machine_load_folded(struct nest_code *code, const struct vector_value *value, struct x86_memory memory);
+
 /* ---- vector_x86_nest_known.c: extents that are known ---- */
 
+/* Those of the innermost loop are written out where they are few. */
+void machine_write_out(struct nest_code *code);
 /* Finds those of rows and columns. */
 void machine_know_extents(struct nest_code *code);
 /* The slot with the address of the stream at the start of a loop: of one iteration it is that of the loop

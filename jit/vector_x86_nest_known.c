@@ -15,6 +15,10 @@ void machine_know_extents(struct nest_code *code)
     if (!code->machine->loop->is_parted)
         code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
     code->extents[VECTOR_COLUMNS] = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    if (nest->fold) {
+        code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]) / nest->fold;
+        code->extents[VECTOR_COLUMNS] = code->machine->lanes;
+    }
     /* there the last columns are those of a vector that begins before them */
     if (!machine_is_avx512(code->machine) && code->extents[VECTOR_COLUMNS] % code->machine->lanes &&
         code->extents[VECTOR_COLUMNS] > code->machine->lanes)
@@ -78,4 +82,40 @@ int machine_row_tiles(const struct nest_code *code, const struct tile *tiles, in
         for (times = 0; left >= tiles[k].rows && !machine_is_better_halved(tiles, k, kinds, left); times++)
             left -= tiles[k].rows;
     return times;
+}
+
+/* ---- what is written out ------------------------------------------------------------------------- */
+
+/* The iterations of a loop between constants; 0: they are not known, or many. */
+static int few_iterations(const struct ir_stmt *loop)
+{
+    enum { MOST = 8 };
+    if (loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER || loop->step == 0)
+        return 0;
+    int64_t low = loop->low->integer, high = loop->high->integer, count = 0;
+    for (; (loop->step > 0 ? low < high : low > high) && count <= MOST; low += loop->step)
+        count++;
+    return count <= MOST ? (int)count : 0;
+}
+
+/* With 16 registers a tile is so small that going round takes as long as an iteration: the innermost loop is
+ * written out where it is short, as windows are; with more registers where rows and columns are few, too. */
+void machine_write_out(struct nest_code *code)
+{
+    enum { MOST_VALUES = 40 };
+    const struct vector_nest *nest = code->nest;
+    int level = nest->depth - 1, values = nest->result - nest->body;
+    code->depth = nest->depth;
+    code->written_out = 1;
+    bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_COLUMNS];
+    if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while)
+        return;
+    int count = few_iterations(nest->loops[level]);
+    for (int k = 0; k < code->loop->streams.count; k++)
+        if (code->loop->streams.items[k].strides[level].kind == VECTOR_RUN_TIME_STRIDE)
+            return;
+    if (count < 2 || count * values > MOST_VALUES)
+        return;
+    code->written_out = count;
+    code->depth--;
 }

@@ -31,6 +31,8 @@ static void add_to_slot(struct machine *machine, int slot, int64_t number)
 static void advance(struct nest_code *code, int level, int stride_level, int count)
 {
     struct machine *machine = code->machine;
+    if (code->nest->fold && level == VECTOR_ROWS)
+        count *= code->nest->fold;
     for (int k = 0; k < code->loop->streams.count; k++) {
         const struct vector_stream *stream = &code->loop->streams.items[k];
         const struct vector_stride *stride = &stream->strides[stride_level];

@@ -352,6 +352,10 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_TABLE:
         load_bits(machine, kept->virtual_register, 512, (const void *)(uintptr_t)kept->bits);
         break;
+    case KEPT_PATTERN:
+    case KEPT_NEEDED:
+        machine_setup_pattern(machine, kept);
+        break;
     case KEPT_PARTIAL:
         setup_partial(machine, kept);
         break;

@@ -154,6 +154,10 @@ int main(void)
                 check_form(&forms[k], dtypes[type], 2, (const int[]){rows, number, depth});
                 check_form(&forms[k], dtypes[type], 2, (const int[]){1, number, depth});
             }
+            /* rows that are side by side in one vector */
+            for (int folded = 2; folded <= 4; folded += 2)
+                check_form(&forms[k], dtypes[edge % 4], 3,
+                           (const int[]){4 * (1 + edge), folded, 1 + random_below(12)});
             int rows = 1 + random_below(MOST), columns = 1 + random_below(MOST), depth = 1 + random_below(20);
             check_form(&forms[k], dtypes[random_below(4)], 1 + edge % 4, (const int[]){rows, columns, depth});
         }
