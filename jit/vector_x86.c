@@ -637,13 +637,15 @@ bool machine_build_loop(struct machine *machine)
     machine_allocate(machine, &sections->setup);
     if (rows)
         machine_begin_rows(machine);
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
-                                                   .reg = machine->count,
-                                                   .has_memory = true,
-                                                   .memory = machine_slot(machine, loop->count)});
+    if (!sections->few.known)
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
+                                                       .reg = machine->count,
+                                                       .has_memory = true,
+                                                       .memory = machine_slot(machine, loop->count)});
     if (loop->is_even)
         machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
+    if (machine->index != X86_NONE)
+        machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
     if (sections->few.known)
         machine_place_few(machine, &sections->few);
     else

@@ -60,6 +60,14 @@ static bool is_short(const struct band_code *code, const struct vector_loop *par
     return code->is_short && machine_may_be_short(code->loop, part);
 }
 
+/* Whether there may be fewer iterations than that: the guard holds how many there are of a loop. */
+static bool is_guarded(const struct band_code *code, const struct vector_part *row)
+{
+    const struct vector_argument *guard = row->guard < 0 ? NULL : &code->loop->arguments.items[row->guard];
+    bool is_known = guard && guard->kind == VECTOR_ARGUMENT_COUNT && vector_known_extent(guard->loop);
+    return guard && !(is_known && least_count(row->loop) == 1);
+}
+
 /* The code of a part; NULL where the target lacks something. */
 static struct machine *build_part(const struct band_code *code, const struct vector_loop *loop)
 {
@@ -95,7 +103,7 @@ static void place_part(struct band_code *code, const struct vector_part *row, co
     struct machine *machine = code->machine;
     int next = machine->labels++;
     list_push(machine->arena, &machine->parts, machine->body.count);
-    if (row->guard >= 0 && !is_short_count(code, row->guard)) {
+    if (is_guarded(code, row) && !is_short_count(code, row->guard)) {
         slot(machine, X86_MOV, row->guard);
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(row->loop));
         machine_emit_jump(machine, X86_JL, next);

@@ -60,6 +60,15 @@ static void build_left(struct machine *machine, struct machine_few *few, int don
     machine->lanes = lanes;
 }
 
+/* Whether something is computed of how many iterations are done. */
+static bool counts(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_INDEX)
+            return true;
+    return false;
+}
+
 void machine_build_known(struct machine *machine, struct machine_few *few)
 {
     enum { MOST_VALUES = 64 /* in all vectors */ };
@@ -73,6 +82,8 @@ void machine_build_known(struct machine *machine, struct machine_few *few)
     if (loop->accumulators.count)
         machine->steps = whole_power(vectors);
     few->known = known;
+    if (!counts(loop))
+        machine->index = X86_NONE;
     for (; few->count < whole; few->count++)
         machine_build_step(machine, &few->vectors[few->count], few->count, few->count * lanes, false);
     if (known % lanes)
