@@ -643,6 +643,11 @@ bool machine_is_plain(const struct vector_loop *loop);
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
 bool machine_can_have_pieces(const struct vector_loop *loop);
 
+/* ---- vector_x86_copies.c ---- */
+
+/* Takes out copies of registers that instructions can do without. */
+void machine_drop_copies(struct machine *machine);
+
 /* ---- vector_x86_nest_fold.c ---- */
 
 /* The values of what is kept for rows side by side. */

@@ -232,6 +232,7 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
     place_repeats(&code, parts, loop->band->repeats.count - 1);
     place_fence(&code);
     machine_hold_slots(machine);
+    machine_drop_copies(machine);
     return machine->refused ? NULL : machine;
 }
 

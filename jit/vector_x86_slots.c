@@ -312,6 +312,11 @@ static struct x86_instruction with_register(struct x86_instruction instruction, 
     case X86_VMOVSD_LOAD:
         instruction.form = X86_VMOVAPS;
         break;
+    case X86_MOV_STORE:
+        instruction.form = X86_MOV;
+        instruction.rm = instruction.reg;
+        instruction.reg = reg;
+        break;
     case X86_VMOVSS_STORE:
     case X86_VMOVSD_STORE:
         instruction.form = X86_VMOVAPS;

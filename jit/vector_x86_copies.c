@@ -1,0 +1,358 @@
+/*
+ * vector_x86_copies.c: copies of registers that nobody needs.
+ *
+ * Consumes the instructions of a band whose slots have registers (vector_x86_slots.c): what was handed on
+ * through memory is handed on by copies. Produces the same with instructions that take the original, as far
+ * as both hold the same, or that give their result to where it is copied; copies that nothing reads then go.
+ * Rows of a few elements are held up by the number of instructions, copies among them.
+ */
+#include "vector_x86.h"
+
+#include <string.h>
+
+typedef uint64_t registers; /* general ones from bit 0 on, vectors behind them */
+
+enum { GENERALS = 16, REGISTERS = GENERALS + MACHINE_VECTORS, NOWHERE = -1 };
+
+/* ---- what an instruction has to do with registers ---------------------------------------------------- */
+
+static registers field(int class, int reg)
+{
+    if (class == X86_N || class == X86_K)
+        return 0;
+    return (registers)1 << (class == X86_D || class == X86_G ? reg : GENERALS + reg);
+}
+
+static registers of_memory(const struct x86_instruction *instruction)
+{
+    registers result = 0;
+    if (!instruction->has_memory)
+        return 0;
+    if (instruction->memory.base >= X86_RAX && instruction->memory.base <= X86_R15)
+        result |= field(X86_G, instruction->memory.base);
+    if (instruction->memory.index >= 0 && !x86_is_general(instruction->form) &&
+        x86_rows[instruction->form].shape >= X86_GATHER)
+        result |= field(X86_V, instruction->memory.index);
+    else if (instruction->memory.index >= 0)
+        result |= field(X86_G, instruction->memory.index);
+    return result;
+}
+
+/* Where a register of the instruction stands. */
+struct operands {
+    registers first, others, implied;
+    bool is_written, is_read; /* the first one */
+};
+
+static bool is_load(enum x86_form form)
+{
+    switch (form) {
+    case X86_MOV:
+    case X86_MOV_DWORD:
+    case X86_MOVZX_BYTE:
+    case X86_MOVZX_WORD:
+    case X86_MOVSX_BYTE:
+    case X86_MOVSX_WORD:
+    case X86_MOVSXD:
+    case X86_LEA:
+    case X86_MOV_IMMEDIATE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct operands general_operands(const struct x86_instruction *instruction)
+{
+    enum x86_form form = instruction->form;
+    bool compares =
+        form == X86_CMP || form == X86_CMP_DWORD || form == X86_CMP_BY || form == X86_CMP_DWORD_BY;
+    struct operands operands = {.is_written = !compares && form != X86_PUSH, .is_read = !is_load(form)};
+    registers reg = field(X86_G, instruction->reg),
+              rm = instruction->has_memory ? 0 : field(X86_G, instruction->rm);
+    switch ((enum x86_general_shape)x86_general_rows[form - X86_GENERAL_FIRST].shape) {
+    case X86_RM_R:
+    case X86_RM_R32:
+    case X86_RM_R16:
+    case X86_RM_R8:
+        operands.first = rm;
+        operands.others = reg;
+        break;
+    case X86_RM_I:
+    case X86_RM_I32:
+    case X86_RM_I8:
+    case X86_RM_ONLY:
+    case X86_RM_CALL:
+        operands.first = rm;
+        break;
+    case X86_R_I:
+    case X86_R_IN_OPCODE:
+        operands.first = reg;
+        break;
+    case X86_M_0F:
+    case X86_ALONE:
+    case X86_ALONE_VEX:
+    case X86_ALONE_0F:
+    case X86_JUMP:
+        break;
+    default:
+        operands.first = reg;
+        operands.others = rm;
+    }
+    if (form == X86_MUL || form == X86_DIV || form == X86_IDIV)
+        operands.implied = field(X86_G, X86_RAX) | field(X86_G, X86_RDX);
+    return operands;
+}
+
+static struct operands vector_operands(const struct x86_instruction *instruction)
+{
+    const struct x86_row *row = &x86_rows[instruction->form];
+    struct operands operands = {.is_written = row->role != X86_R,
+                                .is_read =
+                                    row->role != X86_W || (instruction->mask && !instruction->zeroing)};
+    registers reg = field(row->reg, instruction->reg), vvvv = field(row->vvvv, instruction->vvvv),
+              rm = instruction->has_memory ? 0 : field(row->rm, instruction->rm);
+    switch ((enum x86_shape)row->shape) {
+    case X86_MR:
+    case X86_MRI:
+    case X86_MVR:
+    case X86_SCATTER:
+        operands.first = rm;
+        operands.others = reg | vvvv;
+        break;
+    case X86_VMI:
+        operands.first = vvvv;
+        operands.others = rm;
+        break;
+    case X86_RVMR:
+        operands.first = reg;
+        operands.others = vvvv | rm | field(X86_V, instruction->fourth);
+        break;
+    case X86_GATHER_V: /* which leaves its mask empty */
+        operands.first = reg;
+        operands.implied = vvvv;
+        break;
+    default:
+        operands.first = reg;
+        operands.others = vvvv | rm;
+    }
+    return operands;
+}
+
+static struct operands operands_of(const struct x86_instruction *instruction)
+{
+    return x86_is_general(instruction->form) ? general_operands(instruction) : vector_operands(instruction);
+}
+
+/* All of what it may leave otherwise, and what it is sure to leave without what was there before. */
+static registers written(const struct x86_instruction *instruction)
+{
+    struct operands operands = operands_of(instruction);
+    return (operands.is_written ? operands.first : 0) | operands.implied;
+}
+
+static registers replaced(const struct x86_instruction *instruction)
+{
+    struct operands operands = operands_of(instruction);
+    return operands.is_written && !operands.is_read ? operands.first : 0;
+}
+
+static registers read_by(const struct x86_instruction *instruction)
+{
+    struct operands operands = operands_of(instruction);
+    return (operands.is_read || !operands.is_written ? operands.first : 0) | operands.others |
+           operands.implied | of_memory(instruction);
+}
+
+static bool is_copy(const struct x86_instruction *instruction)
+{
+    return (instruction->form == X86_MOV || instruction->form == X86_VMOVAPS) && !instruction->has_memory &&
+           !instruction->mask;
+}
+
+/* ---- the original in the place of the copy ------------------------------------------------------------- */
+
+/* By register what it is a copy of, and how many bits of it. */
+struct copies {
+    int of[REGISTERS], bits[REGISTERS];
+};
+
+static void forget_all(struct copies *copies)
+{
+    for (int k = 0; k < REGISTERS; k++)
+        copies->of[k] = NOWHERE;
+}
+
+static void forget(struct copies *copies, registers gone)
+{
+    for (int k = 0; k < REGISTERS && gone; k++)
+        if (gone >> k & 1 || (copies->of[k] >= 0 && gone >> copies->of[k] & 1))
+            copies->of[k] = NOWHERE;
+}
+
+static void take_general(const struct copies *copies, int *reg)
+{
+    if (*reg >= 0 && *reg < GENERALS && copies->of[*reg] >= 0)
+        *reg = copies->of[*reg];
+}
+
+/* Instructions that have no EVEX form reach the first 16 alone. */
+static void take_vector(const struct copies *copies, const struct x86_instruction *instruction, int class,
+                        int *reg)
+{
+    const struct x86_row *row = &x86_rows[instruction->form];
+    bool is_vector = class != X86_N && class != X86_K && class != X86_D && class != X86_G && class != X86_Y;
+    int original = is_vector ? copies->of[GENERALS + *reg] : NOWHERE;
+    bool reaches = original - GENERALS < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH;
+    if (original >= 0 && reaches && instruction->bits <= copies->bits[GENERALS + *reg])
+        *reg = original - GENERALS;
+}
+
+static void take_originals(const struct copies *copies, struct x86_instruction *instruction)
+{
+    enum x86_form form = instruction->form;
+    const struct x86_row *row = &x86_rows[form];
+    if (instruction->has_memory)
+        take_general(copies, &instruction->memory.base);
+    if (instruction->has_memory && (x86_is_general(form) || row->shape < X86_GATHER))
+        take_general(copies, &instruction->memory.index);
+    if (form == X86_MOV || form == X86_ADD || form == X86_SUB || form == X86_CMP) {
+        if (!instruction->has_memory)
+            take_general(copies, &instruction->rm);
+    } else if (form == X86_MOV_STORE && instruction->has_memory) {
+        take_general(copies, &instruction->reg);
+    } else if (!x86_is_general(form) && (row->shape == X86_RM || row->shape == X86_RVM ||
+                                         row->shape == X86_RMI || row->shape == X86_RVMI)) {
+        take_vector(copies, instruction, row->vvvv, &instruction->vvvv);
+        if (!instruction->has_memory)
+            take_vector(copies, instruction, row->rm, &instruction->rm);
+    } else if (!x86_is_general(form) && row->shape == X86_MR && instruction->has_memory) {
+        take_vector(copies, instruction, row->reg, &instruction->reg);
+    }
+}
+
+/* Registers of the copy and of what it is of. */
+static void find_places(const struct x86_instruction *copy, int *to, int *from)
+{
+    int base = copy->form == X86_MOV ? 0 : GENERALS;
+    *to = base + copy->reg;
+    *from = base + copy->rm;
+}
+
+/* From each label that is jumped to on nothing is known. */
+static void follow(struct machine *machine, const bool *is_reached)
+{
+    struct copies copies;
+    forget_all(&copies);
+    for (int k = 0; k < machine->body.count; k++) {
+        struct x86_instruction *instruction = &machine->body.items[k];
+        int to, from;
+        if (instruction->form == X86_NO_FORM) {
+            if (is_reached[instruction->label])
+                forget_all(&copies);
+            continue;
+        }
+        take_originals(&copies, instruction);
+        forget(&copies, written(instruction));
+        if (!is_copy(instruction))
+            continue;
+        find_places(instruction, &to, &from);
+        if (to != from) {
+            copies.of[to] = from;
+            copies.bits[to] = instruction->bits;
+        }
+    }
+}
+
+/* ---- what is read behind an instruction --------------------------------------------------------------- */
+
+static bool is_jump(const struct x86_instruction *instruction)
+{
+    return instruction->form != X86_NO_FORM && x86_is_general(instruction->form) &&
+           x86_general_rows[instruction->form - X86_GENERAL_FIRST].shape == X86_JUMP;
+}
+
+/* What is read before an instruction, by what is read behind it. */
+static registers before(const struct x86_instruction *instruction, registers live, registers *at)
+{
+    if (instruction->form == X86_NO_FORM)
+        return at[instruction->label] |= live;
+    if (is_jump(instruction))
+        return (instruction->form == X86_JMP ? 0 : live) | at[instruction->label];
+    return (live & ~replaced(instruction)) | read_by(instruction);
+}
+
+/* By label what is read from there on. */
+static registers *find_live(struct machine *machine, registers end)
+{
+    registers *at = arena_array(machine->arena, registers, machine->labels + 1);
+    for (bool again = true; again;) {
+        registers live = end;
+        again = false;
+        for (int k = machine->body.count - 1; k >= 0; k--) {
+            const struct x86_instruction *instruction = &machine->body.items[k];
+            registers known = instruction->form == X86_NO_FORM ? at[instruction->label] : 0;
+            live = before(instruction, live, at);
+            again |= instruction->form == X86_NO_FORM && live != known;
+        }
+    }
+    return at;
+}
+
+/* Makes the instruction just before the copy, whose result nobody else reads, give it to the copy's register.
+ */
+static bool give(struct x86_instruction *maker, const struct x86_instruction *copy, registers live)
+{
+    int to, from;
+    find_places(copy, &to, &from);
+    if (maker->form == X86_NO_FORM || is_jump(maker) || live >> from & 1 ||
+        replaced(maker) != (registers)1 << from)
+        return false;
+    if (copy->form == X86_MOV) {
+        if (!x86_is_general(maker->form) || !is_load(maker->form))
+            return false;
+        maker->reg = copy->reg;
+        return true;
+    }
+    if (x86_is_general(maker->form))
+        return false;
+    const struct x86_row *row = &x86_rows[maker->form];
+    bool reaches = copy->reg < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH,
+         is_first =
+             row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI || row->shape == X86_RVMI;
+    if (!reaches || !is_first || maker->bits > copy->bits)
+        return false;
+    maker->reg = copy->reg;
+    return true;
+}
+
+static void drop(struct machine *machine, registers end)
+{
+    registers *at = find_live(machine, end), live = end;
+    int kept = machine->body.count;
+    struct x86_instruction *items = machine->body.items;
+    for (int k = machine->body.count - 1; k >= 0; k--) {
+        struct x86_instruction *instruction = &items[k];
+        bool copies = instruction->form != X86_NO_FORM && is_copy(instruction);
+        if (copies && (!(live & replaced(instruction)) || instruction->reg == instruction->rm ||
+                       (k && give(&items[k - 1], instruction, live))))
+            continue;
+        live = before(instruction, live, at);
+        items[--kept] = *instruction;
+    }
+    machine->body.count -= kept;
+    memmove(items, items + kept, sizeof *items * (size_t)machine->body.count);
+}
+
+void machine_drop_copies(struct machine *machine)
+{
+    registers end = field(X86_G, machine->slots) | field(X86_G, X86_RSP) | field(X86_G, X86_RBP);
+    bool *is_reached = arena_array(machine->arena, bool, machine->labels + 1);
+    if (machine->rare.count || machine->calls)
+        return; /* code out of line has to do with registers, too */
+    for (int k = 0; k < machine->body.count; k++)
+        if (is_jump(&machine->body.items[k]))
+            is_reached[machine->body.items[k].label] = true;
+    follow(machine, is_reached);
+    drop(machine, end);
+}
