@@ -645,8 +645,26 @@ bool machine_can_have_pieces(const struct vector_loop *loop);
 
 /* ---- vector_x86_copies.c ---- */
 
+/* General registers from bit 0 on, vectors behind them. */
+typedef uint64_t machine_registers;
+enum { MACHINE_GENERALS = 16 };
+
 /* Takes out copies of registers that instructions can do without. */
 void machine_drop_copies(struct machine *machine);
+bool machine_is_jump(const struct x86_instruction *instruction);
+/* All registers of which it may leave something else. */
+machine_registers machine_written(const struct x86_instruction *instruction);
+/* By label what is read from there on, if that is read behind the body's end; which is so of a band. */
+machine_registers *machine_find_live(struct machine *machine, machine_registers end);
+machine_registers machine_live_at_end(const struct machine *machine);
+/* What is read from the instruction on, by what is read behind it, and behind labels. */
+machine_registers machine_live_before(const struct x86_instruction *instruction, machine_registers live,
+                                      machine_registers *at);
+
+/* ---- vector_x86_constants.c ---- */
+
+/* Constants that a band loads in each iteration, before all of them, as far as registers are free. */
+void machine_hoist_constants(struct machine *machine);
 
 /* ---- vector_x86_nest_fold.c ---- */
 

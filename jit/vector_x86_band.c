@@ -232,7 +232,10 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
     place_repeats(&code, parts, loop->band->repeats.count - 1);
     place_fence(&code);
     machine_hold_slots(machine);
-    machine_drop_copies(machine);
+    if (!machine->calls && !machine->rare.count) { /* code out of line has to do with registers, too */
+        machine_drop_copies(machine);
+        machine_hoist_constants(machine);
+    }
     return machine->refused ? NULL : machine;
 }
 

@@ -10,22 +10,20 @@
 
 #include <string.h>
 
-typedef uint64_t registers; /* general ones from bit 0 on, vectors behind them */
-
-enum { GENERALS = 16, REGISTERS = GENERALS + MACHINE_VECTORS, NOWHERE = -1 };
+enum { REGISTERS = MACHINE_GENERALS + MACHINE_VECTORS, NOWHERE = -1 };
 
 /* ---- what an instruction has to do with registers ---------------------------------------------------- */
 
-static registers field(int class, int reg)
+static machine_registers field(int class, int reg)
 {
     if (class == X86_N || class == X86_K)
         return 0;
-    return (registers)1 << (class == X86_D || class == X86_G ? reg : GENERALS + reg);
+    return (machine_registers)1 << (class == X86_D || class == X86_G ? reg : MACHINE_GENERALS + reg);
 }
 
-static registers of_memory(const struct x86_instruction *instruction)
+static machine_registers of_memory(const struct x86_instruction *instruction)
 {
-    registers result = 0;
+    machine_registers result = 0;
     if (!instruction->has_memory)
         return 0;
     if (instruction->memory.base >= X86_RAX && instruction->memory.base <= X86_R15)
@@ -40,7 +38,7 @@ static registers of_memory(const struct x86_instruction *instruction)
 
 /* Where a register of the instruction stands. */
 struct operands {
-    registers first, others, implied;
+    machine_registers first, others, implied;
     bool is_written, is_read; /* the first one */
 };
 
@@ -68,8 +66,8 @@ static struct operands general_operands(const struct x86_instruction *instructio
     bool compares =
         form == X86_CMP || form == X86_CMP_DWORD || form == X86_CMP_BY || form == X86_CMP_DWORD_BY;
     struct operands operands = {.is_written = !compares && form != X86_PUSH, .is_read = !is_load(form)};
-    registers reg = field(X86_G, instruction->reg),
-              rm = instruction->has_memory ? 0 : field(X86_G, instruction->rm);
+    machine_registers reg = field(X86_G, instruction->reg),
+                      rm = instruction->has_memory ? 0 : field(X86_G, instruction->rm);
     switch ((enum x86_general_shape)x86_general_rows[form - X86_GENERAL_FIRST].shape) {
     case X86_RM_R:
     case X86_RM_R32:
@@ -110,8 +108,8 @@ static struct operands vector_operands(const struct x86_instruction *instruction
     struct operands operands = {.is_written = row->role != X86_R,
                                 .is_read =
                                     row->role != X86_W || (instruction->mask && !instruction->zeroing)};
-    registers reg = field(row->reg, instruction->reg), vvvv = field(row->vvvv, instruction->vvvv),
-              rm = instruction->has_memory ? 0 : field(row->rm, instruction->rm);
+    machine_registers reg = field(row->reg, instruction->reg), vvvv = field(row->vvvv, instruction->vvvv),
+                      rm = instruction->has_memory ? 0 : field(row->rm, instruction->rm);
     switch ((enum x86_shape)row->shape) {
     case X86_MR:
     case X86_MRI:
@@ -145,19 +143,19 @@ static struct operands operands_of(const struct x86_instruction *instruction)
 }
 
 /* All of what it may leave otherwise, and what it is sure to leave without what was there before. */
-static registers written(const struct x86_instruction *instruction)
+machine_registers machine_written(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
     return (operands.is_written ? operands.first : 0) | operands.implied;
 }
 
-static registers replaced(const struct x86_instruction *instruction)
+static machine_registers replaced(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
     return operands.is_written && !operands.is_read ? operands.first : 0;
 }
 
-static registers read_by(const struct x86_instruction *instruction)
+static machine_registers read_by(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
     return (operands.is_read || !operands.is_written ? operands.first : 0) | operands.others |
@@ -183,7 +181,7 @@ static void forget_all(struct copies *copies)
         copies->of[k] = NOWHERE;
 }
 
-static void forget(struct copies *copies, registers gone)
+static void forget(struct copies *copies, machine_registers gone)
 {
     for (int k = 0; k < REGISTERS && gone; k++)
         if (gone >> k & 1 || (copies->of[k] >= 0 && gone >> copies->of[k] & 1))
@@ -192,7 +190,7 @@ static void forget(struct copies *copies, registers gone)
 
 static void take_general(const struct copies *copies, int *reg)
 {
-    if (*reg >= 0 && *reg < GENERALS && copies->of[*reg] >= 0)
+    if (*reg >= 0 && *reg < MACHINE_GENERALS && copies->of[*reg] >= 0)
         *reg = copies->of[*reg];
 }
 
@@ -202,10 +200,10 @@ static void take_vector(const struct copies *copies, const struct x86_instructio
 {
     const struct x86_row *row = &x86_rows[instruction->form];
     bool is_vector = class != X86_N && class != X86_K && class != X86_D && class != X86_G && class != X86_Y;
-    int original = is_vector ? copies->of[GENERALS + *reg] : NOWHERE;
-    bool reaches = original - GENERALS < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH;
-    if (original >= 0 && reaches && instruction->bits <= copies->bits[GENERALS + *reg])
-        *reg = original - GENERALS;
+    int original = is_vector ? copies->of[MACHINE_GENERALS + *reg] : NOWHERE;
+    bool reaches = original - MACHINE_GENERALS < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH;
+    if (original >= 0 && reaches && instruction->bits <= copies->bits[MACHINE_GENERALS + *reg])
+        *reg = original - MACHINE_GENERALS;
 }
 
 static void take_originals(const struct copies *copies, struct x86_instruction *instruction)
@@ -234,7 +232,7 @@ static void take_originals(const struct copies *copies, struct x86_instruction *
 /* Registers of the copy and of what it is of. */
 static void find_places(const struct x86_instruction *copy, int *to, int *from)
 {
-    int base = copy->form == X86_MOV ? 0 : GENERALS;
+    int base = copy->form == X86_MOV ? 0 : MACHINE_GENERALS;
     *to = base + copy->reg;
     *from = base + copy->rm;
 }
@@ -253,7 +251,7 @@ static void follow(struct machine *machine, const bool *is_reached)
             continue;
         }
         take_originals(&copies, instruction);
-        forget(&copies, written(instruction));
+        forget(&copies, machine_written(instruction));
         if (!is_copy(instruction))
             continue;
         find_places(instruction, &to, &from);
@@ -266,33 +264,34 @@ static void follow(struct machine *machine, const bool *is_reached)
 
 /* ---- what is read behind an instruction --------------------------------------------------------------- */
 
-static bool is_jump(const struct x86_instruction *instruction)
+bool machine_is_jump(const struct x86_instruction *instruction)
 {
     return instruction->form != X86_NO_FORM && x86_is_general(instruction->form) &&
            x86_general_rows[instruction->form - X86_GENERAL_FIRST].shape == X86_JUMP;
 }
 
 /* What is read before an instruction, by what is read behind it. */
-static registers before(const struct x86_instruction *instruction, registers live, registers *at)
+machine_registers machine_live_before(const struct x86_instruction *instruction, machine_registers live,
+                                      machine_registers *at)
 {
     if (instruction->form == X86_NO_FORM)
         return at[instruction->label] |= live;
-    if (is_jump(instruction))
+    if (machine_is_jump(instruction))
         return (instruction->form == X86_JMP ? 0 : live) | at[instruction->label];
     return (live & ~replaced(instruction)) | read_by(instruction);
 }
 
 /* By label what is read from there on. */
-static registers *find_live(struct machine *machine, registers end)
+machine_registers *machine_find_live(struct machine *machine, machine_registers end)
 {
-    registers *at = arena_array(machine->arena, registers, machine->labels + 1);
+    machine_registers *at = arena_array(machine->arena, machine_registers, machine->labels + 1);
     for (bool again = true; again;) {
-        registers live = end;
+        machine_registers live = end;
         again = false;
         for (int k = machine->body.count - 1; k >= 0; k--) {
             const struct x86_instruction *instruction = &machine->body.items[k];
-            registers known = instruction->form == X86_NO_FORM ? at[instruction->label] : 0;
-            live = before(instruction, live, at);
+            machine_registers known = instruction->form == X86_NO_FORM ? at[instruction->label] : 0;
+            live = machine_live_before(instruction, live, at);
             again |= instruction->form == X86_NO_FORM && live != known;
         }
     }
@@ -301,12 +300,12 @@ static registers *find_live(struct machine *machine, registers end)
 
 /* Makes the instruction just before the copy, whose result nobody else reads, give it to the copy's register.
  */
-static bool give(struct x86_instruction *maker, const struct x86_instruction *copy, registers live)
+static bool give(struct x86_instruction *maker, const struct x86_instruction *copy, machine_registers live)
 {
     int to, from;
     find_places(copy, &to, &from);
-    if (maker->form == X86_NO_FORM || is_jump(maker) || live >> from & 1 ||
-        replaced(maker) != (registers)1 << from)
+    if (maker->form == X86_NO_FORM || machine_is_jump(maker) || live >> from & 1 ||
+        replaced(maker) != (machine_registers)1 << from)
         return false;
     if (copy->form == X86_MOV) {
         if (!x86_is_general(maker->form) || !is_load(maker->form))
@@ -326,9 +325,9 @@ static bool give(struct x86_instruction *maker, const struct x86_instruction *co
     return true;
 }
 
-static void drop(struct machine *machine, registers end)
+static void drop(struct machine *machine, machine_registers end)
 {
-    registers *at = find_live(machine, end), live = end;
+    machine_registers *at = machine_find_live(machine, end), live = end;
     int kept = machine->body.count;
     struct x86_instruction *items = machine->body.items;
     for (int k = machine->body.count - 1; k >= 0; k--) {
@@ -337,22 +336,24 @@ static void drop(struct machine *machine, registers end)
         if (copies && (!(live & replaced(instruction)) || instruction->reg == instruction->rm ||
                        (k && give(&items[k - 1], instruction, live))))
             continue;
-        live = before(instruction, live, at);
+        live = machine_live_before(instruction, live, at);
         items[--kept] = *instruction;
     }
     machine->body.count -= kept;
     memmove(items, items + kept, sizeof *items * (size_t)machine->body.count);
 }
 
+machine_registers machine_live_at_end(const struct machine *machine)
+{
+    return field(X86_G, machine->slots) | field(X86_G, X86_RSP) | field(X86_G, X86_RBP);
+}
+
 void machine_drop_copies(struct machine *machine)
 {
-    registers end = field(X86_G, machine->slots) | field(X86_G, X86_RSP) | field(X86_G, X86_RBP);
     bool *is_reached = arena_array(machine->arena, bool, machine->labels + 1);
-    if (machine->rare.count || machine->calls)
-        return; /* code out of line has to do with registers, too */
     for (int k = 0; k < machine->body.count; k++)
-        if (is_jump(&machine->body.items[k]))
+        if (machine_is_jump(&machine->body.items[k]))
             is_reached[machine->body.items[k].label] = true;
     follow(machine, is_reached);
-    drop(machine, end);
+    drop(machine, machine_live_at_end(machine));
 }
