@@ -198,12 +198,18 @@ void machine_tail(struct machine *machine, machine_section *section)
 /* ---- the setup -------------------------------------------------------------------------------- */
 
 /* Of what is kept, that from one on up to another one. */
-void machine_build_setup(struct machine *machine, machine_section *section, int from, int to)
+static void build_kept(struct machine *machine, machine_section *section, int from, int to)
 {
     machine->section = section;
     for (int k = from; k < to; k++)
         if (!machine->kept.items[k].is_shared)
             machine_setup_kept(machine, &machine->kept.items[k]);
+}
+
+void machine_build_setup(struct machine *machine, machine_section *section)
+{
+    build_kept(machine, section, 0, machine->kept.count);
+    machine_setup_streams(machine);
 }
 
 /* ---- registers for what is kept ------------------------------------------------------------------ */
@@ -420,9 +426,9 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine_interleave(machine, sections->far_main, machine->steps);
     machine_pin(machine, machine_vectors(machine) - most_pressure(machine, sections));
     int first = few->kept ? few->kept : machine->kept.count;
-    machine_build_setup(machine, &sections->setup, 0, first);
+    build_kept(machine, &sections->setup, 0, first);
     machine_setup_streams(machine);
-    machine_build_setup(machine, &sections->many_setup, first, machine->kept.count);
+    build_kept(machine, &sections->many_setup, first, machine->kept.count);
     machine_setup_reciprocals(machine, &sections->long_setup);
 }
 

@@ -626,8 +626,8 @@ void machine_place_back(struct machine *machine, int lanes);
 void machine_tail(struct machine *machine, machine_section *section);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
-/* Of what is kept, that from one on up to another one. */
-void machine_build_setup(struct machine *machine, machine_section *section, int from, int to);
+/* What is kept, and the streams: when all else is built. */
+void machine_build_setup(struct machine *machine, machine_section *section);
 /* The body of a loop. False where the target lacks something. */
 bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */

@@ -55,17 +55,17 @@ static int least_count(const struct vector_loop *loop)
     return loop->is_large ? VECTOR_LARGE : loop->is_even ? vector_group(loop->wide) : 1;
 }
 
-static bool is_short(const struct band_code *code, const struct vector_loop *part)
-{
-    return code->is_short && machine_may_be_short(code->loop, part);
-}
-
 /* Whether there may be fewer iterations than that: the guard holds how many there are of a loop. */
 static bool is_guarded(const struct band_code *code, const struct vector_part *row)
 {
     const struct vector_argument *guard = row->guard < 0 ? NULL : &code->loop->arguments.items[row->guard];
     bool is_known = guard && guard->kind == VECTOR_ARGUMENT_COUNT && vector_known_extent(guard->loop);
     return guard && !(is_known && least_count(row->loop) == 1);
+}
+
+static bool is_short(const struct band_code *code, const struct vector_loop *part)
+{
+    return code->is_short && machine_may_be_short(code->loop, part);
 }
 
 /* The code of a part; NULL where the target lacks something. */
@@ -152,17 +152,6 @@ static void place_fence(struct band_code *code)
         }
 }
 
-/* Whether each part leaves alone what the short ones share. */
-static bool may_share(const struct band_code *code)
-{
-    for (int k = 0; k < code->loop->band->parts.count; k++) {
-        const struct vector_loop *part = code->loop->band->parts.items[k].loop;
-        if (part->nest || (!part->is_serial && !is_short(code, part)))
-            return false;
-    }
-    return code->is_short;
-}
-
 /* Behind all iterations but the last one to the head. */
 static void place_next(struct band_code *code, int count, int head)
 {
@@ -209,6 +198,25 @@ static void place_repeats(struct band_code *code, struct machine *const *parts, 
     place_next(code, repeat->count, head);
 }
 
+/* Whether each part leaves alone what the short ones share. */
+static bool may_share(const struct band_code *code)
+{
+    for (int k = 0; k < code->loop->band->parts.count; k++) {
+        const struct vector_loop *part = code->loop->band->parts.items[k].loop;
+        if (part->nest || (!part->is_serial && !is_short(code, part)))
+            return false;
+    }
+    return code->is_short;
+}
+
+static void build_body(struct band_code *code, struct machine *const *parts)
+{
+    struct machine *machine = code->machine;
+    machine_emit_shared(machine);
+    place_repeats(code, parts, code->loop->band->repeats.count - 1);
+    place_fence(code);
+}
+
 /* All iterations, with slots in registers; NULL where the target lacks something. */
 static struct machine *build_iterations(struct arena *arena, const struct vector_loop *loop,
                                         const struct vector_options *options, bool is_short)
@@ -228,9 +236,7 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
         if (!parts[k])
             return NULL;
     }
-    machine_emit_shared(machine);
-    place_repeats(&code, parts, loop->band->repeats.count - 1);
-    place_fence(&code);
+    build_body(&code, parts);
     machine_hold_slots(machine);
     if (!machine->calls && !machine->rare.count) { /* code out of line has to do with registers, too */
         machine_drop_copies(machine);
@@ -270,7 +276,8 @@ static bool waits(const struct vector_loop *band)
     return false;
 }
 
-/* Whether there is a loop that may be one vector, and none whose code hangs on what is left of another. */
+/* Whether there is a loop that may be one vector, which is not known of it, and none whose code hangs on what
+ * is left of another. */
 static bool has_short(const struct machine *machine)
 {
     bool found = false;
@@ -278,7 +285,7 @@ static bool has_short(const struct machine *machine)
         return false;
     for (int k = 0; k < machine->loop->band->parts.count; k++) {
         const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
-        found |= machine_may_be_short(machine->loop, part);
+        found |= machine_may_be_short(machine->loop, part) && !vector_known_extent(part->stmt);
         if (part->is_even)
             return false;
     }

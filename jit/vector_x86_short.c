@@ -272,8 +272,7 @@ static bool build_sections(struct machine *machine, machine_section *setup, mach
     for (int k = 0; k < machine->kept.count; k++)
         own += machine->kept.items[k].type != VECTOR_MASK && !machine->kept.items[k].is_shared;
     machine_pin(machine, machine_vectors(machine) - most);
-    machine_build_setup(machine, setup, 0, machine->kept.count);
-    machine_setup_streams(machine);
+    machine_build_setup(machine, setup);
     return own + most < machine_vectors(machine) && !machine->refused;
 }
 

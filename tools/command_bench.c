@@ -462,6 +462,7 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
     for (int k = 0; k < bench->row_count; k++) {
         benchmark->contestants[k].run = benchmark->sides[k].kernel ? run_kernel : run_twin;
         benchmark->contestants[k].reset = resets ? side_reset : NULL;
+        benchmark->contestants[k].resets_each = resets && !bench->cost.exact;
         benchmark->contestants[k].context = &benchmark->sides[k];
     }
     if (!measure_all(benchmark->contestants, count, seconds, problem) ||

@@ -7,11 +7,14 @@
 #include "statistics.h"
 #include "support.h"
 
-/* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each sample and puts back
- * what running changes; behind measure_all it has run once since. */
+/* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each sample, and with
+ * `resets_each` before each run, and puts back what running changes; behind measure_all it has run once
+ * since.
+ */
 struct contestant {
     bool (*run)(void *context, long repeats, struct problem *problem);
     void (*reset)(void *context);
+    bool resets_each;
     void *context;
     long repeats; /* for one sample; found by measure_all */
     double samples[STATISTICS_MOST];
