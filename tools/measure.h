@@ -8,8 +8,8 @@
 #include "support.h"
 
 /* One way. `run` does it `repeats` times; `reset`, if not NULL, is called before each sample, and with
- * `resets_each` before each run, and puts back what running changes; behind measure_all it has run once
- * since.
+ * `resets_each` before each run that is not very short, and puts back what running changes; behind
+ * measure_all it has run once since.
  */
 struct contestant {
     bool (*run)(void *context, long repeats, struct problem *problem);
