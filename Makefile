@@ -38,7 +38,7 @@ CFLAGS ?= -O2 -g
 flags = -std=gnu11 -Wall -Wextra -fvisibility=hidden -fPIC -ffp-contract=off -iquote . -iquote $(B)/dsl -iquote $(B)/base -iquote $(B)/jit $(CUDA_FLAGS) $(CFLAGS)
 flags += $(if $(WERROR),-Werror)
 flags += $(if $(FAULTS),-DAKG_FAULT_INJECTION)
-flags += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -DSANITIZED)
+flags += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -DAKG_SANITIZED)
 flags += $(if $(findstring address,$(SANITIZE)),-DARENA_EACH)
 flags += $(if $(COVERAGE),--coverage -O0)
 link_flags = $(filter -m% -O% -g% -fsanitize=% --coverage,$(flags)) -Wl,-z,relro -Wl,-z,now

@@ -112,7 +112,7 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
 }
 
 /* Builds that look for faults of their own verify the kernel after each pass. */
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 #define PIPELINE_VERIFIES true
 #else
 #define PIPELINE_VERIFIES false

@@ -673,6 +673,10 @@ void machine_setup_pattern(struct machine *machine, const struct machine_kept *k
 
 /* ---- vector_x86_few.c ---- */
 
+/* Whether elements lie apart by what is known at run time alone: whole vectors of these are put together of
+ * their lanes, and what a mask leaves of one is gathered, which takes several times as long. */
+bool machine_lies_apart(const struct vector_loop *loop);
+
 /* A loop of few iterations, straight on: vectors, then what combines their partial results. */
 struct machine_few {
     machine_section vectors[MACHINE_PARTIALS + FEW_PIECES], tail, result;

@@ -90,6 +90,14 @@ void machine_build_known(struct machine *machine, struct machine_few *few)
         build_left(machine, few, whole * lanes);
 }
 
+bool machine_lies_apart(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->streams.count; k++)
+        if (loop->streams.items[k].step_kind == VECTOR_RUN_TIME_STEP && !loop->streams.items[k].is_gathered)
+            return true;
+    return false;
+}
+
 static bool can_be_few(const struct vector_loop *loop)
 {
     enum { MOST_VALUES = 24 };
@@ -104,7 +112,7 @@ void machine_build_few(struct machine *machine, struct machine_few *few)
 {
     const struct vector_loop *loop = machine->loop;
     int steps = machine->steps;
-    if (!can_be_few(loop))
+    if (!can_be_few(loop) || machine_lies_apart(loop))
         return;
     machine->steps = 1;
     machine_build_step(machine, &few->vectors[few->count++], 0, 0, true);

@@ -27,7 +27,7 @@ bool machine_may_be_short(const struct vector_loop *band, const struct vector_lo
     for (int k = 0; k < part->accumulators.count; k++)
         if (part->accumulators.items[k].role != VECTOR_REDUCED)
             return false;
-    return true;
+    return !machine_lies_apart(part);
 }
 
 int machine_short_lanes(const struct machine *machine, const struct vector_loop *part)

@@ -440,7 +440,7 @@ static bool agrees(uint64_t seed, enum x86_target target, bool optimised, struct
     return good;
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 30 /* sanitizers take their time */ };
 #else
 enum { USUAL = 100 };

@@ -19,7 +19,7 @@
 
 enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 8, SHORT_SHAPES = 6 };
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { KERNELS = 30 };
 #else
 enum { KERNELS = 120 };

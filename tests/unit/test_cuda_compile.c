@@ -24,7 +24,7 @@ static const int architectures[][2] = {{7, 5}, {8, 0}, {9, 0}};
 /* Kernels of a unit, and of how many one is taken. */
 enum { ARCHITECTURES = 3, TOGETHER = 16, TAKEN = 10 };
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };

@@ -287,7 +287,7 @@ static void spread_dims(const struct nest *nest, const int64_t *extent, int64_t 
 }
 
 /* Of extents, and of the ways to choose tiles, in sanitized builds, which take ten times as long. */
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { STEP = 3, WAYS = 3 };
 #else
 enum { STEP = 1, WAYS = 1 };

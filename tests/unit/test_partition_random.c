@@ -271,7 +271,7 @@ static bool agrees(uint64_t seed, int *cut)
     return good;
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 60 /* sanitizers take their time */ };
 #else
 enum { USUAL = 300 };

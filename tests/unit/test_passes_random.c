@@ -203,7 +203,7 @@ static void test_seed(uint64_t seed, struct counts *counts)
     text_free(&text);
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 500 /* sanitizers take their time */ };
 #else
 enum { USUAL = 1000 };

@@ -336,7 +336,7 @@ static bool agrees(uint64_t seed, struct counts *counts)
     return good;
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 60 /* sanitizers take their time */ };
 #else
 enum { USUAL = 200 };

@@ -933,7 +933,7 @@ static void test_system(void)
             return;
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 120 /* sanitizers take their time */ };
 #else
 enum { USUAL = 300 };

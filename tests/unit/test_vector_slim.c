@@ -446,7 +446,7 @@ static bool agrees(uint64_t seed, enum x86_target target, int *loops, int *slim)
     return good;
 }
 
-#ifdef SANITIZED
+#ifdef AKG_SANITIZED
 enum { USUAL = 150 /* sanitizers take their time */ };
 #else
 enum { USUAL = 400 };
