@@ -209,22 +209,22 @@ static void take_vector(const struct copies *copies, const struct x86_instructio
 static void take_originals(const struct copies *copies, struct x86_instruction *instruction)
 {
     enum x86_form form = instruction->form;
-    const struct x86_row *row = &x86_rows[form];
+    const struct x86_row *row = x86_is_general(form) ? NULL : &x86_rows[form];
     if (instruction->has_memory)
         take_general(copies, &instruction->memory.base);
-    if (instruction->has_memory && (x86_is_general(form) || row->shape < X86_GATHER))
+    if (instruction->has_memory && (!row || row->shape < X86_GATHER))
         take_general(copies, &instruction->memory.index);
     if (form == X86_MOV || form == X86_ADD || form == X86_SUB || form == X86_CMP) {
         if (!instruction->has_memory)
             take_general(copies, &instruction->rm);
     } else if (form == X86_MOV_STORE && instruction->has_memory) {
         take_general(copies, &instruction->reg);
-    } else if (!x86_is_general(form) && (row->shape == X86_RM || row->shape == X86_RVM ||
-                                         row->shape == X86_RMI || row->shape == X86_RVMI)) {
+    } else if (row && (row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI ||
+                       row->shape == X86_RVMI)) {
         take_vector(copies, instruction, row->vvvv, &instruction->vvvv);
         if (!instruction->has_memory)
             take_vector(copies, instruction, row->rm, &instruction->rm);
-    } else if (!x86_is_general(form) && row->shape == X86_MR && instruction->has_memory) {
+    } else if (row && row->shape == X86_MR && instruction->has_memory) {
         take_vector(copies, instruction, row->reg, &instruction->reg);
     }
 }

@@ -175,9 +175,13 @@ int machine_floor_quotient(struct machine *machine, akg_dtype dtype, int a, uint
 
 /* ---- the long loop ------------------------------------------------------------------------------ */
 
+/* Not of rows that are one loop and that threads share: where their pieces end hangs on how many threads
+ * there are, and with that what would be left for divisions. */
 bool machine_has_quotients(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
+    if (loop->nest && loop->nest->is_flat && loop->is_parted)
+        return false;
     for (int k = 0; k < loop->values.count && !machine->options->strict; k++) {
         const struct vector_value *value = &loop->values.items[k];
         if (value->kind == VECTOR_OPERATION && value->operation == OP_TRUEDIV &&

@@ -456,6 +456,39 @@ static void test_same_bits(void)
     }
 }
 
+/* Rows that are one loop, in pieces that end anywhere: whether an element is divided, or multiplied by the
+ * parts of the reciprocal, must not hang on how many threads there are. The number is one of the few, one in
+ * 40 million, of which that is another result. */
+static void test_quotients(void)
+{
+    static const char program[] = "def scaled(x, d):\n"
+                                  "    y = output_tensor(x.shape, x.dtype)\n"
+                                  "    for i in range(x.shape[0]):\n"
+                                  "        for j in range(x.shape[1]):\n"
+                                  "            y[i, j] = x[i, j] / d[0]\n"
+                                  "    return y\n";
+    const float number = 0x1.8a3692p+0f, divisor = 0x1.cba276p+0f, nearest = 1 / divisor;
+    const float part = fmaf(-divisor, nearest, 1) < 0 ? nextafterf(nearest, 0) : nearest;
+    const float rest = fmaf(-divisor, part, 1) * part;
+    akg_tensor *inputs[] = {api_range(AKG_FLOAT32, 2, (const int64_t[]){1501, 331}, number, 0),
+                            api_vector(AKG_FLOAT32, 1, divisor, 0)},
+               *one = NULL, *many;
+    CHECK(fmaf(number, part, number * rest) != number / divisor);
+    akg_set_threads(1);
+    CHECK(api_run(program, NULL, inputs, 2, NULL, &one));
+    for (int threads = 2; threads <= 5; threads++)
+        for (int round = 0; round < 20; round++) {
+            akg_set_threads(threads);
+            many = NULL;
+            if (CHECK(api_run(program, NULL, inputs, 2, NULL, &many)))
+                CHECK(api_same(one, many));
+            akg_tensor_release(many);
+        }
+    akg_tensor_release(one);
+    akg_tensor_release(inputs[0]);
+    akg_tensor_release(inputs[1]);
+}
+
 /* What is accumulated in stretches against the interpreter, which goes from first to last: integers and the
  * least are the same, and so is everything where code is strict. */
 static void test_folded(const jit_source *source, bool strict)
@@ -601,6 +634,7 @@ int main(void)
     test_folded(&source, true);
     test_split();
     test_shortest();
+    test_quotients();
     test_awake();
     test_slower();
     test_uneven();
