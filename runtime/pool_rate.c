@@ -33,7 +33,9 @@ enum {
     MOST = USUAL * 10
 };
 
-static const double LONG = 100000; /* nanoseconds */
+/* Nanoseconds: what takes one thread longer is always shared, and so it is where it is known of several only,
+ * which may be the slower way. */
+static const double LONG = 100000, LONG_SHARED = 1000000;
 
 /* Rates are femtoseconds of an operation, by the clock; 0: not known. */
 struct place {
@@ -84,8 +86,8 @@ struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds)
     set(&place->runs, runs + 1);
     unsigned alone = get(&place->alone), shared = get(&place->shared);
     bool is_better = !alone || !shared || (double)shared < 0.9 * alone;
-    return (struct pool_rate_run){.is_shared = nanoseconds >= LONG || phase < SHARED ||
-                                               (phase >= SHARED + ALONE && is_better),
+    return (struct pool_rate_run){.is_shared = nanoseconds >= (alone ? LONG : LONG_SHARED) ||
+                                               phase < SHARED || (phase >= SHARED + ALONE && is_better),
                                   .is_timed = phase < TIMED || runs % NOW_AND_THEN == 0};
 }
 
