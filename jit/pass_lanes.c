@@ -69,12 +69,38 @@ static struct moved *find_moved(struct lanes *lanes, const struct ir_access *acc
     return NULL;
 }
 
+static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
+{
+    bool declares = stmt->kind == IR_VARIABLE || stmt->kind == IR_LET || stmt->kind == IR_FOR;
+    return !declares || stmt->symbol != symbol;
+}
+
+/* Of what the body names nothing stands beside it. */
+static bool is_from_outside(struct ir_expr *expr, void *context)
+{
+    const struct lanes *lanes = context;
+    return expr->kind != IR_SYMBOL || ir_block_walk(lanes->made->body, is_not_declared, expr->symbol);
+}
+
+/* Whether the access can stand beside the loop, and no other store may be to the same element. */
+static bool can_be_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (!ir_expr_walk(access->indices[axis], is_from_outside, lanes))
+            return false;
+    for (int k = 0; is_stored && k < lanes->count; k++)
+        if (lanes->moved[k].is_stored && lanes->moved[k].access.buffer == access->buffer &&
+            pass_compare(&lanes->moved[k].access, access) != PASS_DISTINCT)
+            return false;
+    return true;
+}
+
 static struct moved *add_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
 {
     struct ir_kernel *kernel = lanes->pass->kernel;
     struct moved *moved = &lanes->moved[lanes->count];
 
-    if (lanes->count == MOST_MOVED) {
+    if (lanes->count == MOST_MOVED || !can_be_moved(lanes, access, is_stored)) {
         lanes->too_many = true;
         return NULL;
     }
@@ -162,14 +188,17 @@ static bool has_shape(const struct ir_stmt *columns)
 /* Whether nothing but stores right behind the loop changes the buffer. */
 static bool only_changes_at_end(const struct lanes *lanes, const struct ir_buffer *buffer)
 {
+    bool is_behind = false;
+
     for (struct ir_stmt *stmt = lanes->made->body; stmt; stmt = stmt->next) {
-        bool is_at_end = stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
+        bool is_at_end = is_behind && stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
         struct ir_stmt *next = stmt->next;
         stmt->next = NULL;
         bool stores = ir_block_stores_to(stmt, buffer);
         stmt->next = next;
         if (stores && !is_at_end)
             return false;
+        is_behind |= stmt == lanes->loop;
     }
     return true;
 }

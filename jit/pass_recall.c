@@ -189,6 +189,18 @@ static bool try_scalar(struct recaller *recaller, bool is_forgotten)
     return false;
 }
 
+static bool is_no_variable(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
+}
+
+/* The same before, in and behind the loop. */
+static bool is_fixed(struct ir_expr *bound)
+{
+    return pass_is_pure(bound) && ir_expr_walk(bound, is_no_variable, NULL);
+}
+
 /* Whether nothing behind the loop asks for the scalar. */
 static bool is_forgotten(struct ir_stmt *block, const struct recaller *recaller)
 {
@@ -203,8 +215,8 @@ static bool recall_in(struct pass *pass, struct ir_stmt *block, struct ir_stmt *
 {
     struct recaller recaller = {.pass = pass, .loop = loop};
 
-    if (loop->step != 1 || loop->hint || pass_jumps(loop->body) || !pass_is_pure(loop->low) ||
-        !pass_is_pure(loop->high))
+    if (loop->step != 1 || loop->hint || pass_jumps(loop->body) || !is_fixed(loop->low) ||
+        !is_fixed(loop->high))
         return false;
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         recaller.assign = stmt;
