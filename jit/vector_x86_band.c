@@ -238,10 +238,6 @@ static struct machine *build_iterations(struct arena *arena, const struct vector
     }
     build_body(&code, parts);
     machine_hold_slots(machine);
-    if (!machine->calls && !machine->rare.count) { /* code out of line has to do with registers, too */
-        machine_drop_copies(machine);
-        machine_hoist_constants(machine);
-    }
     return machine->refused ? NULL : machine;
 }
 
@@ -306,6 +302,15 @@ static void test_counts(struct machine *machine, int otherwise)
     }
 }
 
+/* Fewer instructions, which rows of a few elements wait for; long ones do not, and it takes its time. */
+static void tidy(struct machine *machine)
+{
+    if (machine->calls || machine->rare.count)
+        return; /* code out of line has to do with registers, too */
+    machine_drop_copies(machine);
+    machine_hoist_constants(machine);
+}
+
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
@@ -313,6 +318,7 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     if (!machine)
         return false;
     struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, true) : NULL;
+    tidy(brief ? brief : machine);
     if (brief) {
         struct machine *both = arena_new(arena, struct machine);
         *both = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
