@@ -122,38 +122,6 @@ static int take_long(const struct jit_frame *frame, int64_t from, int64_t to, co
     return 0;
 }
 
-/* As note_piece, of which the pool has not measured yet how long its operations take. */
-static int note_awake(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
-{
-    return note_piece(frame, from, to, kept);
-}
-
-/* Threads that have just ended a job look out for the next one, which is shared though it is not worth waking
- * them for: at least once in many, for they may have been kept from looking. */
-static void test_awake(void)
-{
-    enum { ROUNDS = 1000 };
-    struct jit_trap trap;
-    struct jit_frame frame = {.trap = &trap};
-    union jit_scalar kept[1] = {{.i = 42}};
-    bool is_shared = false;
-
-    stops[0] = stops[1] = -1;
-    akg_set_threads(0);
-    if (akg_threads() < 2)
-        return; /* where there is one processor, nobody looks out */
-    akg_set_threads(2);
-    for (int round = 0; round < ROUNDS && !is_shared; round++) {
-        pool_split(&frame, take_long, 0, 4, 1, 1, 1e6, NULL, NULL);
-        pieces = 0;
-        pool_split(&frame, note_awake, 5, 5 + 3 * ITERATIONS - 1, 3, 10, 300.0, kept, NULL);
-        is_shared = pieces > 1;
-    }
-    CHECK(is_shared);
-}
-
-static pthread_t caller;
-
 static void spin(long nanoseconds)
 {
     struct timespec start, moment;
@@ -163,6 +131,40 @@ static void spin(long nanoseconds)
         clock_gettime(CLOCK_MONOTONIC, &moment);
     while ((moment.tv_sec - start.tv_sec) * 1000000000 + moment.tv_nsec - start.tv_nsec < nanoseconds);
 }
+
+/* By the clock, so that the pool measures what it is told: longer than what threads that are awake may share,
+ * and shorter than what they are woken for. */
+static int note_awake(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
+{
+    (void)frame, (void)kept;
+    atomic_fetch_add(&pieces, 1);
+    spin((to - from) * 100);
+    return 0;
+}
+
+/* Threads that have just ended a job look out for the next one, which is shared though it is not worth waking
+ * them for: at least once in many, for they may have been kept from looking. */
+static void test_awake(void)
+{
+    enum { ROUNDS = 1000 };
+    struct jit_trap trap;
+    struct jit_frame frame = {.trap = &trap};
+    bool is_shared = false;
+
+    akg_set_threads(0);
+    if (akg_threads() < 2)
+        return; /* where there is one processor, nobody looks out */
+    akg_set_threads(2);
+    for (int round = 0; round < ROUNDS && !is_shared; round++) {
+        pool_split(&frame, take_long, 0, 4, 1, 1, 1e6, NULL, NULL);
+        pieces = 0;
+        pool_split(&frame, note_awake, 0, 40, 1, 1, 5500.0, NULL, NULL);
+        is_shared = pieces > 1;
+    }
+    CHECK(is_shared);
+}
+
+static pthread_t caller;
 
 /* A loop that any other thread takes a hundred times as long for. */
 static int take_apart(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
