@@ -30,6 +30,7 @@ struct cuda_tiles {
     int64_t few;     /* rows or columns: fewer, and they do not */
     int64_t shallow; /* likewise of what is summed up */
     int64_t many;    /* tiles: fewer, and smaller ones are made */
+    int64_t wide;    /* wide tiles: fewer, and there are none */
     int64_t alone;   /* of these: no more, and several blocks share the depths of each, where there are */
     int64_t deep;    /* so many depths */
 };
@@ -90,6 +91,10 @@ struct cuda_launch {
     const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
     int64_t per_block;
     int64_t most_blocks;
+    /* Not 0: only devices of this compute capability (90: 9.0) run it. */
+    int architecture;
+    /* Not 0: it is left out where so many launches before it is one that runs, with work. */
+    int behind;
     struct span span; /* the loop or statement it runs, for messages and profiles */
     int round;        /* the launches of one stand together; -1: it is in none */
 };

@@ -592,6 +592,12 @@ static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
         add_step(plan, part);
         add_step(plan, join);
     }
+    if (tiling.cores) {
+        struct cuda_step wide = *step;
+        wide.kind = CUDA_STEP_TILES;
+        wide.wide = true;
+        add_step(plan, wide);
+    }
     for (int parts = tiling.most_parts; parts > 0; parts--) {
         struct cuda_step tiles = *step;
         tiles.kind = CUDA_STEP_TILES;

@@ -64,6 +64,7 @@ struct cuda_step {
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
     int parts;                            /* TILES: how large they are */
+    bool wide;                            /* TILES: for tensor cores that work for four warps at once */
     bool splits;                          /* TILES: of parts of the depths, whose sums a JOIN combines */
     const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
     const struct ir_stmt *round;          /* at the top, around what the step runs: the host goes through it

@@ -398,9 +398,10 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     struct emit_function inside = emit_function(emitter, step_text(cuda));
     /* registers for two blocks at least, or three, where each thread has many */
     text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
-                cuda->step->kind == CUDA_STEP_TILES ? ", 2"
-                : cuda->in_rows                     ? ", 3"
-                                                    : "");
+                cuda->step->wide                      ? ", 1"
+                : cuda->step->kind == CUDA_STEP_TILES ? ", 2"
+                : cuda->in_rows                       ? ", 3"
+                                                      : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
@@ -504,7 +505,14 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     case CUDA_STEP_TILES:
         launch.per_block = 1;
         launch.work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
+                      : step->wide ? cuda_wide_work(&cuda->plan, step->tiling)
                                    : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
+        if (step->wide) {
+            launch.architecture = CUDA_WIDE_ARCHITECTURE;
+            launch.shared = CUDA_WIDE_BYTES;
+        } else if (step->tiling->cores && !step->splits) {
+            launch.behind = step->tiling->most_parts - step->parts + 1;
+        }
         break;
     case CUDA_STEP_JOIN:
         launch.work = cuda_split_work(&cuda->plan, step->tiling, true);

@@ -202,9 +202,12 @@ static akg_status compile(const struct nvrtc_request *request, int architecture,
                              request->strict ? "--fmad=false" : "--fmad=true"};
     nvrtcResult result;
     akg_status status;
+    bool specific;
 
-    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", code->is_ptx ? "compute" : "sm",
-             architecture);
+    /* with what later architectures do not have */
+    specific = !code->is_ptx && architecture == 90 && opened.version >= 12000;
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d%s", code->is_ptx ? "compute" : "sm",
+             architecture, specific ? "a" : "");
     result = opened.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
     if (result != NVRTC_SUCCESS)
         return refuse(request, program, result, diagnostics);

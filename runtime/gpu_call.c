@@ -127,6 +127,10 @@ unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_lau
 {
     int64_t most = launch->most_blocks, work, blocks;
 
+    if (launch->architecture && launch->architecture != run->device->major * 10 + run->device->minor)
+        return 0;
+    if (launch->behind && gpu_running_blocks(run, launch - launch->behind))
+        return 0;
     if (!launch->work)
         return (unsigned)most;
     work = evaluate(run, launch->work);

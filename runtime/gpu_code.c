@@ -40,7 +40,9 @@ static akg_status load(struct gpu_code *code, const struct jit_instance *instanc
     for (int k = 0; k < instance->program->launches.count && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &instance->program->launches.items[k];
         result = driver->cuModuleGetFunction(&code->functions[k], code->module, launch->entry);
-        if (result == CUDA_SUCCESS && launch->shared > SHARED_UNASKED)
+        bool runs =
+            !launch->architecture || launch->architecture == code->device->major * 10 + code->device->minor;
+        if (result == CUDA_SUCCESS && runs && launch->shared > SHARED_UNASKED)
             result = driver->cuFuncSetAttribute(
                 code->functions[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch->shared);
     }

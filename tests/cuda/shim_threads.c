@@ -46,6 +46,16 @@ struct copy {
 };
 enum { COPIES = 64 };
 
+/* A thread's part of a product of four warps, from shared memory, on its way. */
+struct group_product {
+    float *sums; /* of two rows */
+    const unsigned char *sides[2];
+    bool turned[2]; /* depths do not run along its lines */
+    float (*widen)(uint16_t bits);
+    int group;
+};
+enum { GROUP_PRODUCTS = 16 };
+
 struct fibre {
     void *stack; /* where it stopped */
     enum state state;
@@ -55,6 +65,8 @@ struct fibre {
     struct product product;
     struct copy copies[COPIES]; /* oldest first */
     int copy_count, group;
+    struct group_product products[GROUP_PRODUCTS]; /* oldest first */
+    int product_count, product_group;
 };
 
 static struct {
@@ -258,6 +270,14 @@ ON_FIBRE static void put_32(float *to, const float *from)
     move_four(to, from, to, sizeof *to);
 }
 
+ON_FIBRE static void put_pair(float *to, const float *from)
+{
+    if ((uintptr_t)to % 8 != 0)
+        leave_after_fault();
+    for (int k = 0; k < 2; k++)
+        ((volatile float *)to)[k] = from[k];
+}
+
 ON_FIBRE static void put_64(double *to, const double *from)
 {
     move_four(to, from, to, sizeof *to);
@@ -341,6 +361,92 @@ ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a,
     wait_as(AT_MATRICES);
 }
 
+/* ---- products of four warps -------------------------------------------------------------- */
+
+enum { GROUP_DEPTHS = 16, GROUP_COLUMNS = 256 };
+
+/* The half of a row, or column, at a depth, where the PTX manual has it with its "128-byte swizzle": lines of
+ * 128 bytes in blocks of eight, 8192 bytes from 64 rows to the next where depths do not run along. */
+ON_FIBRE static float group_half(const struct group_product *product, int which, int row, int depth)
+{
+    int line = product->turned[which] ? depth : row, in = product->turned[which] ? row % 64 : depth;
+    uintptr_t at = (uintptr_t)product->sides[which] + (uintptr_t)(line / 8 * 1024 + line % 8 * 128 + in * 2);
+    if (product->turned[which])
+        at += (uintptr_t)(row / 64 * 8192);
+    return product->widen(*(const uint16_t *)(at ^ (at >> 7 & 7) << 4));
+}
+
+ON_FIBRE static void group_multiply(const struct group_product *product)
+{
+    int lane = shim.current % WARP, warp = shim.current / WARP % 4;
+    for (int k = 0; k < 2; k++)
+        for (int depth = 0; depth < GROUP_DEPTHS; depth++) {
+            float left = group_half(product, 0, warp * 16 + lane / 4 + k * 8, depth);
+            for (int column = 0; column < GROUP_COLUMNS / 4; column++)
+                product->sums[k * (GROUP_COLUMNS / 4) + column] +=
+                    left * group_half(product, 1, column / 2 * 8 + lane % 4 * 2 + column % 2, depth);
+        }
+}
+
+/* As late as can be, as with copies. */
+ON_FIBRE static void group_wait(int but)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    int done = 0;
+    for (; done < fibre->product_count && fibre->products[done].group < fibre->product_group - but; done++)
+        group_multiply(&fibre->products[done]);
+    for (int k = done; k < fibre->product_count; k++)
+        fibre->products[k - done] = fibre->products[k];
+    fibre->product_count -= done;
+}
+
+ON_FIBRE static void group_wait_but_one(void)
+{
+    group_wait(1);
+}
+
+ON_FIBRE static void group_wait_for_all(void)
+{
+    group_wait(0);
+}
+
+ON_FIBRE static void group_end(void)
+{
+    shim.fibres[shim.current].product_group++;
+}
+
+ON_FIBRE static void nothing(void)
+{
+}
+
+ON_FIBRE static void group_product(float *sums, const unsigned char *a, const unsigned char *b, int turned,
+                                   float (*widen)(uint16_t bits))
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || fibre->product_count == GROUP_PRODUCTS)
+        leave_after_fault();
+    fibre->products[fibre->product_count++] = (struct group_product){
+        sums, {a, b}, {(turned & 2) != 0, (turned & 1) != 0}, widen, fibre->product_group};
+}
+
+#define GROUP(dtype, widen, turned, name)                                                                    \
+    ON_FIBRE static void group_##dtype##_##name(float *sums, const unsigned char *a, const unsigned char *b) \
+    {                                                                                                        \
+        group_product(sums, a, b, turned, widen);                                                            \
+    }
+#define GROUPS(X)                                                                                            \
+    X(float16, half_to_float, 0, 00)                                                                         \
+    X(float16, half_to_float, 1, 01)                                                                         \
+    X(float16, half_to_float, 2, 10)                                                                         \
+    X(float16, half_to_float, 3, 11)                                                                         \
+    X(bfloat16, bfloat_to_float, 0, 00)                                                                      \
+    X(bfloat16, bfloat_to_float, 1, 01)                                                                      \
+    X(bfloat16, bfloat_to_float, 2, 10)                                                                      \
+    X(bfloat16, bfloat_to_float, 3, 11)
+GROUPS(GROUP)
+
+/* ---- rounding ---------------------------------------------------------------------------- */
+
 /* To the nearest one, away from zero in the middle. */
 ON_FIBRE static float round_tf32(float value)
 {
@@ -354,6 +460,15 @@ ON_FIBRE static float round_tf32(float value)
 }
 
 const struct shim_symbol shim_symbols[] = {
+#define GROUP_SYMBOL(dtype, widen, turned, name)                                                             \
+    {"akg_group_" #dtype "_" #name,                                                                          \
+     "void akg_group_" #dtype "_" #name "(float *sums, const unsigned char *a, const unsigned char *b);",    \
+     group_##dtype##_##name},
+    GROUPS(GROUP_SYMBOL){"akg_group_begin", "void akg_group_begin(void);", nothing},
+    {"akg_group_end", "void akg_group_end(void);", group_end},
+    {"akg_group_wait_1", "void akg_group_wait_1(void);", group_wait_but_one},
+    {"akg_group_wait_0", "void akg_group_wait_0(void);", group_wait_for_all},
+    {"akg_show_cores", "void akg_show_cores(void);", nothing},
     {"akg_tf32", "float akg_tf32(float value);", round_tf32},
     {"akg_product_tf32", "void akg_product_tf32(float *upper, float *lower, const float *a, const float *b);",
      product_tf32},
@@ -375,6 +490,7 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
     {"akg_put_16", "void akg_put_16(unsigned short *to, const unsigned short *from);", put_16},
     {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
+    {"akg_put_pair", "void akg_put_pair(float *to, const float *from);", put_pair},
     {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
     {"akg_shim_barrier", "", barrier},
     {"akg_exchange_float32", "float akg_exchange_float32(float value, int lane);", exchange_float32},
