@@ -1,6 +1,6 @@
 /*
- * gpu.c: what a GPU is worth to us: `make bench-gpu`. Prints, and asserts nothing; says so where there is no
- * GPU.
+ * gpu.c: what a GPU is worth to us: `make bench-gpu`. Prints, and asserts nothing but that products are
+ * right; says so where there is no GPU.
  *
  *   from the text of a kernel to its first result, context creation apart
  *   the host's side of a launch, beside cuLaunchKernel itself
@@ -362,20 +362,77 @@ static akg_tensor *fetch(const akg_tensor *tensor)
     return wide;
 }
 
-/* How far apart two results are at most, as a part of the largest element. */
-static double difference(const akg_tensor *ours, const akg_tensor *theirs)
+/* What one result is like beside another, or beside the products of some rows and columns made in float64. */
+struct likeness {
+    double largest;   /* of the one; of what is finite */
+    double apart;     /* by so much at most, as a part of the largest */
+    int64_t compared; /* elements */
+    int64_t strange;  /* of these: one of the two is infinite or no number, which nothing is compared with */
+};
+
+static void compare(struct likeness *likeness, double is, double should)
+{
+    double apart = fabs(is - should);
+
+    likeness->compared++;
+    if (!isfinite(is) || !isfinite(should)) {
+        likeness->strange++;
+        return;
+    }
+    likeness->apart = apart > likeness->apart ? apart : likeness->apart;
+    likeness->largest = fabs(is) > likeness->largest ? fabs(is) : likeness->largest;
+}
+
+/* All elements of two tensors. */
+static struct likeness compare_tensors(const akg_tensor *ours, const akg_tensor *theirs)
 {
     akg_tensor *here[] = {fetch(ours), fetch(theirs)};
     const double *a = akg_tensor_data(here[0]), *b = akg_tensor_data(here[1]);
-    double apart = 0, largest = 0;
+    struct likeness likeness = {0};
 
-    for (int64_t i = 0; i < akg_tensor_element_count(ours); i++) {
-        apart = fabs(a[i] - b[i]) <= apart ? apart : fabs(a[i] - b[i]);
-        largest = fabs(b[i]) <= largest ? largest : fabs(b[i]);
-    }
+    for (int64_t i = 0; i < akg_tensor_element_count(ours); i++)
+        compare(&likeness, a[i], b[i]);
     akg_tensor_release(here[0]);
     akg_tensor_release(here[1]);
-    return apart / largest;
+    likeness.apart /= likeness.largest;
+    return likeness;
+}
+
+/* Elements all over a product against the sums in float64. */
+static struct likeness compare_product(const akg_tensor *product, const akg_tensor *a, const akg_tensor *b,
+                                       int64_t size)
+{
+    enum { SAMPLES = 251 };
+    akg_tensor *here[] = {fetch(product), fetch(a), fetch(b)};
+    const double *c = akg_tensor_data(here[0]), *left = akg_tensor_data(here[1]),
+                 *right = akg_tensor_data(here[2]);
+    struct likeness likeness = {0};
+
+    for (int64_t sample = 0; sample < SAMPLES; sample++) {
+        int64_t row = sample * 7919 % size, column = sample * 104729 % size;
+        double sum = 0;
+        for (int64_t k = 0; k < size; k++)
+            sum += left[row * size + k] * right[k * size + column];
+        compare(&likeness, c[row * size + column], sum);
+    }
+    for (int k = 0; k < 3; k++)
+        akg_tensor_release(here[k]);
+    likeness.apart /= likeness.largest;
+    return likeness;
+}
+
+static int wrong; /* results */
+
+/* "up to 1.1e+03, off by 3e-04"; what is more than `most` apart, not finite, or nothing but zeros is wrong.
+ */
+static void tell_likeness(const char *what, const struct likeness *likeness, double most)
+{
+    bool good = likeness->largest > 0 && likeness->apart <= most && likeness->strange == 0;
+
+    printf("; %s%s up to %.2e, apart %.1e", good ? "" : "WRONG: ", what, likeness->largest, likeness->apart);
+    if (likeness->strange)
+        printf(", %" PRId64 " of %" PRId64 " not finite", likeness->strange, likeness->compared);
+    wrong += !good;
 }
 
 /* Rows and columns change roles: with square matrices the same work. Sums in float32, and no tf32, which must
@@ -402,6 +459,8 @@ static void time_matmul(akg_module *module, akg_dtype dtype)
 {
     enum { TYPE_32F = 0, TYPE_16F = 2, TYPE_16BF = 14 };
     const int64_t size = 4096 / (smaller > 64 ? 64 : smaller), shape[] = {size, size};
+    /* of a sum in float32 in any order, and of its rounding */
+    const double most = dtype == AKG_FLOAT32 ? 1e-4 : dtype == AKG_FLOAT16 ? 1e-3 : 8e-3;
     akg_tensor *a = tensor(dtype, 2, shape), *b = tensor(dtype, 2, shape), *other = tensor(dtype, 2, shape);
     struct gpu_failure failure = {0};
     struct memory_run run = {.kernel = akg_module_kernel(module, "matmul"),
@@ -416,14 +475,24 @@ static void time_matmul(akg_module *module, akg_dtype dtype)
                                 : dtype == AKG_FLOAT16 ? TYPE_16F
                                                        : TYPE_16BF,
                         .size = (int)size};
-    double flops = 2.0 * (double)size * (double)size * (double)size, ours = best(run_memory, &run), theirs;
+    double flops = 2.0 * (double)size * (double)size * (double)size, ours, theirs;
+    struct likeness likeness;
 
+    akg_tensor_fill_uniform(b, 2);
+    akg_tensor_fill(other, NAN); /* what a product leaves out stays */
+    akg_tensor_fill(run.output, NAN);
+    ours = best(run_memory, &run);
     printf("matmul %s %" PRId64 "^3: %.2f ms, %.2f TFLOP/s", akg_dtype_name(dtype), size, 1e3 * ours,
            flops / ours / 1e12);
+    likeness = compare_product(run.output, a, b, size);
+    tell_likeness("some elements beside float64's", &likeness, most);
     if (open_blas(&blas)) {
         theirs = best(run_blas, &blas);
-        printf("; cuBLAS %.2f ms, %.2f TFLOP/s; %.2f of it; results differ by %.1e\n", 1e3 * theirs,
-               flops / theirs / 1e12, theirs / ours, difference(run.output, other));
+        printf("; cuBLAS %.2f ms, %.2f TFLOP/s; %.2f of it", 1e3 * theirs, flops / theirs / 1e12,
+               theirs / ours);
+        likeness = compare_tensors(run.output, other);
+        tell_likeness("all beside its", &likeness, 2 * most);
+        putchar('\n');
     } else {
         printf("; cuBLAS is not there\n");
     }
@@ -462,8 +531,9 @@ int main(int argc, char **argv)
     time_matmul(module, AKG_FLOAT16);
     time_matmul(module, AKG_BFLOAT16);
     akg_module_release(module);
+    return wrong > 0;
 #else
     (void)argc, (void)argv;
-#endif
     return 0;
+#endif
 }
