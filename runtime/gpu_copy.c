@@ -49,10 +49,14 @@ static bool staging_is_there(struct gpu_device *device)
  * asks for a copy of it has returned. */
 static bool is_reached(const struct gpu_driver *driver, const void *memory)
 {
-    CUmemorytype kind;
+    CUmemorytype kind = 0;
+    CUpointer_attribute asked = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void *answer = &kind;
 
-    return driver->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                         (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS;
+    /* the one for a single attribute calls memory that CUDA knows nothing of an error, of which tools speak
+     */
+    return driver->cuPointerGetAttributes(1, &asked, &answer, address_of(memory)) == CUDA_SUCCESS &&
+           kind != 0;
 }
 
 static size_t part_at(size_t bytes, size_t at)

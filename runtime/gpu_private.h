@@ -43,7 +43,7 @@
     X(cuMemPoolSetAttribute, false)                                                                          \
     X(cuMemPoolTrimTo, false)                                                                                \
     X(cuMemHostAlloc, true)                                                                                  \
-    X(cuPointerGetAttribute, true)                                                                           \
+    X(cuPointerGetAttributes, true)                                                                          \
     X(cuMemcpyHtoDAsync, true)                                                                               \
     X(cuMemcpyDtoHAsync, true)                                                                               \
     X(cuMemcpyDtoDAsync, true)                                                                               \
