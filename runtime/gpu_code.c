@@ -10,6 +10,7 @@
 #include "../jit/nvrtc.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SHARED_UNASKED = 48 << 10 }; /* bytes of shared memory that a launch may have unasked */
 
@@ -56,14 +57,16 @@ static void make_key(struct text *key, const struct gpu_device *device, const st
 {
     const struct vector_options options = {.strict = instance->strict,
                                            .trust_indices = instance->trust_indices};
-    int version = nvrtc_version();
-    char compiler[64];
+    struct text compiler;
 
-    snprintf(compiler, sizeof compiler, "NVRTC %d.%d for compute capability %d.%d", version / 1000,
-             version % 1000 / 10, device->major, device->minor);
+    text_init(&compiler);
+    text_format(&compiler, "NVRTC for compute capability %d.%d: ", device->major, device->minor);
+    nvrtc_identity(&compiler);
     text_init(key);
-    cache_key_begin(key, "cuda", instance->kernel, &options, compiler);
+    cache_key_begin(key, "cuda", instance->kernel, &options, compiler.failed ? "" : compiler.data);
     cache_key_program(key, instance->program->text.data);
+    key->failed |= compiler.failed;
+    text_free(&compiler);
 }
 
 static akg_status compile(const struct gpu_device *device, const struct jit_instance *instance,
@@ -82,12 +85,40 @@ static akg_status compile(const struct gpu_device *device, const struct jit_inst
     return status;
 }
 
+/* What is kept under the key, or nothing. */
+static bool find_kept(const struct disk_cache *cache, const struct text *key, struct text *image)
+{
+    struct disk_entry entry;
+
+    if (key->failed || !disk_cache_find(cache, key, &entry))
+        return false;
+    text_append(image, (const char *)entry.payload, entry.payload_size);
+    disk_entry_free(&entry);
+    return true;
+}
+
+/* The same once the compiler is opened, as it must be to compile anything: it may be another one than the
+ * first that was there, one that can be opened. */
+static bool find_kept_of_opened(const struct gpu_device *device, const struct jit_instance *instance,
+                                struct text *key, struct text *image)
+{
+    struct text again;
+    bool found;
+
+    nvrtc_version();
+    make_key(&again, device, instance);
+    found = !key->failed && !again.failed && strcmp(key->data, again.data) != 0 &&
+            find_kept(instance->cache, &again, image);
+    text_free(key);
+    *key = again;
+    return found;
+}
+
 /* From the cache on disk, or by NVRTC, and then into the cache. */
 static akg_status find_image(const struct gpu_device *device, const struct jit_instance *instance,
                              struct text *image, bool *is_kept, akg_diagnostics *list)
 {
     const struct disk_cache *cache = instance->cache;
-    struct disk_entry entry;
     struct text key;
     akg_status status;
 
@@ -96,10 +127,8 @@ static akg_status find_image(const struct gpu_device *device, const struct jit_i
     if (!cache->directory)
         return compile(device, instance, image, list);
     make_key(&key, device, instance);
-    if (!key.failed && disk_cache_find(cache, &key, &entry)) {
-        text_append(image, (const char *)entry.payload, entry.payload_size);
-        disk_entry_free(&entry);
-        *is_kept = true;
+    *is_kept = find_kept(cache, &key, image) || find_kept_of_opened(device, instance, &key, image);
+    if (*is_kept) {
         status = image->failed ? AKG_ERROR_MEMORY : AKG_OK;
     } else {
         status = compile(device, instance, image, list);
