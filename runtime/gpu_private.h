@@ -100,7 +100,8 @@ enum { GPU_STAGING_BYTES = 4 << 20 };
 
 struct gpu_staging {
     pthread_mutex_t lock;
-    char *halves; /* NULL until it is needed */
+    char *halves; /* NULL until it is worth making */
+    size_t asked; /* bytes of copies that would have gone through it */
     CUevent events[2];
 };
 
