@@ -52,7 +52,7 @@ static struct {
     struct piece *pieces;
     struct failure failures[FAILURES_MOST];
     CUresult sticky[DEVICES_MOST]; /* what everything gives from now on */
-    long launches, graphs, updates, errors;
+    long launches, graphs, updates, loads, errors;
 } stub = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int current = -1, below[8], depth;
@@ -93,6 +93,11 @@ API long stub_graphs(void)
 API long stub_updates(void)
 {
     return stub.updates;
+}
+
+API long stub_loads(void)
+{
+    return stub.loads;
 }
 
 API long stub_errors(void)
@@ -577,6 +582,7 @@ API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
 {
     (void)count, (void)options, (void)values;
     BEGIN;
+    stub.loads++;
     *module = (CUmodule)stub_module_load(image);
     return end(*module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE);
 }

@@ -50,7 +50,17 @@ static const char program[] = "def scale(x, by=2.0):\n"
                               "        total += t[i]\n"
                               "    for i in range(len(x)):\n"
                               "        y[i] = t[i] - total / t[0]\n"
-                              "    return y\n";
+                              "    return y\n"
+                              "\n"
+                              "def matmul(a, b):\n"
+                              "    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n"
+                              "    for m in range(a.shape[0]):\n"
+                              "        for n in range(b.shape[1]):\n"
+                              "            acc = 0.0\n"
+                              "            for k in range(a.shape[1]):\n"
+                              "                acc += a[m, k] * b[k, n]\n"
+                              "            c[m, n] = acc\n"
+                              "    return c\n";
 
 /* ---- support ---------------------------------------------------------------------------------------------
  */
@@ -182,6 +192,44 @@ static void test_temporary(void)
     CHECK_INT(stub.used(0), used); /* the memory of the first call serves again */
     akg_tensor_release(y);
     akg_tensor_release(x);
+}
+
+/* The product of two matrices of ones, with `loads` modules loaded and `launches` launches for it. */
+static akg_status multiply(int64_t rows, int64_t depth, long loads, long launches)
+{
+    const int64_t left[] = {rows, depth}, right[] = {depth, rows};
+    akg_tensor *c = NULL;
+    akg_argument arguments[] = {api_tensor(NULL, gpu_range(gpu, AKG_FLOAT32, 2, left, 1, 0)),
+                                api_tensor(NULL, gpu_range(gpu, AKG_FLOAT32, 2, right, 1, 0))};
+
+    loads += stub.loads();
+    launches += stub.launches();
+    akg_status status = call("matmul", arguments, 2, &c, NULL);
+    CHECK_INT(stub.loads(), loads);
+    CHECK_INT(stub.launches(), launches);
+    for (int64_t i = 0; status == AKG_OK && i < rows; i += rows - 1)
+        CHECK(akg_tensor_get(c, (int64_t[]){i, rows - 1 - i}) == (double)depth);
+    akg_tensor_release(c);
+    akg_tensor_release(arguments[0].as.tensor);
+    akg_tensor_release(arguments[1].as.tensor);
+    return status;
+}
+
+/* Of the code for all shapes, what a call launches is compiled when one does. */
+static void test_parts(void)
+{
+    CHECK_INT(multiply(2, 3, 1, 1), AKG_OK);
+    CHECK_INT(multiply(4, 5, 0, 1), AKG_OK);
+    CHECK_INT(multiply(70, 16, 1, 1), AKG_OK); /* in tiles */
+    CHECK_INT(multiply(3, 3, 0, 1), AKG_OK);
+    stub.fail("cuModuleLoadDataEx", 0, STUB_INVALID_VALUE);
+    CHECK_INT(multiply(16, 1024, 0, 0), AKG_ERROR_DEVICE);
+    CHECK_INT(multiply(80, 20, 0, 1), AKG_OK);
+    stub.fail("cuModuleGetFunction", 1, STUB_INVALID_VALUE);
+    CHECK_INT(multiply(16, 1024, 1, 0), AKG_ERROR_DEVICE);
+    CHECK_INT(multiply(16, 1024, 1, 2), AKG_OK); /* parts of the sums, and what joins them */
+    CHECK_INT(multiply(16, 2000, 0, 2), AKG_OK);
+    CHECK_INT(multiply(2, 2, 0, 1), AKG_OK);
 }
 
 static void test_differ(void)
@@ -554,6 +602,7 @@ int main(void)
     test_second_device();
     test_views_in_place();
     test_temporary();
+    test_parts();
     test_differ();
     test_refused();
     test_full();
