@@ -353,17 +353,41 @@ static void *call_often(void *unused)
     return module;
 }
 
-static void test_threads(void)
+/* Sizes that need other parts of the code, in one order or the other. */
+static void *multiply_often(void *backwards)
+{
+    static const int64_t sizes[] = {3, 40, 5, 70};
+    for (int i = 0; i < 8; i++) {
+        const int64_t size = sizes[backwards ? 3 - i % 4 : i % 4], shape[] = {size, size};
+        akg_tensor *ones = gpu_range(gpu, AKG_FLOAT64, 2, shape, 1, 0), *c = NULL;
+        akg_argument arguments[] = {api_tensor(NULL, ones), api_tensor(NULL, ones)};
+        bool good = call("matmul", arguments, 2, &c, NULL) == AKG_OK &&
+                    akg_tensor_get(c, (int64_t[]){size - 1, 0}) == (double)size;
+        akg_tensor_release(ones);
+        akg_tensor_release(c);
+        if (!good)
+            return NULL;
+    }
+    return module;
+}
+
+static void in_two_threads(void *(*work)(void *))
 {
     pthread_t threads[2];
     void *result;
 
     for (int i = 0; i < 2; i++)
-        CHECK_INT(pthread_create(&threads[i], NULL, call_often, NULL), 0);
+        CHECK_INT(pthread_create(&threads[i], NULL, work, i ? module : NULL), 0);
     for (int i = 0; i < 2; i++) {
         CHECK_INT(pthread_join(threads[i], &result), 0);
         CHECK(result != NULL);
     }
+}
+
+static void test_threads(void)
+{
+    in_two_threads(call_often);
+    in_two_threads(multiply_often);
 }
 
 /* ---- operators
