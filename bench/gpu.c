@@ -177,6 +177,38 @@ static void first_result(struct first_steps *steps)
     step_done(steps, "one element");
 }
 
+/* Products, each of which needs another part of a kernel: few elements, and many. */
+static void first_products(struct first_steps *steps)
+{
+    static const struct {
+        const char *name;
+        akg_dtype dtype;
+        int64_t size;
+    } rows[] = {{"float32 8^3", AKG_FLOAT32, 8},
+                {"float32 2048^3", AKG_FLOAT32, 2048},
+                {"bfloat16 2048^3", AKG_BFLOAT16, 2048}};
+    const jit_source source = {.name = "bench", .text = program, .length = sizeof program - 1};
+    int count;
+
+    begin_steps(steps);
+    if (akg_device_count(&count, NULL) != AKG_OK || count == 0)
+        return;
+    step_done(steps, "driver");
+    wait_for();
+    step_done(steps, "context");
+    akg_module *module = compile(&source);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int64_t size = rows[k].size / smaller > 8 ? rows[k].size / smaller : 8, shape[] = {size, size};
+        akg_tensor *a = tensor(rows[k].dtype, 2, shape), *c = NULL;
+        akg_argument arguments[] = {of_tensor(a), of_tensor(a)};
+        wait_for();
+        steps->began = now();
+        call(akg_module_kernel(module, "matmul"), arguments, 2, &c);
+        wait_for();
+        step_done(steps, rows[k].name);
+    }
+}
+
 /* As much of CUDA as that comes to, by the driver's functions alone and in their order. */
 static void first_result_bare(struct first_steps *steps)
 {
@@ -315,6 +347,11 @@ static void time_first_result(void)
         tell_steps("warm disk cache", &warm);
         if (bare.count)
             tell_steps("the driver alone", &bare);
+        cold = in_child(first_products, folder);
+        warm = in_child(first_products, folder);
+        printf("first calls of products:\n");
+        tell_steps("cold disk cache", &cold);
+        tell_steps("warm disk cache", &warm);
     }
     remove_cache(folder);
 }
@@ -682,6 +719,8 @@ int main(int argc, char **argv)
     int count = 0;
 
 #ifdef HAVE_CUDA
+    if (argc > 1)
+        smaller = strtoll(argv[1], NULL, 10) > 0 ? strtoll(argv[1], NULL, 10) : 1;
     time_first_result(); /* before this process uses CUDA */
 #endif
     akg_device_count(&count, &diagnostics);
@@ -693,8 +732,6 @@ int main(int argc, char **argv)
     }
 #ifdef HAVE_CUDA
     akg_device_info info;
-    if (argc > 1)
-        smaller = strtoll(argv[1], NULL, 10) > 0 ? strtoll(argv[1], NULL, 10) : 1;
     must(akg_device_describe(device, &info, &diagnostics), diagnostics);
     printf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %d.%d, akg %s\n", info.name,
            info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10, nvrtc_version() / 1000,
