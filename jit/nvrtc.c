@@ -3,7 +3,7 @@
  *
  * Consumes AKG_NVRTC_LIBRARY, the path of another library to open. Without it, the names under which
  * toolkits install theirs are tried: in the toolkit's own folder (CUDA_HOME, CUDA_PATH), in LD_LIBRARY_PATH,
- * in the system's folders and /usr/local/cuda, and then wherever the loader looks. Files are tried before
+ * in /usr/local/cuda and the system's folders, and then wherever the loader looks. Files are tried before
  * names, since the library is large: to open it takes 5 ms, and 50 when it has to come from the disk. So the
  * file is found first, and with code from the cache on disk it is never opened.
  */
@@ -58,9 +58,9 @@ enum { PATH_MOST = 1024 };
 
 static const char *const library_names[] = {"libnvrtc.so",    "libnvrtc.so.14",   "libnvrtc.so.13",
                                             "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
-/* The system's, and where the toolkit has its own. */
-static const char *const usual_folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
-                                            "/usr/local/cuda/lib64", NULL};
+/* The toolkit's own, which is likelier to know new devices, and the system's. */
+static const char *const usual_folders[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
+                                            "/usr/lib64", "/usr/lib", NULL};
 
 /* Whether that is the library; one of those below. */
 typedef bool path_visitor(const char *path, void *context);
