@@ -4,7 +4,8 @@
  * Consumes an optimised kernel whose sites and slots are numbered (sites.h). Produces a program that serves
  * every shape: extents, strides and scalars come with a call, in one block of 8-byte words that all launches
  * of the call are handed. Nothing here needs CUDA: the text is compiled by NVRTC, by nvcc as it is, or, with
- * the few macros it begins with defined otherwise, as C (the tests run it so).
+ * the few macros it begins with defined otherwise, as C (the tests run it so). What a call does not launch
+ * (the other tiles of a product, say) need not be compiled for it: parts of the unit are units as well.
  *
  * What a call does, in this order, on one stream:
  *   1. takes memory for each temporary;
@@ -97,6 +98,8 @@ struct cuda_launch {
     int behind;
     struct span span; /* the loop or statement it runs, for messages and profiles */
     int round;        /* the launches of one stand together; -1: it is in none */
+    size_t begin,
+        end; /* its function in the text, which needs what stands above the first one and no other */
 };
 
 /* Launches that are made in turn for each value of a variable: from `low` on, by `step`, up to before `high`
@@ -124,5 +127,8 @@ struct cuda_program {
 akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *kernel,
                              const struct cuda_options *options, akg_diagnostics *diagnostics);
 void cuda_program_free(struct cuda_program *program);
+
+/* The translation unit with the functions of some launches alone, wanted[k] telling which. */
+void cuda_program_part(const struct cuda_program *program, const bool *wanted, struct text *part);
 
 #endif

@@ -705,14 +705,21 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct text *functions = emitter->out;
     for (int k = 0; k < cuda->plan.steps.count; k++) {
         const char *entry = arena_format(&cuda->program->arena, "akg_launch_%d", k);
+        size_t begin = functions->length;
         cuda->step = &cuda->plan.steps.items[k];
         emit_step(cuda, entry, functions);
         add_launch(cuda, entry);
+        cuda->program->launches.items[k].begin = begin;
+        cuda->program->launches.items[k].end = functions->length;
     }
     const char *text = emit_capture_end(emitter);
     emitter->words = (struct emit_words){.items = NULL};
     emit_note_words(emitter, text);
     emit_cuda_prelude(cuda, out);
+    for (int k = 0; k < cuda->program->launches.count; k++) {
+        cuda->program->launches.items[k].begin += out->length;
+        cuda->program->launches.items[k].end += out->length;
+    }
     text_string(out, text ? text : "");
 }
 
@@ -755,6 +762,17 @@ akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *ker
     if (status != AKG_OK)
         cuda_program_free(program);
     return status;
+}
+
+void cuda_program_part(const struct cuda_program *program, const bool *wanted, struct text *part)
+{
+    const struct cuda_launch *launches = program->launches.items;
+    int count = program->launches.count;
+
+    text_append(part, program->text.data, count ? launches[0].begin : program->text.length);
+    for (int k = 0; k < count; k++)
+        if (wanted[k])
+            text_append(part, program->text.data + launches[k].begin, launches[k].end - launches[k].begin);
 }
 
 void cuda_program_free(struct cuda_program *program)
