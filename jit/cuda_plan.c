@@ -6,6 +6,7 @@
 #include "cuda_cross.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
+#include "cuda_spread.h"
 #include "cuda_tile.h"
 #include "pass.h"
 
@@ -336,11 +337,43 @@ static bool lets_are_fixed(const struct ir_stmt *body)
     return true;
 }
 
-/* Accesses whose last index goes by one along a symbol, and others hold it not. */
+/* Accesses whose last index goes by one along a symbol, and others hold it not; of a loop inside only those
+ * that its iterations do not all have the same of. */
 struct along {
     const struct ir_symbol *symbol;
+    const struct ir_stmt *inside; /* NULL: no matter */
     int count;
 };
+
+struct moved {
+    const struct ir_access *access;
+    bool found;
+};
+
+static bool is_moved_by_loop(struct ir_stmt *stmt, void *context)
+{
+    struct moved *moved = context;
+    moved->found |= stmt->kind == IR_FOR && pass_access_mentions(moved->access, stmt->symbol);
+    return true;
+}
+
+static bool is_of_scalars(struct ir_expr *expr, void *context)
+{
+    bool *found = context;
+    *found |= expr->kind == IR_SYMBOL &&
+              (expr->symbol->kind == IR_SYMBOL_LET || expr->symbol->kind == IR_SYMBOL_VARIABLE);
+    return true;
+}
+
+/* What scalars are in the indices may hang on the loop too. */
+static bool is_moved(const struct ir_access *access, const struct ir_stmt *loop)
+{
+    struct moved moved = {access, pass_access_mentions(access, loop->symbol)};
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        ir_expr_walk(access->indices[axis], is_of_scalars, &moved.found);
+    ir_block_walk(loop->body, is_moved_by_loop, &moved);
+    return moved.found;
+}
 
 static bool runs_along(const struct ir_access *access, const struct ir_symbol *symbol)
 {
@@ -360,20 +393,23 @@ static bool runs_along(const struct ir_access *access, const struct ir_symbol *s
 static bool count_along(struct ir_expr *expr, void *context)
 {
     struct along *along = context;
-    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol);
+    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol) &&
+                    (!along->inside || is_moved(&expr->access, along->inside));
     return true;
 }
 
 static bool count_stores_along(struct ir_stmt *stmt, void *context)
 {
     struct along *along = context;
-    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol);
+    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol) &&
+                    (!along->inside || is_moved(&stmt->access, along->inside));
     return true;
 }
 
-static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol)
+static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol,
+                          const struct ir_stmt *inside)
 {
-    struct along along = {.symbol = symbol};
+    struct along along = {.symbol = symbol, .inside = inside};
     ir_block_expressions((struct ir_stmt *)block, count_along, &along);
     ir_block_walk((struct ir_stmt *)block, count_stores_along, &along);
     return along.count;
@@ -382,9 +418,10 @@ static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *s
 /* The innermost one, unless more goes by one along another. */
 static int fastest_of(const struct cuda_chain *chain)
 {
-    int best = chain->count - 1, most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol);
+    int best = chain->count - 1,
+        most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol, NULL);
     for (int k = chain->count - 2; k >= 0; k--) {
-        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol);
+        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol, NULL);
         if (count > most) {
             best = k;
             most = count;
@@ -472,7 +509,7 @@ struct votes {
     const struct ir_stmt *first; /* of the loops that a team would share */
 };
 
-static bool is_short(const struct ir_stmt *loop)
+bool cuda_is_short(const struct ir_stmt *loop)
 {
     const struct ir_expr *low = loop->low, *high = loop->high;
     int64_t distance;
@@ -483,13 +520,22 @@ static bool is_short(const struct ir_stmt *loop)
 static bool vote(struct ir_stmt *stmt, void *context)
 {
     struct votes *votes = context;
-    if (stmt->kind != IR_FOR || is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
+    if (stmt->kind != IR_FOR || cuda_is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
         return true;
-    votes->team += accesses_along(stmt->body, stmt->symbol);
-    votes->thread += accesses_along(stmt->body, votes->fastest);
+    votes->team += accesses_along(stmt->body, stmt->symbol, NULL);
+    votes->thread += accesses_along(stmt->body, votes->fastest, stmt);
     if (!votes->first)
         votes->first = stmt;
     return true;
+}
+
+bool cuda_runs_inside(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                      const struct ir_stmt *loop)
+{
+    struct votes votes = {.plan = plan, .fastest = chain->loops[chain->fastest]->symbol};
+    vote((struct ir_stmt *)loop, &votes);
+    ir_block_walk(loop->body, vote, &votes);
+    return votes.team > 0 && votes.thread == 0;
 }
 
 /* A team, where loops inside run along the elements and the chain does not. */
@@ -614,6 +660,25 @@ static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
     add_step(plan, cross);
 }
 
+/* Steps for the phases of a nest that several blocks share, for calls that have few iterations outside. */
+static void take_spread(struct cuda_plan *plan, struct cuda_step *step)
+{
+    struct cuda_spread spread, *kept;
+    if (step->sums || step->adds || !cuda_spread_of(plan, &step->chain, &spread))
+        return;
+    kept = arena_new(plan->arena, struct cuda_spread);
+    *kept = spread;
+    step->spread = kept;
+    struct cuda_step phase = *step;
+    for (phase.phase = 0; phase.phase < kept->count; phase.phase++) {
+        phase.kind = CUDA_STEP_SPREAD;
+        add_step(plan, phase);
+        phase.kind = CUDA_STEP_GATHER;
+        if (cuda_spread_joins(kept, phase.phase))
+            add_step(plan, phase);
+    }
+}
+
 static bool is_no_allocate(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -635,6 +700,7 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
     step.kind = !step.adds && wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     take_tiles(plan, &step);
+    take_spread(plan, &step);
     if (step.kind == CUDA_STEP_THREADS) {
         step.inner = NULL;
         take_cross(plan, &step);

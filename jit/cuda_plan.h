@@ -36,6 +36,7 @@ struct cuda_chain {
 
 struct cuda_tiling;
 struct cuda_crossing;
+struct cuda_spread;
 
 enum cuda_step_kind {
     CUDA_STEP_CLEAR,   /* zero `cleared` */
@@ -43,11 +44,13 @@ enum cuda_step_kind {
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
     CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), each block leaves what its stretch of the loop comes to */
-    CUDA_STEP_SCAN,  /* the scan: each block combines what those before it left, and goes through its stretch
-                      */
-    CUDA_STEP_TILES, /* the same in tiles: one of several steps, of which a call takes one */
-    CUDA_STEP_JOIN,  /* what follows tiles that left parts of their sums */
-    CUDA_STEP_CROSS  /* the same in squares: likewise */
+    CUDA_STEP_SCAN,   /* the scan: each block combines what those before it left, and goes through its stretch
+                       */
+    CUDA_STEP_TILES,  /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_JOIN,   /* what follows tiles that left parts of their sums */
+    CUDA_STEP_CROSS,  /* the same in squares: likewise */
+    CUDA_STEP_SPREAD, /* a phase of the same by blocks that share the loops inside (cuda_spread.h) */
+    CUDA_STEP_GATHER  /* what follows the phase */
 };
 
 /* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
@@ -66,6 +69,8 @@ struct cuda_step {
     int parts;                            /* TILES: how large they are */
     bool splits;                          /* TILES: of parts of the depths, whose sums a JOIN combines */
     const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
+    const struct cuda_spread *spread;     /* SPREAD, GATHER; and TEAMS or THREADS, for when it does not pay */
+    int phase;                            /* SPREAD, GATHER */
     const struct ir_stmt *round;          /* at the top, around what the step runs: the host goes through it
                                              (cuda_round.h). NULL: there is none */
     bool instead;                         /* TEAM: of such a loop, for calls in which that does not pay */
@@ -124,6 +129,11 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt);
 /* Whether there is a loop in the block, at whatever depth, that a team would share. */
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* A loop of few iterations, whatever the call. */
+bool cuda_is_short(const struct ir_stmt *loop);
+/* Whether the accesses in a loop inside the chain run along that loop, and not along the chain. */
+bool cuda_runs_inside(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                      const struct ir_stmt *loop);
 /* Whether the block, or one inside it, mentions a symbol, or stores into a buffer. */
 bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* An expression that hangs on dims and attributes only: the host can compute it. */

@@ -7,6 +7,7 @@
  * functions in emit_cuda_prelude.c.
  */
 #include "cuda_round.h"
+#include "cuda_spread.h"
 #include "emit_cuda_private.h"
 
 #include <string.h>
@@ -336,6 +337,12 @@ static void emit_step_body(struct cuda_emitter *cuda)
     case CUDA_STEP_CROSS:
         emit_cuda_cross(cuda, step);
         break;
+    case CUDA_STEP_SPREAD:
+        emit_cuda_spread(cuda);
+        break;
+    case CUDA_STEP_GATHER:
+        emit_cuda_gather(cuda);
+        break;
     }
     if (step->sums)
         emit_cuda_end_parts(cuda, &sums, step->kind == CUDA_STEP_TEAMS);
@@ -397,10 +404,13 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
     /* registers for two blocks at least, or three, where each thread has many */
+    int resident = cuda->step->kind == CUDA_STEP_TILES ? 2
+                   : cuda->in_rows                     ? 3
+                   : cuda->step->kind == CUDA_STEP_SPREAD
+                       ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
+                       : 1;
     text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
-                cuda->step->kind == CUDA_STEP_TILES ? ", 2"
-                : cuda->in_rows                     ? ", 3"
-                                                    : "");
+                resident > 1 ? arena_format(&emitter->arena, ", %d", resident) : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
@@ -412,6 +422,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
         text_format(out, "    %s *const akg_split = (%s *)frame->data[%d];\n",
                     emit_type(cuda->step->tiling->dtype), emit_type(cuda->step->tiling->dtype),
                     cuda->places[cuda->plan.kernel->buffers.count + 2]);
+    if (emit_count_word(emitter, "akg_spread"))
+        text_format(out, "    union akg_scalar *const akg_spread = (union akg_scalar *)frame->data[%d];\n",
+                    cuda->places[cuda->plan.kernel->buffers.count + 3]);
     if (emit_count_word(emitter, "akg_number"))
         text_format(out, "    const int akg_number = %d;\n", number + 1);
     if (cuda->shared_scalars)
@@ -462,6 +475,15 @@ static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct c
     return ir_operation(kernel, OP_SELECT, is_large, work, ir_integer(kernel, AKG_INT64, 0));
 }
 
+/* Iterations of a nest by threads or by teams, in calls that take no other way. */
+static const struct ir_expr *nest_work(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    return step->tiling     ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
+           : step->crossing ? cuda_crossing_work(kernel, &step->chain, step->crossing, false)
+                            : cuda_chain_work(kernel, &step->chain);
+}
+
 static void add_launch(struct cuda_emitter *cuda, const char *entry)
 {
     const struct cuda_step *step = cuda->step;
@@ -488,12 +510,19 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
             launch.most_blocks = CUDA_SCRATCH_BLOCKS;
         /* fallthrough */
     case CUDA_STEP_THREADS:
-        launch.work = step->tiling ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
-                      : step->crossing
-                          ? cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, false)
-                          : cuda_chain_work(cuda->plan.kernel, &step->chain);
+        launch.work = nest_work(cuda, step);
         if (step->inner)
             launch.work = cuda_inner_work(cuda->plan.kernel, launch.work, step);
+        if (step->spread)
+            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
+        break;
+    case CUDA_STEP_SPREAD:
+        launch.per_block = 1;
+        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
+        break;
+    case CUDA_STEP_GATHER:
+        launch.per_block = CUDA_SPREAD_LANES;
+        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
         break;
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
@@ -597,6 +626,20 @@ static const struct ir_expr *most_split(struct cuda_emitter *cuda)
     return most;
 }
 
+/* Scalars of the phases of nests, of the one with most of them; NULL: there is none. */
+static const struct ir_expr *most_spread(struct cuda_emitter *cuda)
+{
+    struct ir_expr *most = NULL;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        const struct cuda_step *step = &cuda->plan.steps.items[k];
+        if (step->kind != CUDA_STEP_SPREAD || step->phase)
+            continue;
+        struct ir_expr *one = (struct ir_expr *)cuda_spread_words(&cuda->plan, step->spread);
+        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
+    }
+    return most;
+}
+
 /* A call in which the host is not to go through the loop has no values for its variable. */
 static void add_round(struct cuda_emitter *cuda, const struct ir_stmt *loop, int number)
 {
@@ -629,6 +672,12 @@ static void add_words(struct cuda_emitter *cuda)
     if (most) {
         cuda->places[kernel->buffers.count + 2] = cuda->program->words.count;
         struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+    }
+    const struct ir_expr *words = most_spread(cuda);
+    if (words) {
+        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.elements = words, .element_bytes = sizeof(union jit_scalar)};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     for (int k = 0; k < kernel->dims.count; k++)
@@ -680,7 +729,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 3; /* and scratch: scalars that are handed on, parts of sums */
+    int buffers = kernel->buffers.count + 4; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||

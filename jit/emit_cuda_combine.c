@@ -58,6 +58,28 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
+/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two up to
+ * 32. */
+static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int lanes)\n"
+                                 "{\n"
+                                 "    __shared__ T parts[256];\n"
+                                 "    const unsigned int at = threadIdx.x % (unsigned int)lanes;\n"
+                                 "    for (int lane = 16; lane >= lanes; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_TYPE(a, lane);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    __syncthreads();\n"
+                                 "    if (threadIdx.x % 32 == at)\n"
+                                 "        parts[threadIdx.x] = a;\n"
+                                 "    __syncthreads();\n"
+                                 "    a = parts[at];\n"
+                                 "    for (unsigned int k = 32; k < blockDim.x; k += 32) {\n"
+                                 "        const T b = parts[k + at];\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    return a;\n"
+                                 "}\n";
+
 /* What the threads before it have, and the block: within each warp by exchange with threads ever further off,
  * then the warps in order. */
 static const char scan_text[] =
@@ -219,6 +241,10 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
             continue;
         if (emit_count_word(emitter, arena_format(arena, "akg_team_%s_%s", row->name, type->name))) {
             all = arena_format(arena, "%s%s", all, made_for(emitter, team_text, type, row));
+            exchanges = true;
+        }
+        if (emit_count_word(emitter, arena_format(arena, "akg_lanes_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s", all, made_for(emitter, lanes_text, type, row));
             exchanges = true;
         }
         if (emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name))) {

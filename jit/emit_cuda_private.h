@@ -43,6 +43,7 @@ struct cuda_emitter {
     int substitute_count;
     bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
+    int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     /* Elements that are kept by the loops at hand. */
     const struct cuda_row *row; /* NULL: none are */
     const char *row_name;       /* what their names begin with */
@@ -86,6 +87,9 @@ void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *cha
                          const struct cuda_loop_texts *texts, const char *done, const char *pieces,
                          const char *first, const char *step);
 
+/* Before a loop: that several of its iterations are to be under way at once, where that is asked for; each
+ * loads so many times as much as usual. */
+void emit_cuda_unroll(struct cuda_emitter *cuda, int times);
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
@@ -178,6 +182,12 @@ void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* A nest by squares. */
 void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
+
+/* ---- emit_cuda_spread.c ----------------------------------------------------- */
+
+/* A phase of a nest whose inner loops several blocks share, and what follows it. */
+void emit_cuda_spread(struct cuda_emitter *cuda);
+void emit_cuda_gather(struct cuda_emitter *cuda);
 
 /* ---- emit_cuda_prelude.c ---------------------------------------------------- */
 

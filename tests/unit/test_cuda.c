@@ -274,12 +274,14 @@ static bool test_text(const struct text *text, const struct cuda_options *option
 
 /* ---- what random kernels have not ------------------------------------------------------------------ */
 
-static const struct {
+struct mapping {
     const char *dtype;
     bool deterministic;
     const char *holds; /* a piece of the text: it became what it should */
     const char *body;
-} mappings[] = {
+};
+
+static const struct mapping mappings[] = {
     {"int32", false, "akg_atomic_add_int32(&y",
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[i, j])\n}\n}\n"},
@@ -381,11 +383,39 @@ static const struct {
      "j)])\n}\n}\n"},
 };
 
-static void test_mappings(struct counts *counts)
+/* Loops that several blocks share, however short they are. */
+static const struct mapping spread[] = {
+    {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* columns, which blocks share */
+     "for j = 0 to N step 1 {\nvar c: float32 = 0.5:float32\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\ny[j] = (c * 2.0:float32)\n}\n"},
+    {"float32", true, "akg_lanes_max_float32(c, lanes_)", /* which only floats in another order forbid */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nfor i = 0 to M step 1 {\n"
+     "c = max(c, x[i, j])\n}\ny[j] = c\n}\n"},
+    {"float32", true,
+     "AKG_LAUNCH(akg_launch_3", /* as sums do: the four that clear are all there is before it */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\ny[j] = c\n}\n"},
+    {"int32", false, "akg_lanes_add_int64(c, lanes_)", /* scalars go from loop to loop, and so do elements */
+     "for j = 0 to N step 1 {\nvar c: int32 = z[j]\nlet v: int32 = (z[j] * 2:int32)\n"
+     "var d: int32 = 3:int32\nvar e: int32 = z[j]\nfor i = 0 to M step 1 {\nc = (c + x[i, j])\n}\n"
+     "let u: int32 = (c + v)\nif (u > 2:int32) {\nd = u\n}\ny[j] = (y[j] + d)\n"
+     "for i1 = 0 to M step 1 {\nw[i1, j] = ((x[i1, j] * u) - d)\ne = max(e, (w[i1, j] + v))\n}\n"
+     "c = (c - e)\nfor i2 = 0 to M step 1 {\nw[i2, j] = (w[i2, j] + c)\n}\ny[j] = (y[j] - c)\n}\n"},
+    {"int32", false, "const int lanes_ = 1;", /* long rows, which blocks share */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nc = (c + x[i, j])\n}\n"
+     "for j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] * (c + z[j1]))\n}\nm[i] = c\n}\n"},
+    {"int32", false, "akg_spread[1 + (1 * splits_", /* two sums at a time, over two loops */
+     "for j = 0 to N step 1 {\nvar c: int32 = 1:int32\nvar d: int32 = 0:int32\nfor i = 0 to M step 1 {\n"
+     "for i1 = 0 to M step 1 {\nc = (c + (x[i, j] * x[i1, j]))\nd = max(d, (x[i, j] - x[i1, j]))\n}\n}\n"
+     "y[j] = (c - d)\n}\n"},
+};
+
+static void test_mappings(const struct mapping *table, size_t count, int spread_from, struct counts *counts)
 {
-    for (size_t k = 0; k < sizeof mappings / sizeof *mappings; k++) {
-        struct cuda_options options = {.deterministic = mappings[k].deterministic, .large = 1};
-        const char *dtype = mappings[k].dtype;
+    for (size_t k = 0; k < count; k++) {
+        struct cuda_options options = {
+            .deterministic = table[k].deterministic, .spread = spread_from, .large = 1};
+        const char *dtype = table[k].dtype;
         struct text text;
         text_init(&text);
         text_format(&text,
@@ -393,8 +423,8 @@ static void test_mappings(struct counts *counts)
                     "  output y: %s[N] clear\n  output w: %s[M, N] clear\n  output m: %s[M] clear\n"
                     "  output s: %s[] clear\n  temporary t: %s[N]\n  temporary f: %s[4]\n"
                     "  require assert (N == N2) \"same\"\n  body {\n%s}\n}\n",
-                    dtype, dtype, dtype, dtype, dtype, dtype, dtype, dtype, mappings[k].body);
-        if (!CHECK(test_text(&text, &options, mappings[k].holds, counts)))
+                    dtype, dtype, dtype, dtype, dtype, dtype, dtype, dtype, table[k].body);
+        if (!CHECK(test_text(&text, &options, table[k].holds, counts)))
             fprintf(stderr, "\nmapping %zu\n%s", k, text.data);
         text_free(&text);
     }
@@ -403,7 +433,8 @@ static void test_mappings(struct counts *counts)
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
-    struct cuda_options options = {.deterministic = seed % 8 < 4, .large = seed % 2 ? 1 : 0};
+    struct cuda_options options = {
+        .deterministic = seed % 8 < 4, .spread = seed % 3 ? 1 : 0, .large = seed % 2 ? 1 : 0};
     struct text text;
 
     text_init(&text);
@@ -424,7 +455,8 @@ int main(int argc, char **argv)
         return check_done();
     }
     test_shim();
-    test_mappings(&counts);
+    test_mappings(mappings, sizeof mappings / sizeof *mappings, 0, &counts);
+    test_mappings(spread, sizeof spread / sizeof *spread, 1, &counts);
     counts.shapes = SHORT_SHAPES;
     for (int k = 0; k < count && check_failed == 0; k++)
         test_seed(first + (uint64_t)k, &counts);
