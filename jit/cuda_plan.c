@@ -499,7 +499,9 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
 
 enum {
     WARP = 32,
-    CUDA_LONG = 64 /* iterations of a loop inside: fewer, and a thread goes through them */
+    CUDA_LONG = 64,        /* iterations of a loop inside: fewer, and no block goes through them */
+    CUDA_SQUAD_LONG = 768, /* more, and no warp does */
+    CUDA_MANY = 512        /* of the loops outside: fewer, and a block has each */
 };
 
 struct votes {
@@ -552,16 +554,48 @@ static bool wants_team(const struct cuda_plan *plan, struct cuda_step *step)
     return votes.team > 0 && votes.thread == 0;
 }
 
-const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
-                                      const struct cuda_step *step)
+static struct ir_expr *inner_length(struct ir_kernel *kernel, const struct cuda_step *step)
 {
     struct cuda_chain inner = {.loops = {step->inner}, .count = 1};
-    struct ir_expr *length = (struct ir_expr *)cuda_chain_work(kernel, &inner);
+    return (struct ir_expr *)cuda_chain_work(kernel, &inner);
+}
+
+const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
+{
+    struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
+    for (int count = 2; count <= WARP; count *= 2) {
+        struct ir_expr *more =
+            ir_operation(kernel, OP_GE, inner_length(kernel, step),
+                         ir_integer(kernel, AKG_INT64, (count / 2 + 1) * CUDA_SQUAD_EACH), NULL);
+        lanes = ir_operation(kernel, OP_SELECT, more, ir_integer(kernel, AKG_INT64, count), lanes);
+    }
+    return lanes;
+}
+
+/* By the length of the loop inside: threads, squads, teams. Few rows are for teams, if they are not short. */
+const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
+                                      const struct cuda_step *step)
+{
+    struct ir_kernel *kernel = plan->kernel;
     struct ir_expr *some = (struct ir_expr *)work, *none = ir_integer(kernel, AKG_INT64, 0);
+    int64_t few = step->squads && !plan->options->deterministic ? CUDA_SQUAD_EACH : CUDA_LONG;
     struct ir_expr *is_long =
-        ir_operation(kernel, OP_GE, length, ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
-    return step->kind == CUDA_STEP_TEAMS ? ir_operation(kernel, OP_SELECT, is_long, some, none)
-                                         : ir_operation(kernel, OP_SELECT, is_long, none, some);
+        ir_operation(kernel, OP_GE, inner_length(kernel, step), ir_integer(kernel, AKG_INT64, few), NULL);
+    if (step->kind == CUDA_STEP_THREADS)
+        return ir_operation(kernel, OP_SELECT, is_long, none, some);
+    if (step->squads) {
+        struct ir_expr *is_short = ir_operation(kernel, OP_LT, inner_length(kernel, step),
+                                                ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
+        struct ir_expr *is_many = ir_operation(
+            kernel, OP_GE, some, ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY), NULL);
+        struct ir_expr *fits = ir_operation(kernel, OP_LE, inner_length(kernel, step),
+                                            ir_integer(kernel, AKG_INT64, CUDA_SQUAD_LONG), NULL);
+        struct ir_expr *suits =
+            ir_operation(kernel, OP_AND, fits, ir_operation(kernel, OP_OR, is_short, is_many, NULL), NULL);
+        some = step->kind == CUDA_STEP_SQUADS ? ir_operation(kernel, OP_SELECT, suits, some, none)
+                                              : ir_operation(kernel, OP_SELECT, suits, none, some);
+    }
+    return ir_operation(kernel, OP_SELECT, is_long, some, none);
 }
 
 /* ---- steps ----------------------------------------------------------------------------- */
@@ -692,8 +726,12 @@ static bool is_for_calls(struct cuda_plan *plan, const struct cuda_step *step)
     const struct ir_stmt *body = cuda_chain_body(&step->chain);
     return step->inner && !step->sums && cuda_chain_work(plan->kernel, &step->chain) &&
            cuda_chain_work(plan->kernel, &inner) &&
-           !(step->inner->low->kind == IR_INTEGER && step->inner->high->kind == IR_INTEGER) &&
            ir_block_walk((struct ir_stmt *)body, is_no_allocate, NULL);
+}
+
+static bool is_no_scan(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
@@ -705,9 +743,14 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
         step.inner = NULL;
         take_cross(plan, &step);
     } else if (is_for_calls(plan, &step)) {
-        struct cuda_step threads = step;
-        threads.kind = CUDA_STEP_THREADS;
-        add_step(plan, threads);
+        struct cuda_step other = step;
+        other.squads = step.squads =
+            ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
+        other.kind = CUDA_STEP_THREADS;
+        add_step(plan, other);
+        other.kind = CUDA_STEP_SQUADS;
+        if (other.squads)
+            add_step(plan, other);
     } else {
         step.inner = NULL;
     }

@@ -23,7 +23,8 @@ enum {
     CUDA_UNKNOWN_BLOCKS = 1024, /* of a launch whose work only the device knows */
     CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
-    CUDA_SUMS = 16              /* scalars that one chain accumulates into */
+    CUDA_SUMS = 16,             /* scalars that one chain accumulates into */
+    CUDA_SQUAD_EACH = 8         /* iterations of a short row that a thread has, at least */
 };
 
 /* Loops that are run as one over all their iterations: each holds the next, and before it LETs at most, and
@@ -42,6 +43,7 @@ enum cuda_step_kind {
     CUDA_STEP_CLEAR,   /* zero `cleared` */
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
+    CUDA_STEP_SQUADS,  /* the same, by a few threads of a warp for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
     CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), each block leaves what its stretch of the loop comes to */
     CUDA_STEP_SCAN,   /* the scan: each block combines what those before it left, and goes through its stretch
@@ -74,8 +76,10 @@ struct cuda_step {
     const struct ir_stmt *round;          /* at the top, around what the step runs: the host goes through it
                                              (cuda_round.h). NULL: there is none */
     bool instead;                         /* TEAM: of such a loop, for calls in which that does not pay */
-    const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; and THREADS,
-                                    for those in which it is short. NULL: no matter */
+    const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; SQUADS, for
+                                    those in which it is shorter; and THREADS, for those in which it is short.
+                                    NULL: no matter */
+    bool squads;                 /* there are SQUADS among them */
 };
 
 /* Where a temporary lives. */
@@ -144,8 +148,10 @@ struct ir_expr *cuda_resolved(struct ir_kernel *kernel, const struct ir_expr *ex
  * hang on more. */
 const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain);
 /* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
-const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
+const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
                                       const struct cuda_step *step);
+/* Threads of a squad: what akg_lane_count gives for CUDA_SQUAD_EACH iterations of the inner loop a thread. */
+const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step);
 /* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
  * LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);

@@ -319,6 +319,9 @@ static void emit_step_body(struct cuda_emitter *cuda)
     case CUDA_STEP_TEAMS:
         emit_cuda_chain(cuda, &step->chain, "blockIdx.x", "gridDim.x", emit_team_body);
         break;
+    case CUDA_STEP_SQUADS:
+        emit_cuda_squads(cuda, emit_team_body);
+        break;
     case CUDA_STEP_THREADS:
         emit_cuda_each(cuda, &step->chain, number, threads);
         break;
@@ -395,6 +398,7 @@ static void begin_function(struct cuda_emitter *cuda)
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
     cuda->in_quads = cuda->in_rows = false;
+    cuda->together = cuda_block;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -428,7 +432,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (emit_count_word(emitter, "akg_number"))
         text_format(out, "    const int akg_number = %d;\n", number + 1);
     if (cuda->shared_scalars)
-        text_format(out, "    __shared__ union akg_scalar akg_handed[%d];\n", cuda->shared_scalars);
+        text_format(out, "    __shared__ union akg_scalar akg_handed[%d]%s;\n", cuda->shared_scalars,
+                    cuda->step->kind == CUDA_STEP_SQUADS ? arena_format(&emitter->arena, "[%d]", CUDA_THREADS)
+                                                         : "");
     text_string(out, inside.locals ? inside.locals : "");
     if (cuda->program->traps && cuda->step != cuda->plan.steps.items)
         text_format(out, "    if (frame->trap->launch != 0 && frame->trap->launch < %d)\n        return;\n",
@@ -504,15 +510,19 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         if (step->instead)
             launch.work = choice(cuda, step->first, 0, 1);
         break;
+    case CUDA_STEP_SQUADS:
     case CUDA_STEP_TEAMS:
-        launch.per_block = 1;
+        launch.per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
         if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
             launch.most_blocks = CUDA_SCRATCH_BLOCKS;
         /* fallthrough */
     case CUDA_STEP_THREADS:
         launch.work = nest_work(cuda, step);
         if (step->inner)
-            launch.work = cuda_inner_work(cuda->plan.kernel, launch.work, step);
+            launch.work = cuda_inner_work(&cuda->plan, launch.work, step);
+        if (step->kind == CUDA_STEP_SQUADS)
+            launch.work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch.work,
+                                       (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
         if (step->spread)
             launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
         break;

@@ -80,6 +80,16 @@ static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int la
                                  "    return a;\n"
                                  "}\n";
 
+/* Of `lanes` neighbours in a warp, those of the bits in `mates`. */
+static const char squad_text[] = "__device__ static T akg_squad_NAME(T a, int lanes, unsigned int mates)\n"
+                                 "{\n"
+                                 "    for (int lane = lanes / 2; lane > 0; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_among_TYPE(a, lane, mates);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    return a;\n"
+                                 "}\n";
+
 /* What the threads before it have, and the block: within each warp by exchange with threads ever further off,
  * then the warps in order. */
 static const char scan_text[] =
@@ -145,6 +155,16 @@ static const char exchange_text[] = "#ifdef __CUDACC__\n"
                                     "    return __shfl_xor_sync(0xffffffffu, value, lane);\n"
                                     "}\n"
                                     "#endif\n";
+
+static const char among_text[] =
+    "#ifdef __CUDACC__\n"
+    "__device__ static T akg_exchange_among_TYPE(T value, int lane, unsigned int mates)\n"
+    "{\n"
+    "    return __shfl_xor_sync(mates, value, lane);\n"
+    "}\n"
+    "#else\n"
+    "#define akg_exchange_among_TYPE(value, lane, mates) akg_exchange_TYPE(value, lane)\n"
+    "#endif\n";
 
 static const char atomic_text[] = "__device__ static void akg_atomic_NAME(T *at, T b)\n"
                                   "{\n"
@@ -234,7 +254,7 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
 {
     struct arena *arena = &emitter->arena;
     const char *all = scaling_for(emitter, type);
-    bool exchanges = *all != 0;
+    bool exchanges = *all != 0, among = false;
     for (int k = 0; k < COMBININGS; k++) {
         const struct combining_row *row = &combinings[k];
         if (!(type->suffix ? row->real : row->integer))
@@ -246,6 +266,11 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
         if (emit_count_word(emitter, arena_format(arena, "akg_lanes_%s_%s", row->name, type->name))) {
             all = arena_format(arena, "%s%s", all, made_for(emitter, lanes_text, type, row));
             exchanges = true;
+        }
+        if (emit_count_word(emitter, arena_format(arena, "akg_squad_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s%s", all, among ? "" : made_for(emitter, among_text, type, NULL),
+                               made_for(emitter, squad_text, type, row));
+            exchanges = among = true;
         }
         if (emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name))) {
             all = arena_format(arena, "%s%s", all, made_for(emitter, scan_text, type, row));
@@ -354,8 +379,10 @@ void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
         const char *name = emitter->symbols[symbol->slot].name;
         struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
                                          emit_name(arena_format(&emitter->arena, "%s_all_", name))};
-        emit_line(emitter, "const %s %s = (%s)akg_team_%s(%s);", emit_type(symbol->dtype), operands[1].text,
-                  emit_type(symbol->dtype), emit_cuda_combiner(cuda, operation, symbol->dtype), name);
+        emit_line(emitter, "const %s %s = (%s)akg_%s_%s(%s%s);", emit_type(symbol->dtype), operands[1].text,
+                  emit_type(symbol->dtype), cuda->together.is_squad ? "squad" : "team",
+                  emit_cuda_combiner(cuda, operation, symbol->dtype), name,
+                  cuda->together.is_squad ? ", akg_lanes, akg_mates" : "");
         emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
     }
 }

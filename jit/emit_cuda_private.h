@@ -26,11 +26,20 @@ struct cuda_substitute {
     struct emit_value value;
 };
 
+/* The threads that go through statements together: a block, or a squad of a few neighbours in a warp. */
+struct cuda_together {
+    const char *thread, *threads; /* the number of one, and how many they are */
+    const char *all;              /* the same, for a block as a constant */
+    const char *barrier;
+    bool is_squad;
+};
+
 struct cuda_emitter {
     struct emitter emitter; /* first: the dialect's functions are handed it */
     struct cuda_program *program;
     struct cuda_plan plan;
     const struct cuda_step *step; /* at hand */
+    struct cuda_together together;
     int *places;        /* by buffer, then of scratch: where the words hold its address; -1: nowhere */
     int *stride_places; /* by buffer: where its strides begin */
     int *kept;          /* by slot: place among the scalars that launches hand on; -1: none */
@@ -182,6 +191,13 @@ void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* A nest by squares. */
 void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
+
+/* ---- emit_cuda_squad.c ------------------------------------------------------ */
+
+extern const struct cuda_together cuda_block;
+/* The iterations of the chain by squads, of as many threads as the loop inside is worth. */
+void emit_cuda_squads(struct cuda_emitter *cuda,
+                      void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
 
 /* ---- emit_cuda_spread.c ----------------------------------------------------- */
 

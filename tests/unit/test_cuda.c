@@ -383,8 +383,16 @@ static const struct mapping mappings[] = {
      "j)])\n}\n}\n"},
 };
 
-/* Loops that several blocks share, however short they are. */
+/* Loops that several blocks share, however short they are, and rows that a few threads have. */
 static const struct mapping spread[] = {
+    {"float32", false, "akg_squad_add_float32(c, akg_lanes, akg_mates)",
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
+    {"int32", true, "akg_handed[0][akg_squad].i", /* what one of them finds they all hear of */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nvar d: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (x[i, j] * z[j])\n}\nfor k = 0 to 2 step 1 {\nd = ((d * d) + z[k?])\n"
+     "w[i, k?] = (w[i, k?] + d)\n}\n"
+     "for j1 = 0 to N step 1 {\nc = max(c, (w[i, j1] + d))\n}\nm[i] = (m[i] + c)\n}\n"},
     {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* columns, which blocks share */
      "for j = 0 to N step 1 {\nvar c: float32 = 0.5:float32\nfor i = 0 to M step 1 {\n"
      "c = (c + x[i, j])\n}\ny[j] = (c * 2.0:float32)\n}\n"},

@@ -310,9 +310,10 @@ static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, b
     }
     if (!deterministic) {
         bool splits = strstr(emulation.program.text.data, "akg_split[") != NULL; /* and joins */
-        bool spreads =
-            strstr(emulation.program.text.data, "akg_spread[") != NULL; /* the same, without tiles */
-        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits + 2 * spreads);
+        /* and, without tiles, by blocks that share the depths, or by squads */
+        bool spreads = strstr(emulation.program.text.data, "akg_spread[") != NULL;
+        bool squads = strstr(emulation.program.text.data, "akg_squads") != NULL;
+        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits + 2 * spreads + squads);
         CHECK(splits || !nest->tf32);
         CHECK(!nest->holds || strstr(emulation.program.text.data, nest->holds));
     }
