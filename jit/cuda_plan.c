@@ -3,6 +3,7 @@
  * the accesses run along.
  */
 #include "cuda_plan.h"
+#include "cuda_best.h"
 #include "cuda_cross.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
@@ -264,6 +265,8 @@ enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt
         return CUDA_SHARE_NONE;
     if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
         return CUDA_SHARE_ANY;
+    if (row->verdict != DEPENDENCE_ACCUMULATES && cuda_best_of(loop, &(struct cuda_best){.counter_count = 0}))
+        return CUDA_SHARE_BEST;
     if (row->verdict != DEPENDENCE_ACCUMULATES)
         return cuda_scan_of(plan, loop, &(struct cuda_scan){.count = 0}) ? CUDA_SHARE_SCAN : CUDA_SHARE_NONE;
     if (row->reduction < 0)
@@ -287,7 +290,8 @@ void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, 
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt)
 {
     enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS || share == CUDA_SHARE_SCAN;
+    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS || share == CUDA_SHARE_BEST ||
+           share == CUDA_SHARE_SCAN;
 }
 
 static bool is_unshared(struct ir_stmt *stmt, void *context)
@@ -442,7 +446,7 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
             break;
         chain->loops[chain->count++] = loop = inner;
     }
-    chain->fastest = fastest_of(chain);
+    chain->fastest = share == CUDA_SHARE_BEST ? chain->count - 1 : fastest_of(chain);
 }
 
 /* ---- how many iterations ------------------------------------------------------------------- */
@@ -627,7 +631,8 @@ static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struc
     *step = (struct cuda_step){.first = loop, .count = 1, .collects = -1};
     if (share != CUDA_SHARE_NONE && share != CUDA_SHARE_SCAN) {
         cuda_chain_of(plan, loop, share, &step->chain);
-        step->sums = share == CUDA_SHARE_SUMS;
+        step->best = share == CUDA_SHARE_BEST;
+        step->sums = share == CUDA_SHARE_SUMS || step->best;
         step->adds = share == CUDA_SHARE_ADDS;
         return !step->sums || !is_small(&step->chain);
     }

@@ -65,6 +65,7 @@ struct cuda_step {
     struct cuda_chain chain;
     const struct ir_buffer *cleared;
     bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
+    bool best;    /* with `sums`: it looks for the best of its iterations */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
@@ -117,6 +118,7 @@ enum cuda_share {
     CUDA_SHARE_NONE, /* its iterations run in order */
     CUDA_SHARE_ANY,  /* in any order */
     CUDA_SHARE_SUMS, /* in any order, when what each thread accumulates is combined at the end */
+    CUDA_SHARE_BEST, /* in any order, as cuda_best.h says */
     CUDA_SHARE_SCAN, /* side by side by a team, as cuda_scan.h says */
     CUDA_SHARE_ADDS  /* in any order, when accumulating into an element is atomic */
 };

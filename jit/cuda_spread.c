@@ -134,7 +134,7 @@ static bool find_phases(const struct cuda_plan *plan, struct cuda_spread *spread
     for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         enum cuda_share share =
             stmt->kind == IR_FOR && !cuda_is_short(stmt) ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_ADDS)
+        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_BEST || share == CUDA_SHARE_ADDS)
             return false;
         if (share != CUDA_SHARE_NONE && !take_phase(plan, spread, stmt, share, body))
             return false;

@@ -56,6 +56,8 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
+    if (emit_cuda_best_statement(cuda, stmt))
+        return true;
     if (stmt->kind == IR_STORE && cuda->step->adds && cuda_is_atomic(&cuda->plan, &cuda->step->chain, stmt)) {
         emit_cuda_atomic(cuda, stmt);
         return true;
@@ -175,7 +177,9 @@ static struct mentioned mentioned_in(struct cuda_emitter *cuda, const struct cud
     const struct ir_stmt *stmt = step->first;
     for (int k = 0; k < step->count; k++, stmt = stmt->next)
         mention(&mentioned, stmt);
-    if (step->collects >= 0)
+    if (step->collects >= 0 && cuda->plan.steps.items[step->collects].best)
+        mention(&mentioned, cuda->plan.steps.items[step->collects].first);
+    else if (step->collects >= 0)
         mention_sums(cuda, &mentioned, &cuda->plan.steps.items[step->collects].chain);
     return mentioned;
 }
@@ -303,6 +307,10 @@ static void emit_step_body(struct cuda_emitter *cuda)
                *threads = "(long long)gridDim.x * blockDim.x";
     const struct cuda_step *step = cuda->step;
     struct cuda_sums sums = {.count = 0};
+    if (step->best) {
+        emit_cuda_best_parts(cuda, &step->chain, number, threads);
+        return;
+    }
     if (step->sums) {
         cuda_sums_of(&cuda->plan, &step->chain, &sums);
         emit_cuda_begin_parts(cuda, &sums);
@@ -312,7 +320,9 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
     case CUDA_STEP_TEAM:
-        if (step->collects >= 0)
+        if (step->collects >= 0 && cuda->plan.steps.items[step->collects].best)
+            emit_cuda_best_collect(cuda, &cuda->plan.steps.items[step->collects].chain);
+        else if (step->collects >= 0)
             emit_cuda_collect(cuda, &cuda->plan.steps.items[step->collects].chain);
         emit_cuda_team(cuda, step->first, step->count);
         break;
@@ -608,7 +618,7 @@ static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *ste
     if (!step->sums)
         return 0;
     cuda_sums_of(&cuda->plan, &step->chain, &sums);
-    return 1 + CUDA_SUM_BLOCKS * sums.count;
+    return 1 + CUDA_SUM_BLOCKS * (step->best ? 2 : sums.count);
 }
 
 /* Of the step with most of them. */

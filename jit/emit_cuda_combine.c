@@ -254,7 +254,11 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
 {
     struct arena *arena = &emitter->arena;
     const char *all = scaling_for(emitter, type);
-    bool exchanges = *all != 0, among = false;
+    bool among = emit_count_word(emitter, arena_format(arena, "akg_exchange_among_%s", type->name)) > 0;
+    bool exchanges =
+        *all != 0 || among || emit_count_word(emitter, arena_format(arena, "akg_exchange_%s", type->name));
+    if (among)
+        all = arena_format(arena, "%s%s", all, made_for(emitter, among_text, type, NULL));
     for (int k = 0; k < COMBININGS; k++) {
         const struct combining_row *row = &combinings[k];
         if (!(type->suffix ? row->real : row->integer))

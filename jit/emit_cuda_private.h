@@ -4,6 +4,7 @@
 #ifndef JIT_EMIT_CUDA_PRIVATE_H
 #define JIT_EMIT_CUDA_PRIVATE_H
 
+#include "cuda_best.h"
 #include "cuda_cross.h"
 #include "cuda_row.h"
 #include "cuda_tile.h"
@@ -34,6 +35,8 @@ struct cuda_together {
     bool is_squad;
 };
 
+struct seek;
+
 struct cuda_emitter {
     struct emitter emitter; /* first: the dialect's functions are handed it */
     struct cuda_program *program;
@@ -50,9 +53,11 @@ struct cuda_emitter {
     bool stops;             /* something in the kernel may stop it */
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
-    bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
-    bool in_rows;  /* threads of it keep elements from one loop to the next */
-    int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    bool in_quads;     /* a thread of the function at hand takes four iterations of its chain at a time */
+    bool in_rows;      /* threads of it keep elements from one loop to the next */
+    int unrolled;      /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    struct seek *seek; /* what the loop at hand looks for; NULL: nothing */
+    const struct ir_stmt *settled; /* the loop whose last assignments are emitted */
     /* Elements that are kept by the loops at hand. */
     const struct cuda_row *row; /* NULL: none are */
     const char *row_name;       /* what their names begin with */
@@ -126,6 +131,17 @@ void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
 /* The functions for that whose names were noted; what they call is noted. */
 const char *emit_cuda_combining(struct cuda_emitter *cuda);
+
+/* ---- emit_cuda_best.c ------------------------------------------------------- */
+
+/* A loop as cuda_best.h says, by the threads of a block or a squad. */
+void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* A statement of such a loop that its threads do otherwise; false: it is none. */
+bool emit_cuda_best_statement(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The same by the grid, whose blocks leave their parts; and one block combines these. */
+void emit_cuda_best_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                          const char *step);
+void emit_cuda_best_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
 /* ---- emit_cuda_scan.c ------------------------------------------------------- */
 

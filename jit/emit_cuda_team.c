@@ -257,8 +257,11 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     meet(cuda, &touches);
     emit_line(emitter, "{");
     emitter->indent++;
-    if (share == CUDA_SHARE_SCAN) {
-        emit_cuda_scan(cuda, &chain);
+    if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_BEST) {
+        if (share == CUDA_SHARE_BEST)
+            emit_cuda_best(cuda, &chain);
+        else
+            emit_cuda_scan(cuda, &chain);
         emitter->indent--;
         emit_line(emitter, "}");
         return;

@@ -335,6 +335,22 @@ static const struct mapping mappings[] = {
     {"int32", false, "c + w[i * N + j1]", /* but not what another thread stores in between */
      "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nw[i, j] = x[i, j]\n}\n"
      "w[i, 0?] = z[0?]\nfor j1 = 0 to N step 1 {\nc = (c + w[i, j1])\n}\nm[i] = c\n}\n"},
+    {"float32", true, "const int later_ = other_ > c;", /* the first of the largest in a row */
+     "for i = 0 to M step 1 {\nvar c: float32 = x[i, 0?]\nvar p: int64 = 0\nfor j = 1 to N step 1 {\n"
+     "if (x[i, j] > c) {\nc = x[i, j]\np = j\n}\n}\nm[i] = float32(p)\n}\n"},
+    {"int32", false, "const int later_ = c >= other_;", /* the last of the smallest, and what stands there */
+     "for i = 0 to M step 1 {\nvar c: int32 = 2:int32\nvar d: int32 = 3:int32\nvar p: int64 = 7\n"
+     "for j = 0 to N step 1 {\nlet v: int32 = (x[i, j] * z[j])\nif (c >= v) {\nd = (z[j] + v)\nc = v\n"
+     "p = (j + i)\n}\n}\nm[i] = ((c + d) * int32(p))\n}\n"},
+    {"float32", false, "akg_exchange_among_int64(c_place_", /* by squads; no numbers, and a counter */
+     "for i = 0 to M step 1 {\nvar c: float32 = (x[i, 0?] / z[0?])\nvar p: int32 = 5:int32\n"
+     "var e: int32 = 0:int32\nfor j = 0 to N step 1 {\nlet v: float32 = (x[i, j] / z[j])\n"
+     "if ((c == c) and not((v <= c))) {\nc = v\np = e\n}\ne = (e + 3:int32)\n}\n"
+     "m[i] = float32((p + e))\n}\n"},
+    {"float32", true, "akg_parts[2 + part_ * 2].i", /* of all elements, by the grid */
+     "var c: float32 = 0.25:float32\nvar p: int64 = -1\nvar e: int64 = 2\nfor i = 0 to M step 1 {\n"
+     "for j = 0 to N step 1 {\ne = (e + 1)\nif ((x[i, j] < c) or (x[i, j] != x[i, j])) {\nc = x[i, j]\n"
+     "p = ((e * 10) + i)\n}\n}\n}\ns[] = (c + float32((p + e)))\n"},
     {"int32", false, "akg_scan_add_int64(c_own_", /* sums of all before, by blocks */
      "for i = 0 to M step 1 {\nvar c: int32 = z[0?]\nfor j = 0 to N step 1 {\n"
      "w[i, j] = (c * 2:int32)\nlet v: int32 = (x[i, j] - z[j])\nc = (c - v)\nif (c > 0:int32) {\n"
