@@ -5,6 +5,7 @@
 #include "cuda_plan.h"
 #include "cuda_best.h"
 #include "cuda_cross.h"
+#include "cuda_fill.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
 #include "cuda_spread.h"
@@ -783,9 +784,16 @@ static void take_scan(struct cuda_plan *plan, struct cuda_step step)
     add_step(plan, step);
 }
 
-static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
+/* `next` is gone through behind it. */
+static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer, const struct ir_stmt *next)
 {
-    add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .collects = -1});
+    struct cuda_fill fill, *kept = NULL;
+    if (cuda_fill_of(next, buffer, &fill)) {
+        kept = arena_new(plan->arena, struct cuda_fill);
+        *kept = fill;
+    }
+    add_step(plan,
+             (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .fill = kept, .collects = -1});
 }
 
 /* Statements that one block is to go through; settled LETs alone are none, unless sums are to be combined. */
@@ -848,7 +856,7 @@ static void plan_steps(struct cuda_plan *plan, const struct ir_stmt *body)
         }
         take_team(plan, first, count);
         if (clears)
-            clear_buffer(plan, stmt->access.buffer);
+            clear_buffer(plan, stmt->access.buffer, stmt->next);
         else if (scans)
             take_scan(plan, nest);
         else if (round)
@@ -891,7 +899,7 @@ void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kerne
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
         if (buffer->role == IR_OUTPUT && buffer->clear)
-            clear_buffer(plan, buffer);
+            clear_buffer(plan, buffer, kernel->body);
     }
     plan_steps(plan, kernel->body);
     note_tops(plan, kernel->body, NULL);

@@ -38,6 +38,7 @@ struct cuda_chain {
 struct cuda_tiling;
 struct cuda_crossing;
 struct cuda_spread;
+struct cuda_fill;
 
 enum cuda_step_kind {
     CUDA_STEP_CLEAR,   /* zero `cleared` */
@@ -64,8 +65,9 @@ struct cuda_step {
     int count;
     struct cuda_chain chain;
     const struct ir_buffer *cleared;
-    bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
-    bool best;    /* with `sums`: it looks for the best of its iterations */
+    const struct cuda_fill *fill; /* CLEAR: of which this much is stored behind it; NULL: not known */
+    bool sums;                    /* TEAMS, THREADS: the chain accumulates into scalars */
+    bool best;                    /* with `sums`: it looks for the best of its iterations */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */

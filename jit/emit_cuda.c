@@ -6,6 +6,7 @@
  * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
  * functions in emit_cuda_prelude.c.
  */
+#include "cuda_fill.h"
 #include "cuda_round.h"
 #include "cuda_spread.h"
 #include "emit_cuda_private.h"
@@ -97,30 +98,6 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
                                                  .stride = cuda_stride};
-
-/* ---- zeroing ------------------------------------------------------------------------------ */
-
-void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
-                     const char *step)
-{
-    struct emitter *emitter = &cuda->emitter;
-    const char *name = emitter->buffers[buffer->index], *offset = "";
-    emit_line(emitter, "for (long long z_ = %s; z_ < %s; z_ += %s) {", first,
-              emit_element_count(emitter, buffer), step);
-    emitter->indent++;
-    if (!buffer->contiguous)
-        emit_line(emitter, "long long rest_ = z_;");
-    for (int axis = buffer->rank - 1; axis >= 0 && !buffer->contiguous; axis--) {
-        const char *extent = emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY);
-        emit_line(emitter, "const long long z%d_ = rest_ %% %s;", axis, extent);
-        emit_line(emitter, "rest_ = rest_ / %s;", extent);
-        offset = arena_format(&emitter->arena, "%s%sz%d_ * %s_stride%d_", offset, *offset ? " + " : "", axis,
-                              name, axis);
-    }
-    emit_line(emitter, "%s[%s] = 0;", name, buffer->contiguous ? "z_" : *offset ? offset : "0");
-    emitter->indent--;
-    emit_line(emitter, "}");
-}
 
 /* ---- scalars that steps hand on --------------------------------------------------------------- */
 
@@ -317,7 +294,10 @@ static void emit_step_body(struct cuda_emitter *cuda)
     }
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
-        emit_cuda_clear(cuda, step->cleared, number, threads);
+        if (step->fill)
+            emit_cuda_clear_around(cuda, step->cleared, step->fill, number, threads);
+        else
+            emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
     case CUDA_STEP_TEAM:
         if (step->collects >= 0 && cuda->plan.steps.items[step->collects].best)
@@ -469,6 +449,17 @@ static const struct ir_expr *elements_of(struct ir_kernel *kernel, const struct 
     return count;
 }
 
+/* What is left of so many elements around what is stored later. */
+static const struct ir_expr *rest_of(struct ir_kernel *kernel, const struct ir_expr *all,
+                                     const struct cuda_fill *fill)
+{
+    struct ir_expr *inside = ir_integer(kernel, AKG_INT64, 1);
+    for (int axis = 0; axis < fill->rank; axis++)
+        inside = ir_operation(kernel, OP_MUL, inside, (struct ir_expr *)cuda_fill_length(kernel, fill, axis),
+                              NULL);
+    return ir_operation(kernel, OP_SUB, (struct ir_expr *)all, inside, NULL);
+}
+
 /* One number or the other, by whether the host is to go through the loop. */
 static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struct ir_stmt *loop,
                                     int64_t by_host, int64_t by_block)
@@ -513,6 +504,8 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
         launch.work = elements_of(cuda->plan.kernel, step->cleared);
+        if (step->fill)
+            launch.work = rest_of(cuda->plan.kernel, launch.work, step->fill);
         launch.span = step->cleared->span;
         break;
     case CUDA_STEP_TEAM:

@@ -162,9 +162,16 @@ void emit_cuda_team_block(struct cuda_emitter *cuda, const struct ir_stmt *block
 void emit_cuda_barrier(struct cuda_emitter *cuda);
 /* Declares the temporary that a block or a thread has for itself. */
 void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer);
+
+/* ---- emit_cuda_clear.c ------------------------------------------------------ */
+
+struct cuda_fill;
 /* The elements of a buffer to zero, by threads that start and step so. */
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
+/* The same but for those that are stored later. */
+void emit_cuda_clear_around(struct cuda_emitter *cuda, const struct ir_buffer *buffer,
+                            const struct cuda_fill *fill, const char *first, const char *step);
 
 /* ---- emit_cuda_quads.c ------------------------------------------------------ */
 

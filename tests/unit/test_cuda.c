@@ -351,6 +351,14 @@ static const struct mapping mappings[] = {
      "var c: float32 = 0.25:float32\nvar p: int64 = -1\nvar e: int64 = 2\nfor i = 0 to M step 1 {\n"
      "for j = 0 to N step 1 {\ne = (e + 1)\nif ((x[i, j] < c) or (x[i, j] != x[i, j])) {\nc = x[i, j]\n"
      "p = ((e * 10) + i)\n}\n}\n}\ns[] = (c + float32((p + e)))\n"},
+    {"int32", false, "z1_ += z1_ < low1_", /* only the edge is cleared */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 2 to N step 1 {\nw[i, (j - 1)] = (x[i, j] - x[(i - 1), (j - "
+     "2)])\n"
+     "}\n}\n"},
+    {"int32", false, "z_ < M * N", /* not where a loop around may have no iterations */
+     "for k = 2 to M step 1 {\nfor i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (x[i, j] + "
+     "1:int32)\n"
+     "}\n}\n}\n"},
     {"int32", false, "akg_scan_add_int64(c_own_", /* sums of all before, by blocks */
      "for i = 0 to M step 1 {\nvar c: int32 = z[0?]\nfor j = 0 to N step 1 {\n"
      "w[i, j] = (c * 2:int32)\nlet v: int32 = (x[i, j] - z[j])\nc = (c - v)\nif (c > 0:int32) {\n"
