@@ -313,7 +313,11 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_squads(cuda, emit_team_body);
         break;
     case CUDA_STEP_THREADS:
+        if (emit_cuda_counts(cuda))
+            emit_cuda_begin_counts(cuda);
         emit_cuda_each(cuda, &step->chain, number, threads);
+        if (emit_cuda_counts(cuda))
+            emit_cuda_end_counts(cuda);
         break;
     case CUDA_STEP_PARTS:
         emit_cuda_scan_parts(cuda, &step->chain);
@@ -558,6 +562,10 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     }
     if (step->kind == CUDA_STEP_THREADS && cuda->in_quads)
         launch.per_block *= CUDA_QUAD;
+    if (emit_cuda_counts(cuda)) {
+        launch.per_block *= CUDA_SUM_ITEMS;
+        launch.most_blocks = CUDA_SUM_BLOCKS;
+    }
     if (step->sums) {
         launch.per_block *=
             step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / (cuda->in_quads ? CUDA_QUAD : 1);

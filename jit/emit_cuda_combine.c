@@ -464,6 +464,25 @@ void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain
 
 /* ---- elements ---------------------------------------------------------------------------------------- */
 
+const char *emit_cuda_combining_name(enum operation operation)
+{
+    return combining[operation];
+}
+
+/* What lies `target` in from the beginning of its tensor also lies so in the copy that a block has. */
+static void emit_in_copy(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const char *function,
+                         const char *target, const char *value)
+{
+    struct emitter *emitter = &cuda->emitter;
+    emit_line(emitter, "%s *const target_ = &%s;", dtype_table[stmt->access.buffer->dtype].c_storage, target);
+    emit_line(emitter, "const %s addend_ = %s;", dtype_table[stmt->access.buffer->dtype].c_storage, value);
+    emit_statement_line(emitter, stmt, "if (is_counted_)");
+    emit_line(emitter, "    %s(&akg_counts[target_ - %s], addend_);", function,
+              emitter->buffers[stmt->access.buffer->index]);
+    emit_line(emitter, "else");
+    emit_line(emitter, "    %s(target_, addend_);", function);
+}
+
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -471,8 +490,17 @@ void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
     cuda_add_of(stmt, &add);
     const char *target = emit_access(emitter, &stmt->access).text;
     const char *value = emit_shallow(emitter, add.value).text;
+    const char *function =
+        arena_format(&emitter->arena, "akg_atomic_%s_%s", add.negative ? "sub" : combining[add.operation],
+                     dtype_table[stmt->access.buffer->dtype].name);
+    if (cuda->counted == stmt->access.buffer) {
+        emit_line(emitter, "{");
+        emitter->indent++;
+        emit_in_copy(cuda, stmt, function, target, value);
+        emitter->indent--;
+        emit_line(emitter, "}");
+        return;
+    }
     emit_statement_line(emitter, stmt,
-                        arena_format(&emitter->arena, "akg_atomic_%s_%s(&%s, %s);",
-                                     add.negative ? "sub" : combining[add.operation],
-                                     dtype_table[stmt->access.buffer->dtype].name, target, value));
+                        arena_format(&emitter->arena, "%s(&%s, %s);", function, target, value));
 }

@@ -53,11 +53,12 @@ struct cuda_emitter {
     bool stops;             /* something in the kernel may stop it */
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
-    bool in_quads;     /* a thread of the function at hand takes four iterations of its chain at a time */
-    bool in_rows;      /* threads of it keep elements from one loop to the next */
-    int unrolled;      /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
-    struct seek *seek; /* what the loop at hand looks for; NULL: nothing */
-    const struct ir_stmt *settled; /* the loop whose last assignments are emitted */
+    bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    bool in_rows;  /* threads of it keep elements from one loop to the next */
+    int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
+    struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
+    const struct ir_stmt *settled;   /* the loop whose last assignments are emitted */
     /* Elements that are kept by the loops at hand. */
     const struct cuda_row *row; /* NULL: none are */
     const char *row_name;       /* what their names begin with */
@@ -129,6 +130,8 @@ void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums
 void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* A store that accumulates into an element that others may do at the same time. */
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The word for it in the names of functions. */
+const char *emit_cuda_combining_name(enum operation operation);
 /* The functions for that whose names were noted; what they call is noted. */
 const char *emit_cuda_combining(struct cuda_emitter *cuda);
 
@@ -142,6 +145,13 @@ bool emit_cuda_best_statement(struct cuda_emitter *cuda, const struct ir_stmt *s
 void emit_cuda_best_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                           const char *step);
 void emit_cuda_best_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+
+/* ---- emit_cuda_count.c ------------------------------------------------------ */
+
+/* Whether blocks accumulate into copies of their own, in calls that have few elements; around the loop. */
+bool emit_cuda_counts(const struct cuda_emitter *cuda);
+void emit_cuda_begin_counts(struct cuda_emitter *cuda);
+void emit_cuda_end_counts(struct cuda_emitter *cuda);
 
 /* ---- emit_cuda_scan.c ------------------------------------------------------- */
 

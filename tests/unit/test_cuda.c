@@ -285,7 +285,7 @@ static const struct mapping mappings[] = {
     {"int32", false, "akg_atomic_add_int32(&y",
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[i, j])\n}\n}\n"},
-    {"int32", true, "akg_atomic_sub_int32(&y",
+    {"int32", true, "akg_atomic_sub_int32(&akg_counts[target_ - y], addend_)",
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] - x[i, j])\n}\n}\n"},
     {"float32", false, "akg_atomic_max_float32(&y",
