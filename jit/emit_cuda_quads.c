@@ -290,6 +290,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = true;
     emit_count(&quads, texts, count);
+    emit_cuda_unroll(cuda, CUDA_QUAD / 2);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
                                      number, count, number, step));

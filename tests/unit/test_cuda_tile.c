@@ -331,7 +331,10 @@ static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, b
     size_t first = wide ? ANY_EXTENTS - 4 : 0, end = wide && cores ? EXTENTS : ANY_EXTENTS;
     if (!deterministic) {
         bool splits = strstr(emulation.program.text.data, "akg_split[") != NULL; /* and joins */
-        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits + cores);
+        /* and, without tiles, by blocks that share the depths, or by squads */
+        bool spreads = strstr(emulation.program.text.data, "akg_spread[") != NULL;
+        bool squads = strstr(emulation.program.text.data, "akg_squads") != NULL;
+        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits + cores + 2 * spreads + squads);
         CHECK(splits || !nest->tf32);
         CHECK(!nest->holds || strstr(emulation.program.text.data, nest->holds));
     }
