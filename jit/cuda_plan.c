@@ -4,6 +4,7 @@
  */
 #include "cuda_plan.h"
 #include "cuda_cross.h"
+#include "cuda_frame.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
 #include "cuda_tile.h"
@@ -671,7 +672,10 @@ static void take_scan(struct cuda_plan *plan, struct cuda_step step)
 
 static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
 {
-    add_step(plan, (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .collects = -1});
+    const struct cuda_frame *frame = buffer->role == IR_OUTPUT ? cuda_frame_of(plan->kernel, buffer) : NULL;
+    if (!frame || !cuda_frame_is_empty(frame, buffer))
+        add_step(plan, (struct cuda_step){
+                           .kind = CUDA_STEP_CLEAR, .cleared = buffer, .frame = frame, .collects = -1});
 }
 
 /* Statements that one block is to go through; settled LETs alone are none, unless sums are to be combined. */

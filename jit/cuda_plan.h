@@ -36,9 +36,10 @@ struct cuda_chain {
 
 struct cuda_tiling;
 struct cuda_crossing;
+struct cuda_frame;
 
 enum cuda_step_kind {
-    CUDA_STEP_CLEAR,   /* zero `cleared` */
+    CUDA_STEP_CLEAR,   /* zero `cleared`, or its `frame` */
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
@@ -59,7 +60,8 @@ struct cuda_step {
     int count;
     struct cuda_chain chain;
     const struct ir_buffer *cleared;
-    bool sums;    /* TEAMS, THREADS: the chain accumulates into scalars */
+    const struct cuda_frame *frame; /* CLEAR: what is zeroed of it. NULL: all */
+    bool sums;                      /* TEAMS, THREADS: the chain accumulates into scalars */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */

@@ -6,6 +6,7 @@
  * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
  * functions in emit_cuda_prelude.c.
  */
+#include "cuda_frame.h"
 #include "cuda_round.h"
 #include "emit_cuda_private.h"
 
@@ -308,7 +309,10 @@ static void emit_step_body(struct cuda_emitter *cuda)
     }
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
-        emit_cuda_clear(cuda, step->cleared, number, threads);
+        if (step->frame)
+            emit_cuda_frame(cuda, step->cleared, step->frame, number, threads);
+        else
+            emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
     case CUDA_STEP_TEAM:
         if (step->collects >= 0)
@@ -474,7 +478,8 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.span = step->first->span;
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
-        launch.work = elements_of(cuda->plan.kernel, step->cleared);
+        launch.work = step->frame ? cuda_frame_work(cuda->plan.kernel, step->frame, step->cleared)
+                                  : elements_of(cuda->plan.kernel, step->cleared);
         launch.span = step->cleared->span;
         break;
     case CUDA_STEP_TEAM:

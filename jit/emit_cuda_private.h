@@ -137,6 +137,12 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
 
+/* ---- emit_cuda_frame.c ------------------------------------------------------ */
+
+/* The elements of a frame (cuda_frame.h) to zero, by threads that start and step so. */
+void emit_cuda_frame(struct cuda_emitter *cuda, const struct ir_buffer *buffer,
+                     const struct cuda_frame *frame, const char *first, const char *step);
+
 /* ---- emit_cuda_quads.c ------------------------------------------------------ */
 
 /* As much of the chain as can be done four iterations at a time. The number of iterations done, as a text;

@@ -376,6 +376,13 @@ static const struct {
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
+    {"int32", false, "z_ < t2_ * (N - t4_)", /* zeroes what lies around, and no more */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 2 to (N - 3) step 1 {\nw[i, j] = (x[i, j] + z[(j - "
+     "2)])\n}\n}\n"},
+    {"int32", false, "z_ < (N - t2_)", /* in front, backwards */
+     "for j = (N - 1) to 2 step -1 {\ny[j] = z[(j - 2)]\n}\nfor i = 0 to M step 1 {\nm[i] = z[0?]\n}\n"},
+    {"int32", false, "z_ < N;", /* all, where it is read before it is written */
+     "for j = 1 to (N - 1) step 1 {\ny[j] = ((y[j] + z[j]) + 2:int32)\n}\n"},
     {"int32", false, "__syncthreads();", /* in order, with what is inside shared */
      "for i = 1 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (w[(i - 1), j] + x[i, ((N - 1) - "
      "j)])\n}\n}\n"},
