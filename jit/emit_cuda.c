@@ -72,6 +72,17 @@ static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
     return true;
 }
 
+/* What no launch stores may be loaded before stores that stand in front of it. */
+static void emit_input(struct emitter *emitter, const struct ir_expr *load, struct emit_value *value)
+{
+    if (++emitter->depth > EMIT_DEEPEST_EXPRESSION)
+        emit_too_deep(emitter);
+    struct emit_value place = emit_access(emitter, &load->access);
+    const char *text = arena_format(&emitter->arena, "akg_read(%s)", place.text);
+    *value = emit_loaded(emitter, load->dtype, emit_made(place.depth, text, EMIT_PRIMARY));
+    emitter->depth--;
+}
+
 static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
@@ -80,6 +91,10 @@ static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr,
             *value = cuda->substitutes[k].value;
             return true;
         }
+    if (expr->kind == IR_LOAD && expr->access.buffer->role == IR_INPUT) {
+        emit_input(emitter, expr, value);
+        return true;
+    }
     return false;
 }
 

@@ -5,6 +5,7 @@
 #define JIT_EMIT_CUDA_PRIVATE_H
 
 #include "cuda_cross.h"
+#include "cuda_quads.h"
 #include "cuda_row.h"
 #include "cuda_tile.h"
 #include "emit_c_private.h"
@@ -17,7 +18,7 @@ enum cuda_touch {
     CUDA_WRITE_ONE = 8
 };
 
-enum { CUDA_SUBSTITUTES = 8, CUDA_QUAD = 4 /* elements that are moved at once */ };
+enum { CUDA_SUBSTITUTES = CUDA_QUAD_LOADS };
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */

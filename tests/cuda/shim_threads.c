@@ -268,6 +268,31 @@ ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
     move_four(to, from, to, sizeof *to);
 }
 
+ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_words(uint32_t *to, const uint32_t *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void put_8(unsigned char *to, const unsigned char *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
 static void multiply(int first);
 static void multiply_rounded(int first);
 static void hand_out(int first);
@@ -370,6 +395,14 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_product_bfloat16",
      "void akg_product_bfloat16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
      product_bfloat16},
+    {"akg_take_8", "void akg_take_8(unsigned char *to, const unsigned char *from);", take_8},
+    {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
+    {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
+     take_longs},
+    {"akg_put_8", "void akg_put_8(unsigned char *to, const unsigned char *from);", put_8},
+    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
+     leave_longs},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},

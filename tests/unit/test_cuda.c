@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 8, SHORT_SHAPES = 6 };
+enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 9, SHORT_SHAPES = 7 };
 
 #ifdef AKG_SANITIZED
 enum { KERNELS = 30 };
@@ -222,7 +222,7 @@ struct counts {
 static bool same_for_shapes(struct side *plain, struct side *other, struct emulation *emulation,
                             struct counts *counts)
 {
-    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},
+    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},  {8, 36},
                                               {300, 3}, {2, 600}, {1, 2600}, {1, 2601}};
 
     for (int k = 0; k < counts->shapes; k++) {
@@ -308,7 +308,7 @@ static const struct {
     {"float32", false, "akg_take_32(loaded0_, &x[i * N + j_first_])", /* in rows, by blocks */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
-    {"float32", true, "c = c + x[i * N + j];", /* sums in an order that hangs on nothing else */
+    {"float32", true, "c = c + akg_read(x[i * N + j]);", /* sums in an order that hangs on nothing else */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
     {"float32", false, "akg_take_32(loaded0_, &z[j_first_])", /* and what is left of four */
@@ -376,6 +376,18 @@ static const struct {
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
+    {"float32", false, "akg_read(loaded0_at_[-1])", /* neighbours, in pieces that are cut at both ends */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 1 to (N - 1) step 1 {\n"
+     "w[i, j] = ((x[i, j] + (x[(i - 1), j] * x[i, (j - 1)])) - (x[i, (j + 1)] + z[(j + 1)]))\n}\n}\n"},
+    {"int32", false, "akg_leave_words((unsigned int *)&y[j_first_ + 3]", /* pieces by what is stored */
+     "for j = 1 to (N - 9) step 1 {\ny[(j + 3)] = ((z[(j + 2)] + z[(j + 9)]) * z[(j + 3)])\n}\n"},
+    {"int32", false, "(M + 0 - 0ll) % 4 == 0", /* by what only the call knows */
+     "for j = 0 to (N - M) step 1 {\ny[(M + j)] = (z[j] + 1:int32)\n}\n"},
+    {"int32", false, "(M + 0 - 0ll) % 4 == 0",
+     "for j = 1 to (N - M) step 1 {\ny[j] = (z[(M + j)] - z[((M + j) - 1)])\n}\n"},
+    {"int32", false, "stop_.loops[1] = j_first_;", /* rows that are looked up */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (x[(int64(z[(i % 3)?]) % 2)?, j] + x[i, j])\n}\n}\n"},
     {"int32", false, "z_ < t2_ * (N - t4_)", /* zeroes what lies around, and no more */
      "for i = 1 to (M - 1) step 1 {\nfor j = 2 to (N - 3) step 1 {\nw[i, j] = (x[i, j] + z[(j - "
      "2)])\n}\n}\n"},
