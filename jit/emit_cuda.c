@@ -406,7 +406,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->in_quads = cuda->in_rows = false;
+    cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -534,11 +534,11 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    if (step->kind == CUDA_STEP_THREADS && cuda->in_quads)
-        launch.per_block *= CUDA_QUAD;
+    int items = cuda->in_quads ? CUDA_QUAD : cuda->in_turns ? CUDA_TURNS : 1;
+    if (step->kind == CUDA_STEP_THREADS)
+        launch.per_block *= items;
     if (step->sums) {
-        launch.per_block *=
-            step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / (cuda->in_quads ? CUDA_QUAD : 1);
+        launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
         launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
     }
     if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)

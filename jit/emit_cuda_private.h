@@ -18,7 +18,7 @@ enum cuda_touch {
     CUDA_WRITE_ONE = 8
 };
 
-enum { CUDA_SUBSTITUTES = CUDA_QUAD_LOADS };
+enum { CUDA_SUBSTITUTES = CUDA_QUAD_LOADS, CUDA_TURNS = 4 /* iterations that a thread has under way */ };
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */
@@ -43,6 +43,7 @@ struct cuda_emitter {
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
     bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
     /* Elements that are kept by the loops at hand. */
     const struct cuda_row *row; /* NULL: none are */

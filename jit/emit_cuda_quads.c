@@ -391,6 +391,8 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = true;
     emit_count(&quads, texts, count);
+    if (cuda->step->kind == CUDA_STEP_THREADS)
+        emit_line(emitter, "#pragma unroll %d", cuda->step->sums ? CUDA_TURNS : 1);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
                                      number, count, number, step));
