@@ -9,6 +9,7 @@
 #include "cuda_frame.h"
 #include "cuda_round.h"
 #include "emit_cuda_private.h"
+#include "emit_cuda_scan.h"
 
 #include <string.h>
 
@@ -267,8 +268,8 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     }
 }
 
-/* A step of one block, or the last block of a scan, leaves the scalars that it declared or assigned to the
- * steps behind it that need them. */
+/* A step of one block, or the block with the last tile of a scan, leaves the scalars that it declared or
+ * assigned to the steps behind it that need them. */
 static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *mentioned)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -284,9 +285,8 @@ static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *menti
             continue;
         if (!any) {
             emit_line(emitter, "__syncthreads();");
-            emit_line(emitter, cuda->step->kind == CUDA_STEP_TEAM
-                                   ? "if (threadIdx.x == 0) {"
-                                   : "if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {");
+            emit_line(emitter, cuda->step->kind == CUDA_STEP_TEAM ? "if (threadIdx.x == 0) {"
+                                                                  : "if (threadIdx.x == 0 && last_tile_) {");
         }
         any = true;
         emit_line(emitter, "    %s = %s;", kept_text(cuda, stmt->symbol),
@@ -427,6 +427,11 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (emit_count_word(emitter, "akg_parts"))
         text_format(out, "    union akg_scalar *const akg_parts = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count + 1]);
+    if (emit_count_word(emitter, "akg_scan"))
+        text_format(
+            out,
+            "    volatile union akg_scalar *const akg_scan = (volatile union akg_scalar *)frame->data[%d];\n",
+            cuda->places[cuda->plan.kernel->buffers.count + 3]);
     if (emit_count_word(emitter, "akg_split"))
         text_format(out, "    %s *const akg_split = (%s *)frame->data[%d];\n",
                     emit_type(cuda->step->tiling->dtype), emit_type(cuda->step->tiling->dtype),
@@ -468,17 +473,19 @@ static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struc
                         ir_integer(kernel, AKG_INT64, by_host), ir_integer(kernel, AKG_INT64, by_block));
 }
 
-/* One block needs no parts. */
+/* One tile needs no words. */
 static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct cuda_step *step,
                                        int64_t per_block)
 {
     struct ir_kernel *kernel = cuda->plan.kernel;
-    struct ir_expr *work = (struct ir_expr *)cuda_chain_work(kernel, &step->chain);
+    struct ir_expr *work = (struct ir_expr *)emit_cuda_scan_work(cuda, &step->chain);
     if (step->kind == CUDA_STEP_SCAN)
         return work;
     struct ir_expr *is_large =
         ir_operation(kernel, OP_GT, work, ir_integer(kernel, AKG_INT64, per_block), NULL);
-    return ir_operation(kernel, OP_SELECT, is_large, work, ir_integer(kernel, AKG_INT64, 0));
+    return ir_operation(kernel, OP_SELECT, is_large,
+                        (struct ir_expr *)emit_cuda_scan_words(cuda, &step->chain),
+                        ir_integer(kernel, AKG_INT64, 0));
 }
 
 static void add_launch(struct cuda_emitter *cuda, const char *entry)
@@ -517,8 +524,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         break;
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
-        launch.per_block = CUDA_THREADS * CUDA_SUM_ITEMS;
-        launch.most_blocks = CUDA_SUM_BLOCKS;
+        launch.per_block = CUDA_SCAN_TILE;
         launch.work = scan_work(cuda, step, launch.per_block);
         break;
     case CUDA_STEP_TILES:
@@ -584,8 +590,6 @@ static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer
 static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
     struct cuda_sums sums;
-    if (step->kind == CUDA_STEP_PARTS)
-        return emit_cuda_scan_words(cuda, &step->chain);
     if (!step->sums)
         return 0;
     cuda_sums_of(&cuda->plan, &step->chain, &sums);
@@ -612,6 +616,21 @@ static const struct ir_expr *most_split(struct cuda_emitter *cuda)
             continue;
         struct ir_expr *one =
             (struct ir_expr *)cuda_split_work(&cuda->plan, cuda->plan.steps.items[k].tiling, true);
+        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
+    }
+    return most;
+}
+
+/* Words in which the blocks of a scan tell each other what they have, of the scan with most of them; NULL:
+ * there is none. */
+static const struct ir_expr *most_scanned(struct cuda_emitter *cuda)
+{
+    struct ir_expr *most = NULL;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        cuda->step = &cuda->plan.steps.items[k];
+        if (cuda->step->kind != CUDA_STEP_SCAN)
+            continue;
+        struct ir_expr *one = (struct ir_expr *)emit_cuda_scan_words(cuda, &cuda->step->chain);
         most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
     }
     return most;
@@ -649,6 +668,12 @@ static void add_words(struct cuda_emitter *cuda)
     if (most) {
         cuda->places[kernel->buffers.count + 2] = cuda->program->words.count;
         struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+    }
+    const struct ir_expr *scanned = most_scanned(cuda);
+    if (scanned) {
+        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.elements = scanned, .element_bytes = sizeof(union jit_scalar)};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     for (int k = 0; k < kernel->dims.count; k++)
@@ -700,7 +725,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 3; /* and scratch: scalars that are handed on, parts of sums */
+    int buffers = kernel->buffers.count + 4; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||

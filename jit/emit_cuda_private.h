@@ -123,8 +123,10 @@ void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* The same by all blocks of a grid, in two launches. */
 void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain);
-/* Scalars (union akg_scalar) that the first one leaves, at most. */
-int emit_cuda_scan_words(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* How many iterations there are to share out; and how many words (union akg_scalar) the blocks tell each
+ * other in: int64 over dims and attributes. */
+const struct ir_expr *emit_cuda_scan_work(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+const struct ir_expr *emit_cuda_scan_words(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
 /* ---- emit_cuda_team.c ------------------------------------------------------- */
 
@@ -159,6 +161,23 @@ const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_ch
 /* Four iterations. Where a thread keeps elements: all but the loads of what is kept, or `only` these. */
 void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                      const struct cuda_loop_texts *texts, const char *number, bool only);
+
+/* For whoever goes through pieces otherwise, of which a thread has several: what is loaded has `turn`, a
+ * text, behind its name. Whether the loop has such; when tensors lie well for them; the loop's variable at
+ * the first. */
+bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found);
+const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found);
+int64_t emit_cuda_pieces_first(const struct cuda_quads *found);
+/* Declares what is loaded; and loads the piece that begins at `first`. */
+void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns);
+void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn);
+/* Something for each iteration of it; and the iterations. */
+void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn,
+                           void (*body)(struct cuda_emitter *cuda, void *context), void *context);
+void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn);
 
 /* ---- emit_cuda_row.c -------------------------------------------------------- */
 

@@ -14,11 +14,17 @@
 struct quads {
     struct cuda_emitter *cuda;
     struct cuda_quads found;
+    const char *turn; /* behind the names of what was loaded, where a thread has several pieces; "" */
 };
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
 {
     return arena_format(&quads->cuda->emitter.arena, "%s%d_", kind, number);
+}
+
+static const char *loaded_name(struct quads *quads, int window)
+{
+    return arena_format(&quads->cuda->emitter.arena, "loaded%d_%s", window, quads->turn);
 }
 
 static const char *storage_of(const struct ir_access *access)
@@ -189,12 +195,17 @@ static bool is_plain(const struct quads *quads, const struct cuda_window *window
     return window->low == window->high && has_piece(quads, window);
 }
 
+static int window_length(const struct cuda_window *window)
+{
+    return (int)(window->high - window->low) + CUDA_QUAD;
+}
+
 /* The window, in whole pieces and single elements. */
 static void emit_window(struct quads *quads, const struct cuda_window *window, const char *name)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     struct arena *arena = &emitter->arena;
-    const char *at = arena_format(arena, "%sat_", name);
+    const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
     emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
               emit_access(emitter, window->access).text);
     for (int64_t k = window->low; k < window->high + CUDA_QUAD;) {
@@ -218,16 +229,15 @@ static void emit_loads(struct quads *quads, bool kept)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.window_count; k++) {
         const struct cuda_window *window = &quads->found.windows[k];
-        const char *name = quad_name(quads, "loaded", k);
+        const char *name = loaded_name(quads, k);
         if (!kept && emit_cuda_row_place(quads->cuda, window->access))
             continue;
         if (kept && !emit_cuda_row_begins(quads->cuda, window->access))
             continue;
         if (kept)
             name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
-        else
-            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
-                      (int)(window->high - window->low) + CUDA_QUAD);
+        else if (!*quads->turn)
+            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name, window_length(window));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
                       arena_format(&emitter->arena, "&%s", emit_access(emitter, window->access).text));
@@ -236,23 +246,43 @@ static void emit_loads(struct quads *quads, bool kept)
     }
 }
 
+/* Where the iteration at hand has what it loads, as a text. */
+static const char *place_of(struct quads *quads, const struct cuda_quad_load *load)
+{
+    struct arena *arena = &quads->cuda->emitter.arena;
+    long long place = load->shift - quads->found.windows[load->window].low;
+    const char *name = loaded_name(quads, load->window);
+    return place ? arena_format(arena, "%s[one_ + %lld]", name, place)
+                 : arena_format(arena, "%s[one_]", name);
+}
+
 static void substitute_loads(struct quads *quads)
 {
     struct cuda_emitter *cuda = quads->cuda;
-    struct emitter *emitter = &cuda->emitter;
     for (int k = 0; k < quads->found.load_count; k++) {
         const struct cuda_quad_load *load = &quads->found.loads[k];
-        long long place = load->shift - quads->found.windows[load->window].low;
-        const char *name = quad_name(quads, "loaded", load->window);
-        struct emit_value one =
-            emit_name(place ? arena_format(&emitter->arena, "%s[one_ + %lld]", name, place)
-                            : arena_format(&emitter->arena, "%s[one_]", name));
+        struct emit_value one = emit_name(place_of(quads, load));
         cuda->substitutes[cuda->substitute_count++] =
-            (struct cuda_substitute){load->load, emit_loaded(emitter, load->load->dtype, one)};
+            (struct cuda_substitute){load->load, emit_loaded(&cuda->emitter, load->load->dtype, one)};
     }
+}
+
+static void declare_stored(struct quads *quads)
+{
     for (int k = 0; k < quads->found.store_count; k++)
-        emit_line(emitter, "%s %s[%d];", storage_of(&quads->found.stores[k]->access),
+        emit_line(&quads->cuda->emitter, "%s %s[%d];", storage_of(&quads->found.stores[k]->access),
                   quad_name(quads, "stored", k), CUDA_QUAD);
+}
+
+static void emit_stores(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.store_count; k++) {
+        const struct ir_access *access = &quads->found.stores[k]->access;
+        emit_move(quads, "put", access,
+                  arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
+                  quad_name(quads, "stored", k));
+    }
 }
 
 static void emit_statements(struct quads *quads)
@@ -302,6 +332,21 @@ static void emit_body(struct quads *quads, const char *first)
     emit_line(emitter, "}");
 }
 
+/* That the piece has four iterations, and that this is one of them. */
+static const char *whole_text(struct quads *quads, const char *first, const char *trips)
+{
+    return arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s + %lld <= %s", first,
+                        (long long)quads->found.low, first, (long long)(CUDA_QUAD - quads->found.low), trips);
+}
+
+static const char *inside_text(struct quads *quads, const char *name, const char *trips)
+{
+    long long low = quads->found.low;
+    return low ? arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s - %lld < %s", name, low, name,
+                              low, trips)
+               : arena_format(&quads->cuda->emitter.arena, "%s < %s", name, trips);
+}
+
 /* The iterations of a piece that is cut, one by one. */
 static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, const char *first)
 {
@@ -333,15 +378,11 @@ static void emit_whole(struct quads *quads, const char *first, bool only)
     if (!only) {
         entry->name = name;
         substitute_loads(quads);
+        declare_stored(quads);
         emit_body(quads, first);
         cuda->substitute_count = substitutes;
         entry->name = first;
-        for (int k = 0; k < quads->found.store_count; k++) {
-            const struct ir_access *access = &quads->found.stores[k]->access;
-            emit_move(quads, "put", access,
-                      arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
-                      quad_name(quads, "stored", k));
-        }
+        emit_stores(quads);
     }
     entry->name = name;
 }
@@ -355,8 +396,7 @@ static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts,
     for (int k = 0; k < chain->count; k++)
         emit_enter_loop(emitter, chain->loops[k]);
     if (quads->found.cut) {
-        emit_line(emitter, "if (%s >= %lld && %s + %lld <= %s) {", first, (long long)quads->found.low, first,
-                  (long long)(CUDA_QUAD - quads->found.low), trips);
+        emit_line(emitter, "if (%s) {", whole_text(quads, first, trips));
         emitter->indent++;
     }
     emit_whole(quads, first, only);
@@ -375,6 +415,7 @@ static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts,
 static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct quads *quads)
 {
     quads->cuda = cuda;
+    quads->turn = "";
     return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row != NULL, &quads->found);
 }
 
@@ -427,4 +468,130 @@ void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
     struct quads quads;
     if (quads_of(cuda, chain, &quads))
         emit_piece(&quads, texts, number, only);
+}
+
+/* ---- several pieces --------------------------------------------------------------------------------- */
+
+bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found)
+{
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, false, found);
+}
+
+const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found)
+{
+    struct quads quads = {cuda, *found, ""};
+    return conditions(&quads, "");
+}
+
+int64_t emit_cuda_pieces_first(const struct cuda_quads *found)
+{
+    struct quads quads = {.found = *found};
+    return first_value(&quads);
+}
+
+void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns)
+{
+    for (int k = 0; k < found->window_count; k++)
+        emit_line(&cuda->emitter, "%s loaded%d_[%d][%d];", storage_of(found->windows[k].access), k, turns,
+                  window_length(&found->windows[k]));
+}
+
+/* Around what is done with each iteration. */
+static void begin_each(struct quads *quads, const char *first, const char *trips)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + one_;", name, first);
+    emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));
+    emitter->indent++;
+}
+
+static void end_blocks(struct quads *quads, int count)
+{
+    for (int k = 0; k < count; k++) {
+        quads->cuda->emitter.indent--;
+        emit_line(&quads->cuda->emitter, "}");
+    }
+}
+
+/* Moves a piece at once, or what there is of it one by one. */
+static void emit_either(struct quads *quads, const char *first, const char *trips,
+                        void (*whole)(struct quads *quads), void (*one)(struct quads *quads))
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
+    const char *name = entry->name;
+    emit_line(emitter, "if (%s) {", whole_text(quads, first, trips));
+    emitter->indent++;
+    entry->name = first;
+    whole(quads);
+    entry->name = name;
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    begin_each(quads, first, trips);
+    one(quads);
+    end_blocks(quads, 3);
+}
+
+static void load_whole(struct quads *quads)
+{
+    emit_loads(quads, false);
+}
+
+static void load_one(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.load_count; k++) {
+        const struct cuda_quad_load *load = &quads->found.loads[k];
+        emit_line(emitter, "%s = %s;", place_of(quads, load), emit_access(emitter, &load->load->access).text);
+    }
+}
+
+static void store_one(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.store_count; k++)
+        emit_line(emitter, "%s = %s[one_];", emit_access(emitter, &quads->found.stores[k]->access).text,
+                  quad_name(quads, "stored", k));
+}
+
+void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn)
+{
+    struct quads quads = {cuda, *found, turn};
+    if (found->window_count)
+        emit_either(&quads, first, trips, load_whole, load_one);
+}
+
+void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn,
+                           void (*body)(struct cuda_emitter *cuda, void *context), void *context)
+{
+    struct quads quads = {cuda, *found, turn};
+    int substitutes = cuda->substitute_count;
+    begin_each(&quads, first, trips);
+    substitute_loads(&quads);
+    body(cuda, context);
+    cuda->substitute_count = substitutes;
+    end_blocks(&quads, 2);
+}
+
+static void emit_kept_statements(struct cuda_emitter *cuda, void *context)
+{
+    (void)cuda;
+    emit_statements(context);
+}
+
+void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn)
+{
+    struct quads quads = {cuda, *found, turn};
+    declare_stored(&quads);
+    emit_cuda_pieces_each(cuda, found, first, trips, turn, emit_kept_statements, &quads);
+    if (found->store_count)
+        emit_either(&quads, first, trips, emit_stores, store_one);
 }

@@ -366,6 +366,11 @@ ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a,
     wait_as(AT_MATRICES);
 }
 
+ON_FIBRE static long long take_ticket(volatile long long *next)
+{
+    return (*next)++;
+}
+
 /* To the nearest one, away from zero in the middle. */
 ON_FIBRE static float round_tf32(float value)
 {
@@ -421,6 +426,7 @@ const struct shim_symbol shim_symbols[] = {
      "unsigned long long akg_swap64(unsigned long long *at, unsigned long long before, unsigned long long "
      "after);",
      swap64},
+    {"akg_ticket", "long long akg_ticket(volatile long long *next);", take_ticket},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},
     {"fmodf", "float fmodf(float a, float b);", fmodf},

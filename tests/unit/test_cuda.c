@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 9, SHORT_SHAPES = 7 };
+enum { BUFFERS = 16, ELEMENTS = 12300, SHAPES = 10, SHORT_SHAPES = 7 };
 
 #ifdef AKG_SANITIZED
 enum { KERNELS = 30 };
@@ -222,8 +222,8 @@ struct counts {
 static bool same_for_shapes(struct side *plain, struct side *other, struct emulation *emulation,
                             struct counts *counts)
 {
-    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},  {8, 36},
-                                              {300, 3}, {2, 600}, {1, 2600}, {1, 2601}};
+    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},   {8, 36},
+                                              {300, 3}, {2, 600}, {1, 2600}, {1, 2601}, {1, 12293}};
 
     for (int k = 0; k < counts->shapes; k++) {
         int64_t m = shapes[k][0], n = shapes[k][1];
@@ -403,7 +403,7 @@ static const struct {
 static void test_mappings(struct counts *counts)
 {
     for (size_t k = 0; k < sizeof mappings / sizeof *mappings; k++) {
-        struct cuda_options options = {.deterministic = mappings[k].deterministic, .large = 1};
+        struct cuda_options options = {.deterministic = mappings[k].deterministic, .large = 1, .group = 2};
         const char *dtype = mappings[k].dtype;
         struct text text;
         text_init(&text);
@@ -422,7 +422,7 @@ static void test_mappings(struct counts *counts)
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
-    struct cuda_options options = {.deterministic = seed % 8 < 4, .large = seed % 2 ? 1 : 0};
+    struct cuda_options options = {.deterministic = seed % 8 < 4, .large = seed % 2 ? 1 : 0, .group = 2};
     struct text text;
 
     text_init(&text);
