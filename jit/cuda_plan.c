@@ -92,6 +92,11 @@ bool cuda_is_settled(const struct ir_stmt *stmt)
     return stmt->kind == IR_LET && is_settled_value(stmt->value);
 }
 
+bool cuda_begins_settled(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_VARIABLE && is_settled_value(stmt->value);
+}
+
 /* ---- loops that may be shared ------------------------------------------------------ */
 
 /* A temporary small enough, and of a size known now, for each thread to have one. */
@@ -678,7 +683,28 @@ static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
                            .kind = CUDA_STEP_CLEAR, .cleared = buffer, .frame = frame, .collects = -1});
 }
 
-/* Statements that one block is to go through; settled LETs alone are none, unless sums are to be combined. */
+static bool assigns_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+/* Whether every step up to the one that assigns the variable can begin it itself. That one must run in each
+ * call. */
+static bool begins_anywhere(struct cuda_plan *plan, const struct ir_stmt *variable)
+{
+    struct cuda_step step;
+    if (plan->round || !cuda_begins_settled(variable))
+        return false;
+    for (const struct ir_stmt *stmt = variable->next; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && !ir_block_walk(stmt->body, assigns_not, variable->symbol) &&
+            !(grid_chain(plan, stmt, &step) && step.sums) &&
+            !(grid_scans(plan, stmt, &step) && cuda_lives_inside(plan, stmt, variable->symbol)))
+            return false;
+    return true;
+}
+
+/* Statements that one block is to go through; settled LETs alone are none, nor are variables at the top that
+ * begin so, unless sums are to be combined. */
 static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int count)
 {
     int last = plan->steps.count - 1;
@@ -686,7 +712,7 @@ static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int c
     int collects = any ? last : -1;
     const struct ir_stmt *stmt = first;
     for (int k = 0; k < count; k++, stmt = stmt->next) {
-        any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE;
+        any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE && !begins_anywhere(plan, stmt);
         if (cuda_team_shares(plan, stmt))
             place_temporaries(plan, stmt->body, CUDA_LIFE_THREAD);
         else if (stmt->kind != IR_ALLOCATE)

@@ -141,6 +141,8 @@ const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_
 /* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
  * LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);
+/* A VARIABLE that begins with such a value. */
+bool cuda_begins_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */
 const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
                                                const struct ir_symbol *symbol);

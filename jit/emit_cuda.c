@@ -238,6 +238,45 @@ static const char *kept_text(struct cuda_emitter *cuda, const struct ir_symbol *
                         dtype_is_float(symbol->dtype) ? "d" : "i");
 }
 
+static bool assigns_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+/* Whether the step leaves another value of the variable. */
+static bool changes(struct cuda_emitter *cuda, const struct cuda_step *step, const struct ir_symbol *symbol)
+{
+    const struct ir_stmt *stmt = step->first;
+    struct cuda_sums sums = {.count = 0};
+    if (step->kind != CUDA_STEP_TEAM && step->kind != CUDA_STEP_SCAN)
+        return false;
+    if (step->collects >= 0)
+        cuda_sums_of(&cuda->plan, &cuda->plan.steps.items[step->collects].chain, &sums);
+    for (int k = 0; k < sums.count; k++)
+        if (sums.items[k]->symbol == symbol)
+            return true;
+    for (int k = 0; k < step->count; k++, stmt = stmt->next)
+        if (!assigns_not((struct ir_stmt *)stmt, (void *)symbol) ||
+            !ir_block_walk(stmt->body, assigns_not, (void *)symbol) ||
+            !ir_block_walk(stmt->otherwise, assigns_not, (void *)symbol))
+            return true;
+    return false;
+}
+
+/* A variable that no step holds, and none before this one has changed. */
+static bool is_fresh(struct cuda_emitter *cuda, const struct cuda_top *top)
+{
+    const struct cuda_plan *plan = &cuda->plan;
+    if (top->round || !cuda_begins_settled(top->stmt))
+        return false;
+    for (int k = 0; k < plan->steps.count; k++) {
+        const struct cuda_step *step = &plan->steps.items[k];
+        if (is_within(step, top->stmt) || (step < cuda->step && changes(cuda, step, top->stmt->symbol)))
+            return false;
+    }
+    return true;
+}
+
 /* Scalars from outside the step, in the order of the text: those of other steps, and those that every step
  * computes for itself. */
 static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned)
@@ -246,15 +285,15 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     const struct cuda_plan *plan = &cuda->plan;
     for (int k = plan->tops.count - 1; k >= 0; k--) {
         const struct ir_stmt *stmt = plan->tops.items[k].stmt;
-        if (cuda_is_settled(stmt) && !holds(cuda->step, &plan->tops.items[k]) &&
-            mentioned->slots[stmt->symbol->slot])
+        if ((cuda_is_settled(stmt) || is_fresh(cuda, &plan->tops.items[k])) &&
+            !holds(cuda->step, &plan->tops.items[k]) && mentioned->slots[stmt->symbol->slot])
             mention(mentioned, stmt);
     }
     for (int k = 0; k < plan->tops.count; k++) {
         const struct ir_stmt *stmt = plan->tops.items[k].stmt;
         if (holds(cuda->step, &plan->tops.items[k]) || !mentioned->slots[stmt->symbol->slot])
             continue;
-        if (cuda_is_settled(stmt)) {
+        if (cuda_is_settled(stmt) || is_fresh(cuda, &plan->tops.items[k])) {
             emit_statement(emitter, stmt);
             continue;
         }

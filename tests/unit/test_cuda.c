@@ -347,6 +347,17 @@ static const struct {
      "m[i] = (c + d)\n}\n"},
     {"float32", false, "akg_scan_add_float32(c_own_", /* of one row, by a block */
      "var c: float32 = 0.5:float32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\ns[] = c\n"},
+    {"int32", false, "akg_turns_add_int64(c_own_, c_before_)", /* in tiles, by the grid */
+     "var c: int32 = 3:int32\nvar d: int32 = 1:int32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\n"
+     "for i = 0 to M step 1 {\nfor j1 = 0 to N step 1 {\nd = (d + x[i, j1])\n}\n}\ns[] = (d * 2:int32)\n"},
+    {"float32", true, "akg_turns_scaled_float64(c_own_, c_before_)", /* pieces that are cut, and a factor */
+     "var c: float32 = 1.0:float32\nfor j = 3 to (N - 1) step 1 {\n"
+     "c = select((z[j] > 0.5:float32), z[(j - 1)], ((c * 0.5:float32) + z[(j + 1)]))\ny[j] = (c * "
+     "z[j])\n}\n"},
+    {"int32", false, "c_part_ = akg_turns_max_int64(c_own_, c_before_);", /* two, and then they are needed */
+     "var c: int32 = -3:int32\nvar d: int32 = (int32(N) + 2:int32)\nfor j = 0 to N step 1 {\nc = max(c, "
+     "z[j])\n"
+     "d = (d - (z[j] * c))\ny[j] = (c + z[j])\n}\ns[] = (c + 1:int32)\n"},
     {"int32", false, "akg_scan_scaled_uint64(c_own_", /* what is scaled on the way */
      "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
      "c = ((c * 3:int32) + x[i, j])\nw[i, j] = c\n}\n}\n"},
