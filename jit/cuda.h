@@ -45,6 +45,7 @@ struct cuda_options {
     const struct cuda_tiles *tiles; /* NULL: the usual ones */
     int64_t spread; /* iterations of a loop that several blocks may share: fewer, and they do not
                        (cuda_spread.h). 0: the usual numbers */
+    int64_t group;  /* tiles of a scan that wait for each other. 0: the usual number */
     int64_t large;  /* iterations inside one of a loop that the host goes through: fewer, and a block goes
                        through it (cuda_round.h). 0: the usual number */
 };

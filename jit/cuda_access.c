@@ -12,10 +12,14 @@ static bool is_plain(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_STORE || stmt->kind == IR_IF;
 }
 
+bool cuda_body_is_flat(const struct ir_stmt *body)
+{
+    return ir_block_walk((struct ir_stmt *)body, is_plain, NULL);
+}
+
 bool cuda_body_is_plain(const struct ir_stmt *body)
 {
-    struct ir_stmt *block = (struct ir_stmt *)body;
-    return ir_block_walk(block, is_plain, NULL) && !pass_block_may_stop(block);
+    return cuda_body_is_flat(body) && !pass_block_may_stop((struct ir_stmt *)body);
 }
 
 /* ---- what is known ------------------------------------------------------------------------- */

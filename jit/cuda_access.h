@@ -10,7 +10,9 @@
 
 #include "../ir/ir.h"
 
-/* No loops, no temporaries, nothing that leaves it, and nothing that may stop. */
+/* No loops, no temporaries, nothing that leaves it. */
+bool cuda_body_is_flat(const struct ir_stmt *body);
+/* And nothing that may stop. */
 bool cuda_body_is_plain(const struct ir_stmt *body);
 /* Whether the value hangs on nothing that the body declares, assigns or loads. */
 bool cuda_is_known_before(const struct ir_stmt *body, const struct ir_expr *expr);

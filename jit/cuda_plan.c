@@ -5,7 +5,7 @@
 #include "cuda_plan.h"
 #include "cuda_best.h"
 #include "cuda_cross.h"
-#include "cuda_fill.h"
+#include "cuda_frame.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
 #include "cuda_spread.h"
@@ -92,6 +92,11 @@ static bool is_settled_value(struct ir_expr *expr)
 bool cuda_is_settled(const struct ir_stmt *stmt)
 {
     return stmt->kind == IR_LET && is_settled_value(stmt->value);
+}
+
+bool cuda_begins_settled(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_VARIABLE && is_settled_value(stmt->value);
 }
 
 /* ---- loops that may be shared ------------------------------------------------------ */
@@ -790,19 +795,36 @@ static void take_scan(struct cuda_plan *plan, struct cuda_step step)
     add_step(plan, step);
 }
 
-/* `next` is gone through behind it. */
-static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer, const struct ir_stmt *next)
+static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
 {
-    struct cuda_fill fill, *kept = NULL;
-    if (cuda_fill_of(next, buffer, &fill)) {
-        kept = arena_new(plan->arena, struct cuda_fill);
-        *kept = fill;
-    }
-    add_step(plan,
-             (struct cuda_step){.kind = CUDA_STEP_CLEAR, .cleared = buffer, .fill = kept, .collects = -1});
+    const struct cuda_frame *frame = buffer->role == IR_OUTPUT ? cuda_frame_of(plan->kernel, buffer) : NULL;
+    if (!frame || !cuda_frame_is_empty(frame, buffer))
+        add_step(plan, (struct cuda_step){
+                           .kind = CUDA_STEP_CLEAR, .cleared = buffer, .frame = frame, .collects = -1});
 }
 
-/* Statements that one block is to go through; settled LETs alone are none, unless sums are to be combined. */
+static bool assigns_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+/* Whether every step up to the one that assigns the variable can begin it itself. That one must run in each
+ * call. */
+static bool begins_anywhere(struct cuda_plan *plan, const struct ir_stmt *variable)
+{
+    struct cuda_step step;
+    if (plan->round || !cuda_begins_settled(variable))
+        return false;
+    for (const struct ir_stmt *stmt = variable->next; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && !ir_block_walk(stmt->body, assigns_not, variable->symbol) &&
+            !(grid_chain(plan, stmt, &step) && step.sums) &&
+            !(grid_scans(plan, stmt, &step) && cuda_lives_inside(plan, stmt, variable->symbol)))
+            return false;
+    return true;
+}
+
+/* Statements that one block is to go through; settled LETs alone are none, nor are variables at the top that
+ * begin so, unless sums are to be combined. */
 static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int count)
 {
     int last = plan->steps.count - 1;
@@ -810,7 +832,7 @@ static void take_team(struct cuda_plan *plan, const struct ir_stmt *first, int c
     int collects = any ? last : -1;
     const struct ir_stmt *stmt = first;
     for (int k = 0; k < count; k++, stmt = stmt->next) {
-        any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE;
+        any |= !cuda_is_settled(stmt) && stmt->kind != IR_ALLOCATE && !begins_anywhere(plan, stmt);
         if (cuda_team_shares(plan, stmt))
             place_temporaries(plan, stmt->body, CUDA_LIFE_THREAD);
         else if (stmt->kind != IR_ALLOCATE)
@@ -862,7 +884,7 @@ static void plan_steps(struct cuda_plan *plan, const struct ir_stmt *body)
         }
         take_team(plan, first, count);
         if (clears)
-            clear_buffer(plan, stmt->access.buffer, stmt->next);
+            clear_buffer(plan, stmt->access.buffer);
         else if (scans)
             take_scan(plan, nest);
         else if (round)
@@ -905,7 +927,7 @@ void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kerne
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
         if (buffer->role == IR_OUTPUT && buffer->clear)
-            clear_buffer(plan, buffer, kernel->body);
+            clear_buffer(plan, buffer);
     }
     plan_steps(plan, kernel->body);
     note_tops(plan, kernel->body, NULL);

@@ -38,10 +38,10 @@ struct cuda_chain {
 struct cuda_tiling;
 struct cuda_crossing;
 struct cuda_spread;
-struct cuda_fill;
+struct cuda_frame;
 
 enum cuda_step_kind {
-    CUDA_STEP_CLEAR,   /* zero `cleared` */
+    CUDA_STEP_CLEAR,   /* zero `cleared`, or its `frame` */
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_SQUADS,  /* the same, by a few threads of a warp for each iteration */
@@ -65,9 +65,9 @@ struct cuda_step {
     int count;
     struct cuda_chain chain;
     const struct ir_buffer *cleared;
-    const struct cuda_fill *fill; /* CLEAR: of which this much is stored behind it; NULL: not known */
-    bool sums;                    /* TEAMS, THREADS: the chain accumulates into scalars */
-    bool best;                    /* with `sums`: it looks for the best of its iterations */
+    const struct cuda_frame *frame; /* CLEAR: what is zeroed of it. NULL: all */
+    bool sums;                      /* TEAMS, THREADS: the chain accumulates into scalars */
+    bool best;                      /* with `sums`: it looks for the best of its iterations */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
@@ -160,6 +160,8 @@ const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cu
 /* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
  * LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);
+/* A VARIABLE that begins with such a value. */
+bool cuda_begins_settled(const struct ir_stmt *stmt);
 /* The row of an accumulated or private scalar of the loop, or NULL. */
 const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
                                                const struct ir_symbol *symbol);

@@ -6,10 +6,11 @@
  * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
  * functions in emit_cuda_prelude.c.
  */
-#include "cuda_fill.h"
+#include "cuda_frame.h"
 #include "cuda_round.h"
 #include "cuda_spread.h"
 #include "emit_cuda_private.h"
+#include "emit_cuda_scan.h"
 
 #include <string.h>
 
@@ -75,6 +76,17 @@ static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
     return true;
 }
 
+/* What no launch stores may be loaded before stores that stand in front of it. */
+static void emit_input(struct emitter *emitter, const struct ir_expr *load, struct emit_value *value)
+{
+    if (++emitter->depth > EMIT_DEEPEST_EXPRESSION)
+        emit_too_deep(emitter);
+    struct emit_value place = emit_access(emitter, &load->access);
+    const char *text = arena_format(&emitter->arena, "akg_read(%s)", place.text);
+    *value = emit_loaded(emitter, load->dtype, emit_made(place.depth, text, EMIT_PRIMARY));
+    emitter->depth--;
+}
+
 static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
@@ -83,6 +95,10 @@ static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr,
             *value = cuda->substitutes[k].value;
             return true;
         }
+    if (expr->kind == IR_LOAD && expr->access.buffer->role == IR_INPUT) {
+        emit_input(emitter, expr, value);
+        return true;
+    }
     return false;
 }
 
@@ -203,6 +219,45 @@ static const char *kept_text(struct cuda_emitter *cuda, const struct ir_symbol *
                         dtype_is_float(symbol->dtype) ? "d" : "i");
 }
 
+static bool assigns_not(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+/* Whether the step leaves another value of the variable. */
+static bool changes(struct cuda_emitter *cuda, const struct cuda_step *step, const struct ir_symbol *symbol)
+{
+    const struct ir_stmt *stmt = step->first;
+    struct cuda_sums sums = {.count = 0};
+    if (step->kind != CUDA_STEP_TEAM && step->kind != CUDA_STEP_SCAN)
+        return false;
+    if (step->collects >= 0)
+        cuda_sums_of(&cuda->plan, &cuda->plan.steps.items[step->collects].chain, &sums);
+    for (int k = 0; k < sums.count; k++)
+        if (sums.items[k]->symbol == symbol)
+            return true;
+    for (int k = 0; k < step->count; k++, stmt = stmt->next)
+        if (!assigns_not((struct ir_stmt *)stmt, (void *)symbol) ||
+            !ir_block_walk(stmt->body, assigns_not, (void *)symbol) ||
+            !ir_block_walk(stmt->otherwise, assigns_not, (void *)symbol))
+            return true;
+    return false;
+}
+
+/* A variable that no step holds, and none before this one has changed. */
+static bool is_fresh(struct cuda_emitter *cuda, const struct cuda_top *top)
+{
+    const struct cuda_plan *plan = &cuda->plan;
+    if (top->round || !cuda_begins_settled(top->stmt))
+        return false;
+    for (int k = 0; k < plan->steps.count; k++) {
+        const struct cuda_step *step = &plan->steps.items[k];
+        if (is_within(step, top->stmt) || (step < cuda->step && changes(cuda, step, top->stmt->symbol)))
+            return false;
+    }
+    return true;
+}
+
 /* Scalars from outside the step, in the order of the text: those of other steps, and those that every step
  * computes for itself. */
 static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned)
@@ -211,15 +266,15 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     const struct cuda_plan *plan = &cuda->plan;
     for (int k = plan->tops.count - 1; k >= 0; k--) {
         const struct ir_stmt *stmt = plan->tops.items[k].stmt;
-        if (cuda_is_settled(stmt) && !holds(cuda->step, &plan->tops.items[k]) &&
-            mentioned->slots[stmt->symbol->slot])
+        if ((cuda_is_settled(stmt) || is_fresh(cuda, &plan->tops.items[k])) &&
+            !holds(cuda->step, &plan->tops.items[k]) && mentioned->slots[stmt->symbol->slot])
             mention(mentioned, stmt);
     }
     for (int k = 0; k < plan->tops.count; k++) {
         const struct ir_stmt *stmt = plan->tops.items[k].stmt;
         if (holds(cuda->step, &plan->tops.items[k]) || !mentioned->slots[stmt->symbol->slot])
             continue;
-        if (cuda_is_settled(stmt)) {
+        if (cuda_is_settled(stmt) || is_fresh(cuda, &plan->tops.items[k])) {
             emit_statement(emitter, stmt);
             continue;
         }
@@ -233,8 +288,8 @@ static void begin_scalars(struct cuda_emitter *cuda, struct mentioned *mentioned
     }
 }
 
-/* A step of one block, or the last block of a scan, leaves the scalars that it declared or assigned to the
- * steps behind it that need them. */
+/* A step of one block, or the block with the last tile of a scan, leaves the scalars that it declared or
+ * assigned to the steps behind it that need them. */
 static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *mentioned)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -250,9 +305,8 @@ static void end_scalars(struct cuda_emitter *cuda, const struct mentioned *menti
             continue;
         if (!any) {
             emit_line(emitter, "__syncthreads();");
-            emit_line(emitter, cuda->step->kind == CUDA_STEP_TEAM
-                                   ? "if (threadIdx.x == 0) {"
-                                   : "if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {");
+            emit_line(emitter, cuda->step->kind == CUDA_STEP_TEAM ? "if (threadIdx.x == 0) {"
+                                                                  : "if (threadIdx.x == 0 && last_tile_) {");
         }
         any = true;
         emit_line(emitter, "    %s = %s;", kept_text(cuda, stmt->symbol),
@@ -294,8 +348,8 @@ static void emit_step_body(struct cuda_emitter *cuda)
     }
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
-        if (step->fill)
-            emit_cuda_clear_around(cuda, step->cleared, step->fill, number, threads);
+        if (step->frame)
+            emit_cuda_frame(cuda, step->cleared, step->frame, number, threads);
         else
             emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
@@ -391,7 +445,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->in_quads = cuda->in_rows = false;
+    cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
     cuda->together = cuda_block;
 }
 
@@ -417,6 +471,11 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     if (emit_count_word(emitter, "akg_parts"))
         text_format(out, "    union akg_scalar *const akg_parts = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count + 1]);
+    if (emit_count_word(emitter, "akg_scan"))
+        text_format(
+            out,
+            "    volatile union akg_scalar *const akg_scan = (volatile union akg_scalar *)frame->data[%d];\n",
+            cuda->places[cuda->plan.kernel->buffers.count + 4]);
     if (emit_count_word(emitter, "akg_split"))
         text_format(out, "    %s *const akg_split = (%s *)frame->data[%d];\n",
                     emit_type(cuda->step->tiling->dtype), emit_type(cuda->step->tiling->dtype),
@@ -454,17 +513,6 @@ static const struct ir_expr *elements_of(struct ir_kernel *kernel, const struct 
     return count;
 }
 
-/* What is left of so many elements around what is stored later. */
-static const struct ir_expr *rest_of(struct ir_kernel *kernel, const struct ir_expr *all,
-                                     const struct cuda_fill *fill)
-{
-    struct ir_expr *inside = ir_integer(kernel, AKG_INT64, 1);
-    for (int axis = 0; axis < fill->rank; axis++)
-        inside = ir_operation(kernel, OP_MUL, inside, (struct ir_expr *)cuda_fill_length(kernel, fill, axis),
-                              NULL);
-    return ir_operation(kernel, OP_SUB, (struct ir_expr *)all, inside, NULL);
-}
-
 /* One number or the other, by whether the host is to go through the loop. */
 static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struct ir_stmt *loop,
                                     int64_t by_host, int64_t by_block)
@@ -474,17 +522,19 @@ static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struc
                         ir_integer(kernel, AKG_INT64, by_host), ir_integer(kernel, AKG_INT64, by_block));
 }
 
-/* One block needs no parts. */
+/* One tile needs no words. */
 static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct cuda_step *step,
                                        int64_t per_block)
 {
     struct ir_kernel *kernel = cuda->plan.kernel;
-    struct ir_expr *work = (struct ir_expr *)cuda_chain_work(kernel, &step->chain);
+    struct ir_expr *work = (struct ir_expr *)emit_cuda_scan_work(cuda, &step->chain);
     if (step->kind == CUDA_STEP_SCAN)
         return work;
     struct ir_expr *is_large =
         ir_operation(kernel, OP_GT, work, ir_integer(kernel, AKG_INT64, per_block), NULL);
-    return ir_operation(kernel, OP_SELECT, is_large, work, ir_integer(kernel, AKG_INT64, 0));
+    return ir_operation(kernel, OP_SELECT, is_large,
+                        (struct ir_expr *)emit_cuda_scan_words(cuda, &step->chain),
+                        ir_integer(kernel, AKG_INT64, 0));
 }
 
 /* Iterations of a nest by threads or by teams, in calls that take no other way. */
@@ -508,9 +558,8 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.span = step->first->span;
     switch (step->kind) {
     case CUDA_STEP_CLEAR:
-        launch.work = elements_of(cuda->plan.kernel, step->cleared);
-        if (step->fill)
-            launch.work = rest_of(cuda->plan.kernel, launch.work, step->fill);
+        launch.work = step->frame ? cuda_frame_work(cuda->plan.kernel, step->frame, step->cleared)
+                                  : elements_of(cuda->plan.kernel, step->cleared);
         launch.span = step->cleared->span;
         break;
     case CUDA_STEP_TEAM:
@@ -544,8 +593,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         break;
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
-        launch.per_block = CUDA_THREADS * CUDA_SUM_ITEMS;
-        launch.most_blocks = CUDA_SUM_BLOCKS;
+        launch.per_block = CUDA_SCAN_TILE;
         launch.work = scan_work(cuda, step, launch.per_block);
         break;
     case CUDA_STEP_TILES:
@@ -568,15 +616,15 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    if (step->kind == CUDA_STEP_THREADS && cuda->in_quads)
-        launch.per_block *= CUDA_QUAD;
+    int items = cuda->in_quads ? CUDA_QUAD : cuda->in_turns ? CUDA_TURNS : 1;
+    if (step->kind == CUDA_STEP_THREADS)
+        launch.per_block *= items;
     if (emit_cuda_counts(cuda)) {
         launch.per_block *= CUDA_SUM_ITEMS;
         launch.most_blocks = CUDA_SUM_BLOCKS;
     }
     if (step->sums) {
-        launch.per_block *=
-            step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / (cuda->in_quads ? CUDA_QUAD : 1);
+        launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
         launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
     }
     if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)
@@ -622,8 +670,6 @@ static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer
 static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
     struct cuda_sums sums;
-    if (step->kind == CUDA_STEP_PARTS)
-        return emit_cuda_scan_words(cuda, &step->chain);
     if (!step->sums)
         return 0;
     cuda_sums_of(&cuda->plan, &step->chain, &sums);
@@ -669,6 +715,21 @@ static const struct ir_expr *most_spread(struct cuda_emitter *cuda)
     return most;
 }
 
+/* Words in which the blocks of a scan tell each other what they have, of the scan with most of them; NULL:
+ * there is none. */
+static const struct ir_expr *most_scanned(struct cuda_emitter *cuda)
+{
+    struct ir_expr *most = NULL;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        cuda->step = &cuda->plan.steps.items[k];
+        if (cuda->step->kind != CUDA_STEP_SCAN)
+            continue;
+        struct ir_expr *one = (struct ir_expr *)emit_cuda_scan_words(cuda, &cuda->step->chain);
+        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
+    }
+    return most;
+}
+
 /* A call in which the host is not to go through the loop has no values for its variable. */
 static void add_round(struct cuda_emitter *cuda, const struct ir_stmt *loop, int number)
 {
@@ -707,6 +768,12 @@ static void add_words(struct cuda_emitter *cuda)
     if (words) {
         cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
         struct cuda_temporary temporary = {.elements = words, .element_bytes = sizeof(union jit_scalar)};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+    }
+    const struct ir_expr *scanned = most_scanned(cuda);
+    if (scanned) {
+        cuda->places[kernel->buffers.count + 4] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.elements = scanned, .element_bytes = sizeof(union jit_scalar)};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
     for (int k = 0; k < kernel->dims.count; k++)
@@ -758,7 +825,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 4; /* and scratch: scalars that are handed on, parts of sums */
+    int buffers = kernel->buffers.count + 5; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||

@@ -4,6 +4,7 @@
  * Consumes a chain (cuda_plan.h); produces a loop whose counter is taken apart into the variables of the
  * chain, the fastest one from its remainder, so that neighbouring threads have neighbouring elements.
  */
+#include "cuda_access.h"
 #include "emit_cuda_private.h"
 
 /* ---- how many iterations ------------------------------------------------------------ */
@@ -148,6 +149,17 @@ static void emit_plain_body(struct cuda_emitter *cuda, const struct ir_stmt *blo
     emit_block(&cuda->emitter, block);
 }
 
+/* By single threads, which have several iterations under way where nothing in these is in the way of that. */
+static void emit_ones(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                      const struct cuda_loop_texts *texts, const char *first, const char *step)
+{
+    if (cuda_body_is_plain(cuda_chain_body(chain))) {
+        emit_line(&cuda->emitter, "#pragma unroll %d", CUDA_TURNS);
+        cuda->in_turns = true;
+    }
+    emit_loop_of(cuda, chain, texts, first, step, emit_plain_body);
+}
+
 void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                          const struct cuda_loop_texts *texts, const char *done, const char *pieces,
                          const char *first, const char *step)
@@ -157,7 +169,7 @@ void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *cha
         emit_cuda_quads(cuda, chain, texts, arena_format(arena, "%s + %s", pieces, first), step);
     if (by_pieces)
         done = arena_format(arena, "(%s > %s ? %s : %s)", by_pieces, done, by_pieces, done);
-    emit_loop_of(cuda, chain, texts, arena_format(arena, "%s + %s", done, first), step, emit_plain_body);
+    emit_ones(cuda, chain, texts, arena_format(arena, "%s + %s", done, first), step);
 }
 
 void emit_cuda_each(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
@@ -168,5 +180,5 @@ void emit_cuda_each(struct cuda_emitter *cuda, const struct cuda_chain *chain, c
     const char *done = emit_cuda_quads(cuda, chain, texts, first, step);
     if (done)
         first = arena_format(&cuda->emitter.arena, "%s + %s", done, first);
-    emit_loop_of(cuda, chain, texts, first, step, emit_plain_body);
+    emit_ones(cuda, chain, texts, first, step);
 }

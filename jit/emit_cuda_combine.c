@@ -92,11 +92,11 @@ static const char squad_text[] = "__device__ static T akg_squad_NAME(T a, int la
 
 /* What the threads before it have, and the block: within each warp by exchange with threads ever further off,
  * then the warps in order. */
+static const char both_text[] = "__device__ static T akg_both_NAME(T a, T b)\n"
+                                "{\n"
+                                "    return COMBINED;\n"
+                                "}\n";
 static const char scan_text[] =
-    "__device__ static T akg_both_NAME(T a, T b)\n"
-    "{\n"
-    "    return COMBINED;\n"
-    "}\n"
     "__device__ static T akg_scan_NAME(T all, T *before)\n"
     "{\n"
     "    __shared__ T parts[32];\n"
@@ -120,6 +120,48 @@ static const char scan_text[] =
     "    *before = akg_both_NAME(*before, here);\n"
     "    return all;\n"
     "}\n";
+
+/* The same where each thread has four of them: those of all threads' first ones stand before the second ones.
+ */
+static const char turns_text[] =
+    "__device__ static T akg_turns_NAME(const T *own, T *before)\n"
+    "{\n"
+    "    __shared__ T parts[33];\n"
+    "    const T none = before[0];\n"
+    "    const unsigned int warp = threadIdx.x / 32;\n"
+    "    __syncthreads();\n"
+    "    #pragma unroll\n"
+    "    for (int turn = 0; turn < 4; turn++) {\n"
+    "        T here = none, all = own[turn];\n"
+    "        for (int lane = 1; lane < 32; lane *= 2) {\n"
+    "            const T other = akg_exchange_TYPE(all, lane);\n"
+    "            const int behind = (threadIdx.x & lane) != 0;\n"
+    "            here = behind ? akg_both_NAME(other, here) : here;\n"
+    "            all = behind ? akg_both_NAME(other, all) : akg_both_NAME(all, other);\n"
+    "        }\n"
+    "        before[turn] = here;\n"
+    "        if (threadIdx.x % 32 == 0)\n"
+    "            parts[turn * 8 + warp] = all;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (warp == 0) {\n"
+    "        T here = none, all = parts[threadIdx.x];\n"
+    "        for (int lane = 1; lane < 32; lane *= 2) {\n"
+    "            const T other = akg_exchange_TYPE(all, lane);\n"
+    "            const int behind = (threadIdx.x & lane) != 0;\n"
+    "            here = behind ? akg_both_NAME(other, here) : here;\n"
+    "            all = behind ? akg_both_NAME(other, all) : akg_both_NAME(all, other);\n"
+    "        }\n"
+    "        parts[threadIdx.x] = here;\n"
+    "        parts[32] = all;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    #pragma unroll\n"
+    "    for (int turn = 0; turn < 4; turn++)\n"
+    "        before[turn] = akg_both_NAME(parts[turn * 8 + warp], before[turn]);\n"
+    "    return parts[32];\n"
+    "}\n";
+_Static_assert(CUDA_THREADS == 256, "the text above has eight warps");
 
 /* x becomes factor * x + term. A factor of 0 forgets x, whatever it was, as a condition does that starts
  * anew. The factors of many iterations may overflow where what they do does not, so an x of 0 stays 0. */
@@ -243,10 +285,14 @@ static const char *scaling_for(struct emitter *emitter, const struct combined_ty
                                 "(T ",      arena_format(arena, "(%s ", value),
                                 " T ",      arena_format(arena, " %s ", value),
                                 NULL};
-    if (!emit_count_word(emitter, arena_format(arena, "akg_scan_%s", name)))
+    bool scans = emit_count_word(emitter, arena_format(arena, "akg_scan_%s", name));
+    bool turns = emit_count_word(emitter, arena_format(arena, "akg_turns_%s", name));
+    if (!scans && !turns)
         return "";
-    return arena_format(arena, "%s%s", replaced(emitter, scaled_text, pairs),
-                        replaced(emitter, scan_text, scan_pairs));
+    return arena_format(arena, "%s%s%s%s", replaced(emitter, scaled_text, pairs),
+                        replaced(emitter, both_text, scan_pairs),
+                        scans ? replaced(emitter, scan_text, scan_pairs) : "",
+                        turns ? replaced(emitter, turns_text, scan_pairs) : "");
 }
 
 /* The functions of one type whose names were noted. */
@@ -276,8 +322,12 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
                                made_for(emitter, squad_text, type, row));
             exchanges = among = true;
         }
-        if (emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name))) {
-            all = arena_format(arena, "%s%s", all, made_for(emitter, scan_text, type, row));
+        bool scans = emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name));
+        bool turns = emit_count_word(emitter, arena_format(arena, "akg_turns_%s_%s", row->name, type->name));
+        if (scans || turns) {
+            all = arena_format(arena, "%s%s%s%s", all, made_for(emitter, both_text, type, row),
+                               scans ? made_for(emitter, scan_text, type, row) : "",
+                               turns ? made_for(emitter, turns_text, type, row) : "");
             exchanges = true;
         }
         if (emit_count_word(emitter, arena_format(arena, "akg_atomic_%s_%s", row->name, type->name))) {

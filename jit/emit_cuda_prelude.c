@@ -19,6 +19,9 @@ static const char macros[] =
     "    extern \"C\" __global__ void __launch_bounds__(__VA_ARGS__)                                    \\\n"
     "        name(const __grid_constant__ struct akg_frame akg_words)\n"
     "#define AKG_FRAME (&akg_words)\n"
+    "#define akg_read(place) __ldg(&(place))\n"
+    "#else\n"
+    "#define akg_read(place) (place)\n"
     "#endif\n\n";
 
 static const char structs[] = "struct akg_trap {\n"

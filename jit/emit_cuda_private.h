@@ -6,6 +6,7 @@
 
 #include "cuda_best.h"
 #include "cuda_cross.h"
+#include "cuda_quads.h"
 #include "cuda_row.h"
 #include "cuda_tile.h"
 #include "emit_c_private.h"
@@ -18,7 +19,7 @@ enum cuda_touch {
     CUDA_WRITE_ONE = 8
 };
 
-enum { CUDA_SUBSTITUTES = 8, CUDA_QUAD = 4 /* elements that are moved at once */ };
+enum { CUDA_SUBSTITUTES = CUDA_QUAD_LOADS, CUDA_TURNS = 4 /* iterations that a thread has under way */ };
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */
@@ -54,6 +55,7 @@ struct cuda_emitter {
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
     bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
     int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
@@ -160,8 +162,10 @@ void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* The same by all blocks of a grid, in two launches. */
 void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain);
-/* Scalars (union akg_scalar) that the first one leaves, at most. */
-int emit_cuda_scan_words(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* How many iterations there are to share out; and how many words (union akg_scalar) the blocks tell each
+ * other in: int64 over dims and attributes. */
+const struct ir_expr *emit_cuda_scan_work(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+const struct ir_expr *emit_cuda_scan_words(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
 /* ---- emit_cuda_team.c ------------------------------------------------------- */
 
@@ -175,13 +179,15 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 
 /* ---- emit_cuda_clear.c ------------------------------------------------------ */
 
-struct cuda_fill;
 /* The elements of a buffer to zero, by threads that start and step so. */
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
-/* The same but for those that are stored later. */
-void emit_cuda_clear_around(struct cuda_emitter *cuda, const struct ir_buffer *buffer,
-                            const struct cuda_fill *fill, const char *first, const char *step);
+
+/* ---- emit_cuda_frame.c ------------------------------------------------------ */
+
+/* The elements of a frame (cuda_frame.h) to zero, by threads that start and step so. */
+void emit_cuda_frame(struct cuda_emitter *cuda, const struct ir_buffer *buffer,
+                     const struct cuda_frame *frame, const char *first, const char *step);
 
 /* ---- emit_cuda_quads.c ------------------------------------------------------ */
 
@@ -197,6 +203,23 @@ const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_ch
 /* Four iterations. Where a thread keeps elements: all but the loads of what is kept, or `only` these. */
 void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                      const struct cuda_loop_texts *texts, const char *number, bool only);
+
+/* For whoever goes through pieces otherwise, of which a thread has several: what is loaded has `turn`, a
+ * text, behind its name. Whether the loop has such; when tensors lie well for them; the loop's variable at
+ * the first. */
+bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found);
+const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found);
+int64_t emit_cuda_pieces_first(const struct cuda_quads *found);
+/* Declares what is loaded; and loads the piece that begins at `first`. */
+void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns);
+void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn);
+/* Something for each iteration of it; and the iterations. */
+void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn,
+                           void (*body)(struct cuda_emitter *cuda, void *context), void *context);
+void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn);
 
 /* ---- emit_cuda_row.c -------------------------------------------------------- */
 

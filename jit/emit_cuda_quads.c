@@ -1,214 +1,298 @@
 /*
  * emit_cuda_quads.c: a chain of loops whose threads take four iterations of the innermost one at a time.
  *
- * Consumes a chain (cuda_plan.h) whose body is no loop. What runs along the innermost loop, and is loaded or
- * stored in each iteration, goes in pieces of four elements between memory and registers: loads before the
- * four iterations, stores behind them. Everything else in the body is done one by one. Whether tensors lie
- * well enough for that is only known when the code runs; what is not done so is left to the chain as it is.
+ * Consumes what cuda_quads.h found: windows are loaded before the four iterations, pieces are stored behind
+ * them. Everything else in the body is done one by one. Whether tensors lie well enough for that is only
+ * known when the code runs; what is not done so is left to the chain as it is.
  */
-#include "cuda_access.h"
 #include "emit_cuda_private.h"
 #include "pass.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { STORES = 4 };
-
 struct quads {
     struct cuda_emitter *cuda;
-    const struct cuda_chain *chain;
-    const struct ir_stmt *loop, *body; /* the innermost */
-    const struct ir_expr *loads[CUDA_SUBSTITUTES];
-    const struct ir_stmt *stores[STORES];
-    int load_count, store_count;
+    struct cuda_quads found;
+    const char *turn; /* behind the names of what was loaded, where a thread has several pieces; "" */
 };
-
-/* ---- what can be moved so -------------------------------------------------------------------- */
-
-/* The last index is the loop's variable, and the others are known before the body. */
-static bool runs_along(const struct quads *quads, const struct ir_access *access)
-{
-    const struct ir_buffer *buffer = access->buffer;
-    int last = buffer->rank - 1;
-    if (last < 0 || !buffer->contiguous || !dtype_is_float(buffer->dtype) ||
-        quads->cuda->plan.lives[buffer->index] == CUDA_LIFE_THREAD ||
-        access->indices[last]->kind != IR_SYMBOL || access->indices[last]->symbol != quads->loop->symbol)
-        return false;
-    for (int axis = 0; axis < last; axis++)
-        if (pass_mentions(access->indices[axis], quads->loop->symbol))
-            return false;
-    return cuda_place_is_known_before(quads->body, access);
-}
-
-/* In every iteration, the only one into its tensor; and nothing loads that behind it. */
-static bool is_quad_store(const struct quads *quads, const struct ir_stmt *stmt)
-{
-    if (stmt->kind != IR_STORE || quads->store_count == STORES || !runs_along(quads, &stmt->access))
-        return false;
-    struct cuda_uses uses = cuda_uses_of(quads->body, stmt->access.buffer);
-    return uses.stores == 1 && (uses.loads == 0 || !stmt->next);
-}
-
-static bool is_stored_otherwise(const struct quads *quads, const struct ir_buffer *buffer)
-{
-    if (cuda_uses_of(quads->body, buffer).stores == 0)
-        return false;
-    for (int k = 0; k < quads->store_count; k++)
-        if (quads->stores[k]->access.buffer == buffer)
-            return false;
-    return true;
-}
-
-static void note_load(const struct ir_expr *load, void *context)
-{
-    struct quads *quads = context;
-    for (int k = 0; k < quads->load_count; k++)
-        if (ir_expr_equal(quads->loads[k], load))
-            return;
-    if (quads->load_count < CUDA_SUBSTITUTES && runs_along(quads, &load->access) &&
-        !is_stored_otherwise(quads, load->access.buffer))
-        quads->loads[quads->load_count++] = load;
-}
-
-static bool find_quads(struct quads *quads)
-{
-    const struct cuda_chain *chain = quads->chain;
-    const struct ir_stmt *loop = quads->loop;
-    struct cuda_sums sums;
-    cuda_sums_of(&quads->cuda->plan, chain, &sums);
-    if (sums.count && quads->cuda->plan.options->deterministic)
-        return false; /* the order of a sum would hang on where tensors lie */
-    if (chain->fastest != chain->count - 1 || loop->step != 1 || loop->low->kind != IR_INTEGER ||
-        loop->low->integer != 0 || quads->cuda->step->adds || !cuda_body_is_plain(loop->body))
-        return false;
-    for (const struct ir_stmt *stmt = quads->body; stmt; stmt = stmt->next)
-        if (is_quad_store(quads, stmt))
-            quads->stores[quads->store_count++] = stmt;
-    cuda_visit_loads(quads->body, note_load, quads);
-    return quads->load_count + quads->store_count > 0;
-}
-
-/* ---- the text ------------------------------------------------------------------------------------------ */
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
 {
     return arena_format(&quads->cuda->emitter.arena, "%s%d_", kind, number);
 }
 
+static const char *loaded_name(struct quads *quads, int window)
+{
+    return arena_format(&quads->cuda->emitter.arena, "loaded%d_%s", window, quads->turn);
+}
+
+static const char *storage_of(const struct ir_access *access)
+{
+    return dtype_table[access->buffer->dtype].c_storage;
+}
+
+/* ---- whether tensors lie well ---------------------------------------------------------------------- */
+
+static const char *joined(struct quads *quads, const char *before, const char *condition)
+{
+    if (strstr(before, condition))
+        return before;
+    return arena_format(&quads->cuda->emitter.arena, "%s%s%s", before, *before ? " && " : "", condition);
+}
+
+/* What the call adds to the loop's variable, without the number, is a multiple of four. */
+static const char *offset_condition(struct quads *quads, const char *before, const struct ir_access *access)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    struct emitter *emitter = &cuda->emitter;
+    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
+    const char *name = entry->name;
+    struct pass_affine affine;
+    struct ir_expr *index = access->indices[access->buffer->rank - 1];
+    if (!pass_affine_of(index, &affine) || affine.count == 1)
+        return before;
+    entry->name = "0";
+    const char *offset =
+        emit_operand(emitter, emit_index(emitter, cuda_resolved(cuda->plan.kernel, index)), EMIT_ADD);
+    entry->name = name;
+    return joined(quads, before,
+                  arena_format(&emitter->arena, "(%s - %lldll) %% %d == 0", offset,
+                               (long long)affine.constant, CUDA_QUAD));
+}
+
 /* Where it lies, and that its rows are whole pieces; behind what was said before. */
-static const char *lies_well(struct quads *quads, const char *before, const struct ir_buffer *buffer)
+static const char *lies_well(struct quads *quads, const char *before, const struct ir_access *access)
 {
     struct emitter *emitter = &quads->cuda->emitter;
+    const struct ir_buffer *buffer = access->buffer;
     int bytes = CUDA_QUAD * dtype_table[buffer->dtype].size;
-    const char *all = arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
-                                   emitter->buffers[buffer->index], bytes < 16 ? bytes : 16);
-    if (strstr(before, all))
-        return before;
+    const char *all = joined(quads, before,
+                             arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
+                                          emitter->buffers[buffer->index], bytes < 16 ? bytes : 16));
     if (buffer->rank > 1)
-        all = arena_format(&emitter->arena, "%s && %s %% %d == 0", all,
-                           emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
-                           CUDA_QUAD);
-    return arena_format(&emitter->arena, "%s%s%s", before, *before ? " && " : "", all);
+        all = joined(
+            quads, all,
+            arena_format(&emitter->arena, "%s %% %d == 0",
+                         emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
+                         CUDA_QUAD));
+    return offset_condition(quads, all, access);
+}
+
+/* Whether a piece is moved at once. */
+static bool has_piece(const struct quads *quads, const struct cuda_window *window)
+{
+    int64_t first = window->low + ((quads->found.align - window->low) % CUDA_QUAD + CUDA_QUAD) % CUDA_QUAD;
+    return first <= window->high;
 }
 
 /* That all tensors lie so. */
 static const char *conditions(struct quads *quads, const char *all)
 {
-    for (int k = 0; k < quads->load_count; k++)
-        all = lies_well(quads, all, quads->loads[k]->access.buffer);
-    for (int k = 0; k < quads->store_count; k++)
-        all = lies_well(quads, all, quads->stores[k]->access.buffer);
-    return all;
+    for (int k = 0; k < quads->found.window_count; k++)
+        if (has_piece(quads, &quads->found.windows[k]))
+            all = lies_well(quads, all, quads->found.windows[k].access);
+    for (int k = 0; k < quads->found.store_count; k++)
+        all = lies_well(quads, all, &quads->found.stores[k]->access);
+    return *all ? all : "1";
 }
 
-/* The number of pieces: all iterations, but a few of the last ones where there is one loop; or none. */
+/* ---- how many pieces --------------------------------------------------------------------------------- */
+
+/* The value of the loop's variable in the first piece, were it not cut. */
+static int64_t first_value(const struct quads *quads)
+{
+    int64_t sum = quads->found.low + quads->found.align;
+    return sum - sum % CUDA_QUAD - quads->found.align;
+}
+
+/* The pieces of a row as a text. */
+static const char *pieces_text(struct quads *quads, const struct cuda_loop_texts *texts)
+{
+    struct arena *arena = &quads->cuda->emitter.arena;
+    const char *trips = texts[quads->found.chain->count - 1].trips;
+    if (!quads->found.cut)
+        return arena_format(arena, "%s / %d", trips, CUDA_QUAD);
+    return arena_format(arena, "%s_pieces_",
+                        quads->cuda->emitter.symbols[quads->found.loop->symbol->slot].name);
+}
+
+/* The number of pieces; or none. Of one loop whose pieces are not cut a few iterations are left. */
 static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts, const char *name)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    const char *all = "";
-    if (quads->chain->count > 1)
-        all = arena_format(&emitter->arena, "%s %% %d == 0", texts[quads->chain->fastest].trips, CUDA_QUAD);
-    emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
-              emit_cuda_product(quads->cuda, quads->chain, texts), CUDA_QUAD);
+    const struct cuda_chain *chain = quads->found.chain;
+    const char *trips = texts[chain->count - 1].trips, *all = "";
+    if (!quads->found.cut) {
+        if (chain->count > 1)
+            all = arena_format(&emitter->arena, "%s %% %d == 0", trips, CUDA_QUAD);
+        emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
+                  emit_cuda_product(quads->cuda, chain, texts), CUDA_QUAD);
+        return;
+    }
+    const char *pieces = pieces_text(quads, texts), *outer = "";
+    int64_t before = quads->found.low - first_value(quads);
+    for (int k = 0; k < chain->count - 1; k++)
+        outer = arena_format(&emitter->arena, "%s%s * ", outer, texts[k].trips);
+    emit_line(emitter, "const long long %s = %s > 0 ? (%s + %d) / %d : 0;", pieces, trips, trips,
+              (int)before + CUDA_QUAD - 1, CUDA_QUAD);
+    emit_line(emitter, "const long long %s = %s ? %s%s : 0;", name, conditions(quads, all), outer, pieces);
 }
 
 /* The variables of the loops but for the innermost one, of which it gives the first iteration. */
 static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts *texts, const char *number)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    const char *name = emitter->symbols[quads->loop->symbol->slot].name, *digit = number;
-    struct cuda_chain outer = *quads->chain;
-    const char *trips = texts[outer.fastest].trips;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name, *digit = number;
+    struct cuda_chain outer = *quads->found.chain;
+    const char *pieces = pieces_text(quads, texts);
     outer.count--;
     outer.fastest = outer.count - 1;
     if (outer.count) {
         const char *rest = arena_format(&emitter->arena, "%s_rest_", name);
-        emit_line(emitter, "const long long %s = akg_quotient(%s, %s / %d);", rest, number, trips, CUDA_QUAD);
+        emit_line(emitter, "const long long %s = akg_quotient(%s, %s);", rest, number, pieces);
         emit_cuda_apart(quads->cuda, &outer, texts, rest);
-        digit = arena_format(&emitter->arena, "(%s - %s * (%s / %d))", number, rest, trips, CUDA_QUAD);
+        digit = arena_format(&emitter->arena, "(%s - %s * (%s))", number, rest, pieces);
     }
     for (int k = 0; k < outer.count; k++)
         for (const struct ir_stmt *stmt = outer.loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
             emit_statement(emitter, stmt);
     const char *first = arena_format(&emitter->arena, "%s_first_", name);
-    emit_line(emitter, "const long long %s = %s * %d;", first, digit, CUDA_QUAD);
+    int64_t value = first_value(quads);
+    if (value)
+        emit_line(emitter, "const long long %s = %s * %d + %lld;", first, digit, CUDA_QUAD, (long long)value);
+    else
+        emit_line(emitter, "const long long %s = %s * %d;", first, digit, CUDA_QUAD);
     return first;
 }
 
-static void emit_move(struct quads *quads, const char *how, const struct ir_access *access, const char *name)
+/* ---- pieces ------------------------------------------------------------------------------------------- */
+
+/* Between addresses, as texts. */
+static void emit_move(struct quads *quads, const char *how, const struct ir_access *access, const char *to,
+                      const char *from)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    int bits = 8 * dtype_table[access->buffer->dtype].size;
-    const char *place = emit_access(emitter, access).text;
-    if (*how == 't')
-        emit_line(emitter, "akg_take_%d(%s, &%s);", bits, name, place);
-    else
-        emit_line(emitter, "akg_put_%d(&%s, %s);", bits, place, name);
+    const struct dtype_info *type = &dtype_table[access->buffer->dtype];
+    const char *moved = type->size == 1   ? "unsigned char"
+                        : type->size == 2 ? "unsigned short"
+                        : type->size == 4 ? "unsigned int"
+                                          : "unsigned long long";
+    if (dtype_is_float(access->buffer->dtype)) {
+        emit_line(emitter, "akg_%s_%d(%s, %s);", how, 8 * type->size, to, from);
+        return;
+    }
+    const char *name = arena_format(&emitter->arena, "akg_%s_%d", how, 8 * type->size);
+    if (type->size >= 4)
+        name = arena_format(&emitter->arena, "akg_%s_%s", *how == 't' ? "take" : "leave",
+                            type->size == 4 ? "words" : "longs");
+    emit_line(emitter, "%s((%s *)%s, (const %s *)%s);", name, moved, to, moved, from);
+}
+
+/* A piece of its own, or of what is kept. */
+static bool is_plain(const struct quads *quads, const struct cuda_window *window)
+{
+    return window->low == window->high && has_piece(quads, window);
+}
+
+static int window_length(const struct cuda_window *window)
+{
+    return (int)(window->high - window->low) + CUDA_QUAD;
+}
+
+/* The window, in whole pieces and single elements. */
+static void emit_window(struct quads *quads, const struct cuda_window *window, const char *name)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct arena *arena = &emitter->arena;
+    const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
+    emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
+              emit_access(emitter, window->access).text);
+    for (int64_t k = window->low; k < window->high + CUDA_QUAD;) {
+        bool whole = (k - quads->found.align) % CUDA_QUAD == 0 && k <= window->high;
+        const char *to = arena_format(arena, "%s[%lld]", name, (long long)(k - window->low));
+        const char *from = arena_format(arena, "%s[%lld]", at, (long long)(k - window->shift));
+        if (whole)
+            emit_move(quads, "take", window->access, arena_format(arena, "&%s", to),
+                      arena_format(arena, "&%s", from));
+        else if (window->access->buffer->role == IR_INPUT)
+            emit_line(emitter, "%s = akg_read(%s);", to, from);
+        else
+            emit_line(emitter, "%s = %s;", to, from);
+        k += whole ? CUDA_QUAD : 1;
+    }
 }
 
 /* The loads; or those of what is kept, where they begin. */
 static void emit_loads(struct quads *quads, bool kept)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    for (int k = 0; k < quads->load_count; k++) {
-        const struct ir_access *access = &quads->loads[k]->access;
-        const char *name = quad_name(quads, "loaded", k);
-        if (!kept && emit_cuda_row_place(quads->cuda, access))
+    for (int k = 0; k < quads->found.window_count; k++) {
+        const struct cuda_window *window = &quads->found.windows[k];
+        const char *name = loaded_name(quads, k);
+        if (!kept && emit_cuda_row_place(quads->cuda, window->access))
             continue;
-        if (kept && !emit_cuda_row_begins(quads->cuda, access))
+        if (kept && !emit_cuda_row_begins(quads->cuda, window->access))
             continue;
         if (kept)
-            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, access));
+            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
+        else if (!*quads->turn)
+            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name, window_length(window));
+        if (is_plain(quads, window))
+            emit_move(quads, "take", window->access, name,
+                      arena_format(&emitter->arena, "&%s", emit_access(emitter, window->access).text));
         else
-            emit_line(emitter, "%s %s[%d];", dtype_table[access->buffer->dtype].c_storage, name, CUDA_QUAD);
-        emit_move(quads, "take", access, name);
+            emit_window(quads, window, name);
     }
+}
+
+/* Where the iteration at hand has what it loads, as a text. */
+static const char *place_of(struct quads *quads, const struct cuda_quad_load *load)
+{
+    struct arena *arena = &quads->cuda->emitter.arena;
+    long long place = load->shift - quads->found.windows[load->window].low;
+    const char *name = loaded_name(quads, load->window);
+    return place ? arena_format(arena, "%s[one_ + %lld]", name, place)
+                 : arena_format(arena, "%s[one_]", name);
 }
 
 static void substitute_loads(struct quads *quads)
 {
     struct cuda_emitter *cuda = quads->cuda;
-    struct emitter *emitter = &cuda->emitter;
-    for (int k = 0; k < quads->load_count; k++) {
-        struct emit_value one =
-            emit_name(arena_format(&emitter->arena, "%s[one_]", quad_name(quads, "loaded", k)));
+    for (int k = 0; k < quads->found.load_count; k++) {
+        const struct cuda_quad_load *load = &quads->found.loads[k];
+        struct emit_value one = emit_name(place_of(quads, load));
         cuda->substitutes[cuda->substitute_count++] =
-            (struct cuda_substitute){quads->loads[k], emit_loaded(emitter, quads->loads[k]->dtype, one)};
+            (struct cuda_substitute){load->load, emit_loaded(&cuda->emitter, load->load->dtype, one)};
     }
-    for (int k = 0; k < quads->store_count; k++)
-        emit_line(emitter, "%s %s[%d];", dtype_table[quads->stores[k]->access.buffer->dtype].c_storage,
+}
+
+static void declare_stored(struct quads *quads)
+{
+    for (int k = 0; k < quads->found.store_count; k++)
+        emit_line(&quads->cuda->emitter, "%s %s[%d];", storage_of(&quads->found.stores[k]->access),
                   quad_name(quads, "stored", k), CUDA_QUAD);
+}
+
+static void emit_stores(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.store_count; k++) {
+        const struct ir_access *access = &quads->found.stores[k]->access;
+        emit_move(quads, "put", access,
+                  arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
+                  quad_name(quads, "stored", k));
+    }
 }
 
 static void emit_statements(struct quads *quads)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    for (const struct ir_stmt *stmt = quads->body; stmt; stmt = stmt->next) {
+    for (const struct ir_stmt *stmt = quads->found.body; stmt; stmt = stmt->next) {
         int number = 0;
-        while (number < quads->store_count && quads->stores[number] != stmt)
+        while (number < quads->found.store_count && quads->found.stores[number] != stmt)
             number++;
-        if (number == quads->store_count) {
+        if (number == quads->found.store_count) {
             emit_statement(emitter, stmt);
             continue;
         }
@@ -234,7 +318,7 @@ static bool has_word(const char *text, const char *word)
 static void emit_body(struct quads *quads, const char *first)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    const char *name = emitter->symbols[quads->loop->symbol->slot].name;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
     emit_line(emitter, "#pragma unroll");
     emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
     emit_capture_begin(emitter);
@@ -248,33 +332,91 @@ static void emit_body(struct quads *quads, const char *first)
     emit_line(emitter, "}");
 }
 
+/* That the piece has four iterations, and that this is one of them. */
+static const char *whole_text(struct quads *quads, const char *first, const char *trips)
+{
+    return arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s + %lld <= %s", first,
+                        (long long)quads->found.low, first, (long long)(CUDA_QUAD - quads->found.low), trips);
+}
+
+static const char *inside_text(struct quads *quads, const char *name, const char *trips)
+{
+    long long low = quads->found.low;
+    return low ? arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s - %lld < %s", name, low, name,
+                              low, trips)
+               : arena_format(&quads->cuda->emitter.arena, "%s < %s", name, trips);
+}
+
+/* The iterations of a piece that is cut, one by one. */
+static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, const char *first)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + one_;", name, first);
+    emit_line(emitter, "if (%s >= %lld && %s - %lld < %s) {", name, (long long)quads->found.low, name,
+              (long long)quads->found.low, texts[quads->found.chain->count - 1].trips);
+    emitter->indent++;
+    emit_block(emitter, quads->found.body);
+    for (int k = 0; k < 2; k++) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
+
 /* The four iterations of a piece, or of what is kept only their loads. */
-static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
-                       bool only)
+static void emit_whole(struct quads *quads, const char *first, bool only)
 {
     struct cuda_emitter *cuda = quads->cuda;
-    struct emit_symbol *entry = &cuda->emitter.symbols[quads->loop->symbol->slot];
+    struct emitter *emitter = &cuda->emitter;
+    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
     int substitutes = cuda->substitute_count;
-    const char *name = entry->name, *start = emit_outer(quads, texts, number);
-    entry->name = start;
+    const char *name = entry->name;
+    entry->name = first;
     emit_loads(quads, only);
     if (!only) {
         entry->name = name;
         substitute_loads(quads);
-        emit_body(quads, start);
+        declare_stored(quads);
+        emit_body(quads, first);
         cuda->substitute_count = substitutes;
-        entry->name = start;
-        for (int k = 0; k < quads->store_count; k++)
-            emit_move(quads, "put", &quads->stores[k]->access, quad_name(quads, "stored", k));
+        entry->name = first;
+        emit_stores(quads);
     }
     entry->name = name;
 }
 
+static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                       bool only)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    const struct cuda_chain *chain = quads->found.chain;
+    const char *first = emit_outer(quads, texts, number), *trips = texts[chain->count - 1].trips;
+    for (int k = 0; k < chain->count; k++)
+        emit_enter_loop(emitter, chain->loops[k]);
+    if (quads->found.cut) {
+        emit_line(emitter, "if (%s) {", whole_text(quads, first, trips));
+        emitter->indent++;
+    }
+    emit_whole(quads, first, only);
+    if (quads->found.cut) {
+        emitter->indent--;
+        emit_line(emitter, "} else {");
+        emitter->indent++;
+        emit_cut(quads, texts, first);
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+    for (int k = 0; k < chain->count; k++)
+        emit_leave_loop(emitter);
+}
+
 static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct quads *quads)
 {
-    const struct ir_stmt *loop = chain->loops[chain->count - 1];
-    *quads = (struct quads){.cuda = cuda, .chain = chain, .loop = loop, .body = loop->body};
-    return find_quads(quads);
+    quads->cuda = cuda;
+    quads->turn = "";
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row != NULL, &quads->found);
 }
 
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
@@ -285,12 +427,15 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     struct quads quads;
     if (!quads_of(cuda, chain, &quads))
         return NULL;
-    const char *name = emitter->symbols[quads.loop->symbol->slot].name;
+    const char *name = emitter->symbols[quads.found.loop->symbol->slot].name;
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = true;
     emit_count(&quads, texts, count);
-    emit_cuda_unroll(cuda, CUDA_QUAD / 2);
+    if (cuda->step->kind == CUDA_STEP_THREADS)
+        emit_line(emitter, "#pragma unroll %d", cuda->step->sums ? CUDA_TURNS : 1);
+    else
+        emit_cuda_unroll(cuda, CUDA_QUAD / 2);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
                                      number, count, number, step));
@@ -298,6 +443,8 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     emit_piece(&quads, texts, number, false);
     emitter->indent--;
     emit_line(emitter, "}");
+    if (quads.found.cut)
+        return arena_format(arena, "(%s > 0 ? %s : 0)", count, emit_cuda_product(cuda, chain, texts));
     return arena_format(arena, "%s * %d", count, CUDA_QUAD);
 }
 
@@ -309,8 +456,8 @@ const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_ch
         return NULL;
     for (int k = 0; k < cuda->row->kept_count; k++) {
         bool begins = cuda->row->kept[k].first != cuda->row_loop || cuda->row->kept[k].stored;
-        for (int load = 0; load < quads.load_count && !begins; load++)
-            begins = cuda_row_find(cuda->row, cuda->row_loop, &quads.loads[load]->access) == k;
+        for (int load = 0; load < quads.found.window_count && !begins; load++)
+            begins = cuda_row_find(cuda->row, cuda->row_loop, quads.found.windows[load].access) == k;
         if (!begins)
             return NULL;
     }
@@ -323,4 +470,130 @@ void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
     struct quads quads;
     if (quads_of(cuda, chain, &quads))
         emit_piece(&quads, texts, number, only);
+}
+
+/* ---- several pieces --------------------------------------------------------------------------------- */
+
+bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found)
+{
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, false, found);
+}
+
+const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found)
+{
+    struct quads quads = {cuda, *found, ""};
+    return conditions(&quads, "");
+}
+
+int64_t emit_cuda_pieces_first(const struct cuda_quads *found)
+{
+    struct quads quads = {.found = *found};
+    return first_value(&quads);
+}
+
+void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns)
+{
+    for (int k = 0; k < found->window_count; k++)
+        emit_line(&cuda->emitter, "%s loaded%d_[%d][%d];", storage_of(found->windows[k].access), k, turns,
+                  window_length(&found->windows[k]));
+}
+
+/* Around what is done with each iteration. */
+static void begin_each(struct quads *quads, const char *first, const char *trips)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + one_;", name, first);
+    emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));
+    emitter->indent++;
+}
+
+static void end_blocks(struct quads *quads, int count)
+{
+    for (int k = 0; k < count; k++) {
+        quads->cuda->emitter.indent--;
+        emit_line(&quads->cuda->emitter, "}");
+    }
+}
+
+/* Moves a piece at once, or what there is of it one by one. */
+static void emit_either(struct quads *quads, const char *first, const char *trips,
+                        void (*whole)(struct quads *quads), void (*one)(struct quads *quads))
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
+    const char *name = entry->name;
+    emit_line(emitter, "if (%s) {", whole_text(quads, first, trips));
+    emitter->indent++;
+    entry->name = first;
+    whole(quads);
+    entry->name = name;
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    begin_each(quads, first, trips);
+    one(quads);
+    end_blocks(quads, 3);
+}
+
+static void load_whole(struct quads *quads)
+{
+    emit_loads(quads, false);
+}
+
+static void load_one(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.load_count; k++) {
+        const struct cuda_quad_load *load = &quads->found.loads[k];
+        emit_line(emitter, "%s = %s;", place_of(quads, load), emit_access(emitter, &load->load->access).text);
+    }
+}
+
+static void store_one(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    for (int k = 0; k < quads->found.store_count; k++)
+        emit_line(emitter, "%s = %s[one_];", emit_access(emitter, &quads->found.stores[k]->access).text,
+                  quad_name(quads, "stored", k));
+}
+
+void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn)
+{
+    struct quads quads = {cuda, *found, turn};
+    if (found->window_count)
+        emit_either(&quads, first, trips, load_whole, load_one);
+}
+
+void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn,
+                           void (*body)(struct cuda_emitter *cuda, void *context), void *context)
+{
+    struct quads quads = {cuda, *found, turn};
+    int substitutes = cuda->substitute_count;
+    begin_each(&quads, first, trips);
+    substitute_loads(&quads);
+    body(cuda, context);
+    cuda->substitute_count = substitutes;
+    end_blocks(&quads, 2);
+}
+
+static void emit_kept_statements(struct cuda_emitter *cuda, void *context)
+{
+    (void)cuda;
+    emit_statements(context);
+}
+
+void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn)
+{
+    struct quads quads = {cuda, *found, turn};
+    declare_stored(&quads);
+    emit_cuda_pieces_each(cuda, found, first, trips, turn, emit_kept_statements, &quads);
+    if (found->store_count)
+        emit_either(&quads, first, trips, emit_stores, store_one);
 }

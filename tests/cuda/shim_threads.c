@@ -288,6 +288,31 @@ ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
     move_four(to, from, to, sizeof *to);
 }
 
+ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_words(uint32_t *to, const uint32_t *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void put_8(unsigned char *to, const unsigned char *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
+{
+    move_four(to, from, to, sizeof *to);
+}
+
 static void multiply(int first);
 static void multiply_rounded(int first);
 static void hand_out(int first);
@@ -359,6 +384,11 @@ ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a,
     shim.fibres[shim.current].product =
         (struct product){.work = multiply_rounded, .sums = {upper, lower}, .a = a, .b = b};
     wait_as(AT_MATRICES);
+}
+
+ON_FIBRE static long long take_ticket(volatile long long *next)
+{
+    return (*next)++;
 }
 
 /* ---- products of four warps -------------------------------------------------------------- */
@@ -485,6 +515,14 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_product_bfloat16",
      "void akg_product_bfloat16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
      product_bfloat16},
+    {"akg_take_8", "void akg_take_8(unsigned char *to, const unsigned char *from);", take_8},
+    {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
+    {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
+     take_longs},
+    {"akg_put_8", "void akg_put_8(unsigned char *to, const unsigned char *from);", put_8},
+    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
+     leave_longs},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
@@ -504,6 +542,7 @@ const struct shim_symbol shim_symbols[] = {
      "unsigned long long akg_swap64(unsigned long long *at, unsigned long long before, unsigned long long "
      "after);",
      swap64},
+    {"akg_ticket", "long long akg_ticket(volatile long long *next);", take_ticket},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},
     {"fmodf", "float fmodf(float a, float b);", fmodf},

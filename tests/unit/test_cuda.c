@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BUFFERS = 16, ELEMENTS = 4096, SHAPES = 8, SHORT_SHAPES = 6 };
+enum { BUFFERS = 16, ELEMENTS = 12300, SHAPES = 10, SHORT_SHAPES = 7 };
 
 #ifdef AKG_SANITIZED
 enum { KERNELS = 30 };
@@ -222,8 +222,8 @@ struct counts {
 static bool same_for_shapes(struct side *plain, struct side *other, struct emulation *emulation,
                             struct counts *counts)
 {
-    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},
-                                              {300, 3}, {2, 600}, {1, 2600}, {1, 2601}};
+    static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},   {8, 36},
+                                              {300, 3}, {2, 600}, {1, 2600}, {1, 2601}, {1, 12293}};
 
     for (int k = 0; k < counts->shapes; k++) {
         int64_t m = shapes[k][0], n = shapes[k][1];
@@ -310,7 +310,7 @@ static const struct mapping mappings[] = {
     {"float32", false, "akg_take_32(loaded0_, &x[i * N + j_first_])", /* in rows, by blocks */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
-    {"float32", true, "c = c + x[i * N + j];", /* sums in an order that hangs on nothing else */
+    {"float32", true, "c = c + akg_read(x[i * N + j]);", /* sums in an order that hangs on nothing else */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
     {"float32", false, "akg_take_32(loaded0_, &z[j_first_])", /* and what is left of four */
@@ -351,7 +351,7 @@ static const struct mapping mappings[] = {
      "var c: float32 = 0.25:float32\nvar p: int64 = -1\nvar e: int64 = 2\nfor i = 0 to M step 1 {\n"
      "for j = 0 to N step 1 {\ne = (e + 1)\nif ((x[i, j] < c) or (x[i, j] != x[i, j])) {\nc = x[i, j]\n"
      "p = ((e * 10) + i)\n}\n}\n}\ns[] = (c + float32((p + e)))\n"},
-    {"int32", false, "z1_ += z1_ < low1_", /* only the edge is cleared */
+    {"int32", false, "z_ < (M - t2_) * N", /* only the edge is cleared */
      "for i = 1 to (M - 1) step 1 {\nfor j = 2 to N step 1 {\nw[i, (j - 1)] = (x[i, j] - x[(i - 1), (j - "
      "2)])\n"
      "}\n}\n"},
@@ -373,6 +373,17 @@ static const struct mapping mappings[] = {
      "m[i] = (c + d)\n}\n"},
     {"float32", false, "akg_scan_add_float32(c_own_", /* of one row, by a block */
      "var c: float32 = 0.5:float32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\ns[] = c\n"},
+    {"int32", false, "akg_turns_add_int64(c_own_, c_before_)", /* in tiles, by the grid */
+     "var c: int32 = 3:int32\nvar d: int32 = 1:int32\nfor j = 0 to N step 1 {\nc = (c + z[j])\ny[j] = c\n}\n"
+     "for i = 0 to M step 1 {\nfor j1 = 0 to N step 1 {\nd = (d + x[i, j1])\n}\n}\ns[] = (d * 2:int32)\n"},
+    {"float32", true, "akg_turns_scaled_float64(c_own_, c_before_)", /* pieces that are cut, and a factor */
+     "var c: float32 = 1.0:float32\nfor j = 3 to (N - 1) step 1 {\n"
+     "c = select((z[j] > 0.5:float32), z[(j - 1)], ((c * 0.5:float32) + z[(j + 1)]))\ny[j] = (c * "
+     "z[j])\n}\n"},
+    {"int32", false, "c_part_ = akg_turns_max_int64(c_own_, c_before_);", /* two, and then they are needed */
+     "var c: int32 = -3:int32\nvar d: int32 = (int32(N) + 2:int32)\nfor j = 0 to N step 1 {\nc = max(c, "
+     "z[j])\n"
+     "d = (d - (z[j] * c))\ny[j] = (c + z[j])\n}\ns[] = (c + 1:int32)\n"},
     {"int32", false, "akg_scan_scaled_uint64(c_own_", /* what is scaled on the way */
      "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
      "c = ((c * 3:int32) + x[i, j])\nw[i, j] = c\n}\n}\n"},
@@ -402,6 +413,25 @@ static const struct mapping mappings[] = {
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
+    {"float32", false, "akg_read(loaded0_at_[-1])", /* neighbours, in pieces that are cut at both ends */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 1 to (N - 1) step 1 {\n"
+     "w[i, j] = ((x[i, j] + (x[(i - 1), j] * x[i, (j - 1)])) - (x[i, (j + 1)] + z[(j + 1)]))\n}\n}\n"},
+    {"int32", false, "akg_leave_words((unsigned int *)&y[j_first_ + 3]", /* pieces by what is stored */
+     "for j = 1 to (N - 9) step 1 {\ny[(j + 3)] = ((z[(j + 2)] + z[(j + 9)]) * z[(j + 3)])\n}\n"},
+    {"int32", false, "(M + 0 - 0ll) % 4 == 0", /* by what only the call knows */
+     "for j = 0 to (N - M) step 1 {\ny[(M + j)] = (z[j] + 1:int32)\n}\n"},
+    {"int32", false, "(M + 0 - 0ll) % 4 == 0",
+     "for j = 1 to (N - M) step 1 {\ny[j] = (z[(M + j)] - z[((M + j) - 1)])\n}\n"},
+    {"int32", false, "stop_.loops[1] = j_first_;", /* rows that are looked up */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (x[(int64(z[(i % 3)?]) % 2)?, j] + x[i, j])\n}\n}\n"},
+    {"int32", false, "z_ < t2_ * (N - t4_)", /* zeroes what lies around, and no more */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 2 to (N - 3) step 1 {\nw[i, j] = (x[i, j] + z[(j - "
+     "2)])\n}\n}\n"},
+    {"int32", false, "z_ < (N - t2_)", /* in front, backwards */
+     "for j = (N - 1) to 2 step -1 {\ny[j] = z[(j - 2)]\n}\nfor i = 0 to M step 1 {\nm[i] = z[0?]\n}\n"},
+    {"int32", false, "z_ < N;", /* all, where it is read before it is written */
+     "for j = 1 to (N - 1) step 1 {\ny[j] = ((y[j] + z[j]) + 2:int32)\n}\n"},
     {"int32", false, "__syncthreads();", /* in order, with what is inside shared */
      "for i = 1 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (w[(i - 1), j] + x[i, ((N - 1) - "
      "j)])\n}\n}\n"},
@@ -446,7 +476,7 @@ static void test_mappings(const struct mapping *table, size_t count, int spread_
 {
     for (size_t k = 0; k < count; k++) {
         struct cuda_options options = {
-            .deterministic = table[k].deterministic, .spread = spread_from, .large = 1};
+            .deterministic = table[k].deterministic, .spread = spread_from, .large = 1, .group = 2};
         const char *dtype = table[k].dtype;
         struct text text;
         text_init(&text);
@@ -466,7 +496,7 @@ static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
     struct cuda_options options = {
-        .deterministic = seed % 8 < 4, .spread = seed % 3 ? 1 : 0, .large = seed % 2 ? 1 : 0};
+        .deterministic = seed % 8 < 4, .spread = seed % 3 ? 1 : 0, .large = seed % 2 ? 1 : 0, .group = 2};
     struct text text;
 
     text_init(&text);
