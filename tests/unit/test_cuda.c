@@ -399,6 +399,10 @@ static const struct mapping mappings[] = {
      "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
      "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"
      "for j1 = 0 to N step 1 {\nd = (d + t[((N - 1) - j1)])\n}\nm[i] = d\n}\n"},
+    {"int32", false, "i_at_ = blockIdx.x; i_at_ < i_trips_ * j_trips_", /* of loops one in the other */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
+     "for j1 = 0 to N step 1 {\nt[j1] = (x[i, j1] + int32(j))\n}\n"
+     "for j2 = 0 to N step 1 {\nd = (d + t[((N - 1) - j2)])\n}\nw[i, j] = d\n}\n}\n"},
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
