@@ -445,6 +445,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
+    cuda->together = 0;
     cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
 }
 
@@ -455,10 +456,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
     /* registers for two blocks at least, or three, where each thread has many */
-    text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
-                cuda->step->kind == CUDA_STEP_TILES ? ", 2"
-                : cuda->in_rows                     ? ", 3"
-                                                    : "");
+    int together = cuda->step->kind == CUDA_STEP_TILES ? 2 : cuda->in_rows ? 3 : cuda->together;
+    text_format(out, together ? "\nAKG_LAUNCH(%s, %d, %d)\n{\n" : "\nAKG_LAUNCH(%s, %d)\n{\n", entry,
+                CUDA_THREADS, together);
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
