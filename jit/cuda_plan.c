@@ -627,6 +627,26 @@ static bool is_small(const struct cuda_chain *chain)
     return true;
 }
 
+static bool is_parallel(const struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    const struct dependence_loop *row = row_of(plan, loop);
+    return row && row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false);
+}
+
+/* Loops in any order around what needs memory for each iteration, which a block has then. */
+static void parallel_chain(const struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_chain *chain)
+{
+    *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
+    while (chain->count < CUDA_CHAIN) {
+        const struct ir_stmt *inner = only_loop(loop->body);
+        if (!inner || !is_parallel(plan, inner) || !lets_are_fixed(loop->body) ||
+            !has_own_bounds(chain, inner) || ir_block_walk(inner->body, needs_no_scratch, NULL))
+            break;
+        chain->loops[chain->count++] = loop = inner;
+    }
+    chain->fastest = chain->count - 1;
+}
+
 /* The loops at the top of a nest that the grid may share; false when there are none. */
 static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_step *step)
 {
@@ -642,8 +662,10 @@ static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struc
         step->adds = share == CUDA_SHARE_ADDS;
         return !step->sums || !is_small(&step->chain);
     }
-    step->chain = (struct cuda_chain){.loops = {loop}, .count = 1};
-    return row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false);
+    if (!is_parallel(plan, loop))
+        return false;
+    parallel_chain(plan, loop, &step->chain);
+    return true;
 }
 
 static void add_step(struct cuda_plan *plan, struct cuda_step step)

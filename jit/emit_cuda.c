@@ -445,6 +445,7 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
+    cuda->resident = 0;
     cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
     cuda->together = cuda_block;
 }

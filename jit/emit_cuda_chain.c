@@ -149,10 +149,12 @@ static void emit_plain_body(struct cuda_emitter *cuda, const struct ir_stmt *blo
     emit_block(&cuda->emitter, block);
 }
 
-/* By single threads, which have several iterations under way where nothing in these is in the way of that. */
+/* By single threads, which have several iterations under way. */
 static void emit_ones(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                       const struct cuda_loop_texts *texts, const char *first, const char *step)
 {
+    if (emit_cuda_turns(cuda, chain, texts, first, step))
+        return;
     if (cuda_body_is_plain(cuda_chain_body(chain))) {
         emit_line(&cuda->emitter, "#pragma unroll %d", CUDA_TURNS);
         cuda->in_turns = true;

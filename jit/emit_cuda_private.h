@@ -55,6 +55,7 @@ struct cuda_emitter {
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
     bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
     bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
     int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
@@ -220,6 +221,12 @@ void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *f
                            void (*body)(struct cuda_emitter *cuda, void *context), void *context);
 void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn);
+
+/* ---- emit_cuda_turns.c ------------------------------------------------------ */
+
+/* The chain by single threads, each with several iterations under way; false: it is not made so. */
+bool emit_cuda_turns(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                     const struct cuda_loop_texts *texts, const char *first, const char *step);
 
 /* ---- emit_cuda_row.c -------------------------------------------------------- */
 

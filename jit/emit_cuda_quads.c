@@ -419,6 +419,17 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
     return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row != NULL, &quads->found);
 }
 
+/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. */
+enum { FEW = 32, LOOPS = 3, TOGETHER = 5 };
+
+static int elements_of(const struct cuda_quads *found)
+{
+    int count = found->store_count * CUDA_QUAD;
+    for (int k = 0; k < found->window_count; k++)
+        count += window_length(&found->windows[k]);
+    return count;
+}
+
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                             const struct cuda_loop_texts *texts, const char *first, const char *step)
 {
@@ -431,6 +442,8 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = true;
+    if (cuda->step->kind == CUDA_STEP_THREADS && elements_of(&quads.found) <= FEW && chain->count <= LOOPS)
+        cuda->resident = TOGETHER;
     emit_count(&quads, texts, count);
     if (cuda->step->kind == CUDA_STEP_THREADS)
         emit_line(emitter, "#pragma unroll %d", cuda->step->sums ? CUDA_TURNS : 1);

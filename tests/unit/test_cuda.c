@@ -233,6 +233,11 @@ static bool same_for_shapes(struct side *plain, struct side *other, struct emula
             return false;
         counts->stopped += plain->stopped;
         counts->ran += !plain->stopped;
+        if (counts->shapes == SHAPES && plain->stopped && other->stopped &&
+            memcmp(plain->trap.loops, other->trap.loops, sizeof plain->trap.loops) != 0) {
+            fprintf(stderr, "M = %" PRId64 ", N = %" PRId64 ": stopped in another iteration\n", m, n);
+            return false;
+        }
         if (plain->stopped != other->stopped || (!plain->stopped && !same_results(plain, other, m, n))) {
             fprintf(stderr, "M = %" PRId64 ", N = %" PRId64 ": stopped %d and %d\n", m, n, plain->stopped,
                     other->stopped);
@@ -410,6 +415,10 @@ static const struct mapping mappings[] = {
      "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
      "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"
      "for j1 = 0 to N step 1 {\nd = (d + t[((N - 1) - j1)])\n}\nm[i] = d\n}\n"},
+    {"int32", false, "i_at_ = blockIdx.x; i_at_ < i_trips_ * j_trips_", /* of loops one in the other */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
+     "for j1 = 0 to N step 1 {\nt[j1] = (x[i, j1] + int32(j))\n}\n"
+     "for j2 = 0 to N step 1 {\nd = (d + t[((N - 1) - j2)])\n}\nw[i, j] = d\n}\n}\n"},
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
@@ -425,6 +434,15 @@ static const struct mapping mappings[] = {
     {"int32", false, "stop_.loops[1] = j_first_;", /* rows that are looked up */
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "w[i, j] = (x[(int64(z[(i % 3)?]) % 2)?, j] + x[i, j])\n}\n}\n"},
+    {"int32", false, "ahead1_[turn_] = akg_read(z[t1_]);", /* elements that are looked up, four at a time */
+     "for j = 0 to N step 1 {\ny[((N - 1) - j)] = (z[(int64(z[j]) + 4)?] + 1:int32)\n}\n"},
+    {"int32", false, "number_ = i_from_ + turn_ * (", /* what comes first is told, whatever stops */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nvar v: int32 = 0:int32\nif (x[i, j] > 4:int32) {\n"
+     "v = z[(int64(z[j]) - 9)?]\n}\nw[i, ((N - 1) - j)] = (v + z[(int64(x[i, j]) + 5)?])\n}\n}\n"},
+    {"float32", true, "ahead0_[turn_] = akg_read(x[", /* backwards, and sums */
+     "var c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\nfor j = (N - 1) to -1 step -1 {\n"
+     "c = (c + x[i, j])\n}\n}\ns[] = c\nfor i1 = 0 to M step 1 {\nfor j1 = (N - 1) to -1 step -1 {\n"
+     "w[i1, j1] = select((x[i1, j1] > 0.0:float32), z[j1], z[((N - 1) - j1)])\n}\n}\n"},
     {"int32", false, "z_ < t2_ * (N - t4_)", /* zeroes what lies around, and no more */
      "for i = 1 to (M - 1) step 1 {\nfor j = 2 to (N - 3) step 1 {\nw[i, j] = (x[i, j] + z[(j - "
      "2)])\n}\n}\n"},
