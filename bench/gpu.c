@@ -54,12 +54,14 @@ static double now(void)
     return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
 }
 
-static void must(akg_status status, akg_diagnostics *diagnostics)
+/* `diagnostics` may be NULL. (A pointer to them: arguments are computed in any order.) */
+static void must(akg_status status, akg_diagnostics *const *diagnostics)
 {
     char *text = NULL;
     if (status == AKG_OK)
         return;
-    akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text);
+    if (diagnostics)
+        akg_diagnostics_render(*diagnostics, AKG_FORMAT_TEXT, &text);
     fprintf(stderr, "bench-gpu: %s\n%s", akg_status_text(status), text ? text : "");
     exit(1);
 }
@@ -67,14 +69,14 @@ static void must(akg_status status, akg_diagnostics *diagnostics)
 static void wait_for(void)
 {
     akg_diagnostics *diagnostics = NULL;
-    must(akg_device_wait(device, &diagnostics), diagnostics);
+    must(akg_device_wait(device, &diagnostics), &diagnostics);
 }
 
 static akg_tensor *tensor(akg_dtype dtype, int rank, const int64_t *shape)
 {
     akg_diagnostics *diagnostics = NULL;
     akg_tensor *made = NULL;
-    must(akg_tensor_create_on(device, dtype, rank, shape, &made, &diagnostics), diagnostics);
+    must(akg_tensor_create_on(device, dtype, rank, shape, &made, &diagnostics), &diagnostics);
     akg_tensor_fill_uniform(made, 1); /* of one number all over a product takes less power, and less time */
     return made;
 }
@@ -87,14 +89,14 @@ static akg_argument of_tensor(akg_tensor *tensor)
 static void call(akg_kernel *kernel, const akg_argument *arguments, size_t count, akg_tensor **outputs)
 {
     akg_diagnostics *diagnostics = NULL;
-    must(akg_kernel_call(kernel, arguments, count, NULL, outputs, &diagnostics), diagnostics);
+    must(akg_kernel_call(kernel, arguments, count, NULL, outputs, &diagnostics), &diagnostics);
 }
 
 static akg_module *compile(const jit_source *source)
 {
     akg_diagnostics *diagnostics = NULL;
     akg_module *module = NULL;
-    must(jit_compile(source, NULL, &module, &diagnostics), diagnostics);
+    must(jit_compile(source, NULL, &module, &diagnostics), &diagnostics);
     return module;
 }
 
@@ -565,7 +567,7 @@ static akg_tensor *fetch(const akg_tensor *tensor)
     akg_diagnostics *diagnostics = NULL;
     akg_tensor *here = NULL, *wide = NULL;
 
-    must(akg_tensor_to(tensor, (akg_device){AKG_DEVICE_CPU, 0}, &here, &diagnostics), diagnostics);
+    must(akg_tensor_to(tensor, (akg_device){AKG_DEVICE_CPU, 0}, &here, &diagnostics), &diagnostics);
     must(akg_tensor_cast(here, AKG_FLOAT64, &wide), NULL);
     akg_tensor_release(here);
     return wide;
@@ -732,7 +734,7 @@ int main(int argc, char **argv)
     }
 #ifdef HAVE_CUDA
     akg_device_info info;
-    must(akg_device_describe(device, &info, &diagnostics), diagnostics);
+    must(akg_device_describe(device, &info, &diagnostics), &diagnostics);
     printf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %d.%d, akg %s\n", info.name,
            info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10, nvrtc_version() / 1000,
            nvrtc_version() % 1000 / 10, akg_version());

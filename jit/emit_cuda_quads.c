@@ -279,7 +279,7 @@ static void emit_stores(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++) {
         const struct ir_access *access = &quads->found.stores[k]->access;
-        emit_move(quads, "put", access,
+        emit_move(quads, "leave", access,
                   arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
                   quad_name(quads, "stored", k));
     }

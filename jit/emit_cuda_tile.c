@@ -133,7 +133,7 @@ static void emit_quad_store(struct cuda_tile *tile, const struct ir_stmt *stmt)
     emit_line(emitter, "stored_[one_] = %s;",
               emit_stored(emitter, buffer->dtype, emit_shallow(emitter, stmt->value)));
     emit_line(emitter, "if (one_ == %d)", CUDA_QUAD - 1);
-    emit_line(emitter, "    akg_put_%d(&%s - %d, stored_);", 8 * dtype_table[buffer->dtype].size,
+    emit_line(emitter, "    akg_leave_%d(&%s - %d, stored_);", 8 * dtype_table[buffer->dtype].size,
               emit_access(emitter, &stmt->access).text, CUDA_QUAD - 1);
 }
 

@@ -260,19 +260,42 @@ ON_FIBRE static void take_64(double *to, const double *from)
     move_four(to, from, from, sizeof *to);
 }
 
-ON_FIBRE static void put_16(unsigned short *to, const unsigned short *from)
+/* What is written for the block, or for the others: a device has instructions for either, and it is a fault
+ * to take the wrong one. */
+ON_FIBRE static bool is_shared(const void *memory)
 {
-    move_four(to, from, to, sizeof *to);
+    return (const char *)memory - shim.call->shared >= 0 &&
+           (const char *)memory - shim.call->shared < (ptrdiff_t)shim.call->shared_bytes;
+}
+
+ON_FIBRE static bool is_own(const void *memory)
+{
+    return (const char *)memory - shim.stacks >= 0 &&
+           (const char *)memory - shim.stacks < (ptrdiff_t)THREADS * STACK;
+}
+
+ON_FIBRE static void put_four(void *to, const void *from, size_t size)
+{
+    if (!is_shared(to))
+        leave_after_fault();
+    move_four(to, from, to, size);
+}
+
+ON_FIBRE static void leave_four(void *to, const void *from, size_t size)
+{
+    if (is_shared(to) || is_own(to))
+        leave_after_fault();
+    move_four(to, from, to, size);
 }
 
 ON_FIBRE static void put_32(float *to, const float *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
 }
 
 ON_FIBRE static void put_pair(float *to, const float *from)
 {
-    if ((uintptr_t)to % 8 != 0)
+    if ((uintptr_t)to % 8 != 0 || !is_shared(to))
         leave_after_fault();
     for (int k = 0; k < 2; k++)
         ((volatile float *)to)[k] = from[k];
@@ -280,12 +303,42 @@ ON_FIBRE static void put_pair(float *to, const float *from)
 
 ON_FIBRE static void put_64(double *to, const double *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
 }
 
 ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_8(unsigned char *to, const unsigned char *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_16(unsigned short *to, const unsigned short *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_32(float *to, const float *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_64(double *to, const double *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_words(uint32_t *to, const uint32_t *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
+{
+    leave_four(to, from, sizeof *to);
 }
 
 ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
@@ -303,16 +356,6 @@ ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long
     move_four(to, from, from, sizeof *to);
 }
 
-ON_FIBRE static void put_8(unsigned char *to, const unsigned char *from)
-{
-    move_four(to, from, to, sizeof *to);
-}
-
-ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
-{
-    move_four(to, from, to, sizeof *to);
-}
-
 static void multiply(int first);
 static void multiply_rounded(int first);
 static void hand_out(int first);
@@ -328,7 +371,7 @@ ON_FIBRE static void product(float *upper, float *lower, const uint32_t *a, cons
 
 ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0)
+    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
         leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out, .to = to, .a = from};
     wait_as(AT_MATRICES);
@@ -336,7 +379,7 @@ ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
 
 ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0)
+    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
         leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out_turned, .to = to, .a = from};
     wait_as(AT_MATRICES);
@@ -346,7 +389,8 @@ ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 ON_FIBRE static void bring(uint32_t *to, const void *from, int bytes)
 {
     struct fibre *fibre = &shim.fibres[shim.current];
-    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || fibre->copy_count == COPIES)
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || !is_shared(to) || is_shared(from) ||
+        fibre->copy_count == COPIES)
         leave_after_fault();
     fibre->copies[fibre->copy_count++] = (struct copy){to, from, bytes, fibre->group};
 }
@@ -453,7 +497,8 @@ ON_FIBRE static void group_product(float *sums, const unsigned char *a, const un
                                    float (*widen)(uint16_t bits))
 {
     struct fibre *fibre = &shim.fibres[shim.current];
-    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || fibre->product_count == GROUP_PRODUCTS)
+    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || !is_shared(a) || !is_shared(b) ||
+        fibre->product_count == GROUP_PRODUCTS)
         leave_after_fault();
     fibre->products[fibre->product_count++] = (struct group_product){
         sums, {a, b}, {(turned & 2) != 0, (turned & 1) != 0}, widen, fibre->product_group};
@@ -519,14 +564,16 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
     {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
      take_longs},
-    {"akg_put_8", "void akg_put_8(unsigned char *to, const unsigned char *from);", put_8},
-    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_leave_8", "void akg_leave_8(unsigned char *to, const unsigned char *from);", leave_8},
+    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", leave_words},
     {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
      leave_longs},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
-    {"akg_put_16", "void akg_put_16(unsigned short *to, const unsigned short *from);", put_16},
+    {"akg_leave_16", "void akg_leave_16(unsigned short *to, const unsigned short *from);", leave_16},
+    {"akg_leave_32", "void akg_leave_32(float *to, const float *from);", leave_32},
+    {"akg_leave_64", "void akg_leave_64(double *to, const double *from);", leave_64},
     {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
     {"akg_put_pair", "void akg_put_pair(float *to, const float *from);", put_pair},
     {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},

@@ -308,7 +308,7 @@ static const struct mapping mappings[] = {
      "var c: float32 = 0.5:float32\n"
      "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
      "c = (c + (d * d))\n}\ns[] = c\n"},
-    {"float32", false, "akg_put_32(&w[", /* four at a time, and a test for each */
+    {"float32", false, "akg_leave_32(&w[", /* four at a time, and a test for each */
      "for i = 0 to M step 1 {\nlet r: int64 = (i + 0)\nfor j = 0 to N step 1 {\n"
      "var v: float32 = 0.5:float32\nif (x[i, j] > 0.0:float32) {\nv = (v + z[j])\n}\n"
      "w[r, j] = select((z[j] > 0.0:float32), v, (float32(j) * z[j]))\n}\n}\n"},
