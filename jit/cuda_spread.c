@@ -10,8 +10,7 @@ enum {
     LONG_ACROSS = 64,      /* an inner loop for several blocks, where accesses run along the outer ones */
     LONG_INSIDE = 16384,   /* and where they run along it */
     MANY_ACROSS = 1 << 18, /* outer iterations: so many keep a device busy, each with a thread */
-    MANY_INSIDE = 512,     /* or with a block */
-    MANY_TWICE = 128       /* or with a block that has more than one loop, and keeps some of what it loads */
+    MANY_INSIDE = 512      /* or with a block */
 };
 
 /* ---- what is in the nest -------------------------------------------------------------------- */
@@ -232,7 +231,7 @@ static struct ir_expr *trips(const struct cuda_plan *plan, const struct cuda_cha
 static struct ir_expr *pays(const struct cuda_plan *plan, const struct cuda_spread *spread)
 {
     const struct cuda_spread_phase *first = &spread->phases[0];
-    int64_t many = first->across ? MANY_ACROSS : spread->count > 1 ? MANY_TWICE : MANY_INSIDE;
+    int64_t many = first->across ? MANY_ACROSS : MANY_INSIDE;
     int64_t is_long = plan->options->spread ? plan->options->spread
                       : first->across       ? LONG_ACROSS
                                             : LONG_INSIDE;
