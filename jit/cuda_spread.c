@@ -83,7 +83,8 @@ const struct ir_stmt *cuda_spread_end(const struct cuda_spread *spread, int phas
 
 bool cuda_spread_joins(const struct cuda_spread *spread, int phase)
 {
-    return spread->phases[phase].sums || cuda_spread_behind(spread, phase) != cuda_spread_end(spread, phase);
+    return spread->phases[phase].sums || spread->phases[phase].best ||
+           cuda_spread_behind(spread, phase) != cuda_spread_end(spread, phase);
 }
 
 /* ---- phases ------------------------------------------------------------------------------------ */
@@ -115,6 +116,9 @@ static bool take_phase(const struct cuda_plan *plan, struct cuda_spread *spread,
     struct cuda_spread_phase *phase = &spread->phases[spread->count];
     phase->loop = loop;
     phase->sums = share == CUDA_SHARE_SUMS;
+    phase->best = share == CUDA_SHARE_BEST;
+    if (phase->best && spread->most_sums < 2)
+        spread->most_sums = 2;
     cuda_chain_of(plan, loop, share, &phase->chain);
     phase->across = !cuda_runs_inside(plan, &spread->outer, loop);
     for (int k = 0; k < phase->chain.count; k++)
@@ -133,7 +137,7 @@ static bool find_phases(const struct cuda_plan *plan, struct cuda_spread *spread
     for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         enum cuda_share share =
             stmt->kind == IR_FOR && !cuda_is_short(stmt) ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_BEST || share == CUDA_SHARE_ADDS)
+        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_ADDS)
             return false;
         if (share != CUDA_SHARE_NONE && !take_phase(plan, spread, stmt, share, body))
             return false;

@@ -141,6 +141,13 @@ const char *emit_cuda_combining(struct cuda_emitter *cuda);
 void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* A statement of such a loop that its threads do otherwise; false: it is none. */
 bool emit_cuda_best_statement(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The same in phases of a nest (emit_cuda_spread.c): blocks leave candidates at the two places that are told,
+ * which are combined, and settled where the scalars of the iteration stand. */
+void emit_cuda_best_lanes(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                          const char *number);
+void emit_cuda_best_gather(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                           const char *number);
+void emit_cuda_best_settle(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* The same by the grid, whose blocks leave their parts; and one block combines these. */
 void emit_cuda_best_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                           const char *step);
