@@ -113,7 +113,7 @@ void emit_cuda_iteration(struct cuda_emitter *cuda, const struct cuda_chain *cha
 
 void emit_cuda_unroll(struct cuda_emitter *cuda, int times)
 {
-    if (cuda->unrolled)
+    if (cuda->unrolled / times > 1)
         emit_line(&cuda->emitter, "#pragma unroll %d", cuda->unrolled / times);
 }
 

@@ -18,7 +18,11 @@ enum cuda_touch {
     CUDA_WRITE_ONE = 8
 };
 
-enum { CUDA_SUBSTITUTES = 8, CUDA_QUAD = 4 /* elements that are moved at once */ };
+enum {
+    CUDA_SUBSTITUTES = 8,
+    CUDA_QUAD = 4,    /* elements that are moved at once */
+    CUDA_UNROLLED = 8 /* loads of a long row that a thread has under way */
+};
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */
