@@ -109,6 +109,8 @@ void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *cha
 /* Before a loop: that several of its iterations are to be under way at once, where that is asked for; each
  * loads so many times as much as usual. */
 void emit_cuda_unroll(struct cuda_emitter *cuda, int times);
+/* How many of a loop that threads share, with such a body: nothing else hides how far memory is. */
+int emit_cuda_under_way(const struct cuda_emitter *cuda, const struct ir_stmt *body);
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 

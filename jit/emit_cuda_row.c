@@ -173,20 +173,6 @@ static bool begins_with_loads(const struct cuda_emitter *cuda)
     return false;
 }
 
-static bool count_load(struct ir_expr *expr, void *context)
-{
-    *(int *)context += expr->kind == IR_LOAD;
-    return true;
-}
-
-/* Iterations of what is not kept that are to be under way at once: nothing else hides how far memory is. */
-static int unrolled_for(const struct ir_stmt *body)
-{
-    int loads = 0;
-    ir_block_expressions((struct ir_stmt *)body, count_load, &loads);
-    return loads < 2 ? CUDA_UNROLLED : loads < 4 ? CUDA_UNROLLED / loads : 0;
-}
-
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -216,7 +202,7 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     }
     int pieces = cuda->row->pieces;
     const char *all = cuda->together.all;
-    cuda->unrolled = unrolled_for(cuda_chain_body(chain)) / (cuda->together.is_squad ? 2 : 1);
+    cuda->unrolled = emit_cuda_under_way(cuda, cuda_chain_body(chain));
     emit_cuda_each_from(cuda, chain, texts, arena_format(&emitter->arena, "%s * %d", all, pieces * CUDA_QUAD),
                         arena_format(&emitter->arena, "%s * %d", all, pieces), cuda->together.thread,
                         cuda->together.threads);
