@@ -1,6 +1,5 @@
 /*
- * cuda_plan.c: see cuda_plan.h. The choice between a thread and a team for an iteration goes by which loop
- * the accesses run along.
+ * cuda_plan.c: see cuda_plan.h.
  */
 #include "cuda_plan.h"
 #include "cuda_best.h"
@@ -120,6 +119,11 @@ static bool needs_no_scratch(struct ir_stmt *stmt, void *context)
 {
     (void)context;
     return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused || fits_thread(stmt->access.buffer);
+}
+
+bool cuda_needs_scratch(const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, needs_no_scratch, NULL);
 }
 
 static const struct dependence_loop *row_of(const struct cuda_plan *plan, const struct ir_stmt *loop)
@@ -267,7 +271,7 @@ static int count_sums(const struct cuda_plan *plan, const struct dependence_loop
 enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt *loop)
 {
     const struct dependence_loop *row = row_of(plan, loop);
-    if (!row || !ir_block_walk(loop->body, needs_no_scratch, NULL))
+    if (!row || cuda_needs_scratch(loop->body))
         return CUDA_SHARE_NONE;
     if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
         return CUDA_SHARE_ANY;
@@ -347,99 +351,6 @@ static bool lets_are_fixed(const struct ir_stmt *body)
     return true;
 }
 
-/* Accesses whose last index goes by one along a symbol, and others hold it not; of a loop inside only those
- * that its iterations do not all have the same of. */
-struct along {
-    const struct ir_symbol *symbol;
-    const struct ir_stmt *inside; /* NULL: no matter */
-    int count;
-};
-
-struct moved {
-    const struct ir_access *access;
-    bool found;
-};
-
-static bool is_moved_by_loop(struct ir_stmt *stmt, void *context)
-{
-    struct moved *moved = context;
-    moved->found |= stmt->kind == IR_FOR && pass_access_mentions(moved->access, stmt->symbol);
-    return true;
-}
-
-static bool is_of_scalars(struct ir_expr *expr, void *context)
-{
-    bool *found = context;
-    *found |= expr->kind == IR_SYMBOL &&
-              (expr->symbol->kind == IR_SYMBOL_LET || expr->symbol->kind == IR_SYMBOL_VARIABLE);
-    return true;
-}
-
-/* What scalars are in the indices may hang on the loop too. */
-static bool is_moved(const struct ir_access *access, const struct ir_stmt *loop)
-{
-    struct moved moved = {access, pass_access_mentions(access, loop->symbol)};
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        ir_expr_walk(access->indices[axis], is_of_scalars, &moved.found);
-    ir_block_walk(loop->body, is_moved_by_loop, &moved);
-    return moved.found;
-}
-
-static bool runs_along(const struct ir_access *access, const struct ir_symbol *symbol)
-{
-    struct pass_affine affine;
-    int rank = access->buffer->rank;
-    if (!rank || !pass_affine_of(access->indices[rank - 1], &affine))
-        return false;
-    int64_t step = pass_affine_coefficient(&affine, symbol);
-    if (step != 1 && step != -1)
-        return false;
-    for (int axis = 0; axis < rank - 1; axis++)
-        if (pass_mentions(access->indices[axis], symbol))
-            return false;
-    return true;
-}
-
-static bool count_along(struct ir_expr *expr, void *context)
-{
-    struct along *along = context;
-    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol) &&
-                    (!along->inside || is_moved(&expr->access, along->inside));
-    return true;
-}
-
-static bool count_stores_along(struct ir_stmt *stmt, void *context)
-{
-    struct along *along = context;
-    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol) &&
-                    (!along->inside || is_moved(&stmt->access, along->inside));
-    return true;
-}
-
-static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol,
-                          const struct ir_stmt *inside)
-{
-    struct along along = {.symbol = symbol, .inside = inside};
-    ir_block_expressions((struct ir_stmt *)block, count_along, &along);
-    ir_block_walk((struct ir_stmt *)block, count_stores_along, &along);
-    return along.count;
-}
-
-/* The innermost one, unless more goes by one along another. */
-static int fastest_of(const struct cuda_chain *chain)
-{
-    int best = chain->count - 1,
-        most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol, NULL);
-    for (int k = chain->count - 2; k >= 0; k--) {
-        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol, NULL);
-        if (count > most) {
-            best = k;
-            most = count;
-        }
-    }
-    return best;
-}
-
 void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enum cuda_share share,
                    struct cuda_chain *chain)
 {
@@ -452,7 +363,7 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
             break;
         chain->loops[chain->count++] = loop = inner;
     }
-    chain->fastest = share == CUDA_SHARE_BEST ? chain->count - 1 : fastest_of(chain);
+    chain->fastest = share == CUDA_SHARE_BEST ? chain->count - 1 : cuda_fastest_of(chain);
 }
 
 /* ---- how many iterations ------------------------------------------------------------------- */
@@ -505,109 +416,6 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
     return work;
 }
 
-/* ---- a thread or a team for an iteration ---------------------------------------------- */
-
-enum {
-    WARP = 32,
-    CUDA_LONG = 64,        /* iterations of a loop inside: fewer, and no block goes through them */
-    CUDA_SQUAD_LONG = 768, /* more, and no warp does */
-    CUDA_MANY = 512        /* of the loops outside: fewer, and a block has each */
-};
-
-struct votes {
-    const struct cuda_plan *plan;
-    const struct ir_symbol *fastest;
-    int thread, team;            /* accesses in loops inside, along the chain and along those loops */
-    const struct ir_stmt *first; /* of the loops that a team would share */
-};
-
-bool cuda_is_short(const struct ir_stmt *loop)
-{
-    const struct ir_expr *low = loop->low, *high = loop->high;
-    int64_t distance;
-    return low->kind == IR_INTEGER && high->kind == IR_INTEGER &&
-           !__builtin_sub_overflow(high->integer, low->integer, &distance) && distance < WARP;
-}
-
-static bool vote(struct ir_stmt *stmt, void *context)
-{
-    struct votes *votes = context;
-    if (stmt->kind != IR_FOR || cuda_is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
-        return true;
-    votes->team += accesses_along(stmt->body, stmt->symbol, NULL);
-    votes->thread += accesses_along(stmt->body, votes->fastest, stmt);
-    if (!votes->first)
-        votes->first = stmt;
-    return true;
-}
-
-bool cuda_runs_inside(const struct cuda_plan *plan, const struct cuda_chain *chain,
-                      const struct ir_stmt *loop)
-{
-    struct votes votes = {.plan = plan, .fastest = chain->loops[chain->fastest]->symbol};
-    vote((struct ir_stmt *)loop, &votes);
-    ir_block_walk(loop->body, vote, &votes);
-    return votes.team > 0 && votes.thread == 0;
-}
-
-/* A team, where loops inside run along the elements and the chain does not. */
-static bool wants_team(const struct cuda_plan *plan, struct cuda_step *step)
-{
-    const struct ir_stmt *body = cuda_chain_body(&step->chain);
-    struct votes votes = {.plan = plan, .fastest = step->chain.loops[step->chain.fastest]->symbol};
-    if (!ir_block_walk((struct ir_stmt *)body, needs_no_scratch, NULL))
-        return true;
-    if (!cuda_has_shared(plan, body))
-        return false;
-    ir_block_walk((struct ir_stmt *)body, vote, &votes);
-    step->inner = votes.first;
-    return votes.team > 0 && votes.thread == 0;
-}
-
-static struct ir_expr *inner_length(struct ir_kernel *kernel, const struct cuda_step *step)
-{
-    struct cuda_chain inner = {.loops = {step->inner}, .count = 1};
-    return (struct ir_expr *)cuda_chain_work(kernel, &inner);
-}
-
-const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
-{
-    struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
-    for (int count = 2; count <= WARP; count *= 2) {
-        struct ir_expr *more =
-            ir_operation(kernel, OP_GE, inner_length(kernel, step),
-                         ir_integer(kernel, AKG_INT64, (count / 2 + 1) * CUDA_SQUAD_EACH), NULL);
-        lanes = ir_operation(kernel, OP_SELECT, more, ir_integer(kernel, AKG_INT64, count), lanes);
-    }
-    return lanes;
-}
-
-/* By the length of the loop inside: threads, squads, teams. Few rows are for teams, if they are not short. */
-const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
-                                      const struct cuda_step *step)
-{
-    struct ir_kernel *kernel = plan->kernel;
-    struct ir_expr *some = (struct ir_expr *)work, *none = ir_integer(kernel, AKG_INT64, 0);
-    int64_t few = step->squads && !plan->options->deterministic ? CUDA_SQUAD_EACH : CUDA_LONG;
-    struct ir_expr *is_long =
-        ir_operation(kernel, OP_GE, inner_length(kernel, step), ir_integer(kernel, AKG_INT64, few), NULL);
-    if (step->kind == CUDA_STEP_THREADS)
-        return ir_operation(kernel, OP_SELECT, is_long, none, some);
-    if (step->squads) {
-        struct ir_expr *is_short = ir_operation(kernel, OP_LT, inner_length(kernel, step),
-                                                ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
-        struct ir_expr *is_many = ir_operation(
-            kernel, OP_GE, some, ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY), NULL);
-        struct ir_expr *fits = ir_operation(kernel, OP_LE, inner_length(kernel, step),
-                                            ir_integer(kernel, AKG_INT64, CUDA_SQUAD_LONG), NULL);
-        struct ir_expr *suits =
-            ir_operation(kernel, OP_AND, fits, ir_operation(kernel, OP_OR, is_short, is_many, NULL), NULL);
-        some = step->kind == CUDA_STEP_SQUADS ? ir_operation(kernel, OP_SELECT, suits, some, none)
-                                              : ir_operation(kernel, OP_SELECT, suits, none, some);
-    }
-    return ir_operation(kernel, OP_SELECT, is_long, some, none);
-}
-
 /* ---- steps ----------------------------------------------------------------------------- */
 
 /* So few iterations, whatever the call, that a block does them as fast as a grid. */
@@ -640,7 +448,7 @@ static void parallel_chain(const struct cuda_plan *plan, const struct ir_stmt *l
     while (chain->count < CUDA_CHAIN) {
         const struct ir_stmt *inner = only_loop(loop->body);
         if (!inner || !is_parallel(plan, inner) || !lets_are_fixed(loop->body) ||
-            !has_own_bounds(chain, inner) || ir_block_walk(inner->body, needs_no_scratch, NULL))
+            !has_own_bounds(chain, inner) || !cuda_needs_scratch(inner->body))
             break;
         chain->loops[chain->count++] = loop = inner;
     }
@@ -775,7 +583,7 @@ static bool is_no_scan(struct ir_stmt *stmt, void *context)
 
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
-    step.kind = !step.adds && wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
+    step.kind = !step.adds && cuda_wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     take_tiles(plan, &step);
     take_spread(plan, &step);
     if (step.kind == CUDA_STEP_THREADS) {

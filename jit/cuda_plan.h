@@ -138,6 +138,15 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt);
 /* Whether there is a loop in the block, at whatever depth, that a team would share. */
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* Whether something in the block needs memory that a thread has not. */
+bool cuda_needs_scratch(const struct ir_stmt *block);
+/* The loop of the chain that most accesses run along: the innermost one, unless more goes by one along
+ * another.
+ */
+int cuda_fastest_of(const struct cuda_chain *chain);
+/* Whether a team is to have an iteration of the step's chain, and which loop inside decides that in a call.
+ */
+bool cuda_wants_team(const struct cuda_plan *plan, struct cuda_step *step);
 /* A loop of few iterations, whatever the call. */
 bool cuda_is_short(const struct ir_stmt *loop);
 /* Whether the accesses in a loop inside the chain run along that loop, and not along the chain. */

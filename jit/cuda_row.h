@@ -15,7 +15,7 @@ enum {
     CUDA_ROW_LOOPS = 8,
     CUDA_ROW_KEPT = 4, /* elements of an iteration */
     CUDA_ROW_WORDS =
-        16, /* of 32 bits, that a thread keeps at most: there are to be three blocks on a processor */
+        16, /* of 32 bits, that a thread keeps at most: there are to be four blocks on a processor */
     CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
     CUDA_ROW_PIECES = 4 /* that it takes at most before it keeps nothing of further ones */
 };

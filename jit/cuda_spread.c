@@ -10,8 +10,7 @@ enum {
     LONG_ACROSS = 64,      /* an inner loop for several blocks, where accesses run along the outer ones */
     LONG_INSIDE = 16384,   /* and where they run along it */
     MANY_ACROSS = 1 << 18, /* outer iterations: so many keep a device busy, each with a thread */
-    MANY_INSIDE = 512,     /* or with a block */
-    MANY_TWICE = 128       /* or with a block that has more than one loop, and keeps some of what it loads */
+    MANY_INSIDE = 512      /* or with a block */
 };
 
 /* ---- what is in the nest -------------------------------------------------------------------- */
@@ -84,7 +83,8 @@ const struct ir_stmt *cuda_spread_end(const struct cuda_spread *spread, int phas
 
 bool cuda_spread_joins(const struct cuda_spread *spread, int phase)
 {
-    return spread->phases[phase].sums || cuda_spread_behind(spread, phase) != cuda_spread_end(spread, phase);
+    return spread->phases[phase].sums || spread->phases[phase].best ||
+           cuda_spread_behind(spread, phase) != cuda_spread_end(spread, phase);
 }
 
 /* ---- phases ------------------------------------------------------------------------------------ */
@@ -116,6 +116,9 @@ static bool take_phase(const struct cuda_plan *plan, struct cuda_spread *spread,
     struct cuda_spread_phase *phase = &spread->phases[spread->count];
     phase->loop = loop;
     phase->sums = share == CUDA_SHARE_SUMS;
+    phase->best = share == CUDA_SHARE_BEST;
+    if (phase->best && spread->most_sums < 2)
+        spread->most_sums = 2;
     cuda_chain_of(plan, loop, share, &phase->chain);
     phase->across = !cuda_runs_inside(plan, &spread->outer, loop);
     for (int k = 0; k < phase->chain.count; k++)
@@ -134,7 +137,7 @@ static bool find_phases(const struct cuda_plan *plan, struct cuda_spread *spread
     for (const struct ir_stmt *stmt = body; stmt; stmt = stmt->next) {
         enum cuda_share share =
             stmt->kind == IR_FOR && !cuda_is_short(stmt) ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_BEST || share == CUDA_SHARE_ADDS)
+        if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_ADDS)
             return false;
         if (share != CUDA_SHARE_NONE && !take_phase(plan, spread, stmt, share, body))
             return false;
@@ -232,7 +235,7 @@ static struct ir_expr *trips(const struct cuda_plan *plan, const struct cuda_cha
 static struct ir_expr *pays(const struct cuda_plan *plan, const struct cuda_spread *spread)
 {
     const struct cuda_spread_phase *first = &spread->phases[0];
-    int64_t many = first->across ? MANY_ACROSS : spread->count > 1 ? MANY_TWICE : MANY_INSIDE;
+    int64_t many = first->across ? MANY_ACROSS : MANY_INSIDE;
     int64_t is_long = plan->options->spread ? plan->options->spread
                       : first->across       ? LONG_ACROSS
                                             : LONG_INSIDE;

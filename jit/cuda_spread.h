@@ -31,6 +31,7 @@ struct cuda_spread_phase {
     const struct ir_stmt *loop;
     struct cuda_chain chain; /* that begins with it */
     bool sums;               /* it accumulates */
+    bool best;               /* it looks for the best of its iterations (cuda_best.h) */
     bool across;             /* neighbouring threads have neighbouring iterations of the outer loops */
 };
 
@@ -40,7 +41,7 @@ struct cuda_spread {
     int count;
     const struct ir_symbol *lives[CUDA_SPREAD_LIVES];
     int live_count;
-    int most_sums; /* of a phase */
+    int most_sums; /* of a phase; a candidate for the best counts as two */
 };
 
 /* False where the step's nest cannot be run so. */

@@ -456,10 +456,10 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     struct emitter *emitter = &cuda->emitter;
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
-    /* registers for two blocks at least, or three, where each thread has many */
+    /* registers for two blocks at least, or four, where each thread has many */
     int resident = cuda->step->wide                      ? 1
                    : cuda->step->kind == CUDA_STEP_TILES ? 2
-                   : cuda->in_rows                       ? 3
+                   : cuda->in_rows                       ? 4
                    : cuda->step->kind == CUDA_STEP_SPREAD
                        ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
                        : 1;

@@ -160,6 +160,26 @@ static void emit_together(struct seek *seek)
                  arena_format(arena, "%sparts_[part_]", seek->place));
 }
 
+/* The same for each of `lanes_` neighbours. */
+static void emit_lanes(struct seek *seek)
+{
+    struct emitter *emitter = &seek->cuda->emitter;
+    struct arena *arena = &emitter->arena;
+    const char *name = strchr(emit_cuda_combiner(seek->cuda, OP_MAX, seek->found.symbol->dtype), '_') + 1;
+    emit_line(emitter, "for (int lane_ = 16; lane_ >= lanes_; lane_ /= 2) {");
+    emit_meet_of(seek, exchanged(seek, name, seek->best), exchanged(seek, "int64", seek->place));
+    emit_line(emitter, "__shared__ %s %s_parts_[%d];", seek->type, seek->best, CUDA_THREADS);
+    emit_line(emitter, "__shared__ long long %sparts_[%d];", seek->place, CUDA_THREADS);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "%s_parts_[threadIdx.x] = %s;", seek->best, seek->best);
+    emit_line(emitter, "%sparts_[threadIdx.x] = %s;", seek->place, seek->place);
+    emit_line(emitter, "__syncthreads();");
+    emit_line(emitter, "for (int part_ = (int)threadIdx.x %% lanes_; part_ < %d; part_ += 32) {",
+              CUDA_THREADS);
+    emit_meet_of(seek, arena_format(arena, "%s_parts_[part_]", seek->best),
+                 arena_format(arena, "%sparts_[part_]", seek->place));
+}
+
 /* ---- what the loop leaves ------------------------------------------------------------------------ */
 
 static void emit_rest(struct cuda_emitter *cuda, const struct ir_stmt *block)
@@ -212,6 +232,43 @@ void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     struct seek seek = seek_of(cuda, chain->loops[0]);
     emit_own(&seek, cuda->together.thread, cuda->together.threads);
     emit_together(&seek);
+    emit_settled(&seek);
+}
+
+/* ---- in phases ----------------------------------------------------------------------------------- */
+
+void emit_cuda_best_lanes(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                          const char *number)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct seek seek = seek_of(cuda, chain->loops[0]);
+    emit_own(&seek, "begin_", "step_");
+    emit_lanes(&seek);
+    emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
+    emit_line(emitter, "    %s = %s;", value, seek.best);
+    emit_line(emitter, "    %s = %s;", number, seek.place);
+    emit_line(emitter, "}");
+}
+
+void emit_cuda_best_gather(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                           const char *number)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct seek seek = seek_of(cuda, chain->loops[0]);
+    emit_line(emitter, "%s %s = 0;", seek.type, seek.best);
+    emit_line(emitter, "long long %s = -1;", seek.place);
+    emit_line(emitter, "for (long long split_ = deep_; split_ < splits_; split_ += depths_) {");
+    emit_meet_of(&seek, value, number);
+    emit_lanes(&seek);
+    emit_line(emitter, "const %s %s_found_ = %s;", seek.type, seek.best, seek.best);
+}
+
+void emit_cuda_best_settle(struct cuda_emitter *cuda, const struct cuda_chain *chain)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct seek seek = seek_of(cuda, chain->loops[0]);
+    emit_cuda_trips(cuda, &seek.chain, seek.texts);
+    emit_line(emitter, "%s = %s >= 0 ? %s_found_ : %s;", seek.best, seek.place, seek.best, seek.best);
     emit_settled(&seek);
 }
 

@@ -19,7 +19,11 @@ enum cuda_touch {
     CUDA_WRITE_ONE = 8
 };
 
-enum { CUDA_SUBSTITUTES = CUDA_QUAD_LOADS, CUDA_TURNS = 4 /* iterations that a thread has under way */ };
+enum {
+    CUDA_SUBSTITUTES = CUDA_QUAD_LOADS,
+    CUDA_TURNS = 4,   /* iterations that a thread has under way */
+    CUDA_UNROLLED = 8 /* loads of a long row that a thread has under way */
+};
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
 /* What stands in the text for an expression. */
@@ -108,6 +112,8 @@ void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *cha
 /* Before a loop: that several of its iterations are to be under way at once, where that is asked for; each
  * loads so many times as much as usual. */
 void emit_cuda_unroll(struct cuda_emitter *cuda, int times);
+/* How many of a loop that threads share, with such a body: nothing else hides how far memory is. */
+int emit_cuda_under_way(const struct cuda_emitter *cuda, const struct ir_stmt *body);
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
@@ -144,6 +150,13 @@ const char *emit_cuda_combining(struct cuda_emitter *cuda);
 void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* A statement of such a loop that its threads do otherwise; false: it is none. */
 bool emit_cuda_best_statement(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The same in phases of a nest (emit_cuda_spread.c): blocks leave candidates at the two places that are told,
+ * which are combined, and settled where the scalars of the iteration stand. */
+void emit_cuda_best_lanes(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                          const char *number);
+void emit_cuda_best_gather(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *value,
+                           const char *number);
+void emit_cuda_best_settle(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* The same by the grid, whose blocks leave their parts; and one block combines these. */
 void emit_cuda_best_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
                           const char *step);

@@ -37,6 +37,14 @@ static const char *part_text(struct cuda_emitter *cuda, int sum, const char *spl
                         sum, split, member_of(dtype));
 }
 
+/* Of the best: the value, and its iteration. */
+static const char *best_text(struct cuda_emitter *cuda, const struct spread *spread)
+{
+    struct cuda_best best;
+    cuda_best_of(spread->phase->loop, &best);
+    return part_text(cuda, 0, "split_", best.symbol->dtype);
+}
+
 /* ---- scalars that phases hand on ------------------------------------------------------------ */
 
 static const char *live_text(struct cuda_emitter *cuda, const struct spread *spread, int number)
@@ -144,6 +152,11 @@ static void emit_phase(struct cuda_emitter *cuda, const struct ir_stmt *block)
     emit_cuda_begin_parts(cuda, &spread.sums);
     emit_line(emitter, "const long long begin_ = lane_ < outer_ ? split_ * depths_ + deep_ : 1ll << 62;");
     emit_line(emitter, "const long long step_ = splits_ * depths_;");
+    if (spread.phase->best) {
+        emit_cuda_best_lanes(cuda, &spread.phase->chain, best_text(cuda, &spread),
+                             part_text(cuda, 1, "split_", AKG_INT64));
+        return;
+    }
     cuda->unrolled = CUDA_SPREAD_UNROLLED;
     emit_cuda_each(cuda, &spread.phase->chain, "begin_", "step_");
     cuda->unrolled = 0;
@@ -160,7 +173,7 @@ void emit_cuda_spread(struct cuda_emitter *cuda)
     emit_extents(cuda, texts, spread.phase->across);
     emit_line(emitter,
               "const long long splits_ = groups_ < gridDim.x ? gridDim.x / (groups_ + (groups_ == 0)) : 1;");
-    if (spread.sums.count)
+    if (spread.sums.count || spread.phase->best)
         emit_line(emitter, "if (blockIdx.x == 0 && threadIdx.x == 0)\n        akg_spread[0].i = splits_;");
     emit_statement_line(
         emitter, spread.phase->loop,
@@ -218,6 +231,8 @@ static void emit_behind(struct cuda_emitter *cuda, const struct ir_stmt *block)
                   emit_combined(emitter, spread.sums.items[k]->reduction, symbol->dtype, operands).text);
         emitter->symbols[symbol->slot].assignments++;
     }
+    if (spread.phase->best)
+        emit_cuda_best_settle(cuda, &spread.phase->chain);
     emit_statements(cuda, loop->next, end);
     if (end)
         leave_lives(cuda, &spread, spread.number == 0 ? block : loop, end);
@@ -230,7 +245,7 @@ void emit_cuda_gather(struct cuda_emitter *cuda)
     struct cuda_loop_texts texts[CUDA_CHAIN];
     emit_cuda_trips(cuda, &cuda->step->chain, texts);
     emit_extents(cuda, texts, true);
-    if (spread.sums.count)
+    if (spread.sums.count || spread.phase->best)
         emit_line(emitter, "const long long splits_ = akg_spread[0].i;");
     emit_statement_line(emitter, spread.phase->loop,
                         "for (long long group_ = blockIdx.x; group_ < groups_; group_ += gridDim.x) {");
@@ -238,6 +253,9 @@ void emit_cuda_gather(struct cuda_emitter *cuda)
     emit_place(emitter);
     for (int k = 0; k < spread.sums.count; k++)
         emit_together(cuda, spread.sums.items[k], k);
+    if (spread.phase->best)
+        emit_cuda_best_gather(cuda, &spread.phase->chain, best_text(cuda, &spread),
+                              part_text(cuda, 1, "split_", AKG_INT64));
     emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
     emitter->indent++;
     emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_behind);

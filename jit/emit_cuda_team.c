@@ -268,8 +268,10 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     }
     cuda_sums_of(&cuda->plan, &chain, &sums);
     emit_cuda_begin_sums(cuda, &sums);
+    cuda->unrolled = emit_cuda_under_way(cuda, cuda_chain_body(&chain));
     if (!emit_cuda_row(cuda, &chain))
         emit_cuda_each(cuda, &chain, cuda->together.thread, cuda->together.threads);
+    cuda->unrolled = 0;
     emit_cuda_end_sums(cuda, &sums);
     emitter->indent--;
     emit_line(emitter, "}");

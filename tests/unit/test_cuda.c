@@ -465,6 +465,14 @@ static const struct mapping spread[] = {
      "w[i, j] = (x[i, j] * z[j])\n}\nfor k = 0 to 2 step 1 {\nd = ((d * d) + z[k?])\n"
      "w[i, k?] = (w[i, k?] + d)\n}\n"
      "for j1 = 0 to N step 1 {\nc = max(c, (w[i, j1] + d))\n}\nm[i] = (m[i] + c)\n}\n"},
+    {"float32", true, "c_found_ = c;", /* the best of each column, and a maximum of what it leaves */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nvar p: int64 = 3\nvar e: int64 = 1\n"
+     "for i = 0 to M step 1 {\nif (x[i, j] < c) {\nc = x[i, j]\np = ((e * 4) + i)\n}\ne = (e + 2)\n}\n"
+     "let u: float32 = (c + float32((p - e)))\nvar d: float32 = -3.0:float32\nfor i1 = 0 to M step 1 {\n"
+     "d = max(d, (x[i1, j] * u))\n}\ny[j] = (d + u)\n}\n"},
+    {"int32", false, "c_found_ = c;", /* the last of the best of a long row */
+     "for i = 0 to M step 1 {\nvar c: int32 = -9:int32\nvar p: int64 = -7\nfor j = 0 to N step 1 {\n"
+     "let v: int32 = (x[i, j] + z[j])\nif (v >= c) {\np = j\nc = v\n}\n}\nm[i] = (c * int32(p))\n}\n"},
     {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* columns, which blocks share */
      "for j = 0 to N step 1 {\nvar c: float32 = 0.5:float32\nfor i = 0 to M step 1 {\n"
      "c = (c + x[i, j])\n}\ny[j] = (c * 2.0:float32)\n}\n"},
