@@ -564,6 +564,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
         launch.per_block = CUDA_SCAN_TILE;
+        launch.most_blocks = CUDA_SUM_BLOCKS;
         launch.work = scan_work(cuda, step, launch.per_block);
         break;
     case CUDA_STEP_TILES:

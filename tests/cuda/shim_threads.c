@@ -366,6 +366,18 @@ ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a,
     wait_as(AT_MATRICES);
 }
 
+/* Blocks run one after the other: what one waits for is there, or never comes. */
+ON_FIBRE static void tell(volatile long long *flag)
+{
+    *flag = 1;
+}
+
+ON_FIBRE static void wait_for(volatile long long *flag)
+{
+    if (*flag == 0)
+        leave_after_fault();
+}
+
 ON_FIBRE static long long take_ticket(volatile long long *next)
 {
     return (*next)++;
@@ -426,6 +438,8 @@ const struct shim_symbol shim_symbols[] = {
      "unsigned long long akg_swap64(unsigned long long *at, unsigned long long before, unsigned long long "
      "after);",
      swap64},
+    {"akg_tell", "void akg_tell(volatile long long *flag);", tell},
+    {"akg_wait_for", "void akg_wait_for(volatile long long *flag);", wait_for},
     {"akg_ticket", "long long akg_ticket(volatile long long *next);", take_ticket},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},
