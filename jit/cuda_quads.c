@@ -66,9 +66,9 @@ static bool runs_along(const struct finding *finding, const struct ir_access *ac
            (!finding->in_row || (offset->count == 0 && offset->constant == 0));
 }
 
-static int64_t modulo(int64_t value)
+static int64_t modulo(const struct cuda_quads *quads, int64_t value)
 {
-    return (value % CUDA_QUAD + CUDA_QUAD) % CUDA_QUAD;
+    return (value % quads->length + quads->length) % quads->length;
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */
@@ -81,12 +81,12 @@ static void note_store(struct finding *finding, const struct ir_stmt *stmt)
     struct pass_affine offset;
     if (stmt->kind != IR_STORE || quads->store_count == CUDA_QUAD_STORES ||
         !runs_along(finding, &stmt->access, &offset) ||
-        (quads->store_count && modulo(offset.constant) != quads->align))
+        (quads->store_count && modulo(quads, offset.constant) != quads->align))
         return;
     struct cuda_uses uses = cuda_uses_of(quads->body, stmt->access.buffer);
     if (uses.stores != 1 || (uses.loads != 0 && stmt->next))
         return;
-    quads->align = modulo(offset.constant);
+    quads->align = modulo(quads, offset.constant);
     quads->stores[quads->store_count++] = stmt;
 }
 
@@ -146,7 +146,7 @@ static void note_load(const struct ir_expr *load, void *context)
         is_stored_otherwise(quads, load->access.buffer))
         return;
     if (!quads->load_count && !quads->store_count)
-        quads->align = modulo(offset.constant);
+        quads->align = modulo(quads, offset.constant);
     int window = window_for(quads, &load->access, offset.constant);
     if (window >= 0)
         quads->loads[quads->load_count++] = (struct cuda_quad_load){load, window, offset.constant};
@@ -214,11 +214,30 @@ static bool rows_are_whole(const struct cuda_quads *quads)
     return quads->chain->count == 1;
 }
 
+static bool loads_short(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD || dtype_table[expr->access.buffer->dtype].size <= 2;
+}
+
+static bool stores_short(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE || dtype_table[stmt->access.buffer->dtype].size <= 2;
+}
+
+static bool all_are_short(const struct ir_stmt *body)
+{
+    return ir_block_expressions((struct ir_stmt *)body, loads_short, NULL) &&
+           ir_block_walk((struct ir_stmt *)body, stores_short, NULL);
+}
+
 bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, const struct cuda_chain *chain,
-                   bool in_row, struct cuda_quads *quads)
+                   enum cuda_pieces pieces, struct cuda_quads *quads)
 {
     enum { LATEST = 1 << 20 };
     const struct ir_stmt *loop = chain->loops[chain->count - 1];
+    const bool in_row = pieces == CUDA_PIECES_IN_ROW;
     struct finding finding = {plan, quads, in_row};
     struct cuda_sums sums;
     *quads = (struct cuda_quads){.chain = chain, .loop = loop, .body = loop->body};
@@ -229,6 +248,7 @@ bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, c
         loop->low->integer < 0 || loop->low->integer > LATEST || step->adds || !cuda_body_is_flat(loop->body))
         return false;
     quads->low = loop->low->integer;
+    quads->length = pieces == CUDA_PIECES_ANY && all_are_short(quads->body) ? CUDA_EIGHT : CUDA_QUAD;
     for (const struct ir_stmt *stmt = quads->body; stmt; stmt = stmt->next)
         note_store(&finding, stmt);
     cuda_visit_loads(quads->body, note_load, &finding);

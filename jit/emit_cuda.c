@@ -446,7 +446,8 @@ static void begin_function(struct cuda_emitter *cuda)
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
     cuda->together = 0;
-    cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
+    cuda->in_quads = 0;
+    cuda->in_turns = cuda->in_rows = false;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -580,7 +581,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    int items = cuda->in_quads ? CUDA_QUAD : cuda->in_turns ? CUDA_TURNS : 1;
+    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? CUDA_TURNS : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch.per_block *= items;
     if (step->sums) {

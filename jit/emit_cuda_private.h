@@ -42,7 +42,7 @@ struct cuda_emitter {
     bool stops;             /* something in the kernel may stop it */
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
-    bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
     int together;  /* blocks that are to have registers on a processor at once; 0: no matter */
     bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */

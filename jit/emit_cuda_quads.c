@@ -58,7 +58,7 @@ static const char *offset_condition(struct quads *quads, const char *before, con
     entry->name = name;
     return joined(quads, before,
                   arena_format(&emitter->arena, "(%s - %lldll) %% %d == 0", offset,
-                               (long long)affine.constant, CUDA_QUAD));
+                               (long long)affine.constant, quads->found.length));
 }
 
 /* Where it lies, and that its rows are whole pieces; behind what was said before. */
@@ -66,7 +66,7 @@ static const char *lies_well(struct quads *quads, const char *before, const stru
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const struct ir_buffer *buffer = access->buffer;
-    int bytes = CUDA_QUAD * dtype_table[buffer->dtype].size;
+    int bytes = quads->found.length * dtype_table[buffer->dtype].size;
     const char *all = joined(quads, before,
                              arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
                                           emitter->buffers[buffer->index], bytes < 16 ? bytes : 16));
@@ -75,14 +75,16 @@ static const char *lies_well(struct quads *quads, const char *before, const stru
             quads, all,
             arena_format(&emitter->arena, "%s %% %d == 0",
                          emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
-                         CUDA_QUAD));
+                         quads->found.length));
     return offset_condition(quads, all, access);
 }
 
 /* Whether a piece is moved at once. */
 static bool has_piece(const struct quads *quads, const struct cuda_window *window)
 {
-    int64_t first = window->low + ((quads->found.align - window->low) % CUDA_QUAD + CUDA_QUAD) % CUDA_QUAD;
+    int64_t first =
+        window->low + ((quads->found.align - window->low) % quads->found.length + quads->found.length) %
+                          quads->found.length;
     return first <= window->high;
 }
 
@@ -103,7 +105,7 @@ static const char *conditions(struct quads *quads, const char *all)
 static int64_t first_value(const struct quads *quads)
 {
     int64_t sum = quads->found.low + quads->found.align;
-    return sum - sum % CUDA_QUAD - quads->found.align;
+    return sum - sum % quads->found.length - quads->found.align;
 }
 
 /* The pieces of a row as a text. */
@@ -112,7 +114,7 @@ static const char *pieces_text(struct quads *quads, const struct cuda_loop_texts
     struct arena *arena = &quads->cuda->emitter.arena;
     const char *trips = texts[quads->found.chain->count - 1].trips;
     if (!quads->found.cut)
-        return arena_format(arena, "%s / %d", trips, CUDA_QUAD);
+        return arena_format(arena, "%s / %d", trips, quads->found.length);
     return arena_format(arena, "%s_pieces_",
                         quads->cuda->emitter.symbols[quads->found.loop->symbol->slot].name);
 }
@@ -125,9 +127,9 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     const char *trips = texts[chain->count - 1].trips, *all = "";
     if (!quads->found.cut) {
         if (chain->count > 1)
-            all = arena_format(&emitter->arena, "%s %% %d == 0", trips, CUDA_QUAD);
+            all = arena_format(&emitter->arena, "%s %% %d == 0", trips, quads->found.length);
         emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
-                  emit_cuda_product(quads->cuda, chain, texts), CUDA_QUAD);
+                  emit_cuda_product(quads->cuda, chain, texts), quads->found.length);
         return;
     }
     const char *pieces = pieces_text(quads, texts), *outer = "";
@@ -135,7 +137,7 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     for (int k = 0; k < chain->count - 1; k++)
         outer = arena_format(&emitter->arena, "%s%s * ", outer, texts[k].trips);
     emit_line(emitter, "const long long %s = %s > 0 ? (%s + %d) / %d : 0;", pieces, trips, trips,
-              (int)before + CUDA_QUAD - 1, CUDA_QUAD);
+              (int)before + quads->found.length - 1, quads->found.length);
     emit_line(emitter, "const long long %s = %s ? %s%s : 0;", name, conditions(quads, all), outer, pieces);
 }
 
@@ -160,9 +162,10 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
     const char *first = arena_format(&emitter->arena, "%s_first_", name);
     int64_t value = first_value(quads);
     if (value)
-        emit_line(emitter, "const long long %s = %s * %d + %lld;", first, digit, CUDA_QUAD, (long long)value);
+        emit_line(emitter, "const long long %s = %s * %d + %lld;", first, digit, quads->found.length,
+                  (long long)value);
     else
-        emit_line(emitter, "const long long %s = %s * %d;", first, digit, CUDA_QUAD);
+        emit_line(emitter, "const long long %s = %s * %d;", first, digit, quads->found.length);
     return first;
 }
 
@@ -178,12 +181,14 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
                         : type->size == 2 ? "unsigned short"
                         : type->size == 4 ? "unsigned int"
                                           : "unsigned long long";
-    if (dtype_is_float(access->buffer->dtype)) {
+    if (dtype_is_float(access->buffer->dtype) && quads->found.length == CUDA_QUAD) {
         emit_line(emitter, "akg_%s_%d(%s, %s);", how, 8 * type->size, to, from);
         return;
     }
     const char *name = arena_format(&emitter->arena, "akg_%s_%d", how, 8 * type->size);
-    if (type->size >= 4)
+    if (quads->found.length > CUDA_QUAD)
+        name = arena_format(&emitter->arena, "%s_%s", name, "eight");
+    else if (type->size >= 4)
         name = arena_format(&emitter->arena, "akg_%s_%s", *how == 't' ? "take" : "leave",
                             type->size == 4 ? "words" : "longs");
     emit_line(emitter, "%s((%s *)%s, (const %s *)%s);", name, moved, to, moved, from);
@@ -195,9 +200,9 @@ static bool is_plain(const struct quads *quads, const struct cuda_window *window
     return window->low == window->high && has_piece(quads, window);
 }
 
-static int window_length(const struct cuda_window *window)
+static int window_length(const struct cuda_window *window, int length)
 {
-    return (int)(window->high - window->low) + CUDA_QUAD;
+    return (int)(window->high - window->low) + length;
 }
 
 /* The window, in whole pieces and single elements. */
@@ -208,8 +213,8 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
     emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
               emit_access(emitter, window->access).text);
-    for (int64_t k = window->low; k < window->high + CUDA_QUAD;) {
-        bool whole = (k - quads->found.align) % CUDA_QUAD == 0 && k <= window->high;
+    for (int64_t k = window->low; k < window->high + quads->found.length;) {
+        bool whole = (k - quads->found.align) % quads->found.length == 0 && k <= window->high;
         const char *to = arena_format(arena, "%s[%lld]", name, (long long)(k - window->low));
         const char *from = arena_format(arena, "%s[%lld]", at, (long long)(k - window->shift));
         if (whole)
@@ -219,7 +224,7 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
             emit_line(emitter, "%s = akg_read(%s);", to, from);
         else
             emit_line(emitter, "%s = %s;", to, from);
-        k += whole ? CUDA_QUAD : 1;
+        k += whole ? quads->found.length : 1;
     }
 }
 
@@ -237,7 +242,8 @@ static void emit_loads(struct quads *quads, bool kept)
         if (kept)
             name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
         else if (!*quads->turn)
-            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name, window_length(window));
+            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
+                      window_length(window, quads->found.length));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
                       arena_format(&emitter->arena, "&%s", emit_access(emitter, window->access).text));
@@ -271,7 +277,7 @@ static void declare_stored(struct quads *quads)
 {
     for (int k = 0; k < quads->found.store_count; k++)
         emit_line(&quads->cuda->emitter, "%s %s[%d];", storage_of(&quads->found.stores[k]->access),
-                  quad_name(quads, "stored", k), CUDA_QUAD);
+                  quad_name(quads, "stored", k), quads->found.length);
 }
 
 static void emit_stores(struct quads *quads)
@@ -320,7 +326,7 @@ static void emit_body(struct quads *quads, const char *first)
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
     emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emit_capture_begin(emitter);
     emit_statements(quads);
     const char *text = emit_capture_end(emitter);
@@ -336,7 +342,8 @@ static void emit_body(struct quads *quads, const char *first)
 static const char *whole_text(struct quads *quads, const char *first, const char *trips)
 {
     return arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s + %lld <= %s", first,
-                        (long long)quads->found.low, first, (long long)(CUDA_QUAD - quads->found.low), trips);
+                        (long long)quads->found.low, first,
+                        (long long)(quads->found.length - quads->found.low), trips);
 }
 
 static const char *inside_text(struct quads *quads, const char *name, const char *trips)
@@ -352,7 +359,7 @@ static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, c
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + one_;", name, first);
     emit_line(emitter, "if (%s >= %lld && %s - %lld < %s) {", name, (long long)quads->found.low, name,
@@ -416,7 +423,8 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row != NULL, &quads->found);
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row ? CUDA_PIECES_IN_ROW : CUDA_PIECES_ANY,
+                         &quads->found);
 }
 
 /* Where few registers are needed for what is moved, there are to be enough threads for what is under way. */
@@ -424,9 +432,9 @@ enum { FEW = 32, LOOPS = 3, TOGETHER = 5 };
 
 static int elements_of(const struct cuda_quads *found)
 {
-    int count = found->store_count * CUDA_QUAD;
+    int count = found->store_count * found->length;
     for (int k = 0; k < found->window_count; k++)
-        count += window_length(&found->windows[k]);
+        count += window_length(&found->windows[k], found->length);
     return count;
 }
 
@@ -441,7 +449,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     const char *name = emitter->symbols[quads.found.loop->symbol->slot].name;
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
-    cuda->in_quads = true;
+    cuda->in_quads = quads.found.length;
     if (cuda->step->kind == CUDA_STEP_THREADS && elements_of(&quads.found) <= FEW && chain->count <= LOOPS)
         cuda->together = TOGETHER;
     emit_count(&quads, texts, count);
@@ -456,7 +464,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     emit_line(emitter, "}");
     if (quads.found.cut)
         return arena_format(arena, "(%s > 0 ? %s : 0)", count, emit_cuda_product(cuda, chain, texts));
-    return arena_format(arena, "%s * %d", count, CUDA_QUAD);
+    return arena_format(arena, "%s * %d", count, quads.found.length);
 }
 
 const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_chain *chain,
@@ -487,7 +495,7 @@ void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
 
 bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found)
 {
-    return cuda_quads_of(&cuda->plan, cuda->step, chain, false, found);
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, CUDA_PIECES_OF_FOUR, found);
 }
 
 const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found)
@@ -506,7 +514,7 @@ void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads
 {
     for (int k = 0; k < found->window_count; k++)
         emit_line(&cuda->emitter, "%s loaded%d_[%d][%d];", storage_of(found->windows[k].access), k, turns,
-                  window_length(&found->windows[k]));
+                  window_length(&found->windows[k], found->length));
 }
 
 /* Around what is done with each iteration. */
@@ -515,7 +523,7 @@ static void begin_each(struct quads *quads, const char *first, const char *trips
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
     emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + one_;", name, first);
     emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));

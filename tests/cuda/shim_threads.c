@@ -224,7 +224,35 @@ ON_FIBRE static unsigned long long atomic_swap(unsigned long long *at, unsigned 
     return found;
 }
 
-/* Four elements that must lie as a device's wide instructions want them: else it is a fault. */
+/* Eight, or four, elements that must lie as a device's wide instructions want them: else it is a fault. */
+ON_FIBRE static void move_eight(void *to, const void *from, const void *aligned, size_t size)
+{
+    if ((uintptr_t)aligned % (8 * size) != 0)
+        leave_after_fault();
+    for (size_t k = 0; k < 8 * size; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_8_eight(unsigned char *to, const unsigned char *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_16_eight(unsigned short *to, const unsigned short *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void put_8_eight(unsigned char *to, const unsigned char *from)
+{
+    move_eight(to, from, to, sizeof *to);
+}
+
+ON_FIBRE static void put_16_eight(unsigned short *to, const unsigned short *from)
+{
+    move_eight(to, from, to, sizeof *to);
+}
+
 ON_FIBRE static void move_four(void *to, const void *from, const void *aligned, size_t size)
 {
     if ((uintptr_t)aligned % (4 * size < 16 ? 4 * size : 16) != 0)
@@ -420,6 +448,13 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", put_words},
     {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
      leave_longs},
+    {"akg_take_8_eight", "void akg_take_8_eight(unsigned char *to, const unsigned char *from);",
+     take_8_eight},
+    {"akg_take_16_eight", "void akg_take_16_eight(unsigned short *to, const unsigned short *from);",
+     take_16_eight},
+    {"akg_put_8_eight", "void akg_put_8_eight(unsigned char *to, const unsigned char *from);", put_8_eight},
+    {"akg_put_16_eight", "void akg_put_16_eight(unsigned short *to, const unsigned short *from);",
+     put_16_eight},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
