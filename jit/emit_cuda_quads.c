@@ -61,6 +61,16 @@ static const char *offset_condition(struct quads *quads, const char *before, con
                                (long long)affine.constant, quads->found.length));
 }
 
+/* An element of the iteration that the loop's variable, as the text has it, names. */
+static const char *element_text(struct quads *quads, const struct ir_access *access)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    if (!quads->found.flat)
+        return emit_access(emitter, access).text;
+    return arena_format(&emitter->arena, "%s[%s]", emitter->buffers[access->buffer->index],
+                        emitter->symbols[quads->found.loop->symbol->slot].name);
+}
+
 /* Where it lies, and that its rows are whole pieces; behind what was said before. */
 static const char *lies_well(struct quads *quads, const char *before, const struct ir_access *access)
 {
@@ -70,7 +80,7 @@ static const char *lies_well(struct quads *quads, const char *before, const stru
     const char *all = joined(quads, before,
                              arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
                                           emitter->buffers[buffer->index], bytes < 16 ? bytes : 16));
-    if (buffer->rank > 1)
+    if (buffer->rank > 1 && !quads->found.flat)
         all = joined(
             quads, all,
             arena_format(&emitter->arena, "%s %% %d == 0",
@@ -126,7 +136,7 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     const struct cuda_chain *chain = quads->found.chain;
     const char *trips = texts[chain->count - 1].trips, *all = "";
     if (!quads->found.cut) {
-        if (chain->count > 1)
+        if (chain->count > 1 && !quads->found.flat)
             all = arena_format(&emitter->arena, "%s %% %d == 0", trips, quads->found.length);
         emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
                   emit_cuda_product(quads->cuda, chain, texts), quads->found.length);
@@ -148,7 +158,7 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name, *digit = number;
     struct cuda_chain outer = *quads->found.chain;
     const char *pieces = pieces_text(quads, texts);
-    outer.count--;
+    outer.count = quads->found.flat ? 0 : outer.count - 1;
     outer.fastest = outer.count - 1;
     if (outer.count) {
         const char *rest = arena_format(&emitter->arena, "%s_rest_", name);
@@ -212,7 +222,7 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     struct arena *arena = &emitter->arena;
     const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
     emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
-              emit_access(emitter, window->access).text);
+              element_text(quads, window->access));
     for (int64_t k = window->low; k < window->high + quads->found.length;) {
         bool whole = (k - quads->found.align) % quads->found.length == 0 && k <= window->high;
         const char *to = arena_format(arena, "%s[%lld]", name, (long long)(k - window->low));
@@ -246,7 +256,7 @@ static void emit_loads(struct quads *quads, bool kept)
                       window_length(window, quads->found.length));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
-                      arena_format(&emitter->arena, "&%s", emit_access(emitter, window->access).text));
+                      arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
             emit_window(quads, window, name);
     }
@@ -285,8 +295,7 @@ static void emit_stores(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++) {
         const struct ir_access *access = &quads->found.stores[k]->access;
-        emit_move(quads, "put", access,
-                  arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
+        emit_move(quads, "put", access, arena_format(&emitter->arena, "&%s", element_text(quads, access)),
                   quad_name(quads, "stored", k));
     }
 }
@@ -568,7 +577,7 @@ static void load_one(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.load_count; k++) {
         const struct cuda_quad_load *load = &quads->found.loads[k];
-        emit_line(emitter, "%s = %s;", place_of(quads, load), emit_access(emitter, &load->load->access).text);
+        emit_line(emitter, "%s = %s;", place_of(quads, load), element_text(quads, &load->load->access));
     }
 }
 
@@ -576,7 +585,7 @@ static void store_one(struct quads *quads)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++)
-        emit_line(emitter, "%s = %s[one_];", emit_access(emitter, &quads->found.stores[k]->access).text,
+        emit_line(emitter, "%s = %s[one_];", element_text(quads, &quads->found.stores[k]->access),
                   quad_name(quads, "stored", k));
 }
 
