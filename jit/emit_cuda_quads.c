@@ -436,8 +436,9 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
                          &quads->found);
 }
 
-/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. */
-enum { FEW = 32, LOOPS = 3, TOGETHER = 5 };
+/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All blocks of
+ * a sum are to be there at once, each thread with so many elements. */
+enum { FEW = 32, LOOPS = 3, TOGETHER = 5, SUMMED = 16, SUMMED_TOGETHER = 8 };
 
 static int elements_of(const struct cuda_quads *found)
 {
@@ -459,11 +460,13 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
     cuda->in_quads = quads.found.length;
-    if (cuda->step->kind == CUDA_STEP_THREADS && elements_of(&quads.found) <= FEW && chain->count <= LOOPS)
-        cuda->together = TOGETHER;
+    int elements = elements_of(&quads.found);
+    if (cuda->step->kind == CUDA_STEP_THREADS && elements <= FEW && chain->count <= LOOPS)
+        cuda->together = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
     if (cuda->step->kind == CUDA_STEP_THREADS)
-        emit_line(emitter, "#pragma unroll %d", cuda->step->sums ? CUDA_TURNS : 1);
+        emit_line(emitter, "#pragma unroll %d",
+                  cuda->step->sums && elements <= SUMMED ? SUMMED / elements : 1);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
                                      number, count, number, step));
