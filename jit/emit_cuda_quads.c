@@ -201,7 +201,8 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
     else if (type->size >= 4)
         name = arena_format(&emitter->arena, "akg_%s_%s", *how == 't' ? "take" : "leave",
                             type->size == 4 ? "words" : "longs");
-    emit_line(emitter, "%s((%s *)%s, (const %s *)%s);", name, moved, to, moved, from);
+    bool fixed = *how == 'p' || access->buffer->role == IR_INPUT;
+    emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
 }
 
 /* A piece of its own, or of what is kept. */
@@ -221,8 +222,8 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     struct emitter *emitter = &quads->cuda->emitter;
     struct arena *arena = &emitter->arena;
     const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
-    emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
-              element_text(quads, window->access));
+    emit_line(emitter, "%s%s *const %s = &%s;", window->access->buffer->role == IR_INPUT ? "const " : "",
+              storage_of(window->access), at, element_text(quads, window->access));
     for (int64_t k = window->low; k < window->high + quads->found.length;) {
         bool whole = (k - quads->found.align) % quads->found.length == 0 && k <= window->high;
         const char *to = arena_format(arena, "%s[%lld]", name, (long long)(k - window->low));
@@ -381,26 +382,36 @@ static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, c
     }
 }
 
-/* The four iterations of a piece, or of what is kept only their loads. */
-static void emit_whole(struct quads *quads, const char *first, bool only)
+static void emit_taken(struct quads *quads, const char *first, bool only)
 {
-    struct cuda_emitter *cuda = quads->cuda;
-    struct emitter *emitter = &cuda->emitter;
-    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
-    int substitutes = cuda->substitute_count;
+    struct emit_symbol *entry = &quads->cuda->emitter.symbols[quads->found.loop->symbol->slot];
     const char *name = entry->name;
     entry->name = first;
     emit_loads(quads, only);
-    if (!only) {
-        entry->name = name;
-        substitute_loads(quads);
-        declare_stored(quads);
-        emit_body(quads, first);
-        cuda->substitute_count = substitutes;
-        entry->name = first;
-        emit_stores(quads);
-    }
     entry->name = name;
+}
+
+static void emit_done(struct quads *quads, const char *first)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    struct emit_symbol *entry = &cuda->emitter.symbols[quads->found.loop->symbol->slot];
+    int substitutes = cuda->substitute_count;
+    const char *name = entry->name;
+    substitute_loads(quads);
+    declare_stored(quads);
+    emit_body(quads, first);
+    cuda->substitute_count = substitutes;
+    entry->name = first;
+    emit_stores(quads);
+    entry->name = name;
+}
+
+/* The four iterations of a piece, or of what is kept only their loads. */
+static void emit_whole(struct quads *quads, const char *first, bool only)
+{
+    emit_taken(quads, first, only);
+    if (!only)
+        emit_done(quads, first);
 }
 
 static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
@@ -436,8 +447,68 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
                          &quads->found);
 }
 
-/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All blocks of
- * a sum are to be there at once, each thread with so many elements. */
+/* Several pieces, all of whose loads come before anything else; `number` is that of the first. */
+static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                       const char *step, int count)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emit_cuda_pieces_declare(quads->cuda, &quads->found, count);
+    quads->turn = "[turn_]";
+    for (int done = 0; done < 2; done++) {
+        emit_line(emitter, "#pragma unroll");
+        emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", count);
+        emitter->indent++;
+        emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", number, step);
+        const char *first = emit_outer(quads, texts, "number_");
+        if (done)
+            emit_done(quads, first);
+        else
+            emit_taken(quads, first, false);
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+    quads->turn = "";
+}
+
+static void emit_in_turn(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                         const char *count, const char *first, const char *step)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emit_line(emitter, "#pragma unroll 1");
+    emit_statement_line(emitter, quads->found.chain->loops[0],
+                        arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
+                                     first, number, count, number, step));
+    emitter->indent++;
+    emit_piece(quads, texts, number, false);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                        const char *count, const char *first, const char *step, int together)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct arena *arena = &emitter->arena;
+    const char *from = arena_format(arena, "%sfrom_", number);
+    emit_line(emitter, "#pragma unroll 1");
+    emit_line(emitter, "for (long long %s = %s; %s < %s; %s += %d * (%s)) {", from, first, from, count, from,
+              together, step);
+    emitter->indent++;
+    emit_line(emitter, "if (%s + %d * (%s) < %s) {", from, together - 1, step, count);
+    emitter->indent++;
+    emit_group(quads, texts, from, step, together);
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    emit_in_turn(quads, texts, number, count, from, step);
+    for (int k = 0; k < 2; k++) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
+
+/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All
+ * blocks of a sum are to be there at once, each thread with so many elements. */
 enum { FEW = 32, LOOPS = 3, TOGETHER = 5, SUMMED = 16, SUMMED_TOGETHER = 8 };
 
 static int elements_of(const struct cuda_quads *found)
@@ -451,29 +522,23 @@ static int elements_of(const struct cuda_quads *found)
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                             const struct cuda_loop_texts *texts, const char *first, const char *step)
 {
-    struct emitter *emitter = &cuda->emitter;
-    struct arena *arena = &emitter->arena;
+    struct arena *arena = &cuda->emitter.arena;
     struct quads quads;
     if (!quads_of(cuda, chain, &quads))
         return NULL;
-    const char *name = emitter->symbols[quads.found.loop->symbol->slot].name;
+    const char *name = cuda->emitter.symbols[quads.found.loop->symbol->slot].name;
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
-    cuda->in_quads = quads.found.length;
+    bool threads = cuda->step->kind == CUDA_STEP_THREADS, once = threads && !cuda->step->sums;
     int elements = elements_of(&quads.found);
-    if (cuda->step->kind == CUDA_STEP_THREADS && elements <= FEW && chain->count <= LOOPS)
+    cuda->in_quads = quads.found.length;
+    if (threads && elements <= FEW && chain->count <= LOOPS)
         cuda->together = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
-    if (cuda->step->kind == CUDA_STEP_THREADS)
-        emit_line(emitter, "#pragma unroll %d",
-                  cuda->step->sums && elements <= SUMMED ? SUMMED / elements : 1);
-    emit_statement_line(emitter, chain->loops[0],
-                        arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
-                                     number, count, number, step));
-    emitter->indent++;
-    emit_piece(&quads, texts, number, false);
-    emitter->indent--;
-    emit_line(emitter, "}");
+    if (once || quads.found.cut || elements > SUMMED / 2)
+        emit_in_turn(&quads, texts, number, count, first, step);
+    else
+        emit_groups(&quads, texts, number, count, first, step, SUMMED / elements);
     if (quads.found.cut)
         return arena_format(arena, "(%s > 0 ? %s : 0)", count, emit_cuda_product(cuda, chain, texts));
     return arena_format(arena, "%s * %d", count, quads.found.length);

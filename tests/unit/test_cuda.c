@@ -302,6 +302,10 @@ static const struct {
      "var c: float32 = 0.5:float32\nvar d: float32 = 0.0:float32\n"
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\nd = max(d, x[i, j])\n}\n}\ns[] = (c + d)\n"},
+    {"float32", false, "akg_take_32(loaded0_[turn_], &x[j_first_])", /* several pieces under way */
+     "var c: float32 = 0.5:float32\nvar d: float32 = 0.0:float32\n"
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\nd = max(d, (x[i, j] * 0.5:float32))\n}\n}\ns[] = (c + d)\n"},
     {"float32", false, "akg_parts", /* by blocks */
      "var c: float32 = 0.5:float32\n"
      "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
