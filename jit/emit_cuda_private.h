@@ -121,7 +121,7 @@ const char *emit_cuda_combining(struct cuda_emitter *cuda);
 
 /* A loop as cuda_scan.h says, by all threads of a block. */
 void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
-/* The same by all blocks of a grid, in two launches. */
+/* The same by all blocks of a grid: the launch in front, and the one that does it. */
 void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* How many iterations there are to share out; and how many words (union akg_scalar) the blocks tell each
