@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* A loop that is taken apart names more than each of its bodies uses, which nvcc would speak of (177), and a scan notes
- * for what may stand behind it that it is through (550). */
+/* A loop that is taken apart names more than each of its bodies uses, which nvcc would speak of (177), and a
+ * scan notes for what may stand behind it that it is through (550). */
 static const char macros[] =
     "#ifdef __CUDACC__\n"
     "#pragma nv_diag_suppress 177, 550\n"
