@@ -46,9 +46,9 @@ enum cuda_step_kind {
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
     CUDA_STEP_SQUADS,  /* the same, by a few threads of a warp for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
-    CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), each block leaves what its stretch of the loop comes to */
-    CUDA_STEP_SCAN,   /* the scan: each block combines what those before it left, and goes through its stretch
-                       */
+    CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), clears what blocks tell each other in */
+    CUDA_STEP_SCAN,   /* the scan: each block takes the next tile, learns what those before it leave, and goes
+                         through it */
     CUDA_STEP_TILES,  /* the same in tiles: one of several steps, of which a call takes one */
     CUDA_STEP_JOIN,   /* what follows tiles that left parts of their sums */
     CUDA_STEP_CROSS,  /* the same in squares: likewise */

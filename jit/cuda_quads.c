@@ -66,9 +66,9 @@ static bool runs_along(const struct finding *finding, const struct ir_access *ac
            (!finding->in_row || (offset->count == 0 && offset->constant == 0));
 }
 
-static int64_t modulo(int64_t value)
+static int64_t modulo(const struct cuda_quads *quads, int64_t value)
 {
-    return (value % CUDA_QUAD + CUDA_QUAD) % CUDA_QUAD;
+    return (value % quads->length + quads->length) % quads->length;
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */
@@ -81,12 +81,12 @@ static void note_store(struct finding *finding, const struct ir_stmt *stmt)
     struct pass_affine offset;
     if (stmt->kind != IR_STORE || quads->store_count == CUDA_QUAD_STORES ||
         !runs_along(finding, &stmt->access, &offset) ||
-        (quads->store_count && modulo(offset.constant) != quads->align))
+        (quads->store_count && modulo(quads, offset.constant) != quads->align))
         return;
     struct cuda_uses uses = cuda_uses_of(quads->body, stmt->access.buffer);
     if (uses.stores != 1 || (uses.loads != 0 && stmt->next))
         return;
-    quads->align = modulo(offset.constant);
+    quads->align = modulo(quads, offset.constant);
     quads->stores[quads->store_count++] = stmt;
 }
 
@@ -146,7 +146,7 @@ static void note_load(const struct ir_expr *load, void *context)
         is_stored_otherwise(quads, load->access.buffer))
         return;
     if (!quads->load_count && !quads->store_count)
-        quads->align = modulo(offset.constant);
+        quads->align = modulo(quads, offset.constant);
     int window = window_for(quads, &load->access, offset.constant);
     if (window >= 0)
         quads->loads[quads->load_count++] = (struct cuda_quad_load){load, window, offset.constant};
@@ -197,6 +197,73 @@ static bool stops_allow(const struct finding *finding, const struct cuda_step *s
     return true;
 }
 
+/* ---- whether the nest goes through tensors as they lie ------------------------------------------------ */
+
+/* Its indices are the variables of the loops, which go from 0 to its extents. */
+static bool is_in_order(const struct cuda_quads *quads, const struct ir_access *access)
+{
+    const struct cuda_chain *chain = quads->chain;
+    if (access->buffer->rank != chain->count)
+        return false;
+    for (int k = 0; k < chain->count; k++) {
+        const struct ir_stmt *loop = chain->loops[k];
+        const struct ir_expr *index = access->indices[k];
+        if (index->kind != IR_SYMBOL || index->symbol != loop->symbol || loop->step != 1 ||
+            loop->low->kind != IR_INTEGER || loop->low->integer != 0 ||
+            !ir_expr_equal(loop->high, access->buffer->shape[k]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a variable of the loops stands anywhere but in places of loads that are noted. */
+static bool uses_variables(const struct cuda_quads *quads, struct ir_expr *expr)
+{
+    if (expr->kind == IR_LOAD && is_noted(quads, expr))
+        return false;
+    if (expr->kind == IR_LOAD)
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            if (uses_variables(quads, expr->access.indices[k]))
+                return true;
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        if (uses_variables(quads, expr->operands[k]))
+            return true;
+    for (int k = 0; expr->kind == IR_SYMBOL && k < quads->chain->count; k++)
+        if (pass_mentions(expr, quads->chain->loops[k]->symbol))
+            return true;
+    return false;
+}
+
+static bool statements_use_variables(const struct cuda_quads *quads, const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        bool noted = false;
+        for (int k = 0; k < quads->store_count; k++)
+            noted |= quads->stores[k] == stmt;
+        for (int k = 0; stmt->kind == IR_STORE && !noted && k < stmt->access.buffer->rank; k++)
+            if (uses_variables(quads, stmt->access.indices[k]))
+                return true;
+        if ((stmt->value && uses_variables(quads, stmt->value)) ||
+            statements_use_variables(quads, stmt->body) || statements_use_variables(quads, stmt->otherwise))
+            return true;
+    }
+    return false;
+}
+
+static bool is_flat(const struct cuda_quads *quads)
+{
+    for (int k = 0; k < quads->window_count; k++)
+        if (!is_in_order(quads, quads->windows[k].access) || quads->windows[k].low || quads->windows[k].high)
+            return false;
+    for (int k = 0; k < quads->store_count; k++)
+        if (!is_in_order(quads, &quads->stores[k]->access))
+            return false;
+    for (int k = 0; k < quads->chain->count - 1; k++)
+        if (quads->chain->loops[k]->body->kind == IR_LET)
+            return false;
+    return !quads->stops && !statements_use_variables(quads, quads->body);
+}
+
 /* ---- all ----------------------------------------------------------------------------------------- */
 
 /* Whether rows of a tensor are as long as the loop, so that their pieces are whole. */
@@ -214,11 +281,30 @@ static bool rows_are_whole(const struct cuda_quads *quads)
     return quads->chain->count == 1;
 }
 
+static bool loads_short(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD || dtype_table[expr->access.buffer->dtype].size <= 2;
+}
+
+static bool stores_short(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE || dtype_table[stmt->access.buffer->dtype].size <= 2;
+}
+
+static bool all_are_short(const struct ir_stmt *body)
+{
+    return ir_block_expressions((struct ir_stmt *)body, loads_short, NULL) &&
+           ir_block_walk((struct ir_stmt *)body, stores_short, NULL);
+}
+
 bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, const struct cuda_chain *chain,
-                   bool in_row, struct cuda_quads *quads)
+                   enum cuda_pieces pieces, struct cuda_quads *quads)
 {
     enum { LATEST = 1 << 20 };
     const struct ir_stmt *loop = chain->loops[chain->count - 1];
+    const bool in_row = pieces == CUDA_PIECES_IN_ROW;
     struct finding finding = {plan, quads, in_row};
     struct cuda_sums sums;
     *quads = (struct cuda_quads){.chain = chain, .loop = loop, .body = loop->body};
@@ -229,10 +315,13 @@ bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, c
         loop->low->integer < 0 || loop->low->integer > LATEST || step->adds || !cuda_body_is_flat(loop->body))
         return false;
     quads->low = loop->low->integer;
+    quads->length = pieces == CUDA_PIECES_ANY && all_are_short(quads->body) ? CUDA_EIGHT : CUDA_QUAD;
     for (const struct ir_stmt *stmt = quads->body; stmt; stmt = stmt->next)
         note_store(&finding, stmt);
     cuda_visit_loads(quads->body, note_load, &finding);
-    quads->cut = !in_row && !rows_are_whole(quads);
-    return quads->window_count + quads->store_count > 0 && stops_allow(&finding, step) &&
-           !(in_row && quads->low);
+    if (!(quads->window_count + quads->store_count) || !stops_allow(&finding, step) || (in_row && quads->low))
+        return false;
+    quads->flat = !in_row && is_flat(quads);
+    quads->cut = !in_row && !quads->flat && !rows_are_whole(quads);
+    return true;
 }

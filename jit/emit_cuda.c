@@ -445,8 +445,8 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->resident = 0;
-    cuda->in_quads = cuda->in_turns = cuda->in_rows = false;
+    cuda->resident = cuda->in_quads = 0;
+    cuda->in_turns = cuda->in_rows = false;
     cuda->together = cuda_block;
 }
 
@@ -595,6 +595,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
         launch.per_block = CUDA_SCAN_TILE;
+        launch.most_blocks = CUDA_SUM_BLOCKS;
         launch.work = scan_work(cuda, step, launch.per_block);
         break;
     case CUDA_STEP_TILES:
@@ -617,7 +618,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    int items = cuda->in_quads ? CUDA_QUAD : cuda->in_turns ? CUDA_TURNS : 1;
+    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? CUDA_TURNS : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch.per_block *= items;
     if (emit_cuda_counts(cuda)) {

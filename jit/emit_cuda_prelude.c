@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* A loop that is taken apart names more than each of its bodies uses, and a launch is handed more scalars
- * than it reads, which nvcc would speak of. */
+/* A loop that is taken apart names more than each of its bodies uses (177), a launch is handed more scalars
+ * than it reads, and a scan notes for what may stand behind it that it is through (550): nvcc would speak of
+ * it. */
 static const char macros[] =
     "#ifdef __CUDACC__\n"
     "#pragma nv_diag_suppress 177, 550\n"

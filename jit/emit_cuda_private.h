@@ -58,7 +58,7 @@ struct cuda_emitter {
     bool stops;             /* something in the kernel may stop it */
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
-    bool in_quads; /* a thread of the function at hand takes four iterations of its chain at a time */
+    int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
     int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
     bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
@@ -173,7 +173,7 @@ void emit_cuda_end_counts(struct cuda_emitter *cuda);
 
 /* A loop as cuda_scan.h says, by all threads of a block. */
 void emit_cuda_scan(struct cuda_emitter *cuda, const struct cuda_chain *chain);
-/* The same by all blocks of a grid, in two launches. */
+/* The same by all blocks of a grid: the launch in front, and the one that does it. */
 void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* How many iterations there are to share out; and how many words (union akg_scalar) the blocks tell each

@@ -58,7 +58,17 @@ static const char *offset_condition(struct quads *quads, const char *before, con
     entry->name = name;
     return joined(quads, before,
                   arena_format(&emitter->arena, "(%s - %lldll) %% %d == 0", offset,
-                               (long long)affine.constant, CUDA_QUAD));
+                               (long long)affine.constant, quads->found.length));
+}
+
+/* An element of the iteration that the loop's variable, as the text has it, names. */
+static const char *element_text(struct quads *quads, const struct ir_access *access)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    if (!quads->found.flat)
+        return emit_access(emitter, access).text;
+    return arena_format(&emitter->arena, "%s[%s]", emitter->buffers[access->buffer->index],
+                        emitter->symbols[quads->found.loop->symbol->slot].name);
 }
 
 /* Where it lies, and that its rows are whole pieces; behind what was said before. */
@@ -66,23 +76,25 @@ static const char *lies_well(struct quads *quads, const char *before, const stru
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const struct ir_buffer *buffer = access->buffer;
-    int bytes = CUDA_QUAD * dtype_table[buffer->dtype].size;
+    int bytes = quads->found.length * dtype_table[buffer->dtype].size;
     const char *all = joined(quads, before,
                              arena_format(&emitter->arena, "(unsigned long long)%s %% %d == 0",
                                           emitter->buffers[buffer->index], bytes < 16 ? bytes : 16));
-    if (buffer->rank > 1)
+    if (buffer->rank > 1 && !quads->found.flat)
         all = joined(
             quads, all,
             arena_format(&emitter->arena, "%s %% %d == 0",
                          emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY),
-                         CUDA_QUAD));
+                         quads->found.length));
     return offset_condition(quads, all, access);
 }
 
 /* Whether a piece is moved at once. */
 static bool has_piece(const struct quads *quads, const struct cuda_window *window)
 {
-    int64_t first = window->low + ((quads->found.align - window->low) % CUDA_QUAD + CUDA_QUAD) % CUDA_QUAD;
+    int64_t first =
+        window->low + ((quads->found.align - window->low) % quads->found.length + quads->found.length) %
+                          quads->found.length;
     return first <= window->high;
 }
 
@@ -103,7 +115,7 @@ static const char *conditions(struct quads *quads, const char *all)
 static int64_t first_value(const struct quads *quads)
 {
     int64_t sum = quads->found.low + quads->found.align;
-    return sum - sum % CUDA_QUAD - quads->found.align;
+    return sum - sum % quads->found.length - quads->found.align;
 }
 
 /* The pieces of a row as a text. */
@@ -112,7 +124,7 @@ static const char *pieces_text(struct quads *quads, const struct cuda_loop_texts
     struct arena *arena = &quads->cuda->emitter.arena;
     const char *trips = texts[quads->found.chain->count - 1].trips;
     if (!quads->found.cut)
-        return arena_format(arena, "%s / %d", trips, CUDA_QUAD);
+        return arena_format(arena, "%s / %d", trips, quads->found.length);
     return arena_format(arena, "%s_pieces_",
                         quads->cuda->emitter.symbols[quads->found.loop->symbol->slot].name);
 }
@@ -124,10 +136,10 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     const struct cuda_chain *chain = quads->found.chain;
     const char *trips = texts[chain->count - 1].trips, *all = "";
     if (!quads->found.cut) {
-        if (chain->count > 1)
-            all = arena_format(&emitter->arena, "%s %% %d == 0", trips, CUDA_QUAD);
+        if (chain->count > 1 && !quads->found.flat)
+            all = arena_format(&emitter->arena, "%s %% %d == 0", trips, quads->found.length);
         emit_line(emitter, "const long long %s = %s ? %s / %d : 0;", name, conditions(quads, all),
-                  emit_cuda_product(quads->cuda, chain, texts), CUDA_QUAD);
+                  emit_cuda_product(quads->cuda, chain, texts), quads->found.length);
         return;
     }
     const char *pieces = pieces_text(quads, texts), *outer = "";
@@ -135,7 +147,7 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     for (int k = 0; k < chain->count - 1; k++)
         outer = arena_format(&emitter->arena, "%s%s * ", outer, texts[k].trips);
     emit_line(emitter, "const long long %s = %s > 0 ? (%s + %d) / %d : 0;", pieces, trips, trips,
-              (int)before + CUDA_QUAD - 1, CUDA_QUAD);
+              (int)before + quads->found.length - 1, quads->found.length);
     emit_line(emitter, "const long long %s = %s ? %s%s : 0;", name, conditions(quads, all), outer, pieces);
 }
 
@@ -146,7 +158,7 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name, *digit = number;
     struct cuda_chain outer = *quads->found.chain;
     const char *pieces = pieces_text(quads, texts);
-    outer.count--;
+    outer.count = quads->found.flat ? 0 : outer.count - 1;
     outer.fastest = outer.count - 1;
     if (outer.count) {
         const char *rest = arena_format(&emitter->arena, "%s_rest_", name);
@@ -160,9 +172,10 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
     const char *first = arena_format(&emitter->arena, "%s_first_", name);
     int64_t value = first_value(quads);
     if (value)
-        emit_line(emitter, "const long long %s = %s * %d + %lld;", first, digit, CUDA_QUAD, (long long)value);
+        emit_line(emitter, "const long long %s = %s * %d + %lld;", first, digit, quads->found.length,
+                  (long long)value);
     else
-        emit_line(emitter, "const long long %s = %s * %d;", first, digit, CUDA_QUAD);
+        emit_line(emitter, "const long long %s = %s * %d;", first, digit, quads->found.length);
     return first;
 }
 
@@ -178,15 +191,17 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
                         : type->size == 2 ? "unsigned short"
                         : type->size == 4 ? "unsigned int"
                                           : "unsigned long long";
-    if (dtype_is_float(access->buffer->dtype)) {
+    if (dtype_is_float(access->buffer->dtype) && quads->found.length == CUDA_QUAD) {
         emit_line(emitter, "akg_%s_%d(%s, %s);", how, 8 * type->size, to, from);
         return;
     }
     const char *name = arena_format(&emitter->arena, "akg_%s_%d", how, 8 * type->size);
-    if (type->size >= 4)
-        name = arena_format(&emitter->arena, "akg_%s_%s", *how == 't' ? "take" : "leave",
-                            type->size == 4 ? "words" : "longs");
-    emit_line(emitter, "%s((%s *)%s, (const %s *)%s);", name, moved, to, moved, from);
+    if (quads->found.length > CUDA_QUAD)
+        name = arena_format(&emitter->arena, "%s_%s", name, "eight");
+    else if (type->size >= 4)
+        name = arena_format(&emitter->arena, "akg_%s_%s", how, type->size == 4 ? "words" : "longs");
+    bool fixed = *how == 'l' || access->buffer->role == IR_INPUT;
+    emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
 }
 
 /* A piece of its own, or of what is kept. */
@@ -195,9 +210,9 @@ static bool is_plain(const struct quads *quads, const struct cuda_window *window
     return window->low == window->high && has_piece(quads, window);
 }
 
-static int window_length(const struct cuda_window *window)
+static int window_length(const struct cuda_window *window, int length)
 {
-    return (int)(window->high - window->low) + CUDA_QUAD;
+    return (int)(window->high - window->low) + length;
 }
 
 /* The window, in whole pieces and single elements. */
@@ -206,10 +221,10 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     struct emitter *emitter = &quads->cuda->emitter;
     struct arena *arena = &emitter->arena;
     const char *at = arena_format(arena, "loaded%d_at_", (int)(window - quads->found.windows));
-    emit_line(emitter, "const %s *const %s = &%s;", storage_of(window->access), at,
-              emit_access(emitter, window->access).text);
-    for (int64_t k = window->low; k < window->high + CUDA_QUAD;) {
-        bool whole = (k - quads->found.align) % CUDA_QUAD == 0 && k <= window->high;
+    emit_line(emitter, "%s%s *const %s = &%s;", window->access->buffer->role == IR_INPUT ? "const " : "",
+              storage_of(window->access), at, element_text(quads, window->access));
+    for (int64_t k = window->low; k < window->high + quads->found.length;) {
+        bool whole = (k - quads->found.align) % quads->found.length == 0 && k <= window->high;
         const char *to = arena_format(arena, "%s[%lld]", name, (long long)(k - window->low));
         const char *from = arena_format(arena, "%s[%lld]", at, (long long)(k - window->shift));
         if (whole)
@@ -219,7 +234,7 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
             emit_line(emitter, "%s = akg_read(%s);", to, from);
         else
             emit_line(emitter, "%s = %s;", to, from);
-        k += whole ? CUDA_QUAD : 1;
+        k += whole ? quads->found.length : 1;
     }
 }
 
@@ -237,10 +252,11 @@ static void emit_loads(struct quads *quads, bool kept)
         if (kept)
             name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
         else if (!*quads->turn)
-            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name, window_length(window));
+            emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
+                      window_length(window, quads->found.length));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
-                      arena_format(&emitter->arena, "&%s", emit_access(emitter, window->access).text));
+                      arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
             emit_window(quads, window, name);
     }
@@ -271,7 +287,7 @@ static void declare_stored(struct quads *quads)
 {
     for (int k = 0; k < quads->found.store_count; k++)
         emit_line(&quads->cuda->emitter, "%s %s[%d];", storage_of(&quads->found.stores[k]->access),
-                  quad_name(quads, "stored", k), CUDA_QUAD);
+                  quad_name(quads, "stored", k), quads->found.length);
 }
 
 static void emit_stores(struct quads *quads)
@@ -279,8 +295,7 @@ static void emit_stores(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++) {
         const struct ir_access *access = &quads->found.stores[k]->access;
-        emit_move(quads, "leave", access,
-                  arena_format(&emitter->arena, "&%s", emit_access(emitter, access).text),
+        emit_move(quads, "leave", access, arena_format(&emitter->arena, "&%s", element_text(quads, access)),
                   quad_name(quads, "stored", k));
     }
 }
@@ -320,7 +335,7 @@ static void emit_body(struct quads *quads, const char *first)
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
     emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emit_capture_begin(emitter);
     emit_statements(quads);
     const char *text = emit_capture_end(emitter);
@@ -336,7 +351,8 @@ static void emit_body(struct quads *quads, const char *first)
 static const char *whole_text(struct quads *quads, const char *first, const char *trips)
 {
     return arena_format(&quads->cuda->emitter.arena, "%s >= %lld && %s + %lld <= %s", first,
-                        (long long)quads->found.low, first, (long long)(CUDA_QUAD - quads->found.low), trips);
+                        (long long)quads->found.low, first,
+                        (long long)(quads->found.length - quads->found.low), trips);
 }
 
 static const char *inside_text(struct quads *quads, const char *name, const char *trips)
@@ -352,7 +368,7 @@ static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, c
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + one_;", name, first);
     emit_line(emitter, "if (%s >= %lld && %s - %lld < %s) {", name, (long long)quads->found.low, name,
@@ -365,26 +381,36 @@ static void emit_cut(struct quads *quads, const struct cuda_loop_texts *texts, c
     }
 }
 
-/* The four iterations of a piece, or of what is kept only their loads. */
-static void emit_whole(struct quads *quads, const char *first, bool only)
+static void emit_taken(struct quads *quads, const char *first, bool only)
 {
-    struct cuda_emitter *cuda = quads->cuda;
-    struct emitter *emitter = &cuda->emitter;
-    struct emit_symbol *entry = &emitter->symbols[quads->found.loop->symbol->slot];
-    int substitutes = cuda->substitute_count;
+    struct emit_symbol *entry = &quads->cuda->emitter.symbols[quads->found.loop->symbol->slot];
     const char *name = entry->name;
     entry->name = first;
     emit_loads(quads, only);
-    if (!only) {
-        entry->name = name;
-        substitute_loads(quads);
-        declare_stored(quads);
-        emit_body(quads, first);
-        cuda->substitute_count = substitutes;
-        entry->name = first;
-        emit_stores(quads);
-    }
     entry->name = name;
+}
+
+static void emit_done(struct quads *quads, const char *first)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    struct emit_symbol *entry = &cuda->emitter.symbols[quads->found.loop->symbol->slot];
+    int substitutes = cuda->substitute_count;
+    const char *name = entry->name;
+    substitute_loads(quads);
+    declare_stored(quads);
+    emit_body(quads, first);
+    cuda->substitute_count = substitutes;
+    entry->name = first;
+    emit_stores(quads);
+    entry->name = name;
+}
+
+/* The four iterations of a piece, or of what is kept only their loads. */
+static void emit_whole(struct quads *quads, const char *first, bool only)
+{
+    emit_taken(quads, first, only);
+    if (!only)
+        emit_done(quads, first);
 }
 
 static void emit_piece(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
@@ -416,49 +442,105 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row != NULL, &quads->found);
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row ? CUDA_PIECES_IN_ROW : CUDA_PIECES_ANY,
+                         &quads->found);
 }
 
-/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. */
-enum { FEW = 32, LOOPS = 3, TOGETHER = 5 };
+/* Several pieces, all of whose loads come before anything else; `number` is that of the first. */
+static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                       const char *step, int count)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emit_cuda_pieces_declare(quads->cuda, &quads->found, count);
+    quads->turn = "[turn_]";
+    for (int done = 0; done < 2; done++) {
+        emit_line(emitter, "#pragma unroll");
+        emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", count);
+        emitter->indent++;
+        emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", number, step);
+        const char *first = emit_outer(quads, texts, "number_");
+        if (done)
+            emit_done(quads, first);
+        else
+            emit_taken(quads, first, false);
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+    quads->turn = "";
+}
+
+static void emit_in_turn(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                         const char *count, const char *first, const char *step)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emit_line(emitter, "#pragma unroll 1");
+    emit_statement_line(emitter, quads->found.chain->loops[0],
+                        arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
+                                     first, number, count, number, step));
+    emitter->indent++;
+    emit_piece(quads, texts, number, false);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
+                        const char *count, const char *first, const char *step, int together)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct arena *arena = &emitter->arena;
+    const char *from = arena_format(arena, "%sfrom_", number);
+    emit_line(emitter, "#pragma unroll 1");
+    emit_line(emitter, "for (long long %s = %s; %s < %s; %s += %d * (%s)) {", from, first, from, count, from,
+              together, step);
+    emitter->indent++;
+    emit_line(emitter, "if (%s + %d * (%s) < %s) {", from, together - 1, step, count);
+    emitter->indent++;
+    emit_group(quads, texts, from, step, together);
+    emitter->indent--;
+    emit_line(emitter, "} else {");
+    emitter->indent++;
+    emit_in_turn(quads, texts, number, count, from, step);
+    for (int k = 0; k < 2; k++) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
+
+/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All
+ * blocks of a sum are to be there at once, each thread with so many elements. */
+enum { FEW = 32, LOOPS = 3, TOGETHER = 5, SUMMED = 16, SUMMED_TOGETHER = 8 };
 
 static int elements_of(const struct cuda_quads *found)
 {
-    int count = found->store_count * CUDA_QUAD;
+    int count = found->store_count * found->length;
     for (int k = 0; k < found->window_count; k++)
-        count += window_length(&found->windows[k]);
+        count += window_length(&found->windows[k], found->length);
     return count;
 }
 
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                             const struct cuda_loop_texts *texts, const char *first, const char *step)
 {
-    struct emitter *emitter = &cuda->emitter;
-    struct arena *arena = &emitter->arena;
+    struct arena *arena = &cuda->emitter.arena;
     struct quads quads;
     if (!quads_of(cuda, chain, &quads))
         return NULL;
-    const char *name = emitter->symbols[quads.found.loop->symbol->slot].name;
+    const char *name = cuda->emitter.symbols[quads.found.loop->symbol->slot].name;
     const char *number = arena_format(arena, "%s_quad_", name);
     const char *count = arena_format(arena, "%s_quads_", name);
-    cuda->in_quads = true;
-    if (cuda->step->kind == CUDA_STEP_THREADS && elements_of(&quads.found) <= FEW && chain->count <= LOOPS)
-        cuda->resident = TOGETHER;
+    bool threads = cuda->step->kind == CUDA_STEP_THREADS, once = threads && !cuda->step->sums;
+    int elements = elements_of(&quads.found);
+    cuda->in_quads = quads.found.length;
+    if (threads && elements <= FEW && chain->count <= LOOPS)
+        cuda->resident = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
-    if (cuda->step->kind == CUDA_STEP_THREADS)
-        emit_line(emitter, "#pragma unroll %d", cuda->step->sums ? CUDA_TURNS : 1);
+    if (once || quads.found.cut || elements > SUMMED / 2)
+        emit_in_turn(&quads, texts, number, count, first, step);
     else
-        emit_cuda_unroll(cuda, CUDA_QUAD / 2);
-    emit_statement_line(emitter, chain->loops[0],
-                        arena_format(arena, "for (long long %s = %s; %s < %s; %s += %s) {", number, first,
-                                     number, count, number, step));
-    emitter->indent++;
-    emit_piece(&quads, texts, number, false);
-    emitter->indent--;
-    emit_line(emitter, "}");
+        emit_groups(&quads, texts, number, count, first, step, SUMMED / elements);
     if (quads.found.cut)
         return arena_format(arena, "(%s > 0 ? %s : 0)", count, emit_cuda_product(cuda, chain, texts));
-    return arena_format(arena, "%s * %d", count, CUDA_QUAD);
+    return arena_format(arena, "%s * %d", count, quads.found.length);
 }
 
 const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_chain *chain,
@@ -489,7 +571,7 @@ void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
 
 bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found)
 {
-    return cuda_quads_of(&cuda->plan, cuda->step, chain, false, found);
+    return cuda_quads_of(&cuda->plan, cuda->step, chain, CUDA_PIECES_OF_FOUR, found);
 }
 
 const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found)
@@ -508,7 +590,7 @@ void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads
 {
     for (int k = 0; k < found->window_count; k++)
         emit_line(&cuda->emitter, "%s loaded%d_[%d][%d];", storage_of(found->windows[k].access), k, turns,
-                  window_length(&found->windows[k]));
+                  window_length(&found->windows[k], found->length));
 }
 
 /* Around what is done with each iteration. */
@@ -517,7 +599,7 @@ static void begin_each(struct quads *quads, const char *first, const char *trips
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
     emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", CUDA_QUAD);
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + one_;", name, first);
     emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));
@@ -562,7 +644,7 @@ static void load_one(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.load_count; k++) {
         const struct cuda_quad_load *load = &quads->found.loads[k];
-        emit_line(emitter, "%s = %s;", place_of(quads, load), emit_access(emitter, &load->load->access).text);
+        emit_line(emitter, "%s = %s;", place_of(quads, load), element_text(quads, &load->load->access));
     }
 }
 
@@ -570,7 +652,7 @@ static void store_one(struct quads *quads)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++)
-        emit_line(emitter, "%s = %s[one_];", emit_access(emitter, &quads->found.stores[k]->access).text,
+        emit_line(emitter, "%s = %s[one_];", element_text(quads, &quads->found.stores[k]->access),
                   quad_name(quads, "stored", k));
 }
 

@@ -196,6 +196,13 @@ static void meet_others(const struct scan *scan, const char *tile)
     emit_scan_close(scan);
 }
 
+/* Whether a thread has few enough of the scalar's changes for five blocks to be on a processor. */
+static bool is_slim(const struct scan *scan)
+{
+    return scan->by_pieces && scan->found.count == 1 && !scan->found.items[0].scales &&
+           dtype_table[emit_scan_symbol(scan, 0)->dtype].size <= 4 && scan->pieces.window_count == 1;
+}
+
 /* ---- the tiles ---------------------------------------------------------------------------------------- */
 
 /* One way or the other, by whether tensors lie well. */
@@ -232,6 +239,7 @@ void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain
               begin, CUDA_SCAN_TILE, trips);
     emit_line(emitter, "last_tile_ = %s == %s - 1;", tile, tiles);
     scan.end = end;
+    cuda->resident = is_slim(&scan) ? 5 : 0;
     emit_scan_declare_part(&scan);
     if (scan.by_pieces)
         emit_scan_declare_pieces(&scan);
@@ -239,5 +247,4 @@ void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain
     meet_others(&scan, tile);
     emit_ways(&scan, tile, begin, emit_scan_pieces, emit_scan_stretch);
     emit_scan_close(&scan);
-    emit_line(emitter, "(void)last_tile_;");
 }

@@ -120,7 +120,7 @@ static bool compile(struct shim_module *module, const char *source, char *reason
     struct backend_symbol symbols[SHIM_SYMBOLS + 1] = {{NULL, NULL}};
     akg_diagnostics *diagnostics = diagnostics_create("shim", NULL, 0);
     char *message = NULL;
-    for (int k = 0; shim_symbols[k].name; k++)
+    for (int k = 0; k < SHIM_SYMBOLS && shim_symbols[k].name; k++)
         symbols[k] = (struct backend_symbol){shim_symbols[k].name, shim_symbols[k].address};
     bool good = diagnostics &&
                 backend_tcc_compile(source, "akg_shim_entry", symbols, &module->code, diagnostics) == AKG_OK;

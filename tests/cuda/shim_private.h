@@ -26,7 +26,7 @@ struct shim_symbol {
     const char *name, *prototype;
     void *address;
 };
-enum { SHIM_SYMBOLS = 56 };
+enum { SHIM_SYMBOLS = 96 };
 extern const struct shim_symbol shim_symbols[]; /* ends with a row without a name */
 
 bool shim_run(jit_entry entry, struct shim_call *call, unsigned grid, unsigned block, char *reason,

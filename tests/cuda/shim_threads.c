@@ -236,7 +236,25 @@ ON_FIBRE static unsigned long long atomic_swap(unsigned long long *at, unsigned 
     return found;
 }
 
-/* Four elements that must lie as a device's wide instructions want them: else it is a fault. */
+/* Eight, or four, elements that must lie as a device's wide instructions want them: else it is a fault. */
+ON_FIBRE static void move_eight(void *to, const void *from, const void *aligned, size_t size)
+{
+    if ((uintptr_t)aligned % (8 * size) != 0)
+        leave_after_fault();
+    for (size_t k = 0; k < 8 * size; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_8_eight(unsigned char *to, const unsigned char *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_16_eight(unsigned short *to, const unsigned short *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
 ON_FIBRE static void move_four(void *to, const void *from, const void *aligned, size_t size)
 {
     if ((uintptr_t)aligned % (4 * size < 16 ? 4 * size : 16) != 0)
@@ -309,6 +327,23 @@ ON_FIBRE static void put_64(double *to, const double *from)
 ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
 {
     put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_eight(void *to, const void *from, size_t size)
+{
+    if (is_shared(to) || is_own(to))
+        leave_after_fault();
+    move_eight(to, from, to, size);
+}
+
+ON_FIBRE static void leave_8_eight(unsigned char *to, const unsigned char *from)
+{
+    leave_eight(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_16_eight(unsigned short *to, const unsigned short *from)
+{
+    leave_eight(to, from, sizeof *to);
 }
 
 ON_FIBRE static void leave_8(unsigned char *to, const unsigned char *from)
@@ -428,6 +463,18 @@ ON_FIBRE static void product_tf32(float *upper, float *lower, const uint32_t *a,
     shim.fibres[shim.current].product =
         (struct product){.work = multiply_rounded, .sums = {upper, lower}, .a = a, .b = b};
     wait_as(AT_MATRICES);
+}
+
+/* Blocks run one after the other: what one waits for is there, or never comes. */
+ON_FIBRE static void tell(volatile long long *flag)
+{
+    *flag = 1;
+}
+
+ON_FIBRE static void wait_for(volatile long long *flag)
+{
+    if (*flag == 0)
+        leave_after_fault();
 }
 
 ON_FIBRE static long long take_ticket(volatile long long *next)
@@ -568,6 +615,14 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", leave_words},
     {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
      leave_longs},
+    {"akg_take_8_eight", "void akg_take_8_eight(unsigned char *to, const unsigned char *from);",
+     take_8_eight},
+    {"akg_take_16_eight", "void akg_take_16_eight(unsigned short *to, const unsigned short *from);",
+     take_16_eight},
+    {"akg_leave_8_eight", "void akg_leave_8_eight(unsigned char *to, const unsigned char *from);",
+     leave_8_eight},
+    {"akg_leave_16_eight", "void akg_leave_16_eight(unsigned short *to, const unsigned short *from);",
+     leave_16_eight},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
@@ -589,6 +644,8 @@ const struct shim_symbol shim_symbols[] = {
      "unsigned long long akg_swap64(unsigned long long *at, unsigned long long before, unsigned long long "
      "after);",
      swap64},
+    {"akg_tell", "void akg_tell(volatile long long *flag);", tell},
+    {"akg_wait_for", "void akg_wait_for(volatile long long *flag);", wait_for},
     {"akg_ticket", "long long akg_ticket(volatile long long *next);", take_ticket},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},

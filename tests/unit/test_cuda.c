@@ -304,6 +304,10 @@ static const struct mapping mappings[] = {
      "var c: float32 = 0.5:float32\nvar d: float32 = 0.0:float32\n"
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\nd = max(d, x[i, j])\n}\n}\ns[] = (c + d)\n"},
+    {"float32", false, "akg_take_32(loaded0_[turn_], &x[j_first_])", /* several pieces under way */
+     "var c: float32 = 0.5:float32\nvar d: float32 = 0.0:float32\n"
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\nd = max(d, (x[i, j] * 0.5:float32))\n}\n}\ns[] = (c + d)\n"},
     {"float32", false, "akg_parts", /* by blocks */
      "var c: float32 = 0.5:float32\n"
      "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
@@ -434,6 +438,9 @@ static const struct mapping mappings[] = {
     {"int32", false, "stop_.loops[1] = j_first_;", /* rows that are looked up */
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "w[i, j] = (x[(int64(z[(i % 3)?]) % 2)?, j] + x[i, j])\n}\n}\n"},
+    {"int32", false, "akg_leave_words((unsigned int *)&w[j_first_]", /* as tensors lie, whatever their rows */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
+     "var v: int32 = 3:int32\nif (x[i, j] > 0:int32) {\nv = (v + x[i, j])\n}\nw[i, j] = v\n}\n}\n"},
     {"int32", false, "ahead1_[turn_] = akg_read(z[t1_]);", /* elements that are looked up, four at a time */
      "for j = 0 to N step 1 {\ny[((N - 1) - j)] = (z[(int64(z[j]) + 4)?] + 1:int32)\n}\n"},
     {"int32", false, "number_ = i_from_ + turn_ * (", /* what comes first is told, whatever stops */
