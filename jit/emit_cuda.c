@@ -623,7 +623,7 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.per_block *= items;
     if (emit_cuda_counts(cuda)) {
         launch.per_block *= CUDA_SUM_ITEMS;
-        launch.most_blocks = CUDA_SUM_BLOCKS;
+        launch.most_blocks = 2 * CUDA_SUM_BLOCKS; /* more than run at once: the last ones fill up */
     }
     if (step->sums) {
         launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
