@@ -319,7 +319,7 @@ faults-long: $(B)/tests/every_fault
 
 # On a machine with a GPU: every operator, gradient and example there against the CPU; and times. Both say so where there
 # is no GPU.
-check-gpu: all $(B)/tests/test_stdlib
+check-gpu: all $(B)/tests/test_stdlib $(B)/tests/test_recorded_device
 	@BUILD=$(B) sh tests/cuda/check-gpu
 
 bench-gpu: $(B)/bench/gpu $(B)/akgrun

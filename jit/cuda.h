@@ -4,7 +4,8 @@
  * Consumes an optimised kernel whose sites and slots are numbered (sites.h). Produces a program that serves
  * every shape: extents, strides and scalars come with a call, in one block of 8-byte words that all launches
  * of the call are handed. Nothing here needs CUDA: the text is compiled by NVRTC, by nvcc as it is, or, with
- * the few macros it begins with defined otherwise, as C (the tests run it so).
+ * the few macros it begins with defined otherwise, as C (the tests run it so). What a call does not launch
+ * (the other tiles of a product, say) need not be compiled for it: parts of the unit are units as well.
  *
  * What a call does, in this order, on one stream:
  *   1. takes memory for each temporary;
@@ -30,6 +31,7 @@ struct cuda_tiles {
     int64_t few;     /* rows or columns: fewer, and they do not */
     int64_t shallow; /* likewise of what is summed up */
     int64_t many;    /* tiles: fewer, and smaller ones are made */
+    int64_t wide;    /* wide tiles: fewer, and there are none */
     int64_t alone;   /* of these: no more, and several blocks share the depths of each, where there are */
     int64_t deep;    /* so many depths */
 };
@@ -41,9 +43,11 @@ struct cuda_options {
                          */
     bool tf32; /* products of float32 that are summed up may round their factors; not where deterministic */
     const struct cuda_tiles *tiles; /* NULL: the usual ones */
-    int64_t group;                  /* tiles of a scan that wait for each other. 0: the usual number */
-    int64_t large; /* iterations inside one of a loop that the host goes through: fewer, and a block goes
-                      through it (cuda_round.h). 0: the usual number */
+    int64_t spread; /* iterations of a loop that several blocks may share: fewer, and they do not
+                       (cuda_spread.h). 0: the usual numbers */
+    int64_t group;  /* tiles of a scan that wait for each other. 0: the usual number */
+    int64_t large;  /* iterations inside one of a loop that the host goes through: fewer, and a block goes
+                       through it (cuda_round.h). 0: the usual number */
 };
 
 /* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that
@@ -91,8 +95,14 @@ struct cuda_launch {
     const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
     int64_t per_block;
     int64_t most_blocks;
+    /* Not 0: only devices of this compute capability (90: 9.0) run it. */
+    int architecture;
+    /* Not 0: it is left out where so many launches before it is one that runs, with work. */
+    int behind;
     struct span span; /* the loop or statement it runs, for messages and profiles */
     int round;        /* the launches of one stand together; -1: it is in none */
+    size_t begin,
+        end; /* its function in the text, which needs what stands above the first one and no other */
 };
 
 /* Launches that are made in turn for each value of a variable: from `low` on, by `step`, up to before `high`
@@ -120,5 +130,8 @@ struct cuda_program {
 akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *kernel,
                              const struct cuda_options *options, akg_diagnostics *diagnostics);
 void cuda_program_free(struct cuda_program *program);
+
+/* The translation unit with the functions of some launches alone, wanted[k] telling which. */
+void cuda_program_part(const struct cuda_program *program, const bool *wanted, struct text *part);
 
 #endif

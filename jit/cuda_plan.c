@@ -3,10 +3,12 @@
  * the accesses run along.
  */
 #include "cuda_plan.h"
+#include "cuda_best.h"
 #include "cuda_cross.h"
 #include "cuda_frame.h"
 #include "cuda_round.h"
 #include "cuda_scan.h"
+#include "cuda_spread.h"
 #include "cuda_tile.h"
 #include "pass.h"
 
@@ -269,6 +271,8 @@ enum cuda_share cuda_share_of(const struct cuda_plan *plan, const struct ir_stmt
         return CUDA_SHARE_NONE;
     if (row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false))
         return CUDA_SHARE_ANY;
+    if (row->verdict != DEPENDENCE_ACCUMULATES && cuda_best_of(loop, &(struct cuda_best){.counter_count = 0}))
+        return CUDA_SHARE_BEST;
     if (row->verdict != DEPENDENCE_ACCUMULATES)
         return cuda_scan_of(plan, loop, &(struct cuda_scan){.count = 0}) ? CUDA_SHARE_SCAN : CUDA_SHARE_NONE;
     if (row->reduction < 0)
@@ -292,7 +296,8 @@ void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, 
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt)
 {
     enum cuda_share share = stmt->kind == IR_FOR ? cuda_share_of(plan, stmt) : CUDA_SHARE_NONE;
-    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS || share == CUDA_SHARE_SCAN;
+    return share == CUDA_SHARE_ANY || share == CUDA_SHARE_SUMS || share == CUDA_SHARE_BEST ||
+           share == CUDA_SHARE_SCAN;
 }
 
 static bool is_unshared(struct ir_stmt *stmt, void *context)
@@ -342,11 +347,43 @@ static bool lets_are_fixed(const struct ir_stmt *body)
     return true;
 }
 
-/* Accesses whose last index goes by one along a symbol, and others hold it not. */
+/* Accesses whose last index goes by one along a symbol, and others hold it not; of a loop inside only those
+ * that its iterations do not all have the same of. */
 struct along {
     const struct ir_symbol *symbol;
+    const struct ir_stmt *inside; /* NULL: no matter */
     int count;
 };
+
+struct moved {
+    const struct ir_access *access;
+    bool found;
+};
+
+static bool is_moved_by_loop(struct ir_stmt *stmt, void *context)
+{
+    struct moved *moved = context;
+    moved->found |= stmt->kind == IR_FOR && pass_access_mentions(moved->access, stmt->symbol);
+    return true;
+}
+
+static bool is_of_scalars(struct ir_expr *expr, void *context)
+{
+    bool *found = context;
+    *found |= expr->kind == IR_SYMBOL &&
+              (expr->symbol->kind == IR_SYMBOL_LET || expr->symbol->kind == IR_SYMBOL_VARIABLE);
+    return true;
+}
+
+/* What scalars are in the indices may hang on the loop too. */
+static bool is_moved(const struct ir_access *access, const struct ir_stmt *loop)
+{
+    struct moved moved = {access, pass_access_mentions(access, loop->symbol)};
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        ir_expr_walk(access->indices[axis], is_of_scalars, &moved.found);
+    ir_block_walk(loop->body, is_moved_by_loop, &moved);
+    return moved.found;
+}
 
 static bool runs_along(const struct ir_access *access, const struct ir_symbol *symbol)
 {
@@ -366,20 +403,23 @@ static bool runs_along(const struct ir_access *access, const struct ir_symbol *s
 static bool count_along(struct ir_expr *expr, void *context)
 {
     struct along *along = context;
-    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol);
+    along->count += expr->kind == IR_LOAD && runs_along(&expr->access, along->symbol) &&
+                    (!along->inside || is_moved(&expr->access, along->inside));
     return true;
 }
 
 static bool count_stores_along(struct ir_stmt *stmt, void *context)
 {
     struct along *along = context;
-    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol);
+    along->count += stmt->kind == IR_STORE && runs_along(&stmt->access, along->symbol) &&
+                    (!along->inside || is_moved(&stmt->access, along->inside));
     return true;
 }
 
-static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol)
+static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *symbol,
+                          const struct ir_stmt *inside)
 {
-    struct along along = {.symbol = symbol};
+    struct along along = {.symbol = symbol, .inside = inside};
     ir_block_expressions((struct ir_stmt *)block, count_along, &along);
     ir_block_walk((struct ir_stmt *)block, count_stores_along, &along);
     return along.count;
@@ -388,9 +428,10 @@ static int accesses_along(const struct ir_stmt *block, const struct ir_symbol *s
 /* The innermost one, unless more goes by one along another. */
 static int fastest_of(const struct cuda_chain *chain)
 {
-    int best = chain->count - 1, most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol);
+    int best = chain->count - 1,
+        most = accesses_along(cuda_chain_body(chain), chain->loops[best]->symbol, NULL);
     for (int k = chain->count - 2; k >= 0; k--) {
-        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol);
+        int count = accesses_along(cuda_chain_body(chain), chain->loops[k]->symbol, NULL);
         if (count > most) {
             best = k;
             most = count;
@@ -411,7 +452,7 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
             break;
         chain->loops[chain->count++] = loop = inner;
     }
-    chain->fastest = fastest_of(chain);
+    chain->fastest = share == CUDA_SHARE_BEST ? chain->count - 1 : fastest_of(chain);
 }
 
 /* ---- how many iterations ------------------------------------------------------------------- */
@@ -468,7 +509,9 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
 
 enum {
     WARP = 32,
-    CUDA_LONG = 64 /* iterations of a loop inside: fewer, and a thread goes through them */
+    CUDA_LONG = 64,        /* iterations of a loop inside: fewer, and no block goes through them */
+    CUDA_SQUAD_LONG = 768, /* more, and no warp does */
+    CUDA_MANY = 512        /* of the loops outside: fewer, and a block has each */
 };
 
 struct votes {
@@ -478,7 +521,7 @@ struct votes {
     const struct ir_stmt *first; /* of the loops that a team would share */
 };
 
-static bool is_short(const struct ir_stmt *loop)
+bool cuda_is_short(const struct ir_stmt *loop)
 {
     const struct ir_expr *low = loop->low, *high = loop->high;
     int64_t distance;
@@ -489,13 +532,22 @@ static bool is_short(const struct ir_stmt *loop)
 static bool vote(struct ir_stmt *stmt, void *context)
 {
     struct votes *votes = context;
-    if (stmt->kind != IR_FOR || is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
+    if (stmt->kind != IR_FOR || cuda_is_short(stmt) || !cuda_team_shares(votes->plan, stmt))
         return true;
-    votes->team += accesses_along(stmt->body, stmt->symbol);
-    votes->thread += accesses_along(stmt->body, votes->fastest);
+    votes->team += accesses_along(stmt->body, stmt->symbol, NULL);
+    votes->thread += accesses_along(stmt->body, votes->fastest, stmt);
     if (!votes->first)
         votes->first = stmt;
     return true;
+}
+
+bool cuda_runs_inside(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                      const struct ir_stmt *loop)
+{
+    struct votes votes = {.plan = plan, .fastest = chain->loops[chain->fastest]->symbol};
+    vote((struct ir_stmt *)loop, &votes);
+    ir_block_walk(loop->body, vote, &votes);
+    return votes.team > 0 && votes.thread == 0;
 }
 
 /* A team, where loops inside run along the elements and the chain does not. */
@@ -512,16 +564,48 @@ static bool wants_team(const struct cuda_plan *plan, struct cuda_step *step)
     return votes.team > 0 && votes.thread == 0;
 }
 
-const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
-                                      const struct cuda_step *step)
+static struct ir_expr *inner_length(struct ir_kernel *kernel, const struct cuda_step *step)
 {
     struct cuda_chain inner = {.loops = {step->inner}, .count = 1};
-    struct ir_expr *length = (struct ir_expr *)cuda_chain_work(kernel, &inner);
+    return (struct ir_expr *)cuda_chain_work(kernel, &inner);
+}
+
+const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
+{
+    struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
+    for (int count = 2; count <= WARP; count *= 2) {
+        struct ir_expr *more =
+            ir_operation(kernel, OP_GE, inner_length(kernel, step),
+                         ir_integer(kernel, AKG_INT64, (count / 2 + 1) * CUDA_SQUAD_EACH), NULL);
+        lanes = ir_operation(kernel, OP_SELECT, more, ir_integer(kernel, AKG_INT64, count), lanes);
+    }
+    return lanes;
+}
+
+/* By the length of the loop inside: threads, squads, teams. Few rows are for teams, if they are not short. */
+const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
+                                      const struct cuda_step *step)
+{
+    struct ir_kernel *kernel = plan->kernel;
     struct ir_expr *some = (struct ir_expr *)work, *none = ir_integer(kernel, AKG_INT64, 0);
+    int64_t few = step->squads && !plan->options->deterministic ? CUDA_SQUAD_EACH : CUDA_LONG;
     struct ir_expr *is_long =
-        ir_operation(kernel, OP_GE, length, ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
-    return step->kind == CUDA_STEP_TEAMS ? ir_operation(kernel, OP_SELECT, is_long, some, none)
-                                         : ir_operation(kernel, OP_SELECT, is_long, none, some);
+        ir_operation(kernel, OP_GE, inner_length(kernel, step), ir_integer(kernel, AKG_INT64, few), NULL);
+    if (step->kind == CUDA_STEP_THREADS)
+        return ir_operation(kernel, OP_SELECT, is_long, none, some);
+    if (step->squads) {
+        struct ir_expr *is_short = ir_operation(kernel, OP_LT, inner_length(kernel, step),
+                                                ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
+        struct ir_expr *is_many = ir_operation(
+            kernel, OP_GE, some, ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY), NULL);
+        struct ir_expr *fits = ir_operation(kernel, OP_LE, inner_length(kernel, step),
+                                            ir_integer(kernel, AKG_INT64, CUDA_SQUAD_LONG), NULL);
+        struct ir_expr *suits =
+            ir_operation(kernel, OP_AND, fits, ir_operation(kernel, OP_OR, is_short, is_many, NULL), NULL);
+        some = step->kind == CUDA_STEP_SQUADS ? ir_operation(kernel, OP_SELECT, suits, some, none)
+                                              : ir_operation(kernel, OP_SELECT, suits, none, some);
+    }
+    return ir_operation(kernel, OP_SELECT, is_long, some, none);
 }
 
 /* ---- steps ----------------------------------------------------------------------------- */
@@ -543,6 +627,26 @@ static bool is_small(const struct cuda_chain *chain)
     return true;
 }
 
+static bool is_parallel(const struct cuda_plan *plan, const struct ir_stmt *loop)
+{
+    const struct dependence_loop *row = row_of(plan, loop);
+    return row && row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false);
+}
+
+/* Loops in any order around what needs memory for each iteration, which a block has then. */
+static void parallel_chain(const struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_chain *chain)
+{
+    *chain = (struct cuda_chain){.loops = {loop}, .count = 1};
+    while (chain->count < CUDA_CHAIN) {
+        const struct ir_stmt *inner = only_loop(loop->body);
+        if (!inner || !is_parallel(plan, inner) || !lets_are_fixed(loop->body) ||
+            !has_own_bounds(chain, inner) || ir_block_walk(inner->body, needs_no_scratch, NULL))
+            break;
+        chain->loops[chain->count++] = loop = inner;
+    }
+    chain->fastest = chain->count - 1;
+}
+
 /* The loops at the top of a nest that the grid may share; false when there are none. */
 static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struct cuda_step *step)
 {
@@ -553,12 +657,15 @@ static bool grid_chain(struct cuda_plan *plan, const struct ir_stmt *loop, struc
     *step = (struct cuda_step){.first = loop, .count = 1, .collects = -1};
     if (share != CUDA_SHARE_NONE && share != CUDA_SHARE_SCAN) {
         cuda_chain_of(plan, loop, share, &step->chain);
-        step->sums = share == CUDA_SHARE_SUMS;
+        step->best = share == CUDA_SHARE_BEST;
+        step->sums = share == CUDA_SHARE_SUMS || step->best;
         step->adds = share == CUDA_SHARE_ADDS;
         return !step->sums || !is_small(&step->chain);
     }
-    step->chain = (struct cuda_chain){.loops = {loop}, .count = 1};
-    return row->verdict == DEPENDENCE_PARALLEL && scalars_allow(plan, row, false);
+    if (!is_parallel(plan, loop))
+        return false;
+    parallel_chain(plan, loop, &step->chain);
+    return true;
 }
 
 static void add_step(struct cuda_plan *plan, struct cuda_step step)
@@ -598,6 +705,12 @@ static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
         add_step(plan, part);
         add_step(plan, join);
     }
+    if (tiling.cores) {
+        struct cuda_step wide = *step;
+        wide.kind = CUDA_STEP_TILES;
+        wide.wide = true;
+        add_step(plan, wide);
+    }
     for (int parts = tiling.most_parts; parts > 0; parts--) {
         struct cuda_step tiles = *step;
         tiles.kind = CUDA_STEP_TILES;
@@ -620,6 +733,25 @@ static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
     add_step(plan, cross);
 }
 
+/* Steps for the phases of a nest that several blocks share, for calls that have few iterations outside. */
+static void take_spread(struct cuda_plan *plan, struct cuda_step *step)
+{
+    struct cuda_spread spread, *kept;
+    if (step->sums || step->adds || !cuda_spread_of(plan, &step->chain, &spread))
+        return;
+    kept = arena_new(plan->arena, struct cuda_spread);
+    *kept = spread;
+    step->spread = kept;
+    struct cuda_step phase = *step;
+    for (phase.phase = 0; phase.phase < kept->count; phase.phase++) {
+        phase.kind = CUDA_STEP_SPREAD;
+        add_step(plan, phase);
+        phase.kind = CUDA_STEP_GATHER;
+        if (cuda_spread_joins(kept, phase.phase))
+            add_step(plan, phase);
+    }
+}
+
 static bool is_no_allocate(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -633,21 +765,31 @@ static bool is_for_calls(struct cuda_plan *plan, const struct cuda_step *step)
     const struct ir_stmt *body = cuda_chain_body(&step->chain);
     return step->inner && !step->sums && cuda_chain_work(plan->kernel, &step->chain) &&
            cuda_chain_work(plan->kernel, &inner) &&
-           !(step->inner->low->kind == IR_INTEGER && step->inner->high->kind == IR_INTEGER) &&
            ir_block_walk((struct ir_stmt *)body, is_no_allocate, NULL);
+}
+
+static bool is_no_scan(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
     step.kind = !step.adds && wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
     take_tiles(plan, &step);
+    take_spread(plan, &step);
     if (step.kind == CUDA_STEP_THREADS) {
         step.inner = NULL;
         take_cross(plan, &step);
     } else if (is_for_calls(plan, &step)) {
-        struct cuda_step threads = step;
-        threads.kind = CUDA_STEP_THREADS;
-        add_step(plan, threads);
+        struct cuda_step other = step;
+        other.squads = step.squads =
+            ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
+        other.kind = CUDA_STEP_THREADS;
+        add_step(plan, other);
+        other.kind = CUDA_STEP_SQUADS;
+        if (other.squads)
+            add_step(plan, other);
     } else {
         step.inner = NULL;
     }

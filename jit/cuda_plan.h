@@ -23,7 +23,8 @@ enum {
     CUDA_UNKNOWN_BLOCKS = 1024, /* of a launch whose work only the device knows */
     CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
-    CUDA_SUMS = 16              /* scalars that one chain accumulates into */
+    CUDA_SUMS = 16,             /* scalars that one chain accumulates into */
+    CUDA_SQUAD_EACH = 8         /* iterations of a short row that a thread has, at least */
 };
 
 /* Loops that are run as one over all their iterations: each holds the next, and before it LETs at most, and
@@ -36,19 +37,23 @@ struct cuda_chain {
 
 struct cuda_tiling;
 struct cuda_crossing;
+struct cuda_spread;
 struct cuda_frame;
 
 enum cuda_step_kind {
     CUDA_STEP_CLEAR,   /* zero `cleared`, or its `frame` */
     CUDA_STEP_TEAM,    /* one block goes through `count` statements from `first` on */
     CUDA_STEP_TEAMS,   /* the body of the chain, by a block for each iteration */
+    CUDA_STEP_SQUADS,  /* the same, by a few threads of a warp for each iteration */
     CUDA_STEP_THREADS, /* the body of the chain, by a thread for each iteration */
     CUDA_STEP_PARTS,   /* of a scan (cuda_scan.h), clears what blocks tell each other in */
-    CUDA_STEP_SCAN,  /* the scan: each block takes the next tile, learns what those before it leave, and goes
-                        through it */
-    CUDA_STEP_TILES, /* the same in tiles: one of several steps, of which a call takes one */
-    CUDA_STEP_JOIN,  /* what follows tiles that left parts of their sums */
-    CUDA_STEP_CROSS  /* the same in squares: likewise */
+    CUDA_STEP_SCAN,   /* the scan: each block takes the next tile, learns what those before it leave, and goes
+                         through it */
+    CUDA_STEP_TILES,  /* the same in tiles: one of several steps, of which a call takes one */
+    CUDA_STEP_JOIN,   /* what follows tiles that left parts of their sums */
+    CUDA_STEP_CROSS,  /* the same in squares: likewise */
+    CUDA_STEP_SPREAD, /* a phase of the same by blocks that share the loops inside (cuda_spread.h) */
+    CUDA_STEP_GATHER  /* what follows the phase */
 };
 
 /* Of a chain that accumulates into scalars each block leaves what it has; the step behind it, which is a
@@ -62,17 +67,23 @@ struct cuda_step {
     const struct ir_buffer *cleared;
     const struct cuda_frame *frame; /* CLEAR: what is zeroed of it. NULL: all */
     bool sums;                      /* TEAMS, THREADS: the chain accumulates into scalars */
+    bool best;                      /* with `sums`: it looks for the best of its iterations */
     bool adds;    /* likewise into elements, which several iterations may do to the same one */
     int collects; /* TEAM: the number of the step whose sums it combines first; -1: none */
     const struct cuda_tiling *tiling;     /* TILES; and TEAMS or THREADS, for when there are to be none */
     int parts;                            /* TILES: how large they are */
+    bool wide;                            /* TILES: for tensor cores that work for four warps at once */
     bool splits;                          /* TILES: of parts of the depths, whose sums a JOIN combines */
     const struct cuda_crossing *crossing; /* CROSS; and THREADS, for when there are to be no squares */
+    const struct cuda_spread *spread;     /* SPREAD, GATHER; and TEAMS or THREADS, for when it does not pay */
+    int phase;                            /* SPREAD, GATHER */
     const struct ir_stmt *round;          /* at the top, around what the step runs: the host goes through it
                                              (cuda_round.h). NULL: there is none */
     bool instead;                         /* TEAM: of such a loop, for calls in which that does not pay */
-    const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; and THREADS,
-                                    for those in which it is short. NULL: no matter */
+    const struct ir_stmt *inner; /* TEAMS: a loop that they share, for calls in which it is long; SQUADS, for
+                                    those in which it is shorter; and THREADS, for those in which it is short.
+                                    NULL: no matter */
+    bool squads;                 /* there are SQUADS among them */
 };
 
 /* Where a temporary lives. */
@@ -110,6 +121,7 @@ enum cuda_share {
     CUDA_SHARE_NONE, /* its iterations run in order */
     CUDA_SHARE_ANY,  /* in any order */
     CUDA_SHARE_SUMS, /* in any order, when what each thread accumulates is combined at the end */
+    CUDA_SHARE_BEST, /* in any order, as cuda_best.h says */
     CUDA_SHARE_SCAN, /* side by side by a team, as cuda_scan.h says */
     CUDA_SHARE_ADDS  /* in any order, when accumulating into an element is atomic */
 };
@@ -126,6 +138,11 @@ void cuda_chain_of(const struct cuda_plan *plan, const struct ir_stmt *loop, enu
 bool cuda_team_shares(const struct cuda_plan *plan, const struct ir_stmt *stmt);
 /* Whether there is a loop in the block, at whatever depth, that a team would share. */
 bool cuda_has_shared(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* A loop of few iterations, whatever the call. */
+bool cuda_is_short(const struct ir_stmt *loop);
+/* Whether the accesses in a loop inside the chain run along that loop, and not along the chain. */
+bool cuda_runs_inside(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                      const struct ir_stmt *loop);
 /* Whether the block, or one inside it, mentions a symbol, or stores into a buffer. */
 bool cuda_block_reads(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* An expression that hangs on dims and attributes only: the host can compute it. */
@@ -136,8 +153,10 @@ struct ir_expr *cuda_resolved(struct ir_kernel *kernel, const struct ir_expr *ex
  * hang on more. */
 const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cuda_chain *chain);
 /* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
-const struct ir_expr *cuda_inner_work(struct ir_kernel *kernel, const struct ir_expr *work,
+const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
                                       const struct cuda_step *step);
+/* Threads of a squad: what akg_lane_count gives for CUDA_SQUAD_EACH iterations of the inner loop a thread. */
+const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step);
 /* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
  * LETs only: each launch can compute it. */
 bool cuda_is_settled(const struct ir_stmt *stmt);

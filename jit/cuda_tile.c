@@ -6,7 +6,8 @@
 
 #include "pass.h"
 
-const struct cuda_tiles cuda_usual_tiles = {.few = 16, .shallow = 8, .many = 96, .alone = 48, .deep = 1024};
+const struct cuda_tiles cuda_usual_tiles = {
+    .few = 16, .shallow = 8, .many = 96, .wide = 48, .alone = 48, .deep = 1024};
 
 enum { SHARED_BYTES = 48 * 1024 }; /* that a block may have without being asked for specially */
 
@@ -617,12 +618,18 @@ static struct ir_expr *trips(const struct cuda_plan *plan, const struct cuda_til
     return chain->count ? (struct ir_expr *)cuda_chain_work(plan->kernel, chain) : number(plan, 1);
 }
 
+static struct ir_expr *tiles_of(const struct cuda_plan *plan, const struct cuda_tiling *tiling, int rows,
+                                int columns)
+{
+    struct ir_expr *down = apply(plan, OP_CEIL_DIV, trips(plan, tiling, CUDA_ROWS), number(plan, rows));
+    struct ir_expr *across =
+        apply(plan, OP_CEIL_DIV, trips(plan, tiling, CUDA_COLUMNS), number(plan, columns));
+    return apply(plan, OP_MUL, trips(plan, tiling, CUDA_BATCHES), apply(plan, OP_MUL, down, across));
+}
+
 static struct ir_expr *tiles(const struct cuda_plan *plan, const struct cuda_tiling *tiling, int parts)
 {
-    struct ir_expr *edge = number(plan, CUDA_TILE_UNIT * parts);
-    struct ir_expr *down = apply(plan, OP_CEIL_DIV, trips(plan, tiling, CUDA_ROWS), edge);
-    struct ir_expr *across = apply(plan, OP_CEIL_DIV, trips(plan, tiling, CUDA_COLUMNS), edge);
-    return apply(plan, OP_MUL, trips(plan, tiling, CUDA_BATCHES), apply(plan, OP_MUL, down, across));
+    return tiles_of(plan, tiling, CUDA_TILE_UNIT * parts, CUDA_TILE_UNIT * parts);
 }
 
 /* Whether tiles pay; what counts rows, columns and depths are ints. */
@@ -661,6 +668,21 @@ const struct ir_expr *cuda_split_work(const struct cuda_plan *plan, const struct
     struct ir_expr *parts = apply(plan, OP_MUL, tiles(plan, tiling, 1), number(plan, CUDA_SPLITS));
     return ir_operation(plan->kernel, OP_SELECT, is_split(plan, tiling),
                         sums ? iterations(plan, tiling) : parts, number(plan, 0));
+}
+
+const struct ir_expr *cuda_wide_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling)
+{
+    const struct cuda_tiles *sizes = plan->options->tiles ? plan->options->tiles : &cuda_usual_tiles;
+    struct ir_expr *all = tiles_of(plan, tiling, CUDA_WIDE_ROWS, CUDA_WIDE_COLUMNS), *pays;
+    pays = apply(plan, OP_AND, is_worth_it(plan, tiling),
+                 ir_operation(plan->kernel, OP_NOT, is_split(plan, tiling), NULL, NULL));
+    pays = apply(plan, OP_AND, pays, apply(plan, OP_GE, all, number(plan, sizes->wide)));
+    /* half of a tile's rows, or columns, would be for nothing */
+    pays = apply(plan, OP_AND, pays,
+                 apply(plan, OP_GT, trips(plan, tiling, CUDA_ROWS), number(plan, CUDA_WIDE_ROWS / 2)));
+    pays = apply(plan, OP_AND, pays,
+                 apply(plan, OP_GT, trips(plan, tiling, CUDA_COLUMNS), number(plan, CUDA_WIDE_COLUMNS / 2)));
+    return ir_operation(plan->kernel, OP_SELECT, pays, all, number(plan, 0));
 }
 
 const struct ir_expr *cuda_tiling_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,

@@ -24,7 +24,15 @@ enum {
     CUDA_TILE_UNIT = 64,  /* rows and columns of a tile are this times its parts */
     CUDA_TILE_DEPTH = 16, /* of a stage */
     CUDA_TILE_PARTS = 2,  /* at most */
-    CUDA_SPLITS = 8       /* blocks that share the depths of a tile */
+    CUDA_SPLITS = 8,      /* blocks that share the depths of a tile */
+    /* Tiles for tensor cores that work for four warps at once, and the bytes of shared memory of their
+     * stages.
+     */
+    CUDA_WIDE_ROWS = 128,
+    CUDA_WIDE_COLUMNS = 256,
+    CUDA_WIDE_STAGES = 4,
+    CUDA_WIDE_BYTES = CUDA_WIDE_STAGES * (CUDA_WIDE_ROWS + CUDA_WIDE_COLUMNS) * 128 + 1024,
+    CUDA_WIDE_ARCHITECTURE = 90
 };
 
 enum cuda_axis { CUDA_BATCHES, CUDA_ROWS, CUDA_COLUMNS, CUDA_DEPTHS, CUDA_AXES };
@@ -65,6 +73,9 @@ bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain
  * be used, else 0; for no parts, the iterations of the nest where it runs without tiles, else 0. */
 const struct ir_expr *cuda_tiling_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling,
                                        int parts);
+
+/* The wide tiles where those are to be used, else 0. */
+const struct ir_expr *cuda_wide_work(const struct cuda_plan *plan, const struct cuda_tiling *tiling);
 
 /* Where blocks share the depths: the tiles' parts, or `sums`, the iterations of the nest; 0 where they do
  * not. */

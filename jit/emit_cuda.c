@@ -8,6 +8,7 @@
  */
 #include "cuda_frame.h"
 #include "cuda_round.h"
+#include "cuda_spread.h"
 #include "emit_cuda_private.h"
 #include "emit_cuda_scan.h"
 
@@ -57,6 +58,8 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
 static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
+    if (emit_cuda_best_statement(cuda, stmt))
+        return true;
     if (stmt->kind == IR_STORE && cuda->step->adds && cuda_is_atomic(&cuda->plan, &cuda->step->chain, stmt)) {
         emit_cuda_atomic(cuda, stmt);
         return true;
@@ -111,30 +114,6 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
                                                  .stride = cuda_stride};
-
-/* ---- zeroing ------------------------------------------------------------------------------ */
-
-void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
-                     const char *step)
-{
-    struct emitter *emitter = &cuda->emitter;
-    const char *name = emitter->buffers[buffer->index], *offset = "";
-    emit_line(emitter, "for (long long z_ = %s; z_ < %s; z_ += %s) {", first,
-              emit_element_count(emitter, buffer), step);
-    emitter->indent++;
-    if (!buffer->contiguous)
-        emit_line(emitter, "long long rest_ = z_;");
-    for (int axis = buffer->rank - 1; axis >= 0 && !buffer->contiguous; axis--) {
-        const char *extent = emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY);
-        emit_line(emitter, "const long long z%d_ = rest_ %% %s;", axis, extent);
-        emit_line(emitter, "rest_ = rest_ / %s;", extent);
-        offset = arena_format(&emitter->arena, "%s%sz%d_ * %s_stride%d_", offset, *offset ? " + " : "", axis,
-                              name, axis);
-    }
-    emit_line(emitter, "%s[%s] = 0;", name, buffer->contiguous ? "z_" : *offset ? offset : "0");
-    emitter->indent--;
-    emit_line(emitter, "}");
-}
 
 /* ---- scalars that steps hand on --------------------------------------------------------------- */
 
@@ -191,7 +170,9 @@ static struct mentioned mentioned_in(struct cuda_emitter *cuda, const struct cud
     const struct ir_stmt *stmt = step->first;
     for (int k = 0; k < step->count; k++, stmt = stmt->next)
         mention(&mentioned, stmt);
-    if (step->collects >= 0)
+    if (step->collects >= 0 && cuda->plan.steps.items[step->collects].best)
+        mention(&mentioned, cuda->plan.steps.items[step->collects].first);
+    else if (step->collects >= 0)
         mention_sums(cuda, &mentioned, &cuda->plan.steps.items[step->collects].chain);
     return mentioned;
 }
@@ -357,6 +338,10 @@ static void emit_step_body(struct cuda_emitter *cuda)
                *threads = "(long long)gridDim.x * blockDim.x";
     const struct cuda_step *step = cuda->step;
     struct cuda_sums sums = {.count = 0};
+    if (step->best) {
+        emit_cuda_best_parts(cuda, &step->chain, number, threads);
+        return;
+    }
     if (step->sums) {
         cuda_sums_of(&cuda->plan, &step->chain, &sums);
         emit_cuda_begin_parts(cuda, &sums);
@@ -369,15 +354,24 @@ static void emit_step_body(struct cuda_emitter *cuda)
             emit_cuda_clear(cuda, step->cleared, number, threads);
         break;
     case CUDA_STEP_TEAM:
-        if (step->collects >= 0)
+        if (step->collects >= 0 && cuda->plan.steps.items[step->collects].best)
+            emit_cuda_best_collect(cuda, &cuda->plan.steps.items[step->collects].chain);
+        else if (step->collects >= 0)
             emit_cuda_collect(cuda, &cuda->plan.steps.items[step->collects].chain);
         emit_cuda_team(cuda, step->first, step->count);
         break;
     case CUDA_STEP_TEAMS:
         emit_cuda_chain(cuda, &step->chain, "blockIdx.x", "gridDim.x", emit_team_body);
         break;
+    case CUDA_STEP_SQUADS:
+        emit_cuda_squads(cuda, emit_team_body);
+        break;
     case CUDA_STEP_THREADS:
+        if (emit_cuda_counts(cuda))
+            emit_cuda_begin_counts(cuda);
         emit_cuda_each(cuda, &step->chain, number, threads);
+        if (emit_cuda_counts(cuda))
+            emit_cuda_end_counts(cuda);
         break;
     case CUDA_STEP_PARTS:
         emit_cuda_scan_parts(cuda, &step->chain);
@@ -393,6 +387,12 @@ static void emit_step_body(struct cuda_emitter *cuda)
         break;
     case CUDA_STEP_CROSS:
         emit_cuda_cross(cuda, step);
+        break;
+    case CUDA_STEP_SPREAD:
+        emit_cuda_spread(cuda);
+        break;
+    case CUDA_STEP_GATHER:
+        emit_cuda_gather(cuda);
         break;
     }
     if (step->sums)
@@ -445,9 +445,9 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->together = 0;
-    cuda->in_quads = 0;
+    cuda->resident = cuda->in_quads = 0;
     cuda->in_turns = cuda->in_rows = false;
+    cuda->together = cuda_block;
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -457,9 +457,14 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
     /* registers for two blocks at least, or three, where each thread has many */
-    int together = cuda->step->kind == CUDA_STEP_TILES ? 2 : cuda->in_rows ? 3 : cuda->together;
-    text_format(out, together ? "\nAKG_LAUNCH(%s, %d, %d)\n{\n" : "\nAKG_LAUNCH(%s, %d)\n{\n", entry,
-                CUDA_THREADS, together);
+    int resident = cuda->step->wide                      ? 1
+                   : cuda->step->kind == CUDA_STEP_TILES ? 2
+                   : cuda->in_rows                       ? 3
+                   : cuda->step->kind == CUDA_STEP_SPREAD
+                       ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
+                       : cuda->resident;
+    text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
+                resident > 1 ? arena_format(&emitter->arena, ", %d", resident) : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
@@ -471,15 +476,20 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
         text_format(
             out,
             "    volatile union akg_scalar *const akg_scan = (volatile union akg_scalar *)frame->data[%d];\n",
-            cuda->places[cuda->plan.kernel->buffers.count + 3]);
+            cuda->places[cuda->plan.kernel->buffers.count + 4]);
     if (emit_count_word(emitter, "akg_split"))
         text_format(out, "    %s *const akg_split = (%s *)frame->data[%d];\n",
                     emit_type(cuda->step->tiling->dtype), emit_type(cuda->step->tiling->dtype),
                     cuda->places[cuda->plan.kernel->buffers.count + 2]);
+    if (emit_count_word(emitter, "akg_spread"))
+        text_format(out, "    union akg_scalar *const akg_spread = (union akg_scalar *)frame->data[%d];\n",
+                    cuda->places[cuda->plan.kernel->buffers.count + 3]);
     if (emit_count_word(emitter, "akg_number"))
         text_format(out, "    const int akg_number = %d;\n", number + 1);
     if (cuda->shared_scalars)
-        text_format(out, "    __shared__ union akg_scalar akg_handed[%d];\n", cuda->shared_scalars);
+        text_format(out, "    __shared__ union akg_scalar akg_handed[%d]%s;\n", cuda->shared_scalars,
+                    cuda->step->kind == CUDA_STEP_SQUADS ? arena_format(&emitter->arena, "[%d]", CUDA_THREADS)
+                                                         : "");
     text_string(out, inside.locals ? inside.locals : "");
     if (cuda->program->traps && cuda->step != cuda->plan.steps.items)
         text_format(out, "    if (frame->trap->launch != 0 && frame->trap->launch < %d)\n        return;\n",
@@ -528,6 +538,15 @@ static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct c
                         ir_integer(kernel, AKG_INT64, 0));
 }
 
+/* Iterations of a nest by threads or by teams, in calls that take no other way. */
+static const struct ir_expr *nest_work(struct cuda_emitter *cuda, const struct cuda_step *step)
+{
+    struct ir_kernel *kernel = cuda->plan.kernel;
+    return step->tiling     ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
+           : step->crossing ? cuda_crossing_work(kernel, &step->chain, step->crossing, false)
+                            : cuda_chain_work(kernel, &step->chain);
+}
+
 static void add_launch(struct cuda_emitter *cuda, const char *entry)
 {
     const struct cuda_step *step = cuda->step;
@@ -549,18 +568,29 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
         if (step->instead)
             launch.work = choice(cuda, step->first, 0, 1);
         break;
+    case CUDA_STEP_SQUADS:
     case CUDA_STEP_TEAMS:
-        launch.per_block = 1;
+        launch.per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
         if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
             launch.most_blocks = CUDA_SCRATCH_BLOCKS;
         /* fallthrough */
     case CUDA_STEP_THREADS:
-        launch.work = step->tiling ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
-                      : step->crossing
-                          ? cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, false)
-                          : cuda_chain_work(cuda->plan.kernel, &step->chain);
+        launch.work = nest_work(cuda, step);
         if (step->inner)
-            launch.work = cuda_inner_work(cuda->plan.kernel, launch.work, step);
+            launch.work = cuda_inner_work(&cuda->plan, launch.work, step);
+        if (step->kind == CUDA_STEP_SQUADS)
+            launch.work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch.work,
+                                       (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
+        if (step->spread)
+            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
+        break;
+    case CUDA_STEP_SPREAD:
+        launch.per_block = 1;
+        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
+        break;
+    case CUDA_STEP_GATHER:
+        launch.per_block = CUDA_SPREAD_LANES;
+        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
         break;
     case CUDA_STEP_PARTS:
     case CUDA_STEP_SCAN:
@@ -571,7 +601,14 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     case CUDA_STEP_TILES:
         launch.per_block = 1;
         launch.work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
+                      : step->wide ? cuda_wide_work(&cuda->plan, step->tiling)
                                    : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
+        if (step->wide) {
+            launch.architecture = CUDA_WIDE_ARCHITECTURE;
+            launch.shared = CUDA_WIDE_BYTES;
+        } else if (step->tiling->cores && !step->splits) {
+            launch.behind = step->tiling->most_parts - step->parts + 1;
+        }
         break;
     case CUDA_STEP_JOIN:
         launch.work = cuda_split_work(&cuda->plan, step->tiling, true);
@@ -584,6 +621,10 @@ static void add_launch(struct cuda_emitter *cuda, const char *entry)
     int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? CUDA_TURNS : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch.per_block *= items;
+    if (emit_cuda_counts(cuda)) {
+        launch.per_block *= CUDA_SUM_ITEMS;
+        launch.most_blocks = CUDA_SUM_BLOCKS;
+    }
     if (step->sums) {
         launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
         launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
@@ -634,7 +675,7 @@ static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *ste
     if (!step->sums)
         return 0;
     cuda_sums_of(&cuda->plan, &step->chain, &sums);
-    return 1 + CUDA_SUM_BLOCKS * sums.count;
+    return 1 + CUDA_SUM_BLOCKS * (step->best ? 2 : sums.count);
 }
 
 /* Of the step with most of them. */
@@ -657,6 +698,20 @@ static const struct ir_expr *most_split(struct cuda_emitter *cuda)
             continue;
         struct ir_expr *one =
             (struct ir_expr *)cuda_split_work(&cuda->plan, cuda->plan.steps.items[k].tiling, true);
+        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
+    }
+    return most;
+}
+
+/* Scalars of the phases of nests, of the one with most of them; NULL: there is none. */
+static const struct ir_expr *most_spread(struct cuda_emitter *cuda)
+{
+    struct ir_expr *most = NULL;
+    for (int k = 0; k < cuda->plan.steps.count; k++) {
+        const struct cuda_step *step = &cuda->plan.steps.items[k];
+        if (step->kind != CUDA_STEP_SPREAD || step->phase)
+            continue;
+        struct ir_expr *one = (struct ir_expr *)cuda_spread_words(&cuda->plan, step->spread);
         most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
     }
     return most;
@@ -711,9 +766,15 @@ static void add_words(struct cuda_emitter *cuda)
         struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
+    const struct ir_expr *words = most_spread(cuda);
+    if (words) {
+        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
+        struct cuda_temporary temporary = {.elements = words, .element_bytes = sizeof(union jit_scalar)};
+        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+    }
     const struct ir_expr *scanned = most_scanned(cuda);
     if (scanned) {
-        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
+        cuda->places[kernel->buffers.count + 4] = cuda->program->words.count;
         struct cuda_temporary temporary = {.elements = scanned, .element_bytes = sizeof(union jit_scalar)};
         add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
     }
@@ -766,7 +827,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct cuda_emitter *cuda = cuda_of(emitter);
     struct ir_kernel *kernel = cuda->plan.kernel;
     const struct cuda_options *options = cuda->plan.options;
-    int buffers = kernel->buffers.count + 4; /* and scratch: scalars that are handed on, parts of sums */
+    int buffers = kernel->buffers.count + 5; /* and scratch: scalars that are handed on, parts of sums */
 
     cuda_plan_make(&cuda->plan, &emitter->arena, kernel, options);
     cuda->program->traps = !ir_block_walk(kernel->body, statement_never_stops, (void *)options) ||
@@ -783,14 +844,21 @@ static void emit_program(struct emitter *emitter, struct text *out)
     struct text *functions = emitter->out;
     for (int k = 0; k < cuda->plan.steps.count; k++) {
         const char *entry = arena_format(&cuda->program->arena, "akg_launch_%d", k);
+        size_t begin = functions->length;
         cuda->step = &cuda->plan.steps.items[k];
         emit_step(cuda, entry, functions);
         add_launch(cuda, entry);
+        cuda->program->launches.items[k].begin = begin;
+        cuda->program->launches.items[k].end = functions->length;
     }
     const char *text = emit_capture_end(emitter);
     emitter->words = (struct emit_words){.items = NULL};
     emit_note_words(emitter, text);
     emit_cuda_prelude(cuda, out);
+    for (int k = 0; k < cuda->program->launches.count; k++) {
+        cuda->program->launches.items[k].begin += out->length;
+        cuda->program->launches.items[k].end += out->length;
+    }
     text_string(out, text ? text : "");
 }
 
@@ -833,6 +901,17 @@ akg_status cuda_program_make(struct cuda_program *program, struct ir_kernel *ker
     if (status != AKG_OK)
         cuda_program_free(program);
     return status;
+}
+
+void cuda_program_part(const struct cuda_program *program, const bool *wanted, struct text *part)
+{
+    const struct cuda_launch *launches = program->launches.items;
+    int count = program->launches.count;
+
+    text_append(part, program->text.data, count ? launches[0].begin : program->text.length);
+    for (int k = 0; k < count; k++)
+        if (wanted[k])
+            text_append(part, program->text.data + launches[k].begin, launches[k].end - launches[k].begin);
 }
 
 void cuda_program_free(struct cuda_program *program)

@@ -112,6 +112,12 @@ void emit_cuda_iteration(struct cuda_emitter *cuda, const struct cuda_chain *cha
         emit_leave_loop(emitter);
 }
 
+void emit_cuda_unroll(struct cuda_emitter *cuda, int times)
+{
+    if (cuda->unrolled)
+        emit_line(&cuda->emitter, "#pragma unroll %d", cuda->unrolled / times);
+}
+
 static void emit_loop_of(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                          const struct cuda_loop_texts *texts, const char *first, const char *step,
                          void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
@@ -120,6 +126,7 @@ static void emit_loop_of(struct cuda_emitter *cuda, const struct cuda_chain *cha
     const char *number =
         arena_format(&emitter->arena, "%s_at_", emitter->symbols[chain->loops[0]->symbol->slot].name);
     const char *total = emit_cuda_product(cuda, chain, texts);
+    emit_cuda_unroll(cuda, 1);
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
                                      first, number, total, number, step));

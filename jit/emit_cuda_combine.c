@@ -58,6 +58,38 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
+/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two up to
+ * 32. */
+static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int lanes)\n"
+                                 "{\n"
+                                 "    __shared__ T parts[256];\n"
+                                 "    const unsigned int at = threadIdx.x % (unsigned int)lanes;\n"
+                                 "    for (int lane = 16; lane >= lanes; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_TYPE(a, lane);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    __syncthreads();\n"
+                                 "    if (threadIdx.x % 32 == at)\n"
+                                 "        parts[threadIdx.x] = a;\n"
+                                 "    __syncthreads();\n"
+                                 "    a = parts[at];\n"
+                                 "    for (unsigned int k = 32; k < blockDim.x; k += 32) {\n"
+                                 "        const T b = parts[k + at];\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    return a;\n"
+                                 "}\n";
+
+/* Of `lanes` neighbours in a warp, those of the bits in `mates`. */
+static const char squad_text[] = "__device__ static T akg_squad_NAME(T a, int lanes, unsigned int mates)\n"
+                                 "{\n"
+                                 "    for (int lane = lanes / 2; lane > 0; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_among_TYPE(a, lane, mates);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    return a;\n"
+                                 "}\n";
+
 /* What the threads before it have, and the block: within each warp by exchange with threads ever further off,
  * then the warps in order. */
 static const char both_text[] = "__device__ static T akg_both_NAME(T a, T b)\n"
@@ -166,6 +198,16 @@ static const char exchange_text[] = "#ifdef __CUDACC__\n"
                                     "}\n"
                                     "#endif\n";
 
+static const char among_text[] =
+    "#ifdef __CUDACC__\n"
+    "__device__ static T akg_exchange_among_TYPE(T value, int lane, unsigned int mates)\n"
+    "{\n"
+    "    return __shfl_xor_sync(mates, value, lane);\n"
+    "}\n"
+    "#else\n"
+    "#define akg_exchange_among_TYPE(value, lane, mates) akg_exchange_TYPE(value, lane)\n"
+    "#endif\n";
+
 static const char atomic_text[] = "__device__ static void akg_atomic_NAME(T *at, T b)\n"
                                   "{\n"
                                   "    union {\n"
@@ -258,7 +300,11 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
 {
     struct arena *arena = &emitter->arena;
     const char *all = scaling_for(emitter, type);
-    bool exchanges = *all != 0;
+    bool among = emit_count_word(emitter, arena_format(arena, "akg_exchange_among_%s", type->name)) > 0;
+    bool exchanges =
+        *all != 0 || among || emit_count_word(emitter, arena_format(arena, "akg_exchange_%s", type->name));
+    if (among)
+        all = arena_format(arena, "%s%s", all, made_for(emitter, among_text, type, NULL));
     for (int k = 0; k < COMBININGS; k++) {
         const struct combining_row *row = &combinings[k];
         if (!(type->suffix ? row->real : row->integer))
@@ -266,6 +312,15 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
         if (emit_count_word(emitter, arena_format(arena, "akg_team_%s_%s", row->name, type->name))) {
             all = arena_format(arena, "%s%s", all, made_for(emitter, team_text, type, row));
             exchanges = true;
+        }
+        if (emit_count_word(emitter, arena_format(arena, "akg_lanes_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s", all, made_for(emitter, lanes_text, type, row));
+            exchanges = true;
+        }
+        if (emit_count_word(emitter, arena_format(arena, "akg_squad_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s%s", all, among ? "" : made_for(emitter, among_text, type, NULL),
+                               made_for(emitter, squad_text, type, row));
+            exchanges = among = true;
         }
         bool scans = emit_count_word(emitter, arena_format(arena, "akg_scan_%s_%s", row->name, type->name));
         bool turns = emit_count_word(emitter, arena_format(arena, "akg_turns_%s_%s", row->name, type->name));
@@ -378,8 +433,10 @@ void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
         const char *name = emitter->symbols[symbol->slot].name;
         struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
                                          emit_name(arena_format(&emitter->arena, "%s_all_", name))};
-        emit_line(emitter, "const %s %s = (%s)akg_team_%s(%s);", emit_type(symbol->dtype), operands[1].text,
-                  emit_type(symbol->dtype), emit_cuda_combiner(cuda, operation, symbol->dtype), name);
+        emit_line(emitter, "const %s %s = (%s)akg_%s_%s(%s%s);", emit_type(symbol->dtype), operands[1].text,
+                  emit_type(symbol->dtype), cuda->together.is_squad ? "squad" : "team",
+                  emit_cuda_combiner(cuda, operation, symbol->dtype), name,
+                  cuda->together.is_squad ? ", akg_lanes, akg_mates" : "");
         emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
     }
 }
@@ -457,6 +514,25 @@ void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain
 
 /* ---- elements ---------------------------------------------------------------------------------------- */
 
+const char *emit_cuda_combining_name(enum operation operation)
+{
+    return combining[operation];
+}
+
+/* What lies `target` in from the beginning of its tensor also lies so in the copy that a block has. */
+static void emit_in_copy(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const char *function,
+                         const char *target, const char *value)
+{
+    struct emitter *emitter = &cuda->emitter;
+    emit_line(emitter, "%s *const target_ = &%s;", dtype_table[stmt->access.buffer->dtype].c_storage, target);
+    emit_line(emitter, "const %s addend_ = %s;", dtype_table[stmt->access.buffer->dtype].c_storage, value);
+    emit_statement_line(emitter, stmt, "if (is_counted_)");
+    emit_line(emitter, "    %s(&akg_counts[target_ - %s], addend_);", function,
+              emitter->buffers[stmt->access.buffer->index]);
+    emit_line(emitter, "else");
+    emit_line(emitter, "    %s(target_, addend_);", function);
+}
+
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -464,8 +540,17 @@ void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
     cuda_add_of(stmt, &add);
     const char *target = emit_access(emitter, &stmt->access).text;
     const char *value = emit_shallow(emitter, add.value).text;
+    const char *function =
+        arena_format(&emitter->arena, "akg_atomic_%s_%s", add.negative ? "sub" : combining[add.operation],
+                     dtype_table[stmt->access.buffer->dtype].name);
+    if (cuda->counted == stmt->access.buffer) {
+        emit_line(emitter, "{");
+        emitter->indent++;
+        emit_in_copy(cuda, stmt, function, target, value);
+        emitter->indent--;
+        emit_line(emitter, "}");
+        return;
+    }
     emit_statement_line(emitter, stmt,
-                        arena_format(&emitter->arena, "akg_atomic_%s_%s(&%s, %s);",
-                                     add.negative ? "sub" : combining[add.operation],
-                                     dtype_table[stmt->access.buffer->dtype].name, target, value));
+                        arena_format(&emitter->arena, "%s(&%s, %s);", function, target, value));
 }

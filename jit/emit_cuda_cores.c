@@ -9,7 +9,7 @@
  */
 #include "emit_cuda_tile.h"
 
-enum { PIECE = 8, DEPTH = 32, STAGES = 3, STEPS = DEPTH / 16 };
+enum { DEPTH = 32, STAGES = 3, STEPS = DEPTH / 16 };
 
 static const char *const indent_names[2] = {"row_", "column_"};
 
@@ -21,102 +21,22 @@ static void declare(struct cuda_tile *tile)
     struct emitter *emitter = &tile->cuda->emitter;
     for (int k = 0; k < 2; k++)
         emit_line(emitter, "__shared__ __align__(16) unsigned int term%d_[%d][%d];", k, STAGES,
-                  tile->edge * DEPTH / 2);
-    emit_line(emitter, "float (*const sums_)[%d] = (float (*)[%d])(void *)term0_;", tile->edge, tile->edge);
-    for (int k = 0; k < 2; k++)
-        if (tile->tiling->terms[k].quads == tile->tiling->terms[k].half)
-            emit_cuda_lies_well(tile, k, PIECE);
+                  tile->edge[tile->tiling->terms[k].side] * DEPTH / 2);
+    emit_line(emitter, "float (*const sums_)[%d] = (float (*)[%d])(void *)term0_;", tile->edge[CUDA_COLUMNS],
+              tile->edge[CUDA_COLUMNS]);
+    emit_cuda_lie_well(tile);
 }
 
-/* Pieces in a row. */
-static int pieces_of(const struct cuda_tile *tile, const struct cuda_term *term)
+/* Eight rows that are read together have all eight places of 16 bytes that 32 banks have; rows of 64 bytes
+ * lie in them two by two. */
+static const char *place(struct cuda_tile *tile, int number, const char *row, const char *piece)
 {
-    return (cuda_runs_along(term) ? DEPTH : tile->edge) / PIECE;
-}
-
-/* Where a piece lies, as a number of words. Eight rows that are read together have all eight places of 16
- * bytes that 32 banks have; rows of 64 bytes lie in them two by two. */
-static const char *place(struct cuda_tile *tile, const struct cuda_term *term, const char *row,
-                         const char *piece)
-{
+    const struct cuda_term *term = &tile->tiling->terms[number];
     struct arena *arena = &tile->cuda->emitter.arena;
     const char *turned = cuda_runs_along(term) ? arena_format(arena, "(%s) / 2 %% 4", row)
                                                : arena_format(arena, "(%s) %% 8", row);
-    return arena_format(arena, "((%s) * %d + ((%s) ^ %s)) * 4", row, pieces_of(tile, term), piece, turned);
-}
-
-/* ---- from memory ------------------------------------------------------------------------------------ */
-
-/* The loops' variables at a row, or column, and a depth of the piece; those behind the end are the last ones.
- */
-static void emit_variables(struct cuda_tile *tile, const struct cuda_term *term, int along, const char *one)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    bool runs = cuda_runs_along(term);
-    emit_line(emitter, "const int depth_ = akg_least(from_ + %s%s, depths_ - %d);",
-              runs ? "piece_ * 8" : "line_", runs ? one : "", runs ? along : 1);
-    emit_line(emitter, "const int side_ = akg_least(%s + %s%s, %s - %d);", cuda_corner(term),
-              runs ? "line_" : "piece_ * 8", runs ? "" : one, cuda_axis_names[term->side], runs ? 1 : along);
-    emit_cuda_axis(tile, term->side, "side_");
-    emit_cuda_axis(tile, CUDA_DEPTHS, "depth_");
-}
-
-/* A piece of which each half is computed. */
-static void emit_halves(struct cuda_tile *tile, const struct cuda_term *term)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "unsigned int words_[4] = {0, 0, 0, 0};");
-    emit_cuda_unrolled(tile, "one_", PIECE);
-    emit_variables(tile, term, 1, " + one_");
-    emit_line(emitter, "if (from_ + %s < depths_) {", cuda_runs_along(term) ? "piece_ * 8 + one_" : "line_");
-    emitter->indent++;
-    struct emit_value value = emit_shallow(emitter, term->half);
-    emit_line(emitter, "words_[one_ / 2] |= (unsigned int)(%s) << 16 * (one_ %% 2);",
-              emit_stored(emitter, term->half->dtype, value));
-    emit_cuda_end(tile);
-    emit_cuda_end(tile);
-    emit_line(emitter, "akg_put_words(to_, words_);");
-}
-
-/* The stage at `from_` into `slot_`. */
-static void emit_bring(struct cuda_tile *tile, int number)
-{
-    const struct cuda_term *term = &tile->tiling->terms[number];
-    struct emitter *emitter = &tile->cuda->emitter;
-    bool whole = term->quads == term->half;
-    int pieces = pieces_of(tile, term);
-    emit_cuda_unrolled(tile, "turn_", tile->edge * DEPTH / PIECE / CUDA_THREADS);
-    emit_line(emitter, "const int place_ = (int)threadIdx.x + %d * turn_;", CUDA_THREADS);
-    emit_line(emitter, "const int piece_ = place_ %% %d, line_ = place_ / %d;", pieces, pieces);
-    emit_line(emitter, "unsigned int *const to_ = &term%d_[slot_][%s];", number,
-              place(tile, term, "line_", "piece_"));
-    if (whole) {
-        emit_line(emitter, "if (well%d_) {", number);
-        emitter->indent++;
-        emit_variables(tile, term, PIECE, "");
-        emit_line(emitter, "akg_bring(to_, &%s, from_ + %s < depths_ ? 16 : 0);",
-                  emit_access(emitter, &term->quads->access).text,
-                  cuda_runs_along(term) ? "piece_ * 8" : "line_");
-        emitter->indent--;
-        emit_line(emitter, "} else {");
-        emitter->indent++;
-    }
-    emit_halves(tile, term);
-    if (whole)
-        emit_cuda_end(tile);
-    emit_cuda_end(tile);
-}
-
-/* A stage, if there is one; what is on its way of it is a group of its own. */
-static void emit_stage(struct cuda_tile *tile)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    emit_line(emitter, "if (from_ < depths_) {");
-    emitter->indent++;
-    emit_bring(tile, 0);
-    emit_bring(tile, 1);
-    emit_cuda_end(tile);
-    emit_line(emitter, "akg_group();");
+    return arena_format(arena, "&term%d_[slot_][((%s) * %d + ((%s) ^ %s)) * 4]", number, row,
+                        cuda_row_pieces(tile, term), piece, turned);
 }
 
 /* ---- computing ---------------------------------------------------------------------------------- */
@@ -134,17 +54,17 @@ static void emit_matrices(struct cuda_tile *tile, int number)
     const char *name = indent_names[!rows];
     const char *side = rows ? "lane_ / 8 % 2" : "lane_ / 16", *depth = rows ? "lane_ / 16" : "lane_ / 8 % 2";
     const char *first = rows ? arena_format(arena, "warp_ / %d * %d + %s * 16", way->warps_across,
-                                            32 / way->lanes_across * tile->each, name)
+                                            32 / way->lanes_across * tile->each[CUDA_ROWS], name)
                              : arena_format(arena, "warp_ %% %d * %d + %s * 16", way->warps_across,
-                                            way->lanes_across * tile->each, name);
+                                            way->lanes_across * tile->each[CUDA_COLUMNS], name);
     const char *line = along ? arena_format(arena, "%s + %s * 8 + lane_ %% 8", first, side)
                              : arena_format(arena, "step_ * 16 + %s * 8 + lane_ %% 8", depth);
     const char *piece = along ? arena_format(arena, "step_ * 2 + %s", depth)
                               : arena_format(arena, "(%s) / 8 + %s", first, side);
-    int count = rows ? tile->each / 2 : tile->each / 4;
+    int count = tile->each[term->side] / (rows ? 2 : 4);
     emit_cuda_unrolled(tile, name, count);
-    emit_line(emitter, "akg_matrices%s(%ss_of_[%s], &term%d_[slot_][%s]);", along ? "" : "_turned",
-              rows ? "row" : "column", name, number, place(tile, term, line, piece));
+    emit_line(emitter, "akg_matrices%s(%ss_of_[%s], %s);", along ? "" : "_turned", rows ? "row" : "column",
+              name, place(tile, number, line, piece));
     emit_cuda_end(tile);
 }
 
@@ -154,11 +74,12 @@ static void emit_accumulate(struct cuda_tile *tile)
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_term *terms = tile->tiling->terms;
     emit_cuda_unrolled(tile, "step_", STEPS);
-    emit_line(emitter, "unsigned int rows_of_[%d][4], columns_of_[%d][4];", tile->each / 2, tile->each / 4);
+    emit_line(emitter, "unsigned int rows_of_[%d][4], columns_of_[%d][4];", tile->each[CUDA_ROWS] / 2,
+              tile->each[CUDA_COLUMNS] / 4);
     emit_matrices(tile, 0);
     emit_matrices(tile, 1);
-    emit_cuda_unrolled(tile, "row_", tile->each / 2);
-    emit_cuda_unrolled(tile, "column_", tile->each / 2);
+    emit_cuda_unrolled(tile, "row_", tile->each[CUDA_ROWS] / 2);
+    emit_cuda_unrolled(tile, "column_", tile->each[CUDA_COLUMNS] / 2);
     emit_line(emitter,
               "akg_product_%s(&sum_[row_ * 2][column_ * 2], &sum_[row_ * 2 + 1][column_ * 2], "
               "rows_of_[row_], &columns_of_[column_ / 2][column_ %% 2 * 2]);",
@@ -178,7 +99,7 @@ static void stages(struct cuda_tile *tile)
     emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", STAGES - 1);
     emitter->indent++;
     emit_line(emitter, "const int from_ = %s + slot_ * %d;", tile->begin, DEPTH);
-    emit_stage(tile);
+    emit_cuda_bring(tile);
     emit_cuda_end(tile);
     emit_line(emitter, "int at_ = 0;");
     emit_line(emitter, "for (int stage_ = %s; stage_ < depths_; stage_ += %d) {", tile->begin, DEPTH);
@@ -189,7 +110,7 @@ static void stages(struct cuda_tile *tile)
     emitter->indent++;
     emit_line(emitter, "const int from_ = stage_ + %d, slot_ = at_ == 0 ? %d : at_ - 1;",
               (STAGES - 1) * DEPTH, STAGES - 1);
-    emit_stage(tile);
+    emit_cuda_bring(tile);
     emit_cuda_end(tile);
     emit_line(emitter, "const int slot_ = at_;");
     emit_accumulate(tile);
@@ -197,5 +118,11 @@ static void stages(struct cuda_tile *tile)
     emit_cuda_end(tile);
 }
 
-const struct cuda_way cuda_cores_way = {
-    .warps_across = 4, .lanes_across = 4, .rows = 1, .columns = 2, .declare = declare, .stages = stages};
+const struct cuda_way cuda_cores_way = {.warps_across = 4,
+                                        .lanes_across = 4,
+                                        .rows = 1,
+                                        .columns = 2,
+                                        .depth = DEPTH,
+                                        .declare = declare,
+                                        .stages = stages,
+                                        .place = place};

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* A loop that is taken apart names more than each of its bodies uses, which nvcc would speak of (177), and a
- * scan notes for what may stand behind it that it is through (550). */
+/* A loop that is taken apart names more than each of its bodies uses (177), a scan notes for what may stand
+ * behind it that it is through (550), and a launch is handed more scalars than it reads: nvcc would speak of
+ * that. */
 static const char macros[] =
     "#ifdef __CUDACC__\n"
     "#pragma nv_diag_suppress 177, 550\n"

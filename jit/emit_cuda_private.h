@@ -4,6 +4,7 @@
 #ifndef JIT_EMIT_CUDA_PRIVATE_H
 #define JIT_EMIT_CUDA_PRIVATE_H
 
+#include "cuda_best.h"
 #include "cuda_cross.h"
 #include "cuda_quads.h"
 #include "cuda_row.h"
@@ -27,11 +28,22 @@ struct cuda_substitute {
     struct emit_value value;
 };
 
+/* The threads that go through statements together: a block, or a squad of a few neighbours in a warp. */
+struct cuda_together {
+    const char *thread, *threads; /* the number of one, and how many they are */
+    const char *all;              /* the same, for a block as a constant */
+    const char *barrier;
+    bool is_squad;
+};
+
+struct seek;
+
 struct cuda_emitter {
     struct emitter emitter; /* first: the dialect's functions are handed it */
     struct cuda_program *program;
     struct cuda_plan plan;
     const struct cuda_step *step; /* at hand */
+    struct cuda_together together;
     int *places;        /* by buffer, then of scratch: where the words hold its address; -1: nowhere */
     int *stride_places; /* by buffer: where its strides begin */
     int *kept;          /* by slot: place among the scalars that launches hand on; -1: none */
@@ -43,9 +55,13 @@ struct cuda_emitter {
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
     int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
-    int together;  /* blocks that are to have registers on a processor at once; 0: no matter */
+    int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
     bool in_turns; /* or has several under way */
     bool in_rows;  /* threads of it keep elements from one loop to the next */
+    int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
+    struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
+    const struct ir_stmt *settled;   /* the loop whose last assignments are emitted */
     /* Elements that are kept by the loops at hand. */
     const struct cuda_row *row; /* NULL: none are */
     const char *row_name;       /* what their names begin with */
@@ -89,6 +105,9 @@ void emit_cuda_each_from(struct cuda_emitter *cuda, const struct cuda_chain *cha
                          const struct cuda_loop_texts *texts, const char *done, const char *pieces,
                          const char *first, const char *step);
 
+/* Before a loop: that several of its iterations are to be under way at once, where that is asked for; each
+ * loads so many times as much as usual. */
+void emit_cuda_unroll(struct cuda_emitter *cuda, int times);
 /* The number of its iterations as a text, with the lines before that it needs. */
 const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 
@@ -114,8 +133,28 @@ void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums
 void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
 /* A store that accumulates into an element that others may do at the same time. */
 void emit_cuda_atomic(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The word for it in the names of functions. */
+const char *emit_cuda_combining_name(enum operation operation);
 /* The functions for that whose names were noted; what they call is noted. */
 const char *emit_cuda_combining(struct cuda_emitter *cuda);
+
+/* ---- emit_cuda_best.c ------------------------------------------------------- */
+
+/* A loop as cuda_best.h says, by the threads of a block or a squad. */
+void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+/* A statement of such a loop that its threads do otherwise; false: it is none. */
+bool emit_cuda_best_statement(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* The same by the grid, whose blocks leave their parts; and one block combines these. */
+void emit_cuda_best_parts(struct cuda_emitter *cuda, const struct cuda_chain *chain, const char *first,
+                          const char *step);
+void emit_cuda_best_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);
+
+/* ---- emit_cuda_count.c ------------------------------------------------------ */
+
+/* Whether blocks accumulate into copies of their own, in calls that have few elements; around the loop. */
+bool emit_cuda_counts(const struct cuda_emitter *cuda);
+void emit_cuda_begin_counts(struct cuda_emitter *cuda);
+void emit_cuda_end_counts(struct cuda_emitter *cuda);
 
 /* ---- emit_cuda_scan.c ------------------------------------------------------- */
 
@@ -138,6 +177,9 @@ void emit_cuda_team_block(struct cuda_emitter *cuda, const struct ir_stmt *block
 void emit_cuda_barrier(struct cuda_emitter *cuda);
 /* Declares the temporary that a block or a thread has for itself. */
 void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buffer);
+
+/* ---- emit_cuda_clear.c ------------------------------------------------------ */
+
 /* The elements of a buffer to zero, by threads that start and step so. */
 void emit_cuda_clear(struct cuda_emitter *cuda, const struct ir_buffer *buffer, const char *first,
                      const char *step);
@@ -212,6 +254,19 @@ void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* A nest by squares. */
 void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
+
+/* ---- emit_cuda_squad.c ------------------------------------------------------ */
+
+extern const struct cuda_together cuda_block;
+/* The iterations of the chain by squads, of as many threads as the loop inside is worth. */
+void emit_cuda_squads(struct cuda_emitter *cuda,
+                      void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));
+
+/* ---- emit_cuda_spread.c ----------------------------------------------------- */
+
+/* A phase of a nest whose inner loops several blocks share, and what follows it. */
+void emit_cuda_spread(struct cuda_emitter *cuda);
+void emit_cuda_gather(struct cuda_emitter *cuda);
 
 /* ---- emit_cuda_prelude.c ---------------------------------------------------- */
 

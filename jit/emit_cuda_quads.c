@@ -201,7 +201,7 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
     else if (type->size >= 4)
         name = arena_format(&emitter->arena, "akg_%s_%s", *how == 't' ? "take" : "leave",
                             type->size == 4 ? "words" : "longs");
-    bool fixed = *how == 'p' || access->buffer->role == IR_INPUT;
+    bool fixed = *how != 't' || access->buffer->role == IR_INPUT;
     emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
 }
 
@@ -296,7 +296,7 @@ static void emit_stores(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++) {
         const struct ir_access *access = &quads->found.stores[k]->access;
-        emit_move(quads, "put", access, arena_format(&emitter->arena, "&%s", element_text(quads, access)),
+        emit_move(quads, "leave", access, arena_format(&emitter->arena, "&%s", element_text(quads, access)),
                   quad_name(quads, "stored", k));
     }
 }
@@ -533,7 +533,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     int elements = elements_of(&quads.found);
     cuda->in_quads = quads.found.length;
     if (threads && elements <= FEW && chain->count <= LOOPS)
-        cuda->together = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
+        cuda->resident = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
     if (once || quads.found.cut || elements > SUMMED / 2)
         emit_in_turn(&quads, texts, number, count, first, step);

@@ -95,7 +95,8 @@ static void begin_slots(struct cuda_emitter *cuda, int count, const char *number
     emit_line(emitter, "#pragma unroll");
     emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", count);
     emitter->indent++;
-    emit_line(emitter, "const long long %s = slot_ * %d + (int)threadIdx.x;", number, CUDA_THREADS);
+    emit_line(emitter, "const long long %s = slot_ * %s + (int)%s;", number, cuda->together.all,
+              cuda->together.thread);
     emit_line(emitter, "if (%s < %s) {", number, total);
     emitter->indent++;
 }
@@ -199,8 +200,10 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
         emitter->indent--;
         emit_line(emitter, "}");
     }
-    int pieces = cuda->row->pieces * CUDA_THREADS;
-    emit_cuda_each_from(cuda, chain, texts, arena_format(&emitter->arena, "%d", pieces * CUDA_QUAD),
-                        arena_format(&emitter->arena, "%d", pieces), "threadIdx.x", "blockDim.x");
+    int pieces = cuda->row->pieces;
+    const char *all = cuda->together.all;
+    emit_cuda_each_from(cuda, chain, texts, arena_format(&emitter->arena, "%s * %d", all, pieces * CUDA_QUAD),
+                        arena_format(&emitter->arena, "%s * %d", all, pieces), cuda->together.thread,
+                        cuda->together.threads);
     return true;
 }

@@ -239,7 +239,7 @@ void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain
               begin, CUDA_SCAN_TILE, trips);
     emit_line(emitter, "last_tile_ = %s == %s - 1;", tile, tiles);
     scan.end = end;
-    cuda->together = is_slim(&scan) ? 5 : 0;
+    cuda->resident = is_slim(&scan) ? 5 : 0;
     emit_scan_declare_part(&scan);
     if (scan.by_pieces)
         emit_scan_declare_pieces(&scan);

@@ -16,7 +16,7 @@ static void declare_term(struct cuda_tile *tile, int number)
     struct emitter *emitter = &tile->cuda->emitter;
     const char *type = emit_type(tile->tiling->terms[number].value->dtype);
     emit_line(emitter, "__shared__ __align__(16) %s term%d_[2][%d][%d];", type, number, CUDA_TILE_DEPTH,
-              tile->edge + cuda_tiling_pad(tile->tiling));
+              tile->edge[tile->tiling->terms[number].side] + cuda_tiling_pad(tile->tiling));
     emit_line(emitter, "%s next%d_[%d][%d];", type, number, tile->step->parts, CUDA_QUAD);
 }
 
@@ -33,7 +33,7 @@ static void declare(struct cuda_tile *tile)
 static void emit_place(struct cuda_tile *tile, const struct cuda_term *term)
 {
     bool along = cuda_runs_along(term);
-    int across = (along ? CUDA_TILE_DEPTH : tile->edge) / CUDA_QUAD;
+    int across = (along ? CUDA_TILE_DEPTH : tile->edge[term->side]) / CUDA_QUAD;
     struct emitter *emitter = &tile->cuda->emitter;
     emit_line(emitter, "const int place_ = (int)threadIdx.x + %d * turn_;", CUDA_THREADS);
     emit_line(emitter, "const int %s = place_ %% %d * %d, %s = place_ / %d;",
@@ -148,7 +148,7 @@ static void emit_own(struct cuda_tile *tile, int number)
     const struct cuda_term *term = &tile->tiling->terms[number];
     bool rows = term->side == CUDA_ROWS;
     int apart = rows ? cuda_rows_apart(tile->way) : cuda_columns_apart(tile->way);
-    emit_line(emitter, "%s own%d_[%d];", emit_type(term->value->dtype), number, tile->each);
+    emit_line(emitter, "%s own%d_[%d];", emit_type(term->value->dtype), number, tile->each[term->side]);
     emit_cuda_unrolled(tile, "part_", tile->step->parts);
     emit_cuda_quad(tile, "take", term->value->dtype,
                    arena_format(&emitter->arena, "own%d_[part_ * %d]", number, CUDA_QUAD),
@@ -171,8 +171,8 @@ static void emit_one_depth(struct cuda_tile *tile)
                    emit_name(arena_format(&emitter->arena, "own%d_[%s]", k,
                                           term->side == CUDA_ROWS ? "row_" : "column_")));
     }
-    emit_cuda_unrolled(tile, "row_", tile->each);
-    emit_cuda_unrolled(tile, "column_", tile->each);
+    emit_cuda_unrolled(tile, "row_", tile->each[CUDA_ROWS]);
+    emit_cuda_unrolled(tile, "column_", tile->each[CUDA_COLUMNS]);
     sum->name = "sum_[row_][column_]";
     emit_line(emitter, "%s = %s;", sum->name, emit_shallow(emitter, tile->tiling->combined).text);
     sum->name = name;
@@ -188,18 +188,18 @@ static void emit_lanes(struct cuda_tile *tile, int number)
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_way *way = tile->way;
     bool rows = tile->tiling->terms[number].side == CUDA_ROWS;
-    emit_cuda_unrolled(tile, rows ? "row_" : "column_", tile->each / 2);
+    emit_cuda_unrolled(tile, rows ? "row_" : "column_", tile->each[rows ? CUDA_ROWS : CUDA_COLUMNS] / 2);
     emit_cuda_unrolled(tile, "part_", rows ? 4 : 2);
     if (rows)
         emit_line(emitter,
                   "rows_of_[row_][part_] = term%d_[half_][step_ * 8 + lane_ %% 4 + part_ / 2 * 4]"
                   "[warp_ / %d * %d + row_ * 16 + lane_ / 4 + part_ %% 2 * 8];",
-                  number, way->warps_across, 32 / way->lanes_across * tile->each);
+                  number, way->warps_across, 32 / way->lanes_across * tile->each[CUDA_ROWS]);
     else
         emit_line(emitter,
                   "columns_of_[column_][part_] = term%d_[half_][step_ * 8 + lane_ %% 4 + part_ * 4]"
                   "[warp_ %% %d * %d + column_ * 8 + lane_ / 4];",
-                  number, way->warps_across, way->lanes_across * tile->each);
+                  number, way->warps_across, way->lanes_across * tile->each[CUDA_COLUMNS]);
     emit_cuda_end(tile);
     emit_cuda_end(tile);
 }
@@ -208,10 +208,11 @@ static void accumulate_rounded(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     emit_cuda_unrolled(tile, "step_", CUDA_TILE_DEPTH / 8);
-    emit_line(emitter, "float rows_of_[%d][4], columns_of_[%d][2];", tile->each / 2, tile->each / 2);
+    emit_line(emitter, "float rows_of_[%d][4], columns_of_[%d][2];", tile->each[CUDA_ROWS] / 2,
+              tile->each[CUDA_COLUMNS] / 2);
     emit_cuda_terms(tile, emit_lanes);
-    emit_cuda_unrolled(tile, "row_", tile->each / 2);
-    emit_cuda_unrolled(tile, "column_", tile->each / 2);
+    emit_cuda_unrolled(tile, "row_", tile->each[CUDA_ROWS] / 2);
+    emit_cuda_unrolled(tile, "column_", tile->each[CUDA_COLUMNS] / 2);
     emit_line(emitter, "akg_product_tf32(&sum_[row_ * 2][column_ * 2], &sum_[row_ * 2 + 1][column_ * 2], "
                        "rows_of_[row_], columns_of_[column_]);");
     for (int k = 0; k < 3; k++)

@@ -21,7 +21,7 @@ static int buffer_count(const struct cuda_emitter *cuda)
 
 void emit_cuda_barrier(struct cuda_emitter *cuda)
 {
-    emit_line(&cuda->emitter, "__syncthreads();");
+    emit_line(&cuda->emitter, "%s", cuda->together.barrier);
     memset(cuda->touched, 0, (size_t)buffer_count(cuda));
 }
 
@@ -197,10 +197,12 @@ static void hand_on(struct cuda_emitter *cuda, const struct assigned *assigned, 
     for (int k = 0; k < assigned->symbols.count; k++) {
         const struct ir_symbol *symbol = assigned->symbols.items[k];
         const char *name = emitter->symbols[symbol->slot].name, *member = member_of(symbol->dtype);
+        const char *own = cuda->together.is_squad ? "[akg_squad]" : "";
         if (give)
-            emit_line(emitter, "akg_handed[%d].%s = %s;", k, member, name);
+            emit_line(emitter, "akg_handed[%d]%s.%s = %s;", k, own, member, name);
         else
-            emit_line(emitter, "%s = (%s)akg_handed[%d].%s;", name, emit_type(symbol->dtype), k, member);
+            emit_line(emitter, "%s = (%s)akg_handed[%d]%s.%s;", name, emit_type(symbol->dtype), k, own,
+                      member);
         emitter->symbols[symbol->slot].assignments += !give;
     }
     if (assigned->symbols.count > cuda->shared_scalars)
@@ -224,7 +226,7 @@ static const struct ir_stmt *emit_solo(struct cuda_emitter *cuda, const struct i
     if (assigned.symbols.count)
         touches.buffers[handed] |= CUDA_WRITE_ONE;
     meet(cuda, &touches);
-    emit_line(emitter, "if (threadIdx.x == 0) {");
+    emit_line(emitter, "if (%s == 0) {", cuda->together.thread);
     emitter->indent++;
     for (const struct ir_stmt *one = first; one != stmt; one = one->next)
         emit_statement(emitter, one);
@@ -255,8 +257,11 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     meet(cuda, &touches);
     emit_line(emitter, "{");
     emitter->indent++;
-    if (share == CUDA_SHARE_SCAN) {
-        emit_cuda_scan(cuda, &chain);
+    if (share == CUDA_SHARE_SCAN || share == CUDA_SHARE_BEST) {
+        if (share == CUDA_SHARE_BEST)
+            emit_cuda_best(cuda, &chain);
+        else
+            emit_cuda_scan(cuda, &chain);
         emitter->indent--;
         emit_line(emitter, "}");
         return;
@@ -264,7 +269,7 @@ static void emit_shared(struct cuda_emitter *cuda, const struct ir_stmt *loop, e
     cuda_sums_of(&cuda->plan, &chain, &sums);
     emit_cuda_begin_sums(cuda, &sums);
     if (!emit_cuda_row(cuda, &chain))
-        emit_cuda_each(cuda, &chain, "threadIdx.x", "blockDim.x");
+        emit_cuda_each(cuda, &chain, cuda->together.thread, cuda->together.threads);
     emit_cuda_end_sums(cuda, &sums);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -391,7 +396,7 @@ static void emit_team_allocate(struct cuda_emitter *cuda, const struct ir_stmt *
         return;
     touches_of(&touches, stmt);
     meet(cuda, &touches);
-    emit_cuda_clear(cuda, stmt->access.buffer, "threadIdx.x", "blockDim.x");
+    emit_cuda_clear(cuda, stmt->access.buffer, cuda->together.thread, cuda->together.threads);
 }
 
 static void emit_all_alike(struct cuda_emitter *cuda, const struct ir_stmt *stmt)

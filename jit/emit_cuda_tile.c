@@ -9,6 +9,9 @@
  */
 #include "emit_cuda_tile.h"
 
+#include "cuda_access.h"
+#include "pass.h"
+
 enum { WARPS = CUDA_THREADS / 32, SPLIT_UNIT = 32 /* depths: of whole stages */ };
 
 const char *const cuda_axis_names[CUDA_AXES] = {"batches_", "rows_", "columns_", "depths_"};
@@ -66,9 +69,10 @@ static void emit_before(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_way *way = tile->way;
-    emit_line(emitter, "%s sum_[%d][%d];", emit_type(tile->tiling->dtype), tile->each, tile->each);
-    emit_cuda_unrolled(tile, "row_", tile->each);
-    emit_cuda_unrolled(tile, "column_", tile->each);
+    emit_line(emitter, "%s sum_[%d][%d];", emit_type(tile->tiling->dtype), tile->each[CUDA_ROWS],
+              tile->each[CUDA_COLUMNS]);
+    emit_cuda_unrolled(tile, "row_", tile->each[CUDA_ROWS]);
+    emit_cuda_unrolled(tile, "column_", tile->each[CUDA_COLUMNS]);
     if (tile->step->splits) {
         emit_line(emitter, "sum_[row_][column_] = 0;");
         emit_cuda_end(tile);
@@ -91,8 +95,51 @@ static void emit_before(struct cuda_tile *tile)
     emit_cuda_end(tile);
 }
 
-/* The statements of the nest for one row and column: the sum's declaration gives what was summed up. */
-static void emit_iteration(struct cuda_tile *tile, const char *sum)
+/* Whether four neighbouring columns can be stored at once: in every iteration, the only one into its tensor,
+ * along the loop that the columns are. */
+static bool is_quad_store(const struct cuda_tile *tile, const struct ir_stmt *stmt)
+{
+    const struct cuda_chain *chain = &tile->step->chain, *columns = &tile->tiling->axes[CUDA_COLUMNS];
+    const struct ir_buffer *buffer = stmt->access.buffer;
+    if (stmt->kind != IR_STORE || columns->count != 1 || !buffer->contiguous || buffer->rank == 0 ||
+        !dtype_is_float(buffer->dtype))
+        return false;
+    const struct ir_stmt *loop = columns->loops[0];
+    const struct ir_expr *last = stmt->access.indices[buffer->rank - 1];
+    if (loop->step != 1 || last->kind != IR_SYMBOL || last->symbol != loop->symbol)
+        return false;
+    for (int axis = 0; axis < buffer->rank - 1; axis++)
+        if (pass_mentions(stmt->access.indices[axis], loop->symbol))
+            return false;
+    struct cuda_uses uses = cuda_uses_of(cuda_chain_body(chain), buffer);
+    return uses.stores == 1 && uses.loads == 0 &&
+           cuda_place_is_known_before(cuda_chain_body(chain), &stmt->access);
+}
+
+/* The first such store behind the sum; NULL: there is none. */
+static const struct ir_stmt *quad_store_of(const struct cuda_tile *tile)
+{
+    for (const struct ir_stmt *stmt = cuda_chain_body(&tile->step->chain); stmt; stmt = stmt->next)
+        if (is_quad_store(tile, stmt))
+            return stmt;
+    return NULL;
+}
+
+/* The last one of four stores them all. */
+static void emit_quad_store(struct cuda_tile *tile, const struct ir_stmt *stmt)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct ir_buffer *buffer = stmt->access.buffer;
+    emit_line(emitter, "stored_[one_] = %s;",
+              emit_stored(emitter, buffer->dtype, emit_shallow(emitter, stmt->value)));
+    emit_line(emitter, "if (one_ == %d)", CUDA_QUAD - 1);
+    emit_line(emitter, "    akg_leave_%d(&%s - %d, stored_);", 8 * dtype_table[buffer->dtype].size,
+              emit_access(emitter, &stmt->access).text, CUDA_QUAD - 1);
+}
+
+/* The statements of the nest for one row and column: the sum's declaration gives what was summed up. `quad`
+ * is the store of four columns at once, or NULL. */
+static void emit_iteration(struct cuda_tile *tile, const char *sum, const struct ir_stmt *quad)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_chain *chain = &tile->step->chain;
@@ -100,6 +147,10 @@ static void emit_iteration(struct cuda_tile *tile, const char *sum)
         for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt; stmt = stmt->next) {
             if (stmt->kind == IR_FOR)
                 continue; /* the next one of the chain, or the depths */
+            if (stmt == quad) {
+                emit_quad_store(tile, stmt);
+                continue;
+            }
             if (stmt != tile->tiling->declared) {
                 emit_statement(emitter, stmt);
                 continue;
@@ -123,38 +174,65 @@ static void emit_share_row(struct cuda_tile *tile)
         arena_format(&emitter->arena, "sums_[warp_ / %d * %d + lane_ / %d][my_column_ + part_ * %d]",
                      way->warps_across, 32 / way->lanes_across, way->lanes_across, cuda_columns_apart(way));
     const char *from = arena_format(&emitter->arena, "sum_[row_][part_ * %d]", way->columns);
-    emit_cuda_unrolled(tile, "part_", tile->each / way->columns);
-    if (way->columns == CUDA_QUAD) {
+    emit_cuda_unrolled(tile, "part_", tile->each[CUDA_COLUMNS] / way->columns);
+    if (way->columns == CUDA_QUAD)
         emit_cuda_quad(tile, "put", tile->tiling->dtype, to, from);
-    } else {
-        emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++)", way->columns);
-        emit_line(emitter, "    (&%s)[one_] = (&%s)[one_];", to, from);
-    }
+    else
+        emit_line(emitter, "akg_put_pair(&%s, &%s);", to, from);
     emit_cuda_end(tile);
 }
 
-/* One row of each thread at a time goes through shared memory. */
-static void emit_after(struct cuda_tile *tile)
+/* Where in the tile what lies in row `slot_` of shared memory belongs, and whether there is such a place. */
+static void emit_where(struct cuda_tile *tile)
 {
     struct emitter *emitter = &tile->cuda->emitter;
     const struct cuda_way *way = tile->way;
-    int lanes_down = 32 / way->lanes_across, slots = WARPS / way->warps_across * lanes_down;
-    emit_cuda_unrolled(tile, "row_", tile->each);
-    emit_line(emitter, "__syncthreads();");
-    emit_share_row(tile);
-    emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "#pragma unroll 1");
-    emit_line(emitter, "for (int place_ = (int)threadIdx.x; place_ < %d; place_ += %d) {", slots * tile->edge,
-              CUDA_THREADS);
-    emitter->indent++;
-    emit_line(emitter, "const int slot_ = place_ / %d, column_in_ = place_ %% %d;", tile->edge, tile->edge);
+    int lanes_down = 32 / way->lanes_across;
     emit_line(emitter,
               "const int row_at_ = top_ + slot_ / %d * %d + row_ / %d * %d + slot_ %% %d * %d + row_ %% %d;",
-              lanes_down, lanes_down * tile->each, way->rows, cuda_rows_apart(way), lanes_down, way->rows,
-              way->rows);
+              lanes_down, lanes_down * tile->each[CUDA_ROWS], way->rows, cuda_rows_apart(way), lanes_down,
+              way->rows, way->rows);
     emit_line(emitter, "const int column_at_ = left_ + column_in_;");
     emit_line(emitter, "if (row_at_ < rows_ && column_at_ < columns_) {");
     emitter->indent++;
+}
+
+/* A thread takes places in shared memory in turn, so many columns at once; to be ended. */
+static void emit_places(struct cuda_tile *tile, int columns)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    int across = tile->edge[CUDA_COLUMNS] / columns;
+    int slots = WARPS / tile->way->warps_across * (32 / tile->way->lanes_across);
+    /* the loop over a thread's rows around it is written out, too */
+    emit_line(emitter, "#pragma unroll %d", columns > 1 ? WARPS / tile->each[CUDA_ROWS] : 1);
+    emit_line(emitter, "for (int place_ = (int)threadIdx.x; place_ < %d; place_ += %d) {", slots * across,
+              CUDA_THREADS);
+    emitter->indent++;
+    emit_line(emitter, "const int slot_ = place_ / %d, column_in_ = place_ %% %d%s;", across, across,
+              columns > 1 ? arena_format(&emitter->arena, " * %d", columns) : "");
+    emit_where(tile);
+}
+
+/* What follows the sums of one row of each thread, four columns at once. */
+static void emit_row_quads(struct cuda_tile *tile, const struct ir_stmt *quad)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_places(tile, CUDA_QUAD);
+    emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
+    emit_line(emitter, "float quad_[%d];", CUDA_QUAD);
+    emit_line(emitter, "%s stored_[%d];", dtype_table[quad->access.buffer->dtype].c_storage, CUDA_QUAD);
+    emit_cuda_quad(tile, "take", AKG_FLOAT32, "quad_[0]", "sums_[slot_][column_in_]");
+    emit_cuda_unrolled(tile, "one_", CUDA_QUAD);
+    emit_cuda_axis(tile, CUDA_COLUMNS, "(column_at_ + one_)");
+    emit_iteration(tile, "quad_[one_]", quad);
+    for (int k = 0; k < 3; k++)
+        emit_cuda_end(tile);
+}
+
+static void emit_row(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    emit_places(tile, 1);
     if (tile->step->splits) {
         emit_line(emitter,
                   "akg_split[((split_ * batches_ + batch_) * rows_ + row_at_) * columns_ + column_at_] = "
@@ -162,10 +240,45 @@ static void emit_after(struct cuda_tile *tile)
     } else {
         emit_cuda_axis(tile, CUDA_ROWS, "row_at_");
         emit_cuda_axis(tile, CUDA_COLUMNS, "column_at_");
-        emit_iteration(tile, "sums_[slot_][column_in_]");
+        emit_iteration(tile, "sums_[slot_][column_in_]", NULL);
     }
     emit_cuda_end(tile);
     emit_cuda_end(tile);
+}
+
+/* Whether the rows of what is stored are whole fours. */
+static const char *stores_well(struct cuda_tile *tile, const struct ir_buffer *buffer)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    int bytes = CUDA_QUAD * dtype_table[buffer->dtype].size;
+    return arena_format(
+        &emitter->arena, "(unsigned long long)%s %% %d == 0 && columns_ %% %d == 0 && %s %% %d == 0",
+        emitter->buffers[buffer->index], bytes < 16 ? bytes : 16, CUDA_QUAD,
+        emit_operand(emitter, emit_extent(emitter, buffer, buffer->rank - 1), EMIT_UNARY), CUDA_QUAD);
+}
+
+/* One row of each thread at a time goes through shared memory. */
+static void emit_after(struct cuda_tile *tile)
+{
+    struct emitter *emitter = &tile->cuda->emitter;
+    const struct ir_stmt *quad = NULL;
+    if (!tile->step->splits && tile->tiling->dtype == AKG_FLOAT32)
+        quad = quad_store_of(tile);
+    emit_cuda_unrolled(tile, "row_", tile->each[CUDA_ROWS]);
+    emit_line(emitter, "__syncthreads();");
+    emit_share_row(tile);
+    emit_line(emitter, "__syncthreads();");
+    if (quad) {
+        emit_line(emitter, "if (%s) {", stores_well(tile, quad->access.buffer));
+        emitter->indent++;
+        emit_row_quads(tile, quad);
+        emitter->indent--;
+        emit_line(emitter, "} else {");
+        emitter->indent++;
+    }
+    emit_row(tile);
+    if (quad)
+        emit_cuda_end(tile);
     emit_cuda_end(tile);
 }
 
@@ -189,7 +302,7 @@ void emit_cuda_declare_sums(struct cuda_tile *tile)
 {
     emit_line(&tile->cuda->emitter, "__shared__ __align__(16) %s sums_[%d][%d];",
               emit_type(tile->tiling->dtype),
-              WARPS / tile->way->warps_across * (32 / tile->way->lanes_across), tile->edge);
+              WARPS / tile->way->warps_across * (32 / tile->way->lanes_across), tile->edge[CUDA_COLUMNS]);
 }
 
 static void emit_extents(struct cuda_tile *tile)
@@ -213,13 +326,14 @@ static void emit_constants(struct cuda_tile *tile)
     emit_extents(tile);
     way->declare(tile);
     emit_line(emitter, "const long long down_ = (rows_ + %d) / %d, across_ = (columns_ + %d) / %d;",
-              tile->edge - 1, tile->edge, tile->edge - 1, tile->edge);
+              tile->edge[CUDA_ROWS] - 1, tile->edge[CUDA_ROWS], tile->edge[CUDA_COLUMNS] - 1,
+              tile->edge[CUDA_COLUMNS]);
     emit_line(emitter, "const int lane_ = (int)threadIdx.x %% 32, warp_ = (int)threadIdx.x / 32;");
     emit_line(emitter, "const int my_row_ = warp_ / %d * %d + lane_ / %d * %d;", way->warps_across,
-              32 / way->lanes_across * tile->each, way->lanes_across, way->rows);
+              32 / way->lanes_across * tile->each[CUDA_ROWS], way->lanes_across, way->rows);
     emit_line(emitter, "(void)my_row_;"); /* which not every way needs */
     emit_line(emitter, "const int my_column_ = warp_ %% %d * %d + lane_ %% %d * %d;", way->warps_across,
-              way->lanes_across * tile->each, way->lanes_across, way->columns);
+              way->lanes_across * tile->each[CUDA_COLUMNS], way->lanes_across, way->columns);
 }
 
 /* Tiles that run at the same time lie near each other: they go down a band of rows first. */
@@ -236,7 +350,7 @@ static void emit_choose_tile(struct cuda_tile *tile)
               BAND, BAND, BAND);
     emit_line(emitter,
               "const int top_ = (int)(band_ * %d + rest_ %% deep_) * %d, left_ = (int)(rest_ / deep_) * %d;",
-              BAND, tile->edge, tile->edge);
+              BAND, tile->edge[CUDA_ROWS], tile->edge[CUDA_COLUMNS]);
     emit_cuda_axis(tile, CUDA_BATCHES, "batch_");
 }
 
@@ -265,13 +379,19 @@ static void emit_one_tile(struct cuda_tile *tile)
 static struct cuda_tile tile_of(struct cuda_emitter *cuda, const struct cuda_step *step,
                                 const struct cuda_way *way)
 {
-    return (struct cuda_tile){.cuda = cuda,
-                              .step = step,
-                              .tiling = step->tiling,
-                              .way = way,
-                              .begin = step->splits ? "begin_" : "0",
-                              .edge = CUDA_TILE_UNIT * step->parts,
-                              .each = CUDA_QUAD * step->parts};
+    int parts = step->wide ? CUDA_TILE_PARTS : step->parts;
+    struct cuda_tile tile = {.cuda = cuda,
+                             .step = step,
+                             .tiling = step->tiling,
+                             .way = way,
+                             .begin = step->splits ? "begin_" : "0"};
+    if (!way)
+        return tile;
+    tile.edge[CUDA_ROWS] = way == &cuda_warpgroup_way ? CUDA_WIDE_ROWS : CUDA_TILE_UNIT * parts;
+    tile.edge[CUDA_COLUMNS] = way == &cuda_warpgroup_way ? CUDA_WIDE_COLUMNS : CUDA_TILE_UNIT * parts;
+    tile.each[CUDA_ROWS] = tile.edge[CUDA_ROWS] / (WARPS / way->warps_across * (32 / way->lanes_across));
+    tile.each[CUDA_COLUMNS] = tile.edge[CUDA_COLUMNS] / (way->warps_across * way->lanes_across);
+    return tile;
 }
 
 static void emit_way(struct cuda_emitter *cuda, const struct cuda_step *step, const struct cuda_way *way)
@@ -320,12 +440,21 @@ void emit_cuda_join(struct cuda_emitter *cuda, const struct cuda_step *step)
     emit_line(emitter, "const %s one_ = akg_split[split_ * all_ + at_];", type);
     emit_line(emitter, "joined_ = %s;", emit_combined(emitter, OP_ADD, step->tiling->dtype, operands).text);
     emit_cuda_end(&tile);
-    emit_iteration(&tile, "joined_");
+    emit_iteration(&tile, "joined_", NULL);
     emit_cuda_end(&tile);
 }
 
 void emit_cuda_tiles(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
+    if (step->wide) {
+        /* an old compiler does not know what the devices have that run it */
+        emit_line(&cuda->emitter, "#if !defined __CUDACC__ || defined __CUDA_ARCH_FEAT_SM90_ALL");
+        emit_way(cuda, step, &cuda_warpgroup_way);
+        emit_line(&cuda->emitter, "#elif __CUDA_ARCH__ == %d0", CUDA_WIDE_ARCHITECTURE);
+        emit_way(cuda, step, &cuda_cores_way);
+        emit_line(&cuda->emitter, "#endif");
+        return;
+    }
     if (!step->tiling->cores && !step->tiling->tf32) {
         emit_way(cuda, step, &cuda_plain_way);
         return;

@@ -2,8 +2,10 @@
  * nvrtc.c: CUDA C++ to machine code by libnvrtc, opened at run time.
  *
  * Consumes AKG_NVRTC_LIBRARY, the path of another library to open. Without it, the names under which
- * toolkits install theirs are tried, where the loader looks and in the toolkit's own folder: CUDA_HOME,
- * CUDA_PATH, /usr/local/cuda.
+ * toolkits install theirs are tried: in the toolkit's own folder (CUDA_HOME, CUDA_PATH), in LD_LIBRARY_PATH,
+ * in /usr/local/cuda and the system's folders, and then wherever the loader looks. Files are tried before
+ * names, since the library is large: to open it takes 5 ms, and 50 when it has to come from the disk. So the
+ * file is found first, and with code from the cache on disk it is never opened.
  */
 #include "nvrtc.h"
 
@@ -12,9 +14,11 @@
 #include <dlfcn.h>
 #include <nvrtc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define NVRTC_SYMBOLS(X)                                                                                     \
     X(nvrtcVersion)                                                                                          \
@@ -31,7 +35,7 @@
     X(nvrtcGetPTXSize)                                                                                       \
     X(nvrtcGetPTX)
 
-enum { ARCHITECTURES_MOST = 64, LOG_LINES_MOST = 20 };
+enum { ARCHITECTURES_MOST = 64, LOG_LINES_MOST = 20, IDENTITY_MOST = 1200 };
 
 /* The library, opened once in the life of the process. */
 static struct {
@@ -39,8 +43,10 @@ static struct {
 #define X(name) __typeof__(&name) name;
     NVRTC_SYMBOLS(X)
 #undef X
+    atomic_bool tried; /* what stands here stays */
     bool good;
     int version;
+    char identity[IDENTITY_MOST];
     int architectures[ARCHITECTURES_MOST], architecture_count; /* 75, 80, ... rising */
     char why[256];
 } opened = {.once = PTHREAD_ONCE_INIT};
@@ -48,34 +54,94 @@ static struct {
 /* ---- opening ---------------------------------------------------------------------------------------------
  */
 
+enum { PATH_MOST = 1024 };
+
 static const char *const library_names[] = {"libnvrtc.so",    "libnvrtc.so.14",   "libnvrtc.so.13",
                                             "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
+/* The toolkit's own, which is likelier to know new devices, and the system's. */
+static const char *const usual_folders[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
+                                            "/usr/lib64", "/usr/lib", NULL};
 
-static void *open_in(const char *folder, const char *below)
+/* Whether that is the library; one of those below. */
+typedef bool path_visitor(const char *path, void *context);
+
+static bool visit_folder(const char *folder, size_t length, const char *below, path_visitor *visit,
+                         void *context)
 {
-    char path[1024];
-    void *library = NULL;
+    char path[PATH_MOST];
 
-    for (int k = 0; folder && !library && library_names[k]; k++)
-        if ((size_t)snprintf(path, sizeof path, "%s%s%s", folder, below, library_names[k]) < sizeof path)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    return library;
+    for (int k = 0; length && library_names[k]; k++)
+        if ((size_t)snprintf(path, sizeof path, "%.*s%s/%s", (int)length, folder, below, library_names[k]) <
+                sizeof path &&
+            visit(path, context))
+            return true;
+    return false;
 }
 
+/* Files in the order in which they are tried, until one is taken. */
+static bool visit_files(path_visitor *visit, void *context)
+{
+    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"}, *const below[] = {"/lib64", "/lib"};
+    const char *wanted = getenv("AKG_NVRTC_LIBRARY"), *folders = getenv("LD_LIBRARY_PATH");
+
+    if (wanted)
+        return strchr(wanted, '/') && visit(wanted, context);
+    for (int k = 0; k < 4; k++) {
+        const char *root = getenv(roots[k / 2]);
+        if (root && visit_folder(root, strlen(root), below[k % 2], visit, context))
+            return true;
+    }
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        if (visit_folder(folders, length, "", visit, context))
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    for (int k = 0; usual_folders[k]; k++)
+        if (visit_folder(usual_folders[k], strlen(usual_folders[k]), "", visit, context))
+            return true;
+    return false;
+}
+
+/* What a file is told by: whatever changes what is in it changes the time of its last change as well. */
+static bool identify(const char *path, void *context)
+{
+    struct stat file;
+
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return false;
+    snprintf(context, IDENTITY_MOST, "%s, %lld bytes, file %llu, changed at %lld.%09ld", path,
+             (long long)file.st_size, (unsigned long long)file.st_ino, (long long)file.st_ctim.tv_sec,
+             file.st_ctim.tv_nsec);
+    for (char *at = context; *at; at++) /* for the key is made of lines */
+        *at = (unsigned char)*at < ' ' ? '?' : *at;
+    return true;
+}
+
+static bool open_file(const char *path, void *context)
+{
+    void **library = context;
+
+    opened.identity[0] = '\0';
+    identify(path, opened.identity); /* before it is opened: what is newer has another one */
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return *library != NULL;
+}
+
+/* Last, by name alone: what the loader knows besides, or the process has opened before. */
 static void *open_library(void)
 {
     const char *wanted = getenv("AKG_NVRTC_LIBRARY");
-    void *library;
+    void *library = NULL;
 
+    if (visit_files(open_file, &library))
+        return library;
+    opened.identity[0] = '\0';
     if (wanted)
         return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"}, *const below[] = {"/lib64/", "/lib/"};
-    library = NULL;
-    for (int k = 0; k < 4 && !library; k++)
-        library = open_in(getenv(roots[k / 2]), below[k % 2]);
-    if (!library)
-        library = open_in("", "");
-    return library ? library : open_in("/usr/local/cuda/lib64/", "");
+    for (int k = 0; !library && library_names[k]; k++)
+        library = dlopen(library_names[k], RTLD_NOW | RTLD_LOCAL);
+    return library;
 }
 
 static bool find(void *library, const char *name, void *function)
@@ -100,30 +166,54 @@ static bool start(void)
         return false;
     }
     opened.version = major * 1000 + minor * 10;
+    if (!opened.identity[0])
+        snprintf(opened.identity, sizeof opened.identity, "%d.%d", major, minor);
     return true;
 }
 
-static void open_compiler(void)
+static bool open_all(void)
 {
     void *library = open_library();
+    bool good = true;
 
     if (!library) {
         const char *why = dlerror();
         snprintf(opened.why, sizeof opened.why, "its compiler libnvrtc is not there: %s",
                  why ? why : "it cannot be opened");
-        return;
+        return false;
     }
-    opened.good = true;
-#define X(name) opened.good = opened.good && find(library, #name, &opened.name);
+#define X(name) good = good && find(library, #name, &opened.name);
     NVRTC_SYMBOLS(X)
 #undef X
-    opened.good = opened.good && start();
+    return good && start();
+}
+
+static void open_compiler(void)
+{
+    opened.good = open_all();
+    if (!opened.good)
+        snprintf(opened.identity, sizeof opened.identity, "none");
+    atomic_store_explicit(&opened.tried, true, memory_order_release);
 }
 
 int nvrtc_version(void)
 {
     pthread_once(&opened.once, open_compiler);
     return opened.good ? opened.version : 0;
+}
+
+void nvrtc_identity(struct text *text)
+{
+    char guess[IDENTITY_MOST];
+
+    if (!atomic_load_explicit(&opened.tried, memory_order_acquire)) {
+        if (visit_files(identify, guess)) {
+            text_string(text, guess);
+            return;
+        }
+        nvrtc_version();
+    }
+    text_string(text, opened.identity);
 }
 
 /* ---- what to compile for
@@ -202,9 +292,12 @@ static akg_status compile(const struct nvrtc_request *request, int architecture,
                              request->strict ? "--fmad=false" : "--fmad=true"};
     nvrtcResult result;
     akg_status status;
+    bool specific;
 
-    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", code->is_ptx ? "compute" : "sm",
-             architecture);
+    /* with what later architectures do not have */
+    specific = !code->is_ptx && architecture == 90 && opened.version >= 12000;
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d%s", code->is_ptx ? "compute" : "sm",
+             architecture, specific ? "a" : "");
     result = opened.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
     if (result != NVRTC_SUCCESS)
         return refuse(request, program, result, diagnostics);

@@ -34,4 +34,9 @@ void nvrtc_free(struct nvrtc_code *code);
 /* 1000 times the major plus 10 times the minor version, as CUDA counts; 0 when there is no compiler. */
 int nvrtc_version(void);
 
+/* Appends what tells this compiler from every other, for the keys of what it made: its file, which is not
+ * opened for that; where only the loader knows the file, the version. Once the library was opened, because
+ * something was compiled say, this is what holds: before, it is of the file that will be tried first. */
+void nvrtc_identity(struct text *text);
+
 #endif

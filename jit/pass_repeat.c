@@ -9,6 +9,9 @@
  * that is not the first thing the body does clears a flag, and what would follow it asks for that. All is
  * done on a copy, which takes the place of the body only where the loop around becomes a nest of vectors by
  * that. Between constants the iterations are counted in 32 bits, which makes more lanes.
+ *
+ * A short search is left as it is: no iteration waits for the one before, so that a processor that guesses
+ * well how branches go takes one element after the other as fast as lanes, of which the last one decides.
  */
 #include "pass.h"
 #include "vector.h"
@@ -242,11 +245,73 @@ bool pass_repeat_inside(struct pass *pass, struct ir_stmt *columns)
     return false;
 }
 
+/* ---- searches ------------------------------------------------------------------------------------ */
+
+enum {
+    FEW_OPERATIONS = 4
+}; /* of an iteration, which lanes would share; measured with counts and first hits */
+
+/* What an iteration does, and whether one waits for the one before. */
+struct work {
+    struct ir_stmt *loop;
+    int operations; /* but for those of indices */
+    bool waits;
+};
+
+static bool count_operation(struct ir_expr *expr, void *context)
+{
+    struct work *work = context;
+
+    if (expr->kind == IR_OPERATION && expr->operands[0]->dtype != AKG_INT64)
+        work->operations++;
+    return true;
+}
+
+static bool is_assigned(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+static bool is_left_alone(struct ir_expr *expr, void *context)
+{
+    const struct work *work = context;
+
+    return expr->kind != IR_SYMBOL || ir_block_walk(work->loop->body, is_assigned, expr->symbol);
+}
+
+/* A count waits for itself, too, but not long. */
+static bool is_count(const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+
+    return value->kind == IR_OPERATION && value->operation == OP_ADD && !dtype_is_float(value->dtype) &&
+           value->operands[0]->kind == IR_SYMBOL && value->operands[0]->symbol == stmt->symbol &&
+           value->operands[1]->kind == IR_INTEGER;
+}
+
+static bool note_assignment(struct ir_stmt *stmt, void *context)
+{
+    struct work *work = context;
+
+    if (stmt->kind == IR_ASSIGN && !is_count(stmt) && !ir_expr_walk(stmt->value, is_left_alone, work))
+        work->waits = true;
+    return !work->waits;
+}
+
+static bool is_short_search(struct ir_stmt *loop)
+{
+    struct work work = {.loop = loop};
+
+    ir_block_walk(loop->body, note_assignment, &work);
+    ir_block_expressions(loop->body, count_operation, &work);
+    return loop->kind == IR_FOR && !work.waits && work.operations <= FEW_OPERATIONS;
+}
+
 static bool try_columns(struct pass *pass, struct ir_stmt *columns)
 {
-    struct ir_stmt *body = columns->body;
+    struct ir_stmt *body = columns->body, **loop = find_loop(&columns->body);
 
-    if (!pass_repeat_inside(pass, columns))
+    if (!loop || is_short_search(*loop) || !pass_repeat_inside(pass, columns))
         return false;
     if (pass_is_parallel(pass, columns))
         return true;

@@ -24,3 +24,8 @@ int nvrtc_version(void)
 {
     return 0;
 }
+
+void nvrtc_identity(struct text *text)
+{
+    text_string(text, "none");
+}

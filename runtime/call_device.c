@@ -73,25 +73,38 @@ akg_status call_allocate(struct gpu_device *device, const struct ir_buffer *buff
     return status;
 }
 
+/* What there is of code for it. */
+static akg_status run_on_device(struct gpu_code *code, struct gpu_graph *graph,
+                                const struct jit_instance *instance, const struct jit_frame *frame,
+                                int *stopped, bool *lacks, struct call_messages *messages)
+{
+    struct gpu_failure failure;
+    akg_status status;
+
+    failure.status = AKG_OK;
+    *stopped = 0;
+    status = graph ? gpu_graph_run(graph, code, instance, frame, lacks, &failure)
+                   : gpu_run(code, instance, frame, stopped, lacks, &failure);
+    if (failure.status != AKG_OK)
+        gpu_failure_add(&failure, call_list(messages), (struct span){0});
+    return status;
+}
+
 akg_status call_run_on_device(struct gpu_device *device, struct gpu_graph *graph,
                               const struct jit_instance *instance, const struct jit_frame *frame,
                               int *stopped, struct call_messages *messages)
 {
     struct gpu_code *code = gpu_find_code(device, instance);
-    struct gpu_failure failure;
+    bool lacks = !code;
     akg_status status = AKG_OK;
 
-    if (!code) {
-        akg_diagnostics *list = call_list(messages);
-        status = list ? gpu_make_code(device, instance, &code, list) : AKG_ERROR_MEMORY;
-    }
-    if (status != AKG_OK)
+    if (code)
+        status = run_on_device(code, graph, instance, frame, stopped, &lacks, messages);
+    if (status != AKG_OK || !lacks)
         return status;
-    failure.status = AKG_OK;
-    *stopped = 0;
-    status = graph ? gpu_graph_run(graph, code, instance, frame, &failure)
-                   : gpu_run(code, instance, frame, stopped, &failure);
-    if (failure.status != AKG_OK)
-        gpu_failure_add(&failure, call_list(messages), (struct span){0});
+    akg_diagnostics *list = call_list(messages);
+    status = list ? gpu_make_code(device, instance, frame, &code, list) : AKG_ERROR_MEMORY;
+    if (status == AKG_OK)
+        status = run_on_device(code, graph, instance, frame, stopped, &lacks, messages);
     return status;
 }

@@ -27,6 +27,15 @@ static const char program[] = "def add(a, b):\n"
                               "        for j in range(x.shape[1]):\n"
                               "            total += cast(x[i, j, k], \"float64\")\n"
                               "        y[i, k] = total\n"
+                              "    return y\n"
+                              "\n"
+                              "def sum_last(x):\n" /* along what lies next to each other */
+                              "    y = output_tensor((x.shape[0],), \"float64\")\n"
+                              "    for i in range(x.shape[0]):\n"
+                              "        total = cast(0.0, \"float64\")\n"
+                              "        for j in range(x.shape[1]):\n"
+                              "            total += cast(x[i, j], \"float64\")\n"
+                              "        y[i] = total\n"
                               "    return y\n";
 
 static struct {
@@ -149,10 +158,11 @@ static akg_status shrink(struct shrinking *left, akg_tensor **tensor, akg_diagno
 
     while (status == AKG_OK && next_run(left, extents)) {
         akg_tensor *view = NULL, *sum = NULL;
-        status = akg_tensor_view(*tensor, 3, extents, NULL, 0, &view);
+        bool is_last = extents[2] == 1;
+        status = akg_tensor_view(*tensor, is_last ? 2 : 3, extents, NULL, 0, &view);
         if (status == AKG_OK) {
             akg_argument argument = {.kind = AKG_ARGUMENT_TENSOR, .as.tensor = view};
-            status = call("sum_middle", &argument, 1, &sum, diagnostics);
+            status = call(is_last ? "sum_last" : "sum_middle", &argument, 1, &sum, diagnostics);
         }
         akg_tensor_release(view);
         akg_tensor_release(*tensor);

@@ -74,19 +74,20 @@ akg_status gpu_fill(struct gpu_device *device, void *to, uint64_t pattern, int s
  * -------------------------------------------------------------------------------
  */
 
-/* The code of an instance (that was made for devices: JIT_BACKEND_CUDA) on one device; NULL before it is
- * made. */
+/* The code of an instance (that was made for devices: JIT_BACKEND_CUDA) on one device; NULL before any of it
+ * is made. */
 struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_instance *instance);
-/* Makes it, once; it lives as long as the instance. */
+/* Makes what a run with that frame needs of it and what is not there yet, once; it lives as long as the
+ * instance. Of one kernel for all shapes a call needs a part, and the compiler takes its time. */
 akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
-                         struct gpu_code **code, akg_diagnostics *diagnostics);
+                         const struct jit_frame *frame, struct gpu_code **code, akg_diagnostics *diagnostics);
 /*
  * Runs it with the frame of a call, whose data are addresses of the device; buffers of role IR_TEMPORARY need
  * no memory. As a jit_entry, *stopped is 1 with the trap filled where the kernel was stopped. It waits for
- * the device only where something may stop it.
+ * the device only where something may stop it. Where code is missing, *lacks is set, and nothing was done.
  */
 akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
-                   int *stopped, struct gpu_failure *failure);
+                   int *stopped, bool *lacks, struct gpu_failure *failure);
 
 /* ---- graphs (gpu_graph.c) -------------------------------------------------------------------------------
  */
@@ -107,8 +108,9 @@ void gpu_graph_empty(struct gpu_graph *graph);
 bool gpu_graph_takes(const struct jit_instance *instance);
 /* Whether such fills can: patterns of 8 bytes only where both halves are the same. */
 bool gpu_graph_takes_fill(uint64_t pattern, int size);
+/* *lacks as of gpu_run: nothing was put into it. */
 akg_status gpu_graph_run(struct gpu_graph *graph, struct gpu_code *code, const struct jit_instance *instance,
-                         const struct jit_frame *frame, struct gpu_failure *failure);
+                         const struct jit_frame *frame, bool *lacks, struct gpu_failure *failure);
 akg_status gpu_graph_fill(struct gpu_graph *graph, void *to, uint64_t pattern, int size, int64_t count,
                           struct gpu_failure *failure);
 akg_status gpu_graph_launch(struct gpu_graph *graph, struct gpu_failure *failure);

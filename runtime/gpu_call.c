@@ -25,22 +25,25 @@ akg_status gpu_running_begin(struct gpu_running *run)
 {
     size_t temporaries = (size_t)run->program->temporaries.count + 1;
     size_t words = (size_t)run->program->words.count;
+    size_t launches = (size_t)run->program->launches.count;
     char *spill;
 
     run->spill = NULL;
-    if (temporaries <= GPU_INLINE_BLOCKS && words <= GPU_INLINE_WORDS) {
+    if (temporaries <= GPU_INLINE_BLOCKS && words <= GPU_INLINE_WORDS && launches <= GPU_INLINE_LAUNCHES) {
         run->blocks = run->inline_blocks;
         run->temporaries = run->inline_temporaries;
         run->words = run->inline_words;
+        run->grids = run->inline_grids;
         memset(run->blocks, 0, temporaries * sizeof *run->blocks);
         return AKG_OK;
     }
-    spill = run->spill = memory_zeroed(2 * temporaries + words, 8);
+    spill = run->spill = memory_zeroed(2 * temporaries + words + launches, 8);
     if (!spill)
         return no_memory(run);
     run->blocks = (struct gpu_block **)(void *)spill;
     run->temporaries = (void **)(void *)(spill + temporaries * 8);
     run->words = (uint64_t *)(void *)(spill + temporaries * 16);
+    run->grids = (unsigned *)(void *)(spill + temporaries * 16 + words * 8);
     return AKG_OK;
 }
 
@@ -120,13 +123,21 @@ void gpu_running_words(struct gpu_running *run)
     }
 }
 
-/* ---- launching
- * ------------------------------------------------------------------------------------------------- */
+static bool has_rounds(const struct gpu_running *run, const struct cuda_round *round)
+{
+    int64_t low = evaluate(run, round->low), high = evaluate(run, round->high);
 
-unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_launch *launch)
+    return round->step > 0 ? low < high : low > high;
+}
+
+static unsigned blocks_of(const struct gpu_running *run, const struct cuda_launch *launch)
 {
     int64_t most = launch->most_blocks, work, blocks;
 
+    if (launch->architecture && launch->architecture != run->device->major * 10 + run->device->minor)
+        return 0;
+    if (launch->round >= 0 && !has_rounds(run, &run->program->rounds.items[launch->round]))
+        return 0;
     if (!launch->work)
         return (unsigned)most;
     work = evaluate(run, launch->work);
@@ -136,6 +147,22 @@ unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_lau
     return (unsigned)(blocks < most ? blocks : most);
 }
 
+bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code)
+{
+    bool all = true;
+
+    for (int k = 0; k < run->program->launches.count; k++) {
+        const struct cuda_launch *launch = &run->program->launches.items[k];
+        bool is_replaced = launch->behind && run->grids[k - launch->behind];
+        run->grids[k] = is_replaced ? 0 : blocks_of(run, launch);
+        all &= !run->grids[k] || gpu_code_function(code, k);
+    }
+    return all;
+}
+
+/* ---- launching
+ * ------------------------------------------------------------------------------------------------- */
+
 static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code, int first, int end)
 {
     struct gpu_device *device = run->device;
@@ -144,11 +171,10 @@ static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code
 
     for (int k = first; k < end && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &run->program->launches.items[k];
-        unsigned blocks = gpu_running_blocks(run, launch);
-        if (blocks)
-            result =
-                device->driver->cuLaunchKernel(code->functions[k], blocks, 1, 1, (unsigned)launch->threads, 1,
-                                               1, (unsigned)launch->shared, device->stream, parameters, NULL);
+        if (run->grids[k])
+            result = device->driver->cuLaunchKernel(gpu_code_function(code, k), run->grids[k], 1, 1,
+                                                    (unsigned)launch->threads, 1, 1, (unsigned)launch->shared,
+                                                    device->stream, parameters, NULL);
     }
     return result;
 }
@@ -209,7 +235,7 @@ static akg_status read_trap(struct gpu_running *run, int *stopped)
 }
 
 akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
-                   int *stopped, struct gpu_failure *failure)
+                   int *stopped, bool *lacks, struct gpu_failure *failure)
 {
     struct gpu_running run; /* large: what is in it is set when it is needed */
     akg_status status;
@@ -222,6 +248,11 @@ akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, c
     status = gpu_running_begin(&run);
     if (status != AKG_OK)
         return status;
+    *lacks = !gpu_running_grids(&run, code);
+    if (*lacks) {
+        gpu_running_end(&run);
+        return AKG_OK;
+    }
     status = gpu_running_temporaries(&run);
     if (status == AKG_OK && run.program->traps)
         status = take_trap(&run);

@@ -27,8 +27,9 @@ static akg_status check_copy(struct gpu_device *device, CUresult result, size_t 
     return gpu_check(device, result, what, failure);
 }
 
-/* Memory that the device reaches; where there is none to be had, copies go without. The lock is held. */
-static bool staging_is_there(struct gpu_device *device)
+/* Memory that the device reaches, for a copy; to make it takes longer than what it saves for the first few.
+ * Where there is none to be had, copies go without. The lock is held. */
+static bool staging_is_there(struct gpu_device *device, size_t bytes)
 {
     struct gpu_staging *staging = &device->staging;
     const struct gpu_driver *driver = device->driver;
@@ -36,6 +37,9 @@ static bool staging_is_there(struct gpu_device *device)
 
     if (staging->halves)
         return true;
+    staging->asked += bytes < GPU_STAGING_BYTES ? bytes : GPU_STAGING_BYTES;
+    if (staging->asked < GPU_STAGING_BYTES)
+        return false;
     for (int k = 0; k < 2; k++)
         if (!staging->events[k] &&
             driver->cuEventCreate(&staging->events[k], CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
@@ -49,10 +53,14 @@ static bool staging_is_there(struct gpu_device *device)
  * asks for a copy of it has returned. */
 static bool is_reached(const struct gpu_driver *driver, const void *memory)
 {
-    CUmemorytype kind;
+    CUmemorytype kind = 0;
+    CUpointer_attribute asked = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void *answer = &kind;
 
-    return driver->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                         (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS;
+    /* the one for a single attribute calls memory that CUDA knows nothing of an error, of which tools speak
+     */
+    return driver->cuPointerGetAttributes(1, &asked, &answer, address_of(memory)) == CUDA_SUCCESS &&
+           kind != 0;
 }
 
 static size_t part_at(size_t bytes, size_t at)
@@ -90,7 +98,7 @@ akg_status gpu_upload(struct gpu_device *device, void *to, const void *from, siz
     if (!gpu_enter(device, failure))
         return failure->status;
     pthread_mutex_lock(&device->staging.lock);
-    if (bytes >= STAGED_LEAST && staging_is_there(device)) {
+    if (bytes >= STAGED_LEAST && staging_is_there(device, bytes)) {
         result = upload_staged(device, to, from, bytes);
     } else {
         /* from memory that the device does not reach, the driver has read everything when it returns */
@@ -134,7 +142,7 @@ akg_status gpu_download(struct gpu_device *device, void *to, const void *from, s
     if (!gpu_enter(device, failure))
         return failure->status;
     pthread_mutex_lock(&device->staging.lock);
-    if (bytes >= STAGED_LEAST && staging_is_there(device)) {
+    if (bytes >= STAGED_LEAST && staging_is_there(device, bytes)) {
         result = download_staged(device, to, from, bytes);
     } else {
         result = bytes ? device->driver->cuMemcpyDtoHAsync(to, address_of(from), bytes, device->stream)

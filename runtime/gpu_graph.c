@@ -147,8 +147,8 @@ static akg_status set_launches(struct gpu_graph *graph, const struct gpu_code *c
         return run->failure->status;
     for (int k = 0; k < run->program->launches.count && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &run->program->launches.items[k];
-        CUDA_KERNEL_NODE_PARAMS parameters = {.func = code->functions[k],
-                                              .gridDimX = gpu_running_blocks(run, launch),
+        CUDA_KERNEL_NODE_PARAMS parameters = {.func = gpu_code_function(code, k),
+                                              .gridDimX = run->grids[k],
                                               .gridDimY = 1,
                                               .gridDimZ = 1,
                                               .blockDimX = (unsigned)launch->threads,
@@ -208,13 +208,12 @@ bool gpu_graph_takes_fill(uint64_t pattern, int size)
 }
 
 /* The part of a run, with its temporaries. */
-static akg_status take_part(struct gpu_graph *graph, struct gpu_running *run, bool *is_new)
+static akg_status take_part(struct gpu_graph *graph, struct gpu_running *run)
 {
     struct graph_part *part = *graph->at;
     int blocks = run->program->temporaries.count + 1;
     akg_status status = AKG_OK;
 
-    *is_new = !part;
     if (!part) {
         part = *graph->at =
             part_new(blocks, run->program->words.count, run->program->launches.count, run->failure);
@@ -231,18 +230,23 @@ static akg_status take_part(struct gpu_graph *graph, struct gpu_running *run, bo
 }
 
 static akg_status put_down(struct gpu_graph *graph, struct gpu_code *code,
-                           const struct jit_instance *instance, struct gpu_running *run)
+                           const struct jit_instance *instance, struct gpu_running *run, bool *lacks)
 {
-    bool is_new;
-    akg_status status = take_part(graph, run, &is_new);
-    struct graph_part *part = *graph->at;
-    size_t bytes;
+    bool is_new = !*graph->at;
 
+    *lacks = is_new && !gpu_running_grids(run, code);
+    if (*lacks)
+        return AKG_OK;
+    akg_status status = take_part(graph, run);
+    struct graph_part *part = *graph->at;
     if (status != AKG_OK)
         return status;
-    bytes = sizeof *part->words * (size_t)part->word_count;
+    size_t bytes = sizeof *part->words * (size_t)part->word_count;
     gpu_running_words(run);
     if (is_new || memcmp(part->words, run->words, bytes) != 0) {
+        *lacks = !is_new && !gpu_running_grids(run, code); /* they hang on what is among the words */
+        if (*lacks)
+            return AKG_OK;
         memcpy(part->words, run->words, bytes);
         status = set_launches(graph, code, part, run, instance->kernel->name);
     }
@@ -251,7 +255,7 @@ static akg_status put_down(struct gpu_graph *graph, struct gpu_code *code,
 }
 
 akg_status gpu_graph_run(struct gpu_graph *graph, struct gpu_code *code, const struct jit_instance *instance,
-                         const struct jit_frame *frame, struct gpu_failure *failure)
+                         const struct jit_frame *frame, bool *lacks, struct gpu_failure *failure)
 {
     struct gpu_running run; /* large: what is in it is set when it is needed */
     akg_status status;
@@ -262,7 +266,7 @@ akg_status gpu_graph_run(struct gpu_graph *graph, struct gpu_code *code, const s
     run.failure = failure;
     status = gpu_running_begin(&run);
     if (status == AKG_OK) {
-        status = put_down(graph, code, instance, &run);
+        status = put_down(graph, code, instance, &run, lacks);
         gpu_running_end(&run);
     }
     if (status != AKG_OK)

@@ -43,7 +43,7 @@
     X(cuMemPoolSetAttribute, false)                                                                          \
     X(cuMemPoolTrimTo, false)                                                                                \
     X(cuMemHostAlloc, true)                                                                                  \
-    X(cuPointerGetAttribute, true)                                                                           \
+    X(cuPointerGetAttributes, true)                                                                          \
     X(cuMemcpyHtoDAsync, true)                                                                               \
     X(cuMemcpyDtoHAsync, true)                                                                               \
     X(cuMemcpyDtoDAsync, true)                                                                               \
@@ -100,7 +100,8 @@ enum { GPU_STAGING_BYTES = 4 << 20 };
 
 struct gpu_staging {
     pthread_mutex_t lock;
-    char *halves; /* NULL until it is needed */
+    char *halves; /* NULL until it is worth making */
+    size_t asked; /* bytes of copies that would have gone through it */
     CUevent events[2];
 };
 
@@ -129,18 +130,28 @@ void gpu_leave(struct gpu_device *device);
 akg_status gpu_check(struct gpu_device *device, CUresult result, const char *what,
                      struct gpu_failure *failure);
 
-/* The code of one instance on one device. */
+struct gpu_module {
+    CUmodule module;
+    struct gpu_module *next;
+};
+
+/* The code of one instance on one device: of those launches that calls have needed so far. */
 struct gpu_code {
     struct jit_device_code head;
     struct gpu_device *device;
-    CUmodule module;
-    CUfunction functions[]; /* per launch of the program */
+    struct gpu_module *modules;      /* the lock of code is held by who adds one */
+    _Atomic(CUfunction) functions[]; /* per launch of the program; NULL until its module is loaded */
 };
+
+static inline CUfunction gpu_code_function(const struct gpu_code *code, int launch)
+{
+    return atomic_load_explicit(&((struct gpu_code *)code)->functions[launch], memory_order_acquire);
+}
 
 /* ---- one run of an instance (gpu_call.c) ----------------------------------------------------------------
  */
 
-enum { GPU_INLINE_WORDS = 128, GPU_INLINE_BLOCKS = 16 };
+enum { GPU_INLINE_WORDS = 128, GPU_INLINE_BLOCKS = 16, GPU_INLINE_LAUNCHES = 32 };
 
 struct gpu_running {
     struct gpu_device *device;
@@ -150,10 +161,12 @@ struct gpu_running {
     struct gpu_block **blocks; /* of the temporaries, then of the trap */
     void **temporaries;        /* their addresses, in the same order */
     uint64_t *words;
+    unsigned *grids; /* blocks of threads per launch; 0: there is nothing to do */
     void *spill;
     struct gpu_block *inline_blocks[GPU_INLINE_BLOCKS];
     void *inline_temporaries[GPU_INLINE_BLOCKS];
     uint64_t inline_words[GPU_INLINE_WORDS];
+    unsigned inline_grids[GPU_INLINE_LAUNCHES];
 };
 
 /* Room for all of it; device, program, frame and failure are set. gpu_running_end gives everything back. */
@@ -162,8 +175,9 @@ void gpu_running_end(struct gpu_running *run);
 akg_status gpu_running_temporaries(struct gpu_running *run);
 /* The words that the kernels get. */
 void gpu_running_words(struct gpu_running *run);
-/* Blocks of threads for a launch; 0: there is nothing to do. */
-unsigned gpu_running_blocks(const struct gpu_running *run, const struct cuda_launch *launch);
+/* The grids, which hang on extents and attributes alone; false where something is to be launched whose code
+ * is not there yet. */
+bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code);
 
 /* Gives memory that nobody uses back to the driver; inside gpu_enter. */
 void gpu_memory_trim(struct gpu_device *device);

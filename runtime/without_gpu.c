@@ -94,21 +94,22 @@ struct gpu_code *gpu_find_code(struct gpu_device *device, const struct jit_insta
 }
 
 akg_status gpu_make_code(struct gpu_device *device, const struct jit_instance *instance,
-                         struct gpu_code **code, akg_diagnostics *diagnostics)
+                         const struct jit_frame *frame, struct gpu_code **code, akg_diagnostics *diagnostics)
 {
     struct gpu_failure failure;
 
-    (void)device, (void)instance;
+    (void)device, (void)instance, (void)frame;
     *code = NULL;
     refuse(&failure);
     return gpu_failure_add(&failure, diagnostics, (struct span){0});
 }
 
 akg_status gpu_run(struct gpu_code *code, const struct jit_instance *instance, const struct jit_frame *frame,
-                   int *stopped, struct gpu_failure *failure)
+                   int *stopped, bool *lacks, struct gpu_failure *failure)
 {
     (void)code, (void)instance, (void)frame;
     *stopped = 0;
+    *lacks = false;
     return refuse(failure);
 }
 
@@ -141,9 +142,10 @@ bool gpu_graph_takes_fill(uint64_t pattern, int size)
 }
 
 akg_status gpu_graph_run(struct gpu_graph *graph, struct gpu_code *code, const struct jit_instance *instance,
-                         const struct jit_frame *frame, struct gpu_failure *failure)
+                         const struct jit_frame *frame, bool *lacks, struct gpu_failure *failure)
 {
     (void)graph, (void)code, (void)instance, (void)frame;
+    *lacks = false;
     return refuse(failure);
 }
 

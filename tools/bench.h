@@ -40,6 +40,8 @@ struct bench {
     struct bench_stage stages[BENCH_MOST_STAGES];
     int stage_count;
     enum bench_optimised optimised;
+    char refused[BENCH_MOST_ROWS][320]; /* of several compilers, why one has no row */
+    int refused_count;
     double difference; /* largest between the results of two rows, relative; negative: none were compared */
 };
 

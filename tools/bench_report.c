@@ -83,6 +83,8 @@ static void print_ratios(const struct bench *bench)
     }
     if (bench->optimised == BENCH_NOT_BETTER)
         printf("  optimised: the code of the instant tier was kept\n");
+    for (int k = 0; k < bench->refused_count; k++)
+        printf("  %s\n", bench->refused[k]);
     if (bench->difference > 1e-3)
         printf("  their results differ by up to %.1g\n", bench->difference);
 }

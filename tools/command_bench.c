@@ -383,14 +383,29 @@ static bool add_twin(struct benchmark *benchmark, const char *compiler, struct p
     free(list);
     good =
         good && take_text(benchmark, problem) && twin_build(compiler, benchmark->text, &side->twin, problem);
+    if (!good)
+        return false;
     bench->rows[bench->row_count++] =
         (struct bench_row){.tier = "cc",
                            .compiler = compiler ? compiler : twin_default_compiler(),
                            .compile_seconds = side->twin.seconds};
-    return good;
+    return true;
 }
 
-/* --vs: "cc", or compilers with commas between them. */
+/* What a compiler that does not take the text has said, in the place of its row. */
+static void note_refusal(struct benchmark *benchmark, struct problem *problem)
+{
+    struct bench *bench = &benchmark->bench;
+    snprintf(bench->refused[bench->refused_count], sizeof *bench->refused, "%.150s%s%.150s", problem->text,
+             problem->help[0] ? ": " : "", problem->help);
+    bench->refused_count++;
+    problem_free(problem);
+    memset(problem, 0, sizeof *problem);
+    side_end(benchmark, &benchmark->sides[bench->row_count]);
+}
+
+/* --vs: "cc", or compilers with commas between them. One that does not take the text is told, and the others
+ * go on; that none of them does is a problem. */
 static bool add_twins(struct benchmark *benchmark, struct problem *problem)
 {
     const char *list = benchmark->options->vs;
@@ -399,13 +414,19 @@ static bool add_twins(struct benchmark *benchmark, struct problem *problem)
     benchmark->compilers = string_format("%s", list);
     if (!benchmark->compilers)
         return problem_memory(problem);
-    char *rest;
-    for (char *name = strtok_r(benchmark->compilers, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (benchmark->bench.row_count == BENCH_MOST_ROWS)
+    char *rest, *name = strtok_r(benchmark->compilers, ",", &rest), *next;
+    int before = benchmark->bench.row_count;
+    for (; name; name = next) {
+        const struct bench *bench = &benchmark->bench;
+        next = strtok_r(NULL, ",", &rest);
+        if (bench->row_count + bench->refused_count == BENCH_MOST_ROWS)
             return problem_set(problem, AKG_ERROR_USAGE, "--vs takes at most %d compilers",
                                BENCH_MOST_ROWS - 1);
-        if (!add_twin(benchmark, strcmp(name, "cc") == 0 ? NULL : name, problem))
+        if (add_twin(benchmark, strcmp(name, "cc") == 0 ? NULL : name, problem))
+            continue;
+        if (!benchmark->sides[bench->row_count].twin.refused || (!next && bench->row_count == before))
             return false;
+        note_refusal(benchmark, problem);
     }
     return true;
 }

@@ -99,7 +99,7 @@ static void first_line(const char *log, char *line, size_t size)
 }
 
 /* The words of `compiler`, then the others. */
-static bool run_compiler(const char *compiler, const char *const *others, const char *log,
+static bool run_compiler(const char *compiler, const char *const *others, const char *log, bool *refused,
                          struct problem *problem)
 {
     char *copy = string_format("%s", compiler), *words[WORDS_MOST + 1], *rest, line[400];
@@ -123,6 +123,7 @@ static bool run_compiler(const char *compiler, const char *const *others, const 
     int status = wait_for(child);
     if (status == 0)
         return true;
+    *refused = status > 0;
     first_line(log, line, sizeof line);
     problem_set(problem, AKG_ERROR_IO, "'%.200s' %s", compiler,
                 status < 0 ? "did not come to an end" : "refused the plain C of the kernel");
@@ -198,8 +199,8 @@ bool twin_build(const char *compiler, const char *text, struct twin *twin, struc
     const char *const compile[] = {"-O3", "-march=native", "-ffast-math", "-fPIC", "-c", paths.text,
                                    "-o",  paths.object,    NULL};
     const char *const link[] = {"-shared", paths.object, "-o", paths.library, "-lm", NULL};
-    good = good && run_compiler(compiler, compile, paths.log, problem) &&
-           run_compiler(compiler, link, paths.log, problem);
+    good = good && run_compiler(compiler, compile, paths.log, &twin->refused, problem) &&
+           run_compiler(compiler, link, paths.log, &twin->refused, problem);
     twin->seconds = now() - begin;
     good = good && load(twin, paths.library, problem);
     paths_free(&paths);

@@ -13,6 +13,7 @@ struct twin {
     int (*run)(void *const *tensors, long repeats); /* see akg_kernel_plain_c */
     void *library;
     double seconds; /* that compiling and linking took */
+    bool refused;   /* the compiler is there, but did not take the text */
 };
 
 /* Compiles `text` with `compiler`, a command such as "gcc" or "ccache clang", without a shell; NULL: the

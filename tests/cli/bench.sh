@@ -88,6 +88,10 @@ if command -v gcc >/dev/null; then
     fi
     expect 0 'several compilers' bench square.akg square 'x=randn(10)' --vs cc,gcc --seconds 0.01 --json b.json
     [ "$(grep -c '"tier": "cc"' b.json)" -eq 2 ] && pass 'a row for each' || fail 'there are not two rows'
+    expect 0 'one that refuses, beside another' bench square.akg square 'x=randn(10)' --vs false,gcc --seconds 0.01 --json b.json
+    stdout_has "'false' refused the plain C of the kernel"
+    [ "$(grep -c '"tier": "cc"' b.json)" -eq 1 ] && pass 'the other one has a row' || fail 'there is not one row'
+    expect 2 'all that refuse' bench square.akg square 'x=randn(10)' --vs false,false --seconds 0.01
     if command -v make >/dev/null; then
         expect 0 'a program of its own' bench square.akg shift 'x=randn(100)' --emit program
         status=0 ran='make in the folder' what='it builds and runs'

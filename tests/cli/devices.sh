@@ -123,7 +123,33 @@ export AKG_STUB_NVRTC
 expect 0 "not compiled again" run square.akg 'x=[1,2,3,4]' --device cuda
 stdout_is 'y float32[4] = [1, 4, 9, 16]'
 expect 4 "of another signature there is nothing" run square.akg 'x=[1,2,3]:float64' --device cuda
+AKG_STUB_NVRTC=unopened
+expect 0 "the compiler is not even opened" run square.akg 'x=[1,2,3,4]' --device cuda
+stdout_is 'y float32[4] = [1, 4, 9, 16]'
+AKG_STUB_NVRTC=refuse
+cp "$AKG_NVRTC_LIBRARY" other.so && AKG_NVRTC_LIBRARY=$PWD/other.so
+expect 4 "another compiler's is not taken" run square.akg 'x=[1,2,3]' --device cuda
 unset AKG_STUB_NVRTC
+expect 0 "but made and kept" run square.akg 'x=[1,2,3]' --device cuda
+AKG_STUB_NVRTC=unopened
+export AKG_STUB_NVRTC
+expect 0 "as its own" run square.akg 'x=[1,2,3]' --device cuda
+touch other.so
+expect 99 "until its file changes" run square.akg 'x=[1,2,3]' --device cuda
+unset AKG_STUB_NVRTC
+# the first file that is there cannot be opened: the next one's code is kept and found all the same
+mkdir -p home/lib64 home/lib && echo nothing >home/lib64/libnvrtc.so && cp other.so home/lib/libnvrtc.so.12
+unset AKG_NVRTC_LIBRARY
+home=${CUDA_HOME-} CUDA_HOME=$PWD/home
+export CUDA_HOME
+expect 0 "the second compiler" run square.akg 'x=[1,2,3]' --device cuda
+AKG_STUB_NVRTC=refuse
+export AKG_STUB_NVRTC
+expect 0 "the second compiler's code" run square.akg 'x=[1,2,3]' --device cuda
+stdout_is 'y float32[3] = [1, 4, 9]'
+unset AKG_STUB_NVRTC
+CUDA_HOME=$home AKG_NVRTC_LIBRARY=$BUILD/tests/libnvrtc_stub.so
+export AKG_NVRTC_LIBRARY
 stub 'devices=1' 'cuModuleLoadDataEx:0:200'
 expect 0 "what the driver does not take is made anew" run square.akg 'x=[1,2,3]' --device cuda
 stdout_is 'y float32[3] = [1, 4, 9]'

@@ -150,4 +150,16 @@ expect 0 'strict' run vector.akg total 'x=randn(1000)' --strict
 stdout_is "$ordered"
 expect 0 'no target' run vector.akg total 'x=randn(1000)' --target none
 stdout_is "$ordered"
+# what is handed on is scaled in the order of the program, without --strict too: the factors' product is infinite
+cat >scaled.akg <<'PROGRAM'
+def scaled(x: T[N], w: T[N], s0: T[1]):
+    y = output_tensor((N,), x.dtype)
+    s = s0[0]
+    for i in range(N):
+        s = s * x[i] * w[i]
+        y[i] = s
+    return y
+PROGRAM
+expect 0 'nothing times much' run scaled.akg 'x=[1e25,1]' 'w=[1e25,1]' 's0=[0]'
+stdout_is 'y float32[2] = [0, 0]'
 finish

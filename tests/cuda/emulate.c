@@ -117,7 +117,7 @@ static bool launch_some(struct emulation *emulation, const struct jit_frame *fra
     for (int k = first; k < end; k++) {
         const struct cuda_launch *row = &emulation->program.launches.items[k];
         void *parameters[] = {side->words};
-        int64_t work, blocks = row->most_blocks;
+        int64_t work, wide, blocks = row->most_blocks;
         int number = shim_find(emulation->module, row->entry);
         if (!evaluate(row->work, frame, INT64_MAX, &work)) {
             snprintf(reason, EMULATE_REASON, "the work of %s has no value", row->entry);
@@ -125,6 +125,8 @@ static bool launch_some(struct emulation *emulation, const struct jit_frame *fra
         }
         if (row->work && work <= 0)
             continue;
+        if (row->behind && evaluate(row[-row->behind].work, frame, 0, &wide) && wide > 0)
+            continue; /* devices of every architecture are emulated */
         if (row->work && (work - 1) / row->per_block + 1 < blocks)
             blocks = (work - 1) / row->per_block + 1;
         blocks = blocks > MOST ? MOST : blocks;

@@ -12,7 +12,7 @@ AKG_STUB_CUDA='devices=1 memory=1073741824'
 export AKG_CUDA_LIBRARY AKG_NVRTC_LIBRARY AKG_STUB_CUDA
 . "$BUILD/settings"
 operators='' programs="tests/kernels/outputs.akg examples/square.akg examples/logistic.akg tests/kernels/lu.akg
-    tests/kernels/scans.akg tests/kernels/rounds.akg"
+    tests/kernels/scans.akg tests/kernels/rounds.akg tests/kernels/far_numbers.akg"
 case $CFLAGS in
 *-fsanitize=*) operators='sum matmul softmax' programs='examples/square.akg' ;;
 esac

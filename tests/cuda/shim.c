@@ -186,7 +186,10 @@ size_t shim_frame_size(const struct shim_module *module)
 bool shim_launch(struct shim_module *module, int number, unsigned grid, unsigned block, void **parameters,
                  char *reason, size_t size)
 {
-    struct shim_call call = {.number = number, .parameters = parameters};
+    struct shim_call call = {.number = number,
+                             .parameters = parameters,
+                             .shared = module->code.pages.memory,
+                             .shared_bytes = module->code.pages.size};
     return shim_run(module->code.entry, &call, grid, block, reason, size);
 }
 

@@ -17,6 +17,8 @@ struct shim_call {
     int number;
     void **parameters;
     struct shim_index *indices; /* thread, block, extent of a block, of the grid */
+    const char *shared;         /* where shared memory lies, somewhere; compiled text does not know of it */
+    size_t shared_bytes;
 };
 
 /* What compiled text may call besides the library. */

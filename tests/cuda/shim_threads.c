@@ -46,6 +46,16 @@ struct copy {
 };
 enum { COPIES = 64 };
 
+/* A thread's part of a product of four warps, from shared memory, on its way. */
+struct group_product {
+    float *sums; /* of two rows */
+    const unsigned char *sides[2];
+    bool turned[2]; /* depths do not run along its lines */
+    float (*widen)(uint16_t bits);
+    int group;
+};
+enum { GROUP_PRODUCTS = 16 };
+
 struct fibre {
     void *stack; /* where it stopped */
     enum state state;
@@ -55,6 +65,8 @@ struct fibre {
     struct product product;
     struct copy copies[COPIES]; /* oldest first */
     int copy_count, group;
+    struct group_product products[GROUP_PRODUCTS]; /* oldest first */
+    int product_count, product_group;
 };
 
 static struct {
@@ -243,12 +255,12 @@ ON_FIBRE static void take_16_eight(unsigned short *to, const unsigned short *fro
     move_eight(to, from, from, sizeof *to);
 }
 
-ON_FIBRE static void put_8_eight(unsigned char *to, const unsigned char *from)
+ON_FIBRE static void leave_8_eight(unsigned char *to, const unsigned char *from)
 {
     move_eight(to, from, to, sizeof *to);
 }
 
-ON_FIBRE static void put_16_eight(unsigned short *to, const unsigned short *from)
+ON_FIBRE static void leave_16_eight(unsigned short *to, const unsigned short *from)
 {
     move_eight(to, from, to, sizeof *to);
 }
@@ -276,24 +288,85 @@ ON_FIBRE static void take_64(double *to, const double *from)
     move_four(to, from, from, sizeof *to);
 }
 
-ON_FIBRE static void put_16(unsigned short *to, const unsigned short *from)
+/* What is written for the block, or for the others: a device has instructions for either, and it is a fault
+ * to take the wrong one. */
+ON_FIBRE static bool is_shared(const void *memory)
 {
-    move_four(to, from, to, sizeof *to);
+    return (const char *)memory - shim.call->shared >= 0 &&
+           (const char *)memory - shim.call->shared < (ptrdiff_t)shim.call->shared_bytes;
+}
+
+ON_FIBRE static bool is_own(const void *memory)
+{
+    return (const char *)memory - shim.stacks >= 0 &&
+           (const char *)memory - shim.stacks < (ptrdiff_t)THREADS * STACK;
+}
+
+ON_FIBRE static void put_four(void *to, const void *from, size_t size)
+{
+    if (!is_shared(to))
+        leave_after_fault();
+    move_four(to, from, to, size);
+}
+
+ON_FIBRE static void leave_four(void *to, const void *from, size_t size)
+{
+    if (is_shared(to) || is_own(to))
+        leave_after_fault();
+    move_four(to, from, to, size);
 }
 
 ON_FIBRE static void put_32(float *to, const float *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void put_pair(float *to, const float *from)
+{
+    if ((uintptr_t)to % 8 != 0 || !is_shared(to))
+        leave_after_fault();
+    for (int k = 0; k < 2; k++)
+        ((volatile float *)to)[k] = from[k];
 }
 
 ON_FIBRE static void put_64(double *to, const double *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
 }
 
 ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
 {
-    move_four(to, from, to, sizeof *to);
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_8(unsigned char *to, const unsigned char *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_16(unsigned short *to, const unsigned short *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_32(float *to, const float *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_64(double *to, const double *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_words(uint32_t *to, const uint32_t *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
+{
+    leave_four(to, from, sizeof *to);
 }
 
 ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
@@ -311,16 +384,6 @@ ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long
     move_four(to, from, from, sizeof *to);
 }
 
-ON_FIBRE static void put_8(unsigned char *to, const unsigned char *from)
-{
-    move_four(to, from, to, sizeof *to);
-}
-
-ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
-{
-    move_four(to, from, to, sizeof *to);
-}
-
 static void multiply(int first);
 static void multiply_rounded(int first);
 static void hand_out(int first);
@@ -336,7 +399,7 @@ ON_FIBRE static void product(float *upper, float *lower, const uint32_t *a, cons
 
 ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0)
+    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
         leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out, .to = to, .a = from};
     wait_as(AT_MATRICES);
@@ -344,7 +407,7 @@ ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
 
 ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0)
+    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
         leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out_turned, .to = to, .a = from};
     wait_as(AT_MATRICES);
@@ -354,7 +417,8 @@ ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 ON_FIBRE static void bring(uint32_t *to, const void *from, int bytes)
 {
     struct fibre *fibre = &shim.fibres[shim.current];
-    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || fibre->copy_count == COPIES)
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || !is_shared(to) || is_shared(from) ||
+        fibre->copy_count == COPIES)
         leave_after_fault();
     fibre->copies[fibre->copy_count++] = (struct copy){to, from, bytes, fibre->group};
 }
@@ -411,6 +475,93 @@ ON_FIBRE static long long take_ticket(volatile long long *next)
     return (*next)++;
 }
 
+/* ---- products of four warps -------------------------------------------------------------- */
+
+enum { GROUP_DEPTHS = 16, GROUP_COLUMNS = 256 };
+
+/* The half of a row, or column, at a depth, where the PTX manual has it with its "128-byte swizzle": lines of
+ * 128 bytes in blocks of eight, 8192 bytes from 64 rows to the next where depths do not run along. */
+ON_FIBRE static float group_half(const struct group_product *product, int which, int row, int depth)
+{
+    int line = product->turned[which] ? depth : row, in = product->turned[which] ? row % 64 : depth;
+    uintptr_t at = (uintptr_t)product->sides[which] + (uintptr_t)(line / 8 * 1024 + line % 8 * 128 + in * 2);
+    if (product->turned[which])
+        at += (uintptr_t)(row / 64 * 8192);
+    return product->widen(*(const uint16_t *)(at ^ (at >> 7 & 7) << 4));
+}
+
+ON_FIBRE static void group_multiply(const struct group_product *product)
+{
+    int lane = shim.current % WARP, warp = shim.current / WARP % 4;
+    for (int k = 0; k < 2; k++)
+        for (int depth = 0; depth < GROUP_DEPTHS; depth++) {
+            float left = group_half(product, 0, warp * 16 + lane / 4 + k * 8, depth);
+            for (int column = 0; column < GROUP_COLUMNS / 4; column++)
+                product->sums[k * (GROUP_COLUMNS / 4) + column] +=
+                    left * group_half(product, 1, column / 2 * 8 + lane % 4 * 2 + column % 2, depth);
+        }
+}
+
+/* As late as can be, as with copies. */
+ON_FIBRE static void group_wait(int but)
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    int done = 0;
+    for (; done < fibre->product_count && fibre->products[done].group < fibre->product_group - but; done++)
+        group_multiply(&fibre->products[done]);
+    for (int k = done; k < fibre->product_count; k++)
+        fibre->products[k - done] = fibre->products[k];
+    fibre->product_count -= done;
+}
+
+ON_FIBRE static void group_wait_but_one(void)
+{
+    group_wait(1);
+}
+
+ON_FIBRE static void group_wait_for_all(void)
+{
+    group_wait(0);
+}
+
+ON_FIBRE static void group_end(void)
+{
+    shim.fibres[shim.current].product_group++;
+}
+
+ON_FIBRE static void nothing(void)
+{
+}
+
+ON_FIBRE static void group_product(float *sums, const unsigned char *a, const unsigned char *b, int turned,
+                                   float (*widen)(uint16_t bits))
+{
+    struct fibre *fibre = &shim.fibres[shim.current];
+    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || !is_shared(a) || !is_shared(b) ||
+        fibre->product_count == GROUP_PRODUCTS)
+        leave_after_fault();
+    fibre->products[fibre->product_count++] = (struct group_product){
+        sums, {a, b}, {(turned & 2) != 0, (turned & 1) != 0}, widen, fibre->product_group};
+}
+
+#define GROUP(dtype, widen, turned, name)                                                                    \
+    ON_FIBRE static void group_##dtype##_##name(float *sums, const unsigned char *a, const unsigned char *b) \
+    {                                                                                                        \
+        group_product(sums, a, b, turned, widen);                                                            \
+    }
+#define GROUPS(X)                                                                                            \
+    X(float16, half_to_float, 0, 00)                                                                         \
+    X(float16, half_to_float, 1, 01)                                                                         \
+    X(float16, half_to_float, 2, 10)                                                                         \
+    X(float16, half_to_float, 3, 11)                                                                         \
+    X(bfloat16, bfloat_to_float, 0, 00)                                                                      \
+    X(bfloat16, bfloat_to_float, 1, 01)                                                                      \
+    X(bfloat16, bfloat_to_float, 2, 10)                                                                      \
+    X(bfloat16, bfloat_to_float, 3, 11)
+GROUPS(GROUP)
+
+/* ---- rounding ---------------------------------------------------------------------------- */
+
 /* To the nearest one, away from zero in the middle. */
 ON_FIBRE static float round_tf32(float value)
 {
@@ -424,6 +575,15 @@ ON_FIBRE static float round_tf32(float value)
 }
 
 const struct shim_symbol shim_symbols[] = {
+#define GROUP_SYMBOL(dtype, widen, turned, name)                                                             \
+    {"akg_group_" #dtype "_" #name,                                                                          \
+     "void akg_group_" #dtype "_" #name "(float *sums, const unsigned char *a, const unsigned char *b);",    \
+     group_##dtype##_##name},
+    GROUPS(GROUP_SYMBOL){"akg_group_begin", "void akg_group_begin(void);", nothing},
+    {"akg_group_end", "void akg_group_end(void);", group_end},
+    {"akg_group_wait_1", "void akg_group_wait_1(void);", group_wait_but_one},
+    {"akg_group_wait_0", "void akg_group_wait_0(void);", group_wait_for_all},
+    {"akg_show_cores", "void akg_show_cores(void);", nothing},
     {"akg_tf32", "float akg_tf32(float value);", round_tf32},
     {"akg_product_tf32", "void akg_product_tf32(float *upper, float *lower, const float *a, const float *b);",
      product_tf32},
@@ -444,22 +604,26 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
     {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
      take_longs},
-    {"akg_put_8", "void akg_put_8(unsigned char *to, const unsigned char *from);", put_8},
-    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_leave_8", "void akg_leave_8(unsigned char *to, const unsigned char *from);", leave_8},
+    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", leave_words},
     {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
      leave_longs},
     {"akg_take_8_eight", "void akg_take_8_eight(unsigned char *to, const unsigned char *from);",
      take_8_eight},
     {"akg_take_16_eight", "void akg_take_16_eight(unsigned short *to, const unsigned short *from);",
      take_16_eight},
-    {"akg_put_8_eight", "void akg_put_8_eight(unsigned char *to, const unsigned char *from);", put_8_eight},
-    {"akg_put_16_eight", "void akg_put_16_eight(unsigned short *to, const unsigned short *from);",
-     put_16_eight},
+    {"akg_leave_8_eight", "void akg_leave_8_eight(unsigned char *to, const unsigned char *from);",
+     leave_8_eight},
+    {"akg_leave_16_eight", "void akg_leave_16_eight(unsigned short *to, const unsigned short *from);",
+     leave_16_eight},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
-    {"akg_put_16", "void akg_put_16(unsigned short *to, const unsigned short *from);", put_16},
+    {"akg_leave_16", "void akg_leave_16(unsigned short *to, const unsigned short *from);", leave_16},
+    {"akg_leave_32", "void akg_leave_32(float *to, const float *from);", leave_32},
+    {"akg_leave_64", "void akg_leave_64(double *to, const double *from);", leave_64},
     {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
+    {"akg_put_pair", "void akg_put_pair(float *to, const float *from);", put_pair},
     {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
     {"akg_shim_barrier", "", barrier},
     {"akg_exchange_float32", "float akg_exchange_float32(float value, int lane);", exchange_float32},

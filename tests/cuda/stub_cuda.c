@@ -52,7 +52,7 @@ static struct {
     struct piece *pieces;
     struct failure failures[FAILURES_MOST];
     CUresult sticky[DEVICES_MOST]; /* what everything gives from now on */
-    long launches, graphs, updates;
+    long launches, graphs, updates, loads, errors;
 } stub = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int current = -1, below[8], depth;
@@ -93,6 +93,16 @@ API long stub_graphs(void)
 API long stub_updates(void)
 {
     return stub.updates;
+}
+
+API long stub_loads(void)
+{
+    return stub.loads;
+}
+
+API long stub_errors(void)
+{
+    return stub.errors;
 }
 
 API size_t stub_used(int device)
@@ -176,6 +186,7 @@ static CUresult begin(const char *function)
 
 static CUresult end(CUresult result)
 {
+    stub.errors += result != CUDA_SUCCESS;
     pthread_mutex_unlock(&stub.lock);
     return result;
 }
@@ -482,11 +493,15 @@ static CUresult copy(void *to, const void *from, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* As of memory that is not page-locked. */
-API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
+/* Memory of the host is not page-locked: nothing is known of it, which is no error. */
+API CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **answers,
+                                    CUdeviceptr pointer)
 {
-    (void)data, (void)attribute, (void)pointer;
-    return CUDA_ERROR_INVALID_VALUE;
+    BEGIN;
+    if (count != 1 || attributes[0] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        return end(CUDA_ERROR_INVALID_VALUE);
+    *(CUmemorytype *)answers[0] = reach(pointer, 1) ? CU_MEMORYTYPE_DEVICE : (CUmemorytype)0;
+    END;
 }
 
 API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
@@ -567,6 +582,7 @@ API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
 {
     (void)count, (void)options, (void)values;
     BEGIN;
+    stub.loads++;
     *module = (CUmodule)stub_module_load(image);
     return end(*module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE);
 }

@@ -15,6 +15,10 @@ long stub_launches(void);
 /* Graphs launched so far, and nodes of graphs that were told new parameters. */
 long stub_graphs(void);
 long stub_updates(void);
+/* Modules loaded so far. */
+long stub_loads(void);
+/* Calls of the driver that gave an error so far. */
+long stub_errors(void);
 /* Bytes of a device that are allocated; how many there are from now on. */
 size_t stub_used(int device);
 void stub_set_memory(size_t bytes);

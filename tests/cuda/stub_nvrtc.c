@@ -1,14 +1,24 @@
 /*
  * stub_nvrtc.c: a libnvrtc.so without a compiler, for tests: it hands the text through as machine code, for
- * the stub of libcuda to run. AKG_STUB_NVRTC=refuse: it refuses every text, with a log of two lines.
+ * the stub of libcuda to run. AKG_STUB_NVRTC=refuse: it refuses every text, with a log of two lines;
+ * AKG_STUB_NVRTC=unopened: the process ends with status 99 when the library is opened.
  */
 #include <nvrtc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 
 static const char log_text[] = "kernel.cu(1): error: the stub refuses this\n1 error detected\n";
+
+__attribute__((constructor)) static void open_library(void)
+{
+    const char *wanted = getenv("AKG_STUB_NVRTC");
+
+    if (wanted && strcmp(wanted, "unopened") == 0)
+        _exit(99);
+}
 
 API nvrtcResult nvrtcVersion(int *major, int *minor)
 {

@@ -41,9 +41,12 @@ bool gpu_stub_open(struct gpu_stub *stub)
     *(void **)&stub->launches = dlsym(library, "stub_launches");
     *(void **)&stub->graphs = dlsym(library, "stub_graphs");
     *(void **)&stub->updates = dlsym(library, "stub_updates");
+    *(void **)&stub->loads = dlsym(library, "stub_loads");
+    *(void **)&stub->errors = dlsym(library, "stub_errors");
     *(void **)&stub->used = dlsym(library, "stub_used");
     *(void **)&stub->set_memory = dlsym(library, "stub_set_memory");
-    return stub->fail && stub->launches && stub->graphs && stub->updates && stub->used && stub->set_memory;
+    return stub->fail && stub->launches && stub->graphs && stub->updates && stub->loads && stub->errors &&
+           stub->used && stub->set_memory;
 }
 
 bool gpu_in_child(const char *settings, const char *failures, int (*test)(void))

@@ -24,6 +24,8 @@ struct gpu_stub {
     long (*launches)(void);
     long (*graphs)(void);
     long (*updates)(void);
+    long (*loads)(void);
+    long (*errors)(void);
     size_t (*used)(int device);
     void (*set_memory)(size_t bytes);
 };

@@ -279,16 +279,18 @@ static bool test_text(const struct text *text, const struct cuda_options *option
 
 /* ---- what random kernels have not ------------------------------------------------------------------ */
 
-static const struct {
+struct mapping {
     const char *dtype;
     bool deterministic;
     const char *holds; /* a piece of the text: it became what it should */
     const char *body;
-} mappings[] = {
+};
+
+static const struct mapping mappings[] = {
     {"int32", false, "akg_atomic_add_int32(&y",
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] + x[i, j])\n}\n}\n"},
-    {"int32", true, "akg_atomic_sub_int32(&y",
+    {"int32", true, "akg_atomic_sub_int32(&akg_counts[target_ - y], addend_)",
      "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\n"
      "y[(int64(z[j]) % 3)?] = (y[(int64(z[j]) % 3)?] - x[i, j])\n}\n}\n"},
     {"float32", false, "akg_atomic_max_float32(&y",
@@ -310,7 +312,7 @@ static const struct {
      "var c: float32 = 0.5:float32\n"
      "for i = 0 to M step 1 {\nvar d: float32 = 0.0:float32\nfor j = 0 to N step 1 {\nd = (d + x[i, j])\n}\n"
      "c = (c + (d * d))\n}\ns[] = c\n"},
-    {"float32", false, "akg_put_32(&w[", /* four at a time, and a test for each */
+    {"float32", false, "akg_leave_32(&w[", /* four at a time, and a test for each */
      "for i = 0 to M step 1 {\nlet r: int64 = (i + 0)\nfor j = 0 to N step 1 {\n"
      "var v: float32 = 0.5:float32\nif (x[i, j] > 0.0:float32) {\nv = (v + z[j])\n}\n"
      "w[r, j] = select((z[j] > 0.0:float32), v, (float32(j) * z[j]))\n}\n}\n"},
@@ -342,6 +344,30 @@ static const struct {
     {"int32", false, "c + w[i * N + j1]", /* but not what another thread stores in between */
      "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nw[i, j] = x[i, j]\n}\n"
      "w[i, 0?] = z[0?]\nfor j1 = 0 to N step 1 {\nc = (c + w[i, j1])\n}\nm[i] = c\n}\n"},
+    {"float32", true, "const int later_ = other_ > c;", /* the first of the largest in a row */
+     "for i = 0 to M step 1 {\nvar c: float32 = x[i, 0?]\nvar p: int64 = 0\nfor j = 1 to N step 1 {\n"
+     "if (x[i, j] > c) {\nc = x[i, j]\np = j\n}\n}\nm[i] = float32(p)\n}\n"},
+    {"int32", false, "const int later_ = c >= other_;", /* the last of the smallest, and what stands there */
+     "for i = 0 to M step 1 {\nvar c: int32 = 2:int32\nvar d: int32 = 3:int32\nvar p: int64 = 7\n"
+     "for j = 0 to N step 1 {\nlet v: int32 = (x[i, j] * z[j])\nif (c >= v) {\nd = (z[j] + v)\nc = v\n"
+     "p = (j + i)\n}\n}\nm[i] = ((c + d) * int32(p))\n}\n"},
+    {"float32", false, "akg_exchange_among_int64(c_place_", /* by squads; no numbers, and a counter */
+     "for i = 0 to M step 1 {\nvar c: float32 = (x[i, 0?] / z[0?])\nvar p: int32 = 5:int32\n"
+     "var e: int32 = 0:int32\nfor j = 0 to N step 1 {\nlet v: float32 = (x[i, j] / z[j])\n"
+     "if ((c == c) and not((v <= c))) {\nc = v\np = e\n}\ne = (e + 3:int32)\n}\n"
+     "m[i] = float32((p + e))\n}\n"},
+    {"float32", true, "akg_parts[2 + part_ * 2].i", /* of all elements, by the grid */
+     "var c: float32 = 0.25:float32\nvar p: int64 = -1\nvar e: int64 = 2\nfor i = 0 to M step 1 {\n"
+     "for j = 0 to N step 1 {\ne = (e + 1)\nif ((x[i, j] < c) or (x[i, j] != x[i, j])) {\nc = x[i, j]\n"
+     "p = ((e * 10) + i)\n}\n}\n}\ns[] = (c + float32((p + e)))\n"},
+    {"int32", false, "z_ < (M - t2_) * N", /* only the edge is cleared */
+     "for i = 1 to (M - 1) step 1 {\nfor j = 2 to N step 1 {\nw[i, (j - 1)] = (x[i, j] - x[(i - 1), (j - "
+     "2)])\n"
+     "}\n}\n"},
+    {"int32", false, "z_ < M * N", /* not where a loop around may have no iterations */
+     "for k = 2 to M step 1 {\nfor i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (x[i, j] + "
+     "1:int32)\n"
+     "}\n}\n}\n"},
     {"int32", false, "akg_scan_add_int64(c_own_", /* sums of all before, by blocks */
      "for i = 0 to M step 1 {\nvar c: int32 = z[0?]\nfor j = 0 to N step 1 {\n"
      "w[i, j] = (c * 2:int32)\nlet v: int32 = (x[i, j] - z[j])\nc = (c - v)\nif (c > 0:int32) {\n"
@@ -393,6 +419,10 @@ static const struct {
      "for i = 0 to M step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
      "for j = 0 to N step 1 {\nt[j] = (x[i, j] * 3:int32)\n}\n"
      "for j1 = 0 to N step 1 {\nd = (d + t[((N - 1) - j1)])\n}\nm[i] = d\n}\n"},
+    {"int32", false, "i_at_ = blockIdx.x; i_at_ < i_trips_ * j_trips_", /* of loops one in the other */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nallocate t\nvar d: int32 = 0:int32\n"
+     "for j1 = 0 to N step 1 {\nt[j1] = (x[i, j1] + int32(j))\n}\n"
+     "for j2 = 0 to N step 1 {\nd = (d + t[((N - 1) - j2)])\n}\nw[i, j] = d\n}\n}\n"},
     {"int32", false, "int f[4];", /* for each thread */
      "for i = 0 to M step 1 {\nallocate f\nfor j = 0 to 4 step 1 {\nf[j] = (int32(i) * int32(j))\n}\n"
      "m[i] = (f[3] - f[1])\n}\n"},
@@ -432,11 +462,47 @@ static const struct {
      "j)])\n}\n}\n"},
 };
 
-static void test_mappings(struct counts *counts)
+/* Loops that several blocks share, however short they are, and rows that a few threads have. */
+static const struct mapping spread[] = {
+    {"float32", false, "akg_squad_add_float32(c, akg_lanes, akg_mates)",
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
+    {"int32", true, "akg_handed[0][akg_squad].i", /* what one of them finds they all hear of */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nvar d: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (x[i, j] * z[j])\n}\nfor k = 0 to 2 step 1 {\nd = ((d * d) + z[k?])\n"
+     "w[i, k?] = (w[i, k?] + d)\n}\n"
+     "for j1 = 0 to N step 1 {\nc = max(c, (w[i, j1] + d))\n}\nm[i] = (m[i] + c)\n}\n"},
+    {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* columns, which blocks share */
+     "for j = 0 to N step 1 {\nvar c: float32 = 0.5:float32\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\ny[j] = (c * 2.0:float32)\n}\n"},
+    {"float32", true, "akg_lanes_max_float32(c, lanes_)", /* which only floats in another order forbid */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nfor i = 0 to M step 1 {\n"
+     "c = max(c, x[i, j])\n}\ny[j] = c\n}\n"},
+    {"float32", true,
+     "AKG_LAUNCH(akg_launch_3", /* as sums do: the four that clear are all there is before it */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\ny[j] = c\n}\n"},
+    {"int32", false, "akg_lanes_add_int64(c, lanes_)", /* scalars go from loop to loop, and so do elements */
+     "for j = 0 to N step 1 {\nvar c: int32 = z[j]\nlet v: int32 = (z[j] * 2:int32)\n"
+     "var d: int32 = 3:int32\nvar e: int32 = z[j]\nfor i = 0 to M step 1 {\nc = (c + x[i, j])\n}\n"
+     "let u: int32 = (c + v)\nif (u > 2:int32) {\nd = u\n}\ny[j] = (y[j] + d)\n"
+     "for i1 = 0 to M step 1 {\nw[i1, j] = ((x[i1, j] * u) - d)\ne = max(e, (w[i1, j] + v))\n}\n"
+     "c = (c - e)\nfor i2 = 0 to M step 1 {\nw[i2, j] = (w[i2, j] + c)\n}\ny[j] = (y[j] - c)\n}\n"},
+    {"int32", false, "const int lanes_ = 1;", /* long rows, which blocks share */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nc = (c + x[i, j])\n}\n"
+     "for j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] * (c + z[j1]))\n}\nm[i] = c\n}\n"},
+    {"int32", false, "akg_spread[1 + (1 * splits_", /* two sums at a time, over two loops */
+     "for j = 0 to N step 1 {\nvar c: int32 = 1:int32\nvar d: int32 = 0:int32\nfor i = 0 to M step 1 {\n"
+     "for i1 = 0 to M step 1 {\nc = (c + (x[i, j] * x[i1, j]))\nd = max(d, (x[i, j] - x[i1, j]))\n}\n}\n"
+     "y[j] = (c - d)\n}\n"},
+};
+
+static void test_mappings(const struct mapping *table, size_t count, int spread_from, struct counts *counts)
 {
-    for (size_t k = 0; k < sizeof mappings / sizeof *mappings; k++) {
-        struct cuda_options options = {.deterministic = mappings[k].deterministic, .large = 1, .group = 2};
-        const char *dtype = mappings[k].dtype;
+    for (size_t k = 0; k < count; k++) {
+        struct cuda_options options = {
+            .deterministic = table[k].deterministic, .spread = spread_from, .large = 1, .group = 2};
+        const char *dtype = table[k].dtype;
         struct text text;
         text_init(&text);
         text_format(&text,
@@ -444,8 +510,8 @@ static void test_mappings(struct counts *counts)
                     "  output y: %s[N] clear\n  output w: %s[M, N] clear\n  output m: %s[M] clear\n"
                     "  output s: %s[] clear\n  temporary t: %s[N]\n  temporary f: %s[4]\n"
                     "  require assert (N == N2) \"same\"\n  body {\n%s}\n}\n",
-                    dtype, dtype, dtype, dtype, dtype, dtype, dtype, dtype, mappings[k].body);
-        if (!CHECK(test_text(&text, &options, mappings[k].holds, counts)))
+                    dtype, dtype, dtype, dtype, dtype, dtype, dtype, dtype, table[k].body);
+        if (!CHECK(test_text(&text, &options, table[k].holds, counts)))
             fprintf(stderr, "\nmapping %zu\n%s", k, text.data);
         text_free(&text);
     }
@@ -454,7 +520,8 @@ static void test_mappings(struct counts *counts)
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
-    struct cuda_options options = {.deterministic = seed % 8 < 4, .large = seed % 2 ? 1 : 0, .group = 2};
+    struct cuda_options options = {
+        .deterministic = seed % 8 < 4, .spread = seed % 3 ? 1 : 0, .large = seed % 2 ? 1 : 0, .group = 2};
     struct text text;
 
     text_init(&text);
@@ -475,7 +542,8 @@ int main(int argc, char **argv)
         return check_done();
     }
     test_shim();
-    test_mappings(&counts);
+    test_mappings(mappings, sizeof mappings / sizeof *mappings, 0, &counts);
+    test_mappings(spread, sizeof spread / sizeof *spread, 1, &counts);
     counts.shapes = SHORT_SHAPES;
     for (int k = 0; k < count && check_failed == 0; k++)
         test_seed(first + (uint64_t)k, &counts);

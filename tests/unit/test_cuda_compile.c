@@ -136,6 +136,27 @@ static void add_products(void)
     compile_unit();
 }
 
+/* Each launch alone, as a call has it compiled that needs no other; all of them are the whole. */
+static void add_parts(const struct cuda_program *program)
+{
+    bool wanted[16];
+    struct text part;
+    int count = program->launches.count;
+    if (!CHECK(count <= (int)sizeof wanted))
+        return;
+    for (int k = 0; k <= count; k++) {
+        for (int launch = 0; launch < count; launch++)
+            wanted[launch] = k == launch || k == count;
+        text_init(&part);
+        cuda_program_part(program, wanted, &part);
+        if (CHECK(!part.failed) && k < count)
+            add_kernel(part.data);
+        else
+            CHECK_STRING(part.data, program->text.data);
+        text_free(&part);
+    }
+}
+
 /* One of float32 whose factors may be rounded, which only a program can ask for. */
 static void add_rounded_product(void)
 {
@@ -160,6 +181,7 @@ static void add_rounded_product(void)
             if (CHECK(cuda_program_make(&program, kernel, &options, diagnostics) == AKG_OK)) {
                 CHECK(strstr(program.text.data, "akg_product_tf32(") != NULL);
                 add_kernel(program.text.data);
+                add_parts(&program);
                 cuda_program_free(&program);
             }
         }

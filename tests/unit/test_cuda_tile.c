@@ -78,6 +78,21 @@ static const struct nest nests[] = {
      "          s = (s + (float32(max(a[m, k], 0.0:float16)) * float32(b[((K - 1) - k), n])))\n        }\n"
      "        c[m, n] = (s * 0.5:float32)\n      }\n    }\n  }\n}\n",
      3, "akg_product_float16(", false},
+    {"halves of one dtype, in batches, the second one transposed",
+     "kernel k {\n  input a: float16[B, M, K]\n  input b: float16[N, K]\n  output c: float16[B, M, N]\n"
+     "  body {\n    for b_1 = 0 to B step 1 {\n      for m = 0 to M step 1 {\n        for n = 0 to N step 1 "
+     "{\n"
+     "          var s: float32 = float32(n)\n          for k = 0 to K step 1 {\n"
+     "            s = (s + (float32(a[b_1, m, k]) * float32(b[n, k])))\n          }\n"
+     "          c[b_1, m, n] = float16(max(s, 0.0:float32))\n        }\n      }\n    }\n  }\n}\n",
+     4, "akg_group_float16_00(", false},
+    {"halves of one dtype, the first one transposed",
+     "kernel k {\n  input a: bfloat16[K, M]\n  input b: bfloat16[K, N]\n  output c: bfloat16[M, N]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        var s: float32 = 0.0:float32\n        for k = 0 to K step 1 {\n"
+     "          s = (s + (float32(a[k, m]) * float32(b[k, n])))\n        }\n"
+     "        c[m, n] = bfloat16(s)\n      }\n    }\n  }\n}\n",
+     3, "akg_group_bfloat16_11(", false},
     {"the least sums of integers",
      "kernel k {\n  input a: int32[M, K]\n  input b: int32[K, N]\n  output c: int32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
@@ -249,7 +264,7 @@ static bool side_run(struct side *side, struct emulation *emulation, const int64
 /* Halves that are rounded once, rather than with each addition, differ by that. */
 static bool is_near(const struct ir_buffer *buffer, double x, double y)
 {
-    double bound = buffer->dtype == AKG_FLOAT16 || fine ? 0.05 : buffer->dtype == AKG_FLOAT64 ? 1e-13 : 1e-5;
+    double bound = dtype_is_half(buffer->dtype) || fine ? 0.05 : buffer->dtype == AKG_FLOAT64 ? 1e-13 : 1e-5;
     if (!dtype_is_float(buffer->dtype))
         return x == y;
     return fabs(x - y) <= bound * fmax(1, fmax(fabs(x), fabs(y)));
@@ -271,16 +286,19 @@ static bool is_same(const struct side *a, const struct side *b)
     return true;
 }
 
-/* Extents around those of tiles and stages; multiples of four, and not. */
-static const int64_t extents[][3] = {{1, 1, 1},     {3, 0, 5},    {64, 16, 64}, {70, 36, 132},
-                                     {129, 17, 66}, {2, 20, 133}, {20, 300, 70}};
+/* Extents around those of tiles and stages; multiples of four, and not; some that are enough for wide tiles.
+ */
+static const int64_t extents[][3] = {{1, 1, 1},     {3, 0, 5},      {64, 16, 64},  {70, 36, 132},
+                                     {129, 17, 66}, {2, 20, 133},   {20, 300, 70}, {72, 328, 264},
+                                     {66, 0, 131},  {130, 70, 260}, {67, 331, 133}};
+enum { ANY_EXTENTS = 7, EXTENTS = sizeof extents / sizeof *extents };
 
 static void spread_dims(const struct nest *nest, const int64_t *extent, int64_t *dims)
 {
     int k = 0;
     if (strstr(nest->text, "[B, "))
         dims[k++] = 2;
-    bool transposed = strstr(nest->text, "a: float64[K, M]") != NULL;
+    bool transposed = strstr(nest->text, "[K, M]") != NULL;
     dims[k++] = extent[transposed];
     dims[k++] = extent[!transposed];
     dims[k++] = extent[2];
@@ -308,13 +326,19 @@ static void test_nest(const struct nest *nest, const struct cuda_tiles *tiles, b
         fprintf(stderr, "%s: %s\n", nest->name, reason);
         return;
     }
+    bool cores = strstr(emulation.program.text.data, "akg_group_begin(") != NULL;
+    bool wide = tiles->wide == 1;
+    size_t first = wide ? ANY_EXTENTS - 4 : 0, end = wide && cores ? EXTENTS : ANY_EXTENTS;
     if (!deterministic) {
         bool splits = strstr(emulation.program.text.data, "akg_split[") != NULL; /* and joins */
-        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits);
+        /* and, without tiles, by blocks that share the depths, or by squads */
+        bool spreads = strstr(emulation.program.text.data, "akg_spread[") != NULL;
+        bool squads = strstr(emulation.program.text.data, "akg_squads") != NULL;
+        CHECK_INT(emulation.program.launches.count, nest->ways + 2 * splits + cores + 2 * spreads + squads);
         CHECK(splits || !nest->tf32);
         CHECK(!nest->holds || strstr(emulation.program.text.data, nest->holds));
     }
-    for (size_t k = 0; k < sizeof extents / sizeof *extents && check_failed == 0; k += STEP) {
+    for (size_t k = first; k < end && check_failed == 0; k += STEP) {
         int64_t dims[DIMS];
         spread_dims(nest, extents[k], dims);
         shim_set_order((unsigned)k);
@@ -346,10 +370,16 @@ static void test_tf32(const struct nest *nest, const struct cuda_tiles *const *t
 
 int main(void)
 {
-    static const struct cuda_tiles small = {.few = 0, .shallow = 0, .many = 1 << 30},
-                                   large = {.few = 0, .shallow = 0, .many = 0},
-                                   split = {.few = 0, .shallow = 0, .many = 0, .alone = 1 << 30, .deep = 0},
-                                   none = {.few = 1 << 30, .shallow = 0, .many = 0};
+    static const struct cuda_tiles small = {.few = 0, .shallow = 0, .many = 1 << 30, .wide = 1 << 30},
+                                   large = {.few = 0, .shallow = 0, .many = 0, .wide = 1 << 30},
+                                   split = {.few = 0,
+                                            .shallow = 0,
+                                            .many = 0,
+                                            .alone = 1 << 30,
+                                            .deep = 0,
+                                            .wide = 1 << 30},
+                                   wide = {.few = 0, .shallow = 0, .many = 0, .wide = 1},
+                                   none = {.few = 1 << 30, .shallow = 0, .many = 0, .wide = 0};
     static const struct cuda_tiles *const tiles[] = {&small, &large, &split};
     if (!SHIM_RUNS) {
         printf("skipped: the thread sanitizer cannot follow the shim's fibres\n");
@@ -361,6 +391,8 @@ int main(void)
             test_nest(&nests[k], tiles[way], false);
         if (k < 2)
             test_nest(&nests[k], &none, false);
+        if (strstr(nests[k].text, "float16"))
+            test_nest(&nests[k], &wide, false);
         if (nests[k].holds && strstr(nests[k].holds, "akg_product_"))
             test_nest(&nests[k], &small, true);
         test_tf32(&nests[k], tiles, first);

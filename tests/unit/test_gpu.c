@@ -439,6 +439,8 @@ int main(void)
     test_files();
     test_dlpack();
     test_memory_is_kept();
+    CHECK_INT(stub.errors(),
+              0); /* of which compute-sanitizer would tell: what goes well asks nothing twice */
     test_full();
     test_refused();
     return check_done();

@@ -50,7 +50,17 @@ static const char program[] = "def scale(x, by=2.0):\n"
                               "        total += t[i]\n"
                               "    for i in range(len(x)):\n"
                               "        y[i] = t[i] - total / t[0]\n"
-                              "    return y\n";
+                              "    return y\n"
+                              "\n"
+                              "def matmul(a, b):\n"
+                              "    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n"
+                              "    for m in range(a.shape[0]):\n"
+                              "        for n in range(b.shape[1]):\n"
+                              "            acc = 0.0\n"
+                              "            for k in range(a.shape[1]):\n"
+                              "                acc += a[m, k] * b[k, n]\n"
+                              "            c[m, n] = acc\n"
+                              "    return c\n";
 
 /* ---- support ---------------------------------------------------------------------------------------------
  */
@@ -184,6 +194,44 @@ static void test_temporary(void)
     akg_tensor_release(x);
 }
 
+/* The product of two matrices of ones, with `loads` modules loaded and `launches` launches for it. */
+static akg_status multiply(int64_t rows, int64_t depth, long loads, long launches)
+{
+    const int64_t left[] = {rows, depth}, right[] = {depth, rows};
+    akg_tensor *c = NULL;
+    akg_argument arguments[] = {api_tensor(NULL, gpu_range(gpu, AKG_FLOAT32, 2, left, 1, 0)),
+                                api_tensor(NULL, gpu_range(gpu, AKG_FLOAT32, 2, right, 1, 0))};
+
+    loads += stub.loads();
+    launches += stub.launches();
+    akg_status status = call("matmul", arguments, 2, &c, NULL);
+    CHECK_INT(stub.loads(), loads);
+    CHECK_INT(stub.launches(), launches);
+    for (int64_t i = 0; status == AKG_OK && i < rows; i += rows - 1)
+        CHECK(akg_tensor_get(c, (int64_t[]){i, rows - 1 - i}) == (double)depth);
+    akg_tensor_release(c);
+    akg_tensor_release(arguments[0].as.tensor);
+    akg_tensor_release(arguments[1].as.tensor);
+    return status;
+}
+
+/* Of the code for all shapes, what a call launches is compiled when one does. */
+static void test_parts(void)
+{
+    CHECK_INT(multiply(2, 3, 1, 1), AKG_OK);
+    CHECK_INT(multiply(4, 5, 0, 1), AKG_OK);
+    CHECK_INT(multiply(70, 16, 1, 1), AKG_OK); /* in tiles */
+    CHECK_INT(multiply(3, 3, 0, 1), AKG_OK);
+    stub.fail("cuModuleLoadDataEx", 0, STUB_INVALID_VALUE);
+    CHECK_INT(multiply(16, 1024, 0, 0), AKG_ERROR_DEVICE);
+    CHECK_INT(multiply(80, 20, 0, 1), AKG_OK);
+    stub.fail("cuModuleGetFunction", 1, STUB_INVALID_VALUE);
+    CHECK_INT(multiply(16, 1024, 1, 0), AKG_ERROR_DEVICE);
+    CHECK_INT(multiply(16, 1024, 1, 2), AKG_OK); /* parts of the sums, and what joins them */
+    CHECK_INT(multiply(16, 2000, 0, 2), AKG_OK);
+    CHECK_INT(multiply(2, 2, 0, 1), AKG_OK);
+}
+
 static void test_differ(void)
 {
     akg_tensor *a = vector_on(gpu, 3, 0), *b = vector_on(second, 3, 0), *c = vector_on(cpu, 3, 0), *y = NULL;
@@ -305,17 +353,41 @@ static void *call_often(void *unused)
     return module;
 }
 
-static void test_threads(void)
+/* Sizes that need other parts of the code, in one order or the other. */
+static void *multiply_often(void *backwards)
+{
+    static const int64_t sizes[] = {3, 40, 5, 70};
+    for (int i = 0; i < 8; i++) {
+        const int64_t size = sizes[backwards ? 3 - i % 4 : i % 4], shape[] = {size, size};
+        akg_tensor *ones = gpu_range(gpu, AKG_FLOAT64, 2, shape, 1, 0), *c = NULL;
+        akg_argument arguments[] = {api_tensor(NULL, ones), api_tensor(NULL, ones)};
+        bool good = call("matmul", arguments, 2, &c, NULL) == AKG_OK &&
+                    akg_tensor_get(c, (int64_t[]){size - 1, 0}) == (double)size;
+        akg_tensor_release(ones);
+        akg_tensor_release(c);
+        if (!good)
+            return NULL;
+    }
+    return module;
+}
+
+static void in_two_threads(void *(*work)(void *))
 {
     pthread_t threads[2];
     void *result;
 
     for (int i = 0; i < 2; i++)
-        CHECK_INT(pthread_create(&threads[i], NULL, call_often, NULL), 0);
+        CHECK_INT(pthread_create(&threads[i], NULL, work, i ? module : NULL), 0);
     for (int i = 0; i < 2; i++) {
         CHECK_INT(pthread_join(threads[i], &result), 0);
         CHECK(result != NULL);
     }
+}
+
+static void test_threads(void)
+{
+    in_two_threads(call_often);
+    in_two_threads(multiply_often);
 }
 
 /* ---- operators
@@ -554,6 +626,7 @@ int main(void)
     test_second_device();
     test_views_in_place();
     test_temporary();
+    test_parts();
     test_differ();
     test_refused();
     test_full();

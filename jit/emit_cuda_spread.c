@@ -1,0 +1,248 @@
+/*
+ * emit_cuda_spread.c: a nest in phases, whose inner loops several blocks share.
+ *
+ * Consumes what cuda_spread.h found. A block lies over `lanes_` outer iterations side by side and, for each
+ * of them, 256 / lanes_ terms at a time of the inner loop, in turn with the blocks that share the loop. What
+ * its threads accumulate it combines, and leaves one part for each outer iteration; in the launch behind as
+ * many threads combine the parts, one of which goes through the statements that follow.
+ */
+#include "cuda_spread.h"
+#include "emit_cuda_private.h"
+
+struct spread {
+    const struct cuda_spread *found;
+    const struct cuda_spread_phase *phase;
+    int number; /* of the phase */
+    struct cuda_sums sums;
+};
+
+static struct spread spread_of(struct cuda_emitter *cuda)
+{
+    const struct cuda_step *step = cuda->step;
+    struct spread spread = {
+        .found = step->spread, .phase = &step->spread->phases[step->phase], .number = step->phase};
+    cuda_sums_of(&cuda->plan, &spread.phase->chain, &spread.sums);
+    return spread;
+}
+
+static const char *member_of(akg_dtype dtype)
+{
+    return dtype_is_float(dtype) ? "d" : "i";
+}
+
+/* Parts of sums: of one sum after the other, of one part after the other, for each outer iteration. */
+static const char *part_text(struct cuda_emitter *cuda, int sum, const char *split, akg_dtype dtype)
+{
+    return arena_format(&cuda->emitter.arena, "akg_spread[1 + (%d * splits_ + %s) * outer_ + number_].%s",
+                        sum, split, member_of(dtype));
+}
+
+/* ---- scalars that phases hand on ------------------------------------------------------------ */
+
+static const char *live_text(struct cuda_emitter *cuda, const struct spread *spread, int number)
+{
+    return arena_format(&cuda->emitter.arena, "akg_spread[1 + %d * (outer_ + %d) + %d * outer_ + number_].%s",
+                        spread->found->most_sums, CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES, number,
+                        member_of(spread->found->lives[number]->dtype));
+}
+
+/* Whether the statement that declares it stands in the block before another one. */
+static bool is_declared(const struct ir_stmt *first, const struct ir_stmt *end,
+                        const struct ir_symbol *symbol)
+{
+    for (const struct ir_stmt *stmt = first; stmt != end; stmt = stmt->next)
+        if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol)
+            return true;
+    return false;
+}
+
+/* Those that statements use and do not declare. */
+static void take_lives(struct cuda_emitter *cuda, const struct spread *spread, const struct ir_stmt *first,
+                       const struct ir_stmt *end)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < spread->found->live_count; k++) {
+        const struct ir_symbol *symbol = spread->found->lives[k];
+        struct emit_symbol *entry = &emitter->symbols[symbol->slot];
+        if (!cuda_spread_uses(first, end, symbol) || is_declared(first, end, symbol))
+            continue;
+        entry->bits = dtype_is_float(symbol->dtype) ? 0 : emit_dtype_bits(symbol->dtype);
+        entry->nonnegative = !dtype_is_float(symbol->dtype) && !dtype_is_signed(symbol->dtype);
+        emit_line(emitter, "%s %s = (%s)%s;", emit_type(symbol->dtype), entry->name, emit_type(symbol->dtype),
+                  live_text(cuda, spread, k));
+        emit_line(emitter, "%c%d", EMIT_PENDING, symbol->slot);
+    }
+}
+
+/* Those that the launch has: from `first` on they are used or declared. */
+static void leave_lives(struct cuda_emitter *cuda, const struct spread *spread, const struct ir_stmt *first,
+                        const struct ir_stmt *end)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < spread->found->live_count; k++) {
+        const struct ir_symbol *symbol = spread->found->lives[k];
+        if (is_declared(first, end, symbol) || cuda_spread_uses(first, end, symbol))
+            emit_line(emitter, "%s = %s;", live_text(cuda, spread, k), emitter->symbols[symbol->slot].name);
+    }
+}
+
+static void emit_statements(struct cuda_emitter *cuda, const struct ir_stmt *first, const struct ir_stmt *end)
+{
+    for (const struct ir_stmt *stmt = first; stmt != end; stmt = stmt->next)
+        emit_statement(&cuda->emitter, stmt);
+}
+
+/* ---- where a thread is ---------------------------------------------------------------------- */
+
+/* The outer iterations, and how a block lies over them. */
+static void emit_extents(struct cuda_emitter *cuda, const struct cuda_loop_texts *texts, bool across)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const struct cuda_chain *outer = &cuda->step->chain;
+    emit_line(emitter, "const long long outer_ = %s;", emit_cuda_product(cuda, outer, texts));
+    emit_line(emitter, "const int lanes_ = %s;", across ? "akg_lane_count(outer_)" : "1");
+    emit_line(emitter, "const long long groups_ = akg_trips(0, outer_, lanes_);");
+    emit_line(emitter, "const int depths_ = %d / lanes_, deep_ = (int)threadIdx.x / lanes_;", CUDA_THREADS);
+}
+
+/* The thread's outer iteration; one that there is, in any case. */
+static void emit_place(struct emitter *emitter)
+{
+    emit_line(emitter, "const long long lane_ = group_ * lanes_ + (int)threadIdx.x %% lanes_;");
+    emit_line(emitter, "const long long number_ = lane_ < outer_ ? lane_ : outer_ - 1;");
+}
+
+/* ---- a phase ----------------------------------------------------------------------------------- */
+
+static void emit_parts(struct cuda_emitter *cuda, const struct spread *spread)
+{
+    struct emitter *emitter = &cuda->emitter;
+    for (int k = 0; k < spread->sums.count; k++) {
+        const struct ir_symbol *symbol = spread->sums.items[k]->symbol;
+        const char *name = emitter->symbols[symbol->slot].name;
+        emit_line(emitter, "%s = (%s)akg_lanes_%s(%s, lanes_);", name, emit_type(symbol->dtype),
+                  emit_cuda_combiner(cuda, spread->sums.items[k]->reduction, symbol->dtype), name);
+    }
+    emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
+    for (int k = 0; k < spread->sums.count; k++) {
+        const struct ir_symbol *symbol = spread->sums.items[k]->symbol;
+        emit_line(emitter, "    %s = %s;", part_text(cuda, k, "split_", symbol->dtype),
+                  emitter->symbols[symbol->slot].name);
+    }
+    emit_line(emitter, "}");
+}
+
+static void emit_phase(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct spread spread = spread_of(cuda);
+    const struct ir_stmt *loop = spread.phase->loop;
+    if (spread.number == 0)
+        emit_statements(cuda, block, loop);
+    else
+        take_lives(cuda, &spread, loop, loop->next);
+    emit_cuda_begin_parts(cuda, &spread.sums);
+    emit_line(emitter, "const long long begin_ = lane_ < outer_ ? split_ * depths_ + deep_ : 1ll << 62;");
+    emit_line(emitter, "const long long step_ = splits_ * depths_;");
+    cuda->unrolled = CUDA_SPREAD_UNROLLED;
+    emit_cuda_each(cuda, &spread.phase->chain, "begin_", "step_");
+    cuda->unrolled = 0;
+    if (spread.sums.count)
+        emit_parts(cuda, &spread);
+}
+
+void emit_cuda_spread(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct spread spread = spread_of(cuda);
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_cuda_trips(cuda, &cuda->step->chain, texts);
+    emit_extents(cuda, texts, spread.phase->across);
+    emit_line(emitter,
+              "const long long splits_ = groups_ < gridDim.x ? gridDim.x / (groups_ + (groups_ == 0)) : 1;");
+    if (spread.sums.count)
+        emit_line(emitter, "if (blockIdx.x == 0 && threadIdx.x == 0)\n        akg_spread[0].i = splits_;");
+    emit_statement_line(
+        emitter, spread.phase->loop,
+        "for (long long part_ = blockIdx.x; part_ < groups_ * splits_; part_ += gridDim.x) {");
+    emitter->indent++;
+    emit_line(emitter,
+              "const long long split_ = akg_quotient(part_, groups_), group_ = part_ - split_ * groups_;");
+    emit_place(emitter);
+    emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_phase);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* ---- what follows it ------------------------------------------------------------------------------ */
+
+static struct emit_value all_of(struct cuda_emitter *cuda, const struct ir_symbol *symbol)
+{
+    return emit_name(arena_format(&cuda->emitter.arena, "%s_all_", cuda->emitter.symbols[symbol->slot].name));
+}
+
+/* What all parts come to, for every thread of the outer iteration. */
+static void emit_together(struct cuda_emitter *cuda, const struct dependence_scalar *sum, int number)
+{
+    struct emitter *emitter = &cuda->emitter;
+    akg_dtype dtype = sum->symbol->dtype;
+    const char *type = emit_type(dtype);
+    struct emit_value operands[2] = {all_of(cuda, sum->symbol), emit_name("one_")};
+    const char *all = operands[0].text;
+    emit_line(emitter, "%s %s = %s;", type, all, emit_cuda_neutral(cuda, sum->reduction, dtype));
+    emit_line(emitter, "#pragma unroll %d", CUDA_SPREAD_UNROLLED);
+    emit_line(emitter, "for (long long split_ = deep_; split_ < splits_; split_ += depths_) {");
+    emitter->indent++;
+    emit_line(emitter, "const %s one_ = (%s)%s;", type, type, part_text(cuda, number, "split_", dtype));
+    emit_line(emitter, "%s = %s;", all, emit_combined(emitter, sum->reduction, dtype, operands).text);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    emit_line(emitter, "%s = (%s)akg_lanes_%s(%s, lanes_);", all, type,
+              emit_cuda_combiner(cuda, sum->reduction, dtype), all);
+}
+
+static void emit_behind(struct cuda_emitter *cuda, const struct ir_stmt *block)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct spread spread = spread_of(cuda);
+    const struct ir_stmt *loop = spread.phase->loop, *end = cuda_spread_end(spread.found, spread.number);
+    if (spread.number == 0)
+        emit_statements(cuda, block, loop);
+    else
+        take_lives(cuda, &spread, loop, end);
+    for (int k = 0; k < spread.sums.count; k++) {
+        const struct ir_symbol *symbol = spread.sums.items[k]->symbol;
+        const char *name = emitter->symbols[symbol->slot].name;
+        struct emit_value operands[2] = {emit_name(name), all_of(cuda, symbol)};
+        emit_line(emitter, "%s = %s;", name,
+                  emit_combined(emitter, spread.sums.items[k]->reduction, symbol->dtype, operands).text);
+        emitter->symbols[symbol->slot].assignments++;
+    }
+    emit_statements(cuda, loop->next, end);
+    if (end)
+        leave_lives(cuda, &spread, spread.number == 0 ? block : loop, end);
+}
+
+void emit_cuda_gather(struct cuda_emitter *cuda)
+{
+    struct emitter *emitter = &cuda->emitter;
+    struct spread spread = spread_of(cuda);
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_cuda_trips(cuda, &cuda->step->chain, texts);
+    emit_extents(cuda, texts, true);
+    if (spread.sums.count)
+        emit_line(emitter, "const long long splits_ = akg_spread[0].i;");
+    emit_statement_line(emitter, spread.phase->loop,
+                        "for (long long group_ = blockIdx.x; group_ < groups_; group_ += gridDim.x) {");
+    emitter->indent++;
+    emit_place(emitter);
+    for (int k = 0; k < spread.sums.count; k++)
+        emit_together(cuda, spread.sums.items[k], k);
+    emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
+    emitter->indent++;
+    emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_behind);
+    for (int k = 0; k < 2; k++) {
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
