@@ -462,7 +462,7 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
                    : cuda->in_rows                       ? 4
                    : cuda->step->kind == CUDA_STEP_SPREAD
                        ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
-                       : 1;
+                       : cuda->resident;
     text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
                 resident > 1 ? arena_format(&emitter->arena, ", %d", resident) : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
