@@ -315,13 +315,13 @@ bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, c
         loop->low->integer < 0 || loop->low->integer > LATEST || step->adds || !cuda_body_is_flat(loop->body))
         return false;
     quads->low = loop->low->integer;
-    quads->length = pieces == CUDA_PIECES_ANY && all_are_short(quads->body) ? CUDA_EIGHT : CUDA_QUAD;
+    quads->length = pieces <= CUDA_PIECES_OF_LOOPS && all_are_short(quads->body) ? CUDA_EIGHT : CUDA_QUAD;
     for (const struct ir_stmt *stmt = quads->body; stmt; stmt = stmt->next)
         note_store(&finding, stmt);
     cuda_visit_loads(quads->body, note_load, &finding);
     if (!(quads->window_count + quads->store_count) || !stops_allow(&finding, step) || (in_row && quads->low))
         return false;
-    quads->flat = !in_row && is_flat(quads);
+    quads->flat = pieces != CUDA_PIECES_OF_LOOPS && !in_row && is_flat(quads);
     quads->cut = !in_row && !quads->flat && !rows_are_whole(quads);
     return true;
 }

@@ -51,6 +51,7 @@ struct cuda_quads {
 
 enum cuda_pieces {
     CUDA_PIECES_ANY,
+    CUDA_PIECES_OF_LOOPS, /* the variables of all loops are needed */
     CUDA_PIECES_OF_FOUR,
     CUDA_PIECES_IN_ROW /* (cuda_row.h) of four and whole, and what is loaded is what lies in them */
 };

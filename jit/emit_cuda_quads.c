@@ -442,7 +442,10 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    return cuda_quads_of(&cuda->plan, cuda->step, chain, cuda->row ? CUDA_PIECES_IN_ROW : CUDA_PIECES_ANY,
+    return cuda_quads_of(&cuda->plan, cuda->step, chain,
+                         cuda->row    ? CUDA_PIECES_IN_ROW
+                         : cuda->seek ? CUDA_PIECES_OF_LOOPS
+                                      : CUDA_PIECES_ANY,
                          &quads->found);
 }
 

@@ -84,6 +84,19 @@ static bool defines(const char *text, const char *name)
     return false;
 }
 
+/* The #endif of the #ifdef that the text begins with. */
+static const char *end_of(const char *text)
+{
+    int depth = 0;
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        depth += strncmp(line, "#if", 3) == 0;
+        depth -= strncmp(line, "#endif", 6) == 0;
+        if (depth == 0)
+            return line;
+    }
+    return text + strlen(text);
+}
+
 /* What the text leaves to the device is the library's: what it defines for __CUDACC__ only, and C's
  * functions. */
 static void write_prototypes(struct text *out, const char *text)
@@ -92,7 +105,7 @@ static void write_prototypes(struct text *out, const char *text)
         const char *device = strstr(text, "#ifdef __CUDACC__\n__device__");
         bool only_device = false;
         for (; device && !only_device; device = strstr(device + 1, "#ifdef __CUDACC__\n__device__")) {
-            const char *end = strstr(device, "#endif");
+            const char *end = end_of(device);
             char *part = strndup(device, (size_t)(end - device));
             only_device = part && defines(part, row->name);
             free(part);
