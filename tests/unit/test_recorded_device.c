@@ -13,12 +13,14 @@
 
 #include "../../base/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct gpu_stub stub;
 static akg_registry *registry;
 static akg_tape *tape;
 static akg_tensor *weight; /* float32[3, 4] on the device */
+static bool real;          /* --device */
 
 #define NET(name)                                                                                            \
     static akg_status name(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,        \
@@ -141,12 +143,28 @@ static void release(akg_tensor **tensors, int count)
     }
 }
 
+/* On a device of its own kind the compiler fuses what an operator multiplies last with what the next one adds
+ * first, where both are one kernel: that rounds once less. */
+static bool is_near(const akg_tensor *a, const akg_tensor *b)
+{
+    const float *x = akg_tensor_data(a), *y = akg_tensor_data(b);
+
+    if (akg_tensor_dtype(a) != AKG_FLOAT32 || akg_tensor_element_count(a) != akg_tensor_element_count(b))
+        return false;
+    for (int64_t i = 0; i < akg_tensor_element_count(a); i++)
+        if (!(fabsf(x[i] - y[i]) <= 1e-6f * (1 + fabsf(x[i]))))
+            return false;
+    return true;
+}
+
 static bool is_same_there(akg_tensor *a, akg_tensor *b)
 {
     akg_tensor *here[2] = {NULL, NULL};
     bool same = a && b && akg_tensor_device(a).kind == akg_tensor_device(b).kind &&
                 akg_tensor_to(a, cpu, &here[0], NULL) == AKG_OK &&
-                akg_tensor_to(b, cpu, &here[1], NULL) == AKG_OK && api_same(here[0], here[1]);
+                akg_tensor_to(b, cpu, &here[1], NULL) == AKG_OK &&
+                (real && akg_tensor_device(a).kind == AKG_DEVICE_CUDA ? is_near(here[0], here[1])
+                                                                      : api_same(here[0], here[1]));
 
     release(here, 2);
     return same;
@@ -322,7 +340,7 @@ static void test_training(void)
     }
     release(&loss, 1);
     akg_tensor_to(weight, cpu, &loss, NULL);
-    CHECK(api_same(loss, after));
+    CHECK(real ? is_near(loss, after) : api_same(loss, after));
     release((akg_tensor *[]){x, start, after, loss}, 4);
     akg_graph_release(graph);
 }
@@ -412,8 +430,7 @@ static void test_faults(void)
 
 int main(int argc, char **argv)
 {
-    bool real = argc > 1 && strcmp(argv[1], "--device") == 0;
-
+    real = argc > 1 && strcmp(argv[1], "--device") == 0;
     if (!real && !CHECK(gpu_stub_open(&stub)))
         return check_done();
     CHECK_INT(akg_registry_create(&registry), AKG_OK);
