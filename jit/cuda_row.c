@@ -181,12 +181,36 @@ static int words_of(const struct ir_access *access)
     return (dtype_table[access->buffer->dtype].size + 3) / 4;
 }
 
+/* The last loop that takes it, or the first. */
+static int last_use(const struct cuda_row *row, const struct cuda_kept *kept)
+{
+    int last = row->loop_count - 1;
+    while (last > kept->first && !load_of(row, last, kept))
+        last--;
+    return last;
+}
+
+/* From one loop to the next, where that is most: what one of them takes for the last time makes room for what
+ * it stores. */
 static int words_kept(const struct cuda_row *row)
+{
+    int most = 0;
+    for (int loop = 0; loop + 1 < row->loop_count; loop++) {
+        int words = 0;
+        for (int k = 0; k < row->kept_count; k++)
+            if (row->kept[k].first <= loop && last_use(row, &row->kept[k]) > loop)
+                words += words_of(row->kept[k].access);
+        most = words > most ? words : most;
+    }
+    return most;
+}
+
+bool cuda_row_is_crowded(const struct cuda_row *row)
 {
     int words = 0;
     for (int k = 0; k < row->kept_count; k++)
         words += words_of(row->kept[k].access);
-    return words;
+    return words * CUDA_ROW_PIECE * row->pieces > CUDA_ROW_WORDS;
 }
 
 static void try_keep(struct cuda_row *row, struct cuda_kept kept)
@@ -194,13 +218,15 @@ static void try_keep(struct cuda_row *row, struct cuda_kept kept)
     const struct ir_stmt *body = cuda_chain_body(&row->chains[kept.first]);
     bool used = false;
     if (row->kept_count == CUDA_ROW_KEPT || cuda_row_find(row, kept.first, kept.access) >= 0 ||
-        (words_kept(row) + words_of(kept.access)) * CUDA_ROW_PIECE > CUDA_ROW_WORDS ||
         !cuda_place_is_known_before(body, kept.access))
         return;
     for (int loop = kept.first + 1; loop < row->loop_count; loop++)
         used |= load_of(row, loop, &kept) != NULL;
-    if (used && is_left_alone(row, &kept))
-        row->kept[row->kept_count++] = kept;
+    if (!used || !is_left_alone(row, &kept))
+        return;
+    row->kept[row->kept_count++] = kept;
+    if (words_kept(row) * CUDA_ROW_PIECE > CUDA_ROW_WORDS)
+        row->kept_count--;
 }
 
 struct begin {
@@ -213,6 +239,65 @@ static void keep_load(const struct ir_expr *load, void *context)
     struct begin *begin = context;
     try_keep(begin->row, (struct cuda_kept){.access = &load->access, .first = begin->loop});
 }
+
+/* ---- stores that are stored again ------------------------------------------------------------- */
+
+static bool loads_not(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+struct loads {
+    const struct cuda_row *row;
+    const struct cuda_kept *kept;
+    int loop;
+};
+
+static bool loads_what_is_kept(struct ir_expr *expr, void *context)
+{
+    const struct loads *loads = context;
+    return loads_not(expr, loads->kept->access->buffer) ||
+           is_same_place(&loads->row->chains[loads->kept->first], loads->kept->access,
+                         &loads->row->chains[loads->loop], &expr->access);
+}
+
+/* Whether the loop stores to the place of what is kept, in each iteration. */
+static bool stores_it(const struct cuda_row *row, int loop, const struct cuda_kept *kept)
+{
+    for (const struct ir_stmt *stmt = cuda_chain_body(&row->chains[loop]); stmt; stmt = stmt->next)
+        if (stmt->kind == IR_STORE &&
+            is_same_place(&row->chains[kept->first], kept->access, &row->chains[loop], &stmt->access))
+            return true;
+    return false;
+}
+
+/* The loops around that are left in between would keep what was stored. */
+bool cuda_row_stores_again(const struct cuda_row *row, int loop, int number)
+{
+    const struct cuda_kept *kept = &row->kept[number];
+    struct ir_buffer *buffer = kept->access->buffer;
+    const struct ir_stmt *from = row->chains[loop].loops[0];
+    int again = loop + 1;
+    while (again < row->loop_count && !stores_it(row, again, kept))
+        again++;
+    if (again >= row->loop_count || pass_jumps((struct ir_stmt *)from) ||
+        (loop == kept->first && !ir_block_expressions(from->body, loads_not, buffer)))
+        return false;
+    for (const struct ir_stmt *stmt = from->next; stmt != row->chains[again].loops[0]->next;
+         stmt = stmt->next) {
+        struct loads loads = {row, kept, cuda_row_loop(row, stmt)};
+        bool in_row = loads.loop >= 0;
+        bool (*visit)(struct ir_expr * expr, void *context) = in_row ? loads_what_is_kept : loads_not;
+        void *context = in_row ? (void *)&loads : (void *)buffer;
+        if (!ir_stmt_expressions((struct ir_stmt *)stmt, loads_not, buffer) ||
+            !ir_block_expressions(stmt->body, visit, context) ||
+            !ir_block_expressions(stmt->otherwise, visit, context))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
 
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
                  struct cuda_row *row)

@@ -37,11 +37,16 @@ struct cuda_row {
 /* The loops from `first` on, in the statements before `end`; false where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
                  struct cuda_row *row);
+/* Whether what a thread keeps is more than its words, since some of it takes the place of other. */
+bool cuda_row_is_crowded(const struct cuda_row *row);
 /* The number of the loop, or -1. */
 int cuda_row_loop(const struct cuda_row *row, const struct ir_stmt *loop);
 /* The number of what is kept that an access in the body of a loop is, or -1. */
 int cuda_row_find(const struct cuda_row *row, int loop, const struct ir_access *access);
 /* A load of it in the body of the loop that may take what is kept instead; NULL: there is none. */
 const struct ir_expr *cuda_row_load(const struct cuda_row *row, int loop, int kept);
+/* Whether what the loop stores to that place need not go to memory: a later loop of the row stores it again,
+ * and nothing loads it from memory before. */
+bool cuda_row_stores_again(const struct cuda_row *row, int loop, int kept);
 
 #endif

@@ -445,8 +445,8 @@ static void begin_function(struct cuda_emitter *cuda)
         emitter->symbols[k].assignments = 0;
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
-    cuda->resident = cuda->in_quads = 0;
-    cuda->in_turns = cuda->in_rows = false;
+    cuda->resident = cuda->in_quads = cuda->in_rows = 0;
+    cuda->in_turns = false;
     cuda->together = cuda_block;
 }
 
@@ -456,10 +456,10 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     struct emitter *emitter = &cuda->emitter;
     begin_function(cuda);
     struct emit_function inside = emit_function(emitter, step_text(cuda));
-    /* registers for two blocks at least, or four, where each thread has many */
+    /* registers for two blocks at least, or more, where each thread has many */
     int resident = cuda->step->wide                      ? 1
                    : cuda->step->kind == CUDA_STEP_TILES ? 2
-                   : cuda->in_rows                       ? 4
+                   : cuda->in_rows                       ? cuda->in_rows
                    : cuda->step->kind == CUDA_STEP_SPREAD
                        ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
                        : cuda->resident;

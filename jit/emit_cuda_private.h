@@ -61,7 +61,8 @@ struct cuda_emitter {
     int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
     int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
     bool in_turns; /* or has several under way */
-    bool in_rows;  /* threads of it keep elements from one loop to the next */
+    int in_rows;   /* threads of it keep elements from one loop to the next: so many blocks are to have
+                      registers for that; 0: they do not */
     int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
     struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
@@ -255,6 +256,8 @@ const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_acces
 bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access);
 /* The store of something that is kept, in a loop that keeps it. */
 bool emit_cuda_row_store(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
+/* Whether what is stored there is kept, and need not go to memory. */
+bool emit_cuda_row_only_keeps(struct cuda_emitter *cuda, const struct ir_access *access);
 
 /* ---- emit_cuda_tile.c ------------------------------------------------------- */
 

@@ -295,6 +295,8 @@ static void emit_stores(struct quads *quads)
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.store_count; k++) {
         const struct ir_access *access = &quads->found.stores[k]->access;
+        if (emit_cuda_row_only_keeps(quads->cuda, access))
+            continue;
         emit_move(quads, "leave", access, arena_format(&emitter->arena, "&%s", element_text(quads, access)),
                   quad_name(quads, "stored", k));
     }

@@ -27,6 +27,13 @@ const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_acces
     return kept_text(cuda, number, cuda->row_place);
 }
 
+bool emit_cuda_row_only_keeps(struct cuda_emitter *cuda, const struct ir_access *access)
+{
+    int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
+    return number >= 0 && cuda->row->kept[number].first <= cuda->row_loop &&
+           cuda_row_stores_again(cuda->row, cuda->row_loop, number);
+}
+
 bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access)
 {
     int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
@@ -39,10 +46,12 @@ bool emit_cuda_row_store(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
     const char *kept = emit_cuda_row_place(cuda, &stmt->access);
     if (!kept)
         return false;
-    const char *target = emit_access(emitter, &stmt->access).text;
+    const char *target = "";
+    if (!emit_cuda_row_only_keeps(cuda, &stmt->access))
+        target = arena_format(&emitter->arena, "%s = ", emit_access(emitter, &stmt->access).text);
     struct emit_value value = emit_shallow(emitter, stmt->value);
     emit_statement_line(emitter, stmt,
-                        arena_format(&emitter->arena, "%s = %s = %s;", target, kept,
+                        arena_format(&emitter->arena, "%s%s = %s;", target, kept,
                                      emit_stored(emitter, stmt->access.buffer->dtype, value)));
     return true;
 }
@@ -75,7 +84,9 @@ void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, 
     if (!row || !cuda_row_of(&cuda->plan, stmt, end, row))
         return;
     cuda->row = row;
-    cuda->in_rows = true;
+    int squad = cuda->step->kind == CUDA_STEP_SQUADS; /* whose masks take some */
+    int blocks = (cuda_row_is_crowded(row) ? 3 : 4) - squad;
+    cuda->in_rows = cuda->in_rows && cuda->in_rows < blocks ? cuda->in_rows : blocks;
     cuda->row_name = cuda->emitter.symbols[stmt->symbol->slot].name;
     declare_row(cuda);
 }
