@@ -6,15 +6,10 @@
  * what is spread over blocks and threads is in emit_cuda_chain.c and emit_cuda_team.c, what stands above the
  * functions in emit_cuda_prelude.c.
  */
-#include "cuda_frame.h"
-#include "cuda_round.h"
 #include "cuda_spread.h"
 #include "emit_cuda_private.h"
-#include "emit_cuda_scan.h"
 
 #include <string.h>
-
-enum { CUDA_MOST_BLOCKS = 1 << 20 };
 
 /* ---- the dialect ------------------------------------------------------------------------ */
 
@@ -399,14 +394,6 @@ static void emit_step_body(struct cuda_emitter *cuda)
         emit_cuda_end_parts(cuda, &sums, step->kind == CUDA_STEP_TEAMS);
 }
 
-static int round_of(const struct cuda_emitter *cuda, const struct cuda_step *step)
-{
-    int number = cuda->plan.rounds.count - 1;
-    while (number >= 0 && cuda->plan.rounds.items[number] != step->round)
-        number--;
-    return number;
-}
-
 /* The variable of the loop that the host goes through. */
 static void begin_round(struct cuda_emitter *cuda)
 {
@@ -415,7 +402,8 @@ static void begin_round(struct cuda_emitter *cuda)
     struct emit_symbol *entry = &emitter->symbols[loop->symbol->slot];
     entry->bits = 63;
     entry->nonnegative = loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0;
-    emit_line(emitter, "const long long %s = frame->rounds[%d];", entry->name, round_of(cuda, cuda->step));
+    emit_line(emitter, "const long long %s = frame->rounds[%d];", entry->name,
+              emit_cuda_round_of(cuda, cuda->step));
     emit_line(emitter, "%c%d", EMIT_PENDING, loop->symbol->slot);
     emit_enter_loop(emitter, loop);
 }
@@ -497,306 +485,6 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
     text_format(out, "\n%s}\n", inside.body ? inside.body : "");
 }
 
-/* ---- launches --------------------------------------------------------------------------------------- */
-
-static bool uses_scratch(struct ir_stmt *stmt, void *context)
-{
-    struct cuda_plan *plan = context;
-    return stmt->kind != IR_ALLOCATE || plan->lives[stmt->access.buffer->index] != CUDA_LIFE_BLOCK;
-}
-
-/* The number of elements of a buffer as an expression. */
-static const struct ir_expr *elements_of(struct ir_kernel *kernel, const struct ir_buffer *buffer)
-{
-    struct ir_expr *count = ir_integer(kernel, AKG_INT64, 1);
-    for (int axis = 0; axis < buffer->rank; axis++)
-        count = ir_operation(kernel, OP_MUL, count, buffer->shape[axis], NULL);
-    return count;
-}
-
-/* One number or the other, by whether the host is to go through the loop. */
-static const struct ir_expr *choice(const struct cuda_emitter *cuda, const struct ir_stmt *loop,
-                                    int64_t by_host, int64_t by_block)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    return ir_operation(kernel, OP_SELECT, (struct ir_expr *)cuda_round_pays(&cuda->plan, loop),
-                        ir_integer(kernel, AKG_INT64, by_host), ir_integer(kernel, AKG_INT64, by_block));
-}
-
-/* One tile needs no words. */
-static const struct ir_expr *scan_work(struct cuda_emitter *cuda, const struct cuda_step *step,
-                                       int64_t per_block)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    struct ir_expr *work = (struct ir_expr *)emit_cuda_scan_work(cuda, &step->chain);
-    if (step->kind == CUDA_STEP_SCAN)
-        return work;
-    struct ir_expr *is_large =
-        ir_operation(kernel, OP_GT, work, ir_integer(kernel, AKG_INT64, per_block), NULL);
-    return ir_operation(kernel, OP_SELECT, is_large,
-                        (struct ir_expr *)emit_cuda_scan_words(cuda, &step->chain),
-                        ir_integer(kernel, AKG_INT64, 0));
-}
-
-/* Iterations of a nest by threads or by teams, in calls that take no other way. */
-static const struct ir_expr *nest_work(struct cuda_emitter *cuda, const struct cuda_step *step)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    return step->tiling     ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
-           : step->crossing ? cuda_crossing_work(kernel, &step->chain, step->crossing, false)
-                            : cuda_chain_work(kernel, &step->chain);
-}
-
-static void add_launch(struct cuda_emitter *cuda, const char *entry)
-{
-    const struct cuda_step *step = cuda->step;
-    struct cuda_launch launch = {.entry = entry,
-                                 .round = round_of(cuda, step),
-                                 .threads = CUDA_THREADS,
-                                 .per_block = CUDA_THREADS,
-                                 .most_blocks = CUDA_MOST_BLOCKS};
-    if (step->first)
-        launch.span = step->first->span;
-    switch (step->kind) {
-    case CUDA_STEP_CLEAR:
-        launch.work = step->frame ? cuda_frame_work(cuda->plan.kernel, step->frame, step->cleared)
-                                  : elements_of(cuda->plan.kernel, step->cleared);
-        launch.span = step->cleared->span;
-        break;
-    case CUDA_STEP_TEAM:
-        launch.most_blocks = launch.per_block = 1;
-        if (step->instead)
-            launch.work = choice(cuda, step->first, 0, 1);
-        break;
-    case CUDA_STEP_SQUADS:
-    case CUDA_STEP_TEAMS:
-        launch.per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
-        if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
-            launch.most_blocks = CUDA_SCRATCH_BLOCKS;
-        /* fallthrough */
-    case CUDA_STEP_THREADS:
-        launch.work = nest_work(cuda, step);
-        if (step->inner)
-            launch.work = cuda_inner_work(&cuda->plan, launch.work, step);
-        if (step->kind == CUDA_STEP_SQUADS)
-            launch.work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch.work,
-                                       (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
-        if (step->spread)
-            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
-        break;
-    case CUDA_STEP_SPREAD:
-        launch.per_block = 1;
-        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
-        break;
-    case CUDA_STEP_GATHER:
-        launch.per_block = CUDA_SPREAD_LANES;
-        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
-        break;
-    case CUDA_STEP_PARTS:
-    case CUDA_STEP_SCAN:
-        launch.per_block = CUDA_SCAN_TILE;
-        launch.most_blocks = CUDA_SUM_BLOCKS;
-        launch.work = scan_work(cuda, step, launch.per_block);
-        break;
-    case CUDA_STEP_TILES:
-        launch.per_block = 1;
-        launch.work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
-                      : step->wide ? cuda_wide_work(&cuda->plan, step->tiling)
-                                   : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
-        if (step->wide) {
-            launch.architecture = CUDA_WIDE_ARCHITECTURE;
-            launch.shared = CUDA_WIDE_BYTES;
-        } else if (step->tiling->cores && !step->splits) {
-            launch.behind = step->tiling->most_parts - step->parts + 1;
-        }
-        break;
-    case CUDA_STEP_JOIN:
-        launch.work = cuda_split_work(&cuda->plan, step->tiling, true);
-        break;
-    case CUDA_STEP_CROSS:
-        launch.per_block = 1;
-        launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
-        break;
-    }
-    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? CUDA_TURNS : 1;
-    if (step->kind == CUDA_STEP_THREADS)
-        launch.per_block *= items;
-    if (emit_cuda_counts(cuda)) {
-        launch.per_block *= CUDA_SUM_ITEMS;
-        launch.most_blocks = 2 * CUDA_SUM_BLOCKS; /* more than run at once: the last ones fill up */
-    }
-    if (step->sums) {
-        launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
-        launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
-    }
-    if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)
-        launch.most_blocks = CUDA_UNKNOWN_BLOCKS;
-    list_push(&cuda->program->arena, &cuda->program->launches, launch);
-}
-
-/* ---- words ----------------------------------------------------------------------------------------------
- */
-
-static void add_word(struct cuda_emitter *cuda, enum cuda_word_kind kind, int index, int axis)
-{
-    list_push(&cuda->program->arena, &cuda->program->words, ((struct cuda_word){kind, index, axis}));
-}
-
-static int add_temporary(struct cuda_emitter *cuda, struct cuda_temporary temporary)
-{
-    list_push(&cuda->program->arena, &cuda->program->temporaries, temporary);
-    return cuda->program->temporaries.count - 1;
-}
-
-static void add_buffer(struct cuda_emitter *cuda, const struct ir_buffer *buffer)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    enum cuda_life life = cuda->plan.lives[buffer->index];
-    cuda->places[buffer->index] = -1;
-    if (buffer->unused || life == CUDA_LIFE_THREAD)
-        return;
-    cuda->places[buffer->index] = cuda->program->words.count;
-    if (buffer->role != IR_TEMPORARY) {
-        add_word(cuda, CUDA_WORD_DATA, buffer->index, 0);
-        return;
-    }
-    struct cuda_temporary temporary = {.buffer = buffer,
-                                       .elements = elements_of(kernel, buffer),
-                                       .element_bytes = dtype_table[buffer->dtype].size};
-    if (life == CUDA_LIFE_BLOCK)
-        temporary.element_bytes *= CUDA_SCRATCH_BLOCKS;
-    add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-}
-
-/* Scalars of the parts that a step leaves. */
-static int words_of_parts(struct cuda_emitter *cuda, const struct cuda_step *step)
-{
-    struct cuda_sums sums;
-    if (!step->sums)
-        return 0;
-    cuda_sums_of(&cuda->plan, &step->chain, &sums);
-    return 1 + CUDA_SUM_BLOCKS * (step->best ? 2 : sums.count);
-}
-
-/* Of the step with most of them. */
-static int most_parts(struct cuda_emitter *cuda)
-{
-    int most = 0;
-    for (int k = 0; k < cuda->plan.steps.count; k++) {
-        int words = words_of_parts(cuda, &cuda->plan.steps.items[k]);
-        most = words > most ? words : most;
-    }
-    return most;
-}
-
-/* Sums of which parts are left, of the step with most of them; NULL: there is none. */
-static const struct ir_expr *most_split(struct cuda_emitter *cuda)
-{
-    struct ir_expr *most = NULL;
-    for (int k = 0; k < cuda->plan.steps.count; k++) {
-        if (cuda->plan.steps.items[k].kind != CUDA_STEP_JOIN)
-            continue;
-        struct ir_expr *one =
-            (struct ir_expr *)cuda_split_work(&cuda->plan, cuda->plan.steps.items[k].tiling, true);
-        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
-    }
-    return most;
-}
-
-/* Scalars of the phases of nests, of the one with most of them; NULL: there is none. */
-static const struct ir_expr *most_spread(struct cuda_emitter *cuda)
-{
-    struct ir_expr *most = NULL;
-    for (int k = 0; k < cuda->plan.steps.count; k++) {
-        const struct cuda_step *step = &cuda->plan.steps.items[k];
-        if (step->kind != CUDA_STEP_SPREAD || step->phase)
-            continue;
-        struct ir_expr *one = (struct ir_expr *)cuda_spread_words(&cuda->plan, step->spread);
-        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
-    }
-    return most;
-}
-
-/* Words in which the blocks of a scan tell each other what they have, of the scan with most of them; NULL:
- * there is none. */
-static const struct ir_expr *most_scanned(struct cuda_emitter *cuda)
-{
-    struct ir_expr *most = NULL;
-    for (int k = 0; k < cuda->plan.steps.count; k++) {
-        cuda->step = &cuda->plan.steps.items[k];
-        if (cuda->step->kind != CUDA_STEP_SCAN)
-            continue;
-        struct ir_expr *one = (struct ir_expr *)emit_cuda_scan_words(cuda, &cuda->step->chain);
-        most = most ? ir_operation(cuda->plan.kernel, OP_MAX, most, one, NULL) : one;
-    }
-    return most;
-}
-
-/* A call in which the host is not to go through the loop has no values for its variable. */
-static void add_round(struct cuda_emitter *cuda, const struct ir_stmt *loop, int number)
-{
-    struct ir_kernel *kernel = cuda->plan.kernel;
-    struct ir_expr *low = cuda_resolved(kernel, loop->low), *high = cuda_resolved(kernel, loop->high);
-    struct cuda_round round = {.low = low, .step = loop->step, .word = cuda->program->words.count};
-    round.high =
-        ir_operation(kernel, OP_SELECT, (struct ir_expr *)cuda_round_pays(&cuda->plan, loop), high, low);
-    list_push(&cuda->program->arena, &cuda->program->rounds, round);
-    add_word(cuda, CUDA_WORD_ROUND, number, 0);
-}
-
-static void add_words(struct cuda_emitter *cuda)
-{
-    const struct ir_kernel *kernel = cuda->plan.kernel;
-    for (int k = 0; k < kernel->buffers.count; k++)
-        add_buffer(cuda, kernel->buffers.items[k]);
-    if (cuda->kept_count) {
-        cuda->places[kernel->buffers.count] = cuda->program->words.count;
-        struct cuda_temporary kept = {.element_bytes = (int64_t)sizeof(union jit_scalar) * cuda->kept_count};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, kept), 0);
-    }
-    int parts = most_parts(cuda);
-    if (parts) {
-        cuda->places[kernel->buffers.count + 1] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) * parts};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *most = most_split(cuda);
-    if (most) {
-        cuda->places[kernel->buffers.count + 2] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *words = most_spread(cuda);
-    if (words) {
-        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = words, .element_bytes = sizeof(union jit_scalar)};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *scanned = most_scanned(cuda);
-    if (scanned) {
-        cuda->places[kernel->buffers.count + 4] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = scanned, .element_bytes = sizeof(union jit_scalar)};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    for (int k = 0; k < kernel->dims.count; k++)
-        add_word(cuda, CUDA_WORD_DIM, k, 0);
-    int strides = 0;
-    for (int k = 0; k < kernel->buffers.count; k++) {
-        cuda->stride_places[k] = strides;
-        for (int axis = 0; axis < kernel->buffers.items[k]->rank && !kernel->buffers.items[k]->contiguous;
-             axis++) {
-            add_word(cuda, CUDA_WORD_STRIDE, k, axis);
-            strides++;
-        }
-    }
-    for (int k = 0; k < kernel->attributes.count; k++)
-        add_word(cuda, CUDA_WORD_SCALAR, k, 0);
-    for (int k = 0; k < cuda->plan.rounds.count; k++)
-        add_round(cuda, cuda->plan.rounds.items[k], k);
-    if (cuda->program->traps)
-        add_word(cuda, CUDA_WORD_TRAP, 0, 0);
-}
-
 /* ---- all
  * --------------------------------------------------------------------------------------------------- */
 
@@ -838,7 +526,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     cuda->kept = arena_array(&emitter->arena, int, kernel->slot_count);
     cuda->last_uses = arena_array(&emitter->arena, int, kernel->slot_count);
     find_kept(cuda);
-    add_words(cuda);
+    emit_cuda_add_words(cuda);
     emit_capture_begin(emitter);
     emitter->indent = 0;
     struct text *functions = emitter->out;
@@ -847,7 +535,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
         size_t begin = functions->length;
         cuda->step = &cuda->plan.steps.items[k];
         emit_step(cuda, entry, functions);
-        add_launch(cuda, entry);
+        emit_cuda_add_launch(cuda, entry);
         cuda->program->launches.items[k].begin = begin;
         cuda->program->launches.items[k].end = functions->length;
     }

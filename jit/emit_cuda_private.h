@@ -80,6 +80,15 @@ static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
     return (struct cuda_emitter *)emitter;
 }
 
+/* ---- emit_cuda_launch.c ----------------------------------------------------- */
+
+/* The number of the loop that the host goes through around the step; -1: there is none. */
+int emit_cuda_round_of(const struct cuda_emitter *cuda, const struct cuda_step *step);
+/* The words of the program, with the temporaries that some of them point to. */
+void emit_cuda_add_words(struct cuda_emitter *cuda);
+/* The launch of the step at hand, whose function has that name. */
+void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry);
+
 /* ---- emit_cuda_chain.c ------------------------------------------------------ */
 
 /* The loops of a chain as one, whose first iteration and step are texts; the body is emitted by `body`. */
