@@ -39,6 +39,16 @@ bool cuda_is_known_before(const struct ir_stmt *body, const struct ir_expr *expr
     return ir_expr_walk((struct ir_expr *)expr, is_known, (void *)body);
 }
 
+static bool can_be_known(struct ir_expr *expr, void *body)
+{
+    return expr->kind == IR_LOAD ? cuda_uses_of(body, expr->access.buffer).stores == 0 : is_known(expr, body);
+}
+
+bool cuda_can_be_known_before(const struct ir_stmt *body, const struct ir_expr *expr)
+{
+    return ir_expr_walk((struct ir_expr *)expr, can_be_known, (void *)body);
+}
+
 bool cuda_place_is_known_before(const struct ir_stmt *body, const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)

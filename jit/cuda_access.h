@@ -16,7 +16,9 @@ bool cuda_body_is_flat(const struct ir_stmt *body);
 bool cuda_body_is_plain(const struct ir_stmt *body);
 /* Whether the value hangs on nothing that the body declares, assigns or loads. */
 bool cuda_is_known_before(const struct ir_stmt *body, const struct ir_expr *expr);
-/* The same for the indices of an access. */
+/* The same, but that it may load what the body does not store. */
+bool cuda_can_be_known_before(const struct ir_stmt *body, const struct ir_expr *expr);
+/* Whether the indices of an access hang on nothing that the body declares, assigns or loads. */
 bool cuda_place_is_known_before(const struct ir_stmt *body, const struct ir_access *access);
 /* Visits the loads that are always done, in statements of the body itself. */
 void cuda_visit_loads(const struct ir_stmt *body, void (*visit)(const struct ir_expr *load, void *context),

@@ -14,27 +14,13 @@ struct finding {
 
 /* ---- what runs along the loop ---------------------------------------------------------------- */
 
-/* Loads are known too, of what the body does not store. */
-static bool is_known(struct ir_expr *expr, void *context)
-{
-    const struct ir_stmt *body = context;
-    if (expr->kind == IR_LOAD)
-        return cuda_uses_of(body, expr->access.buffer).stores == 0;
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        return false;
-    for (const struct ir_stmt *stmt = body; stmt && expr->kind == IR_SYMBOL; stmt = stmt->next)
-        if (stmt->kind == IR_LET && stmt->symbol == expr->symbol)
-            return false;
-    return true;
-}
-
 /* The same for all iterations, but for the last index, and known before the body. */
 static bool place_is_fixed(const struct cuda_quads *quads, const struct ir_access *access)
 {
     int last = access->buffer->rank - 1;
     for (int axis = 0; axis <= last; axis++)
         if ((axis < last && pass_mentions(access->indices[axis], quads->loop->symbol)) ||
-            !ir_expr_walk(access->indices[axis], is_known, (void *)quads->body))
+            !cuda_can_be_known_before(quads->body, access->indices[axis]))
             return false;
     return true;
 }

@@ -25,19 +25,6 @@ struct turns {
 
 /* ---- what is loaded in any case -------------------------------------------------------------------- */
 
-static bool is_known(struct ir_expr *expr, void *context)
-{
-    const struct ir_stmt *body = context;
-    if (expr->kind == IR_LOAD)
-        return cuda_uses_of(body, expr->access.buffer).stores == 0;
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        return false;
-    for (const struct ir_stmt *stmt = body; stmt && expr->kind == IR_SYMBOL; stmt = stmt->next)
-        if (stmt->kind == IR_LET && stmt->symbol == expr->symbol)
-            return false;
-    return true;
-}
-
 static bool is_noted(const struct turns *turns, const struct ir_expr *load)
 {
     for (int k = 0; k < turns->count; k++)
@@ -56,7 +43,7 @@ static void note_all(struct turns *turns, struct ir_expr *expr)
         for (int k = 0; k < (lazy ? 1 : expr->count); k++)
             note_all(turns, expr->operands[k]);
     }
-    if (expr->kind == IR_LOAD && turns->count < LOADS && ir_expr_walk(expr, is_known, (void *)turns->body) &&
+    if (expr->kind == IR_LOAD && turns->count < LOADS && cuda_can_be_known_before(turns->body, expr) &&
         turns->cuda->plan.lives[expr->access.buffer->index] != CUDA_LIFE_THREAD && !is_noted(turns, expr))
         turns->loads[turns->count++] = expr;
 }
