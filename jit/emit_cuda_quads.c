@@ -451,7 +451,25 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
                          &quads->found);
 }
 
-/* Several pieces, all of whose loads come before anything else; `number` is that of the first. */
+/* Behind what is done with a piece of the only loop that has all iterations: what is done with the others. */
+static void end_of_whole(struct quads *quads, const struct cuda_loop_texts *texts, const char *first,
+                         bool done)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emitter->indent--;
+    emit_line(emitter, done ? "} else {" : "}");
+    if (!done)
+        return;
+    emitter->indent++;
+    emit_enter_loop(emitter, quads->found.loop);
+    emit_cut(quads, texts, first);
+    emit_leave_loop(emitter);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* Several pieces, all of whose loads come before anything else; `number` is that of the first. Of those that
+ * are cut there is one loop. */
 static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
                        const char *step, int count)
 {
@@ -464,10 +482,16 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
         emitter->indent++;
         emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", number, step);
         const char *first = emit_outer(quads, texts, "number_");
+        if (quads->found.cut) {
+            emit_line(emitter, "if (%s) {", whole_text(quads, first, texts[0].trips));
+            emitter->indent++;
+        }
         if (done)
             emit_done(quads, first);
         else
             emit_taken(quads, first, false);
+        if (quads->found.cut)
+            end_of_whole(quads, texts, first, done);
         emitter->indent--;
         emit_line(emitter, "}");
     }
@@ -539,7 +563,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     if (threads && elements <= FEW && chain->count <= LOOPS)
         cuda->resident = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
-    if (once || quads.found.cut || elements > SUMMED / 2)
+    if (once || (quads.found.cut && chain->count > 1) || elements > SUMMED / 2)
         emit_in_turn(&quads, texts, number, count, first, step);
     else
         emit_groups(&quads, texts, number, count, first, step, SUMMED / elements);
