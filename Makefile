@@ -317,8 +317,8 @@ faults-long: $(B)/tests/every_fault
 	    AKG_CACHE=off NO_COLOR=1 ASAN_OPTIONS=malloc_context_size=8 $$(setarch -R true && echo setarch -R) \
 	    $(abspath $(B))/tests/every_fault $(FAULTS_OPTIONS) commands
 
-# On a machine with a GPU: every operator, gradient and example there against the CPU; and times. Both say so where there
-# is no GPU.
+# On a machine with a GPU: every operator, gradient, example and recorded graph there against the CPU, and more
+# (tests/cuda/check-gpu); and times. Both say so where there is no GPU.
 check-gpu: all $(B)/tests/test_stdlib $(B)/tests/test_recorded_device
 	@BUILD=$(B) sh tests/cuda/check-gpu
 

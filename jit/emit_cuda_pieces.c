@@ -7,8 +7,6 @@
  */
 #include "emit_cuda_tile.h"
 
-enum { ALL_TURNS = 16 }; /* or more than there are */
-
 void emit_cuda_lie_well(struct cuda_tile *tile)
 {
     for (int k = 0; k < 2; k++)
@@ -62,80 +60,36 @@ static void emit_piece(struct cuda_tile *tile, int number)
     emit_line(emitter, "unsigned int *const to_ = %s;", tile->way->place(tile, number, "line_", "piece_"));
 }
 
-static void emit_turns(struct cuda_tile *tile, int number, int unrolled)
-{
-    struct emitter *emitter = &tile->cuda->emitter;
-    const struct cuda_term *term = &tile->tiling->terms[number];
-    emit_line(emitter, "#pragma unroll %d", unrolled);
-    emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {",
-              tile->edge[term->side] * tile->way->depth / CUDA_PIECE / CUDA_THREADS);
-    emitter->indent++;
-    emit_piece(tile, number);
-}
-
-/* Pieces that lie well, on their way. */
-static void emit_copies(struct cuda_tile *tile, int number)
-{
-    const struct cuda_term *term = &tile->tiling->terms[number];
-    struct emitter *emitter = &tile->cuda->emitter;
-    emit_turns(tile, number, ALL_TURNS);
-    emit_variables(tile, term, CUDA_PIECE, "");
-    emit_line(emitter, "akg_bring(to_, &%s, from_ + %s < depths_ ? 16 : 0);",
-              emit_access(emitter, &term->quads->access).text,
-              cuda_runs_along(term) ? "piece_ * 8" : "line_");
-    emit_cuda_end(tile);
-}
-
-/* Pieces that do not: half by half, with one address for those whose halves are all there. */
-static void emit_pieces(struct cuda_tile *tile, int number)
-{
-    enum { SOME_TURNS = 4 };
-    const struct cuda_term *term = &tile->tiling->terms[number];
-    struct emitter *emitter = &tile->cuda->emitter;
-    bool runs = cuda_runs_along(term);
-    const char *inside = arena_format(
-        &emitter->arena, "%s + piece_ * 8 + %d <= %s && %s + line_ < %s", runs ? "from_" : cuda_corner(term),
-        CUDA_PIECE, runs ? "depths_" : cuda_axis_names[term->side], runs ? cuda_corner(term) : "from_",
-        runs ? cuda_axis_names[term->side] : "depths_");
-    emit_turns(tile, number, SOME_TURNS);
-    emit_line(emitter, "if (%s) {", inside);
-    emitter->indent++;
-    emit_variables(tile, term, CUDA_PIECE, "");
-    emit_line(emitter, "const unsigned short *const first_ = &%s;",
-              emit_access(emitter, &term->quads->access).text);
-    emit_line(emitter, "unsigned int words_[4];");
-    emit_cuda_unrolled(tile, "word_", CUDA_PIECE / 2);
-    emit_line(emitter, "words_[word_] = first_[word_ * 2] | (unsigned int)first_[word_ * 2 + 1] << 16;");
-    emit_cuda_end(tile);
-    emit_line(emitter, "akg_put_words(to_, words_);");
-    emit_cuda_end(tile);
-    emit_cuda_end(tile);
-    emit_turns(tile, number, 1);
-    emit_line(emitter, "if (!(%s)) {", inside);
-    emitter->indent++;
-    emit_halves(tile, term);
-    emit_cuda_end(tile);
-    emit_cuda_end(tile);
-}
-
-/* The stage at `from_` into `slot_`. */
+/* The stage at `from_` into `slot_`. Where a tensor that could lie well does not, small code will do. */
 static void bring(struct cuda_tile *tile, int number)
 {
     const struct cuda_term *term = &tile->tiling->terms[number];
     struct emitter *emitter = &tile->cuda->emitter;
-    if (term->quads != term->half) {
-        emit_turns(tile, number, ALL_TURNS);
-        emit_halves(tile, term);
+    bool whole = term->quads == term->half;
+    int turns = tile->edge[term->side] * tile->way->depth / CUDA_PIECE / CUDA_THREADS;
+    if (whole) {
+        emit_line(emitter, "if (well%d_) {", number);
+        emitter->indent++;
+        emit_cuda_unrolled(tile, "turn_", turns);
+        emit_piece(tile, number);
+        emit_variables(tile, term, CUDA_PIECE, "");
+        emit_line(emitter, "akg_bring(to_, &%s, from_ + %s < depths_ ? 16 : 0);",
+                  emit_access(emitter, &term->quads->access).text,
+                  cuda_runs_along(term) ? "piece_ * 8" : "line_");
         emit_cuda_end(tile);
-        return;
+        emitter->indent--;
+        emit_line(emitter, "} else {");
+        emitter->indent++;
+        emit_line(emitter, "#pragma unroll 1");
+        emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", turns);
+        emitter->indent++;
+    } else {
+        emit_cuda_unrolled(tile, "turn_", turns);
     }
-    emit_line(emitter, "if (well%d_) {", number);
-    emitter->indent++;
-    emit_copies(tile, number);
-    emitter->indent--;
-    emit_line(emitter, "} else {");
-    emitter->indent++;
-    emit_pieces(tile, number);
+    emit_piece(tile, number);
+    emit_halves(tile, term);
+    if (whole)
+        emit_cuda_end(tile);
     emit_cuda_end(tile);
 }
 

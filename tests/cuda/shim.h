@@ -4,7 +4,8 @@
  * The text is compiled as C by libtcc. The threads of a block are fibres, which run until they wait: for a
  * barrier, or for the others of their warp. Blocks run one after the other. What a GPU would let pass, or
  * hang on, is a failure here: a barrier that not all threads of the block reach, or not the same one; an
- * access outside the memory of shim_allocate, which has pages that cannot be touched on both sides.
+ * access outside the memory of shim_allocate, which has pages that cannot be touched on both sides; a wide
+ * store, or a copy, to a tensor by what is for shared memory, or the other way round.
  * The order in which threads run can be changed, so that what hangs on it shows.
  */
 #ifndef TESTS_CUDA_SHIM_H
