@@ -317,6 +317,10 @@ static void emit_argument(struct vector_emission *emission, int slot)
         emit_line(emitter, "%s = %s;", emit_slot(emission, slot, member_of(argument->value->dtype)),
                   emit_shallow(emitter, argument->value).text);
         break;
+    case VECTOR_ARGUMENT_LOGARITHM_REST:
+        emit_line(emitter, "%s = akg_log2_rest(%s);", emit_slot(emission, slot, "d"),
+                  emit_shallow(emitter, argument->value).text);
+        break;
     case VECTOR_ARGUMENT_FIRST:
         emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"),
                   first_of_loop(emission, argument->loop));

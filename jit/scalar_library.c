@@ -273,6 +273,13 @@ unsigned int akg_uint64_to_bfloat(unsigned long long value)
     return bfloat_from_float(cast_integer(AKG_BFLOAT16, AKG_UINT64, value).f);
 }
 
+/* ---- logarithms ---------------------------------------------------------------- */
+
+double akg_log2_rest(double a)
+{
+    return (double)(log2l(a) - log2(a));
+}
+
 /* ---- tables ------------------------------------------------------------------ */
 
 #define PROTOTYPE_f1(real, name) #real " " #name "(" #real " a);"

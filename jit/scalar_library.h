@@ -49,6 +49,8 @@
  * have been tested for: these functions then return 0. The most negative number divided by -1 wraps. ceildiv
  * the quotient rounded to plus infinity (also for unsigned) pow       wraps; a negative exponent gives the
  * true quotient truncated: 1, -1 or 0 popcount  of all 64 bits: mask a narrower operand to its width first
+ *
+ * log2_rest is what the true logarithm is above log2(a), to 11 bits at least; nan where that is no number.
  */
 #define SCALAR_LIBRARY_HELPERS(X)                                                                            \
     X(float, akg_half_to_float, (unsigned int bits))                                                         \
@@ -81,7 +83,8 @@
     X(unsigned long long, akg_ceildiv_uint64, (unsigned long long a, unsigned long long b))                  \
     X(long long, akg_pow_int64, (long long base, long long exponent))                                        \
     X(unsigned long long, akg_pow_uint64, (unsigned long long base, unsigned long long exponent))            \
-    X(int, akg_popcount, (unsigned long long bits))
+    X(int, akg_popcount, (unsigned long long bits))                                                          \
+    X(double, akg_log2_rest, (double a))
 
 /* The akg_ ones that operations.def names; the others there are libm's. */
 float akg_floordivf(float a, float b);

@@ -59,7 +59,8 @@ enum vector_kind {
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
                          the operand is whole, so many bits hold it, and what does not fit may wrap; where
                          `rounds`, it is rounded to nearest, not cut.
-                         OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1 */
+                         OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1.
+                         OP_EXP2: of the sum of its operands, the second of which, if there, is below 1 */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */
@@ -183,19 +184,20 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_ADDRESS, /* of the access in the first iteration */
     VECTOR_ARGUMENT_STEP,    /* elements to the next iteration, of the stream before */
     VECTOR_ARGUMENT_VALUE,
-    VECTOR_ARGUMENT_FIRST,       /* the loop variable */
-    VECTOR_ARGUMENT_ACCUMULATOR, /* in and out */
-    VECTOR_ARGUMENT_EXTENT,      /* of the axis `level` of the stream */
-    VECTOR_ARGUMENT_EXTENT_32,   /* the same, at most 2^31 */
-    VECTOR_ARGUMENT_PITCH,       /* bytes from one index of the axis `level` to the next */
-    VECTOR_ARGUMENT_SPACING,     /* elements from one index of the axis `level` to the next */
-    VECTOR_ARGUMENT_ALIGNMENT,   /* bytes that the address of the stream lay behind a multiple of 4, which it
-                                    becomes */
-    VECTOR_ARGUMENT_STRIDE,      /* bytes to the next iteration of the loop `level` of a nest */
-    VECTOR_ARGUMENT_ELEMENTS,    /* of the tensor that the stream is of, all of them */
-    VECTOR_ARGUMENT_DELTA,       /* of a band: what the slot `level` grows by with each iteration */
-    VECTOR_ARGUMENT_AHEAD, /* of a band: bytes to what is to be fetched, of what grows by slot `level` */
-    VECTOR_ARGUMENT_STATE  /* for the machine code's own use */
+    VECTOR_ARGUMENT_LOGARITHM_REST, /* what log2 of the value, float64, is above the nearest one */
+    VECTOR_ARGUMENT_FIRST,          /* the loop variable */
+    VECTOR_ARGUMENT_ACCUMULATOR,    /* in and out */
+    VECTOR_ARGUMENT_EXTENT,         /* of the axis `level` of the stream */
+    VECTOR_ARGUMENT_EXTENT_32,      /* the same, at most 2^31 */
+    VECTOR_ARGUMENT_PITCH,          /* bytes from one index of the axis `level` to the next */
+    VECTOR_ARGUMENT_SPACING,        /* elements from one index of the axis `level` to the next */
+    VECTOR_ARGUMENT_ALIGNMENT, /* bytes that the address of the stream lay behind a multiple of 4, which it
+                                  becomes */
+    VECTOR_ARGUMENT_STRIDE,    /* bytes to the next iteration of the loop `level` of a nest */
+    VECTOR_ARGUMENT_ELEMENTS,  /* of the tensor that the stream is of, all of them */
+    VECTOR_ARGUMENT_DELTA,     /* of a band: what the slot `level` grows by with each iteration */
+    VECTOR_ARGUMENT_AHEAD,     /* of a band: bytes to what is to be fetched, of what grows by slot `level` */
+    VECTOR_ARGUMENT_STATE      /* for the machine code's own use */
 };
 
 struct vector_argument {

@@ -419,7 +419,8 @@ static bool is_strange(const struct vector_loop *loop)
     for (int k = 0; k < loop->values.count; k++)
         scatters |= loop->values.items[k].kind == VECTOR_SCATTER;
     for (int k = 0; k < loop->arguments.count; k++)
-        scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT;
+        scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT ||
+                    loop->arguments.items[k].kind == VECTOR_ARGUMENT_LOGARITHM_REST;
     return loop->stops || loop->reaches.count || scatters;
 }
 

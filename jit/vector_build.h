@@ -86,8 +86,13 @@ void vector_sweep(struct vector_builder *builder);
 /* ---- vector_expression.c ---- */
 
 int vector_expression(struct vector_builder *builder, const struct ir_expr *expr);
+/* An operation on expressions of the program, NULL where it has fewer operands, for C to compute. */
+struct ir_expr *vector_expr(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
+                            const struct ir_expr *a, const struct ir_expr *b, const struct ir_expr *c);
 /* The slot of what is the same in all iterations. */
 int vector_invariant_slot(struct vector_builder *builder, const struct ir_expr *expr);
+/* What log2 of the expression, float64 and the same in all iterations, is above the number nearest to it. */
+int vector_logarithm_rest(struct vector_builder *builder, const struct ir_expr *expr);
 /* The loop whose iterations are the lanes. */
 const struct ir_stmt *vector_lanes(const struct vector_builder *builder);
 /* Its variable, as int64, or the low bits of that as int32. */

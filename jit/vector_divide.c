@@ -31,18 +31,6 @@ static int cast(struct vector_builder *builder, akg_dtype to, akg_dtype from, in
     return to == from ? a : vector_operation(builder, OP_CAST, to, from, a, -1, -1);
 }
 
-static struct ir_expr *new_operation(struct vector_builder *builder, enum operation operation,
-                                     akg_dtype dtype, const struct ir_expr *a, const struct ir_expr *b)
-{
-    struct ir_expr *expr = arena_new(builder->arena, struct ir_expr);
-    *expr =
-        (struct ir_expr){.kind = IR_OPERATION, .dtype = dtype, .operation = operation, .count = b ? 2 : 1};
-    expr->operands = arena_array(builder->arena, struct ir_expr *, 2);
-    expr->operands[0] = (struct ir_expr *)a;
-    expr->operands[1] = (struct ir_expr *)b;
-    return expr;
-}
-
 /* 1 / b: where b stays the same, C computes it before the loop. */
 static int inverse_of(struct vector_builder *builder, const struct ir_expr *divisor,
                       const struct division *division)
@@ -52,8 +40,8 @@ static int inverse_of(struct vector_builder *builder, const struct ir_expr *divi
         struct ir_expr *one = arena_new(builder->arena, struct ir_expr);
         *one = (struct ir_expr){.kind = IR_REAL, .dtype = real, .real = 1};
         return vector_expression(builder,
-                                 new_operation(builder, OP_TRUEDIV, real, one,
-                                               new_operation(builder, OP_CAST, real, divisor, NULL)));
+                                 vector_expr(builder, OP_TRUEDIV, real, one,
+                                             vector_expr(builder, OP_CAST, real, divisor, NULL, NULL), NULL));
     }
     int one = vector_constant(builder, real, dtype_from_double(real, 1));
     return apply(builder, OP_TRUEDIV, real, one, cast(builder, real, division->dtype, division->divisor));

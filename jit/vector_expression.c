@@ -126,12 +126,39 @@ int vector_invariant_slot(struct vector_builder *builder, const struct ir_expr *
                                (struct vector_argument){VECTOR_ARGUMENT_VALUE, -1, -1, expr, 0, NULL, NULL});
 }
 
+struct ir_expr *vector_expr(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
+                            const struct ir_expr *a, const struct ir_expr *b, const struct ir_expr *c)
+{
+    struct ir_expr *expr = arena_new(builder->arena, struct ir_expr);
+    *expr = (struct ir_expr){
+        .kind = IR_OPERATION, .dtype = dtype, .operation = operation, .count = 1 + (b != NULL) + (c != NULL)};
+    expr->operands = arena_array(builder->arena, struct ir_expr *, 3);
+    expr->operands[0] = (struct ir_expr *)a;
+    expr->operands[1] = (struct ir_expr *)b;
+    expr->operands[2] = (struct ir_expr *)c;
+    return expr;
+}
+
 static int invariant(struct vector_builder *builder, const struct ir_expr *expr)
 {
     if (expr->kind == IR_INTEGER || expr->kind == IR_REAL)
         return vector_constant(builder, expr->dtype, scalar_constant(expr));
     struct vector_value value = vector_blank(VECTOR_SCALAR, expr->dtype);
     value.slot = vector_invariant_slot(builder, expr);
+    return vector_add(builder, value);
+}
+
+int vector_logarithm_rest(struct vector_builder *builder, const struct ir_expr *expr)
+{
+    struct vector_value value = vector_blank(VECTOR_SCALAR, AKG_FLOAT64);
+    const struct vector_loop *loop = builder->loop;
+    for (int k = 0; k < loop->arguments.count; k++)
+        if (loop->arguments.items[k].kind == VECTOR_ARGUMENT_LOGARITHM_REST &&
+            ir_expr_equal(loop->arguments.items[k].value, expr))
+            value.slot = k;
+    if (value.slot < 0)
+        value.slot = vector_argument_new(
+            builder, (struct vector_argument){VECTOR_ARGUMENT_LOGARITHM_REST, -1, -1, expr, 0, NULL, NULL});
     return vector_add(builder, value);
 }
 

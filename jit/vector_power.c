@@ -4,9 +4,12 @@
  * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers products too. Other powers
  * of float32 and of halves are computed in float64, whose 53 bits leave the rounding to float32 the only one
  * that counts: whole ones that are known by squaring, others as 2^(y log2 |x|); what is negative or 0 gets
- * its sign, and nan, by whether y is whole and odd. No part of strict results, which, as powers of float64,
- * are computed by a function.
+ * its sign, and nan, by whether y is whole and odd. A base that is the same in all iterations has one
+ * logarithm, which C computes before the loop to more digits than the lanes have: as the sum of two of their
+ * numbers, so that lanes of float32 stay what they are, and float64 needs no function. No part of strict
+ * results, which, as other powers of float64, are computed by a function.
  */
+#include "scalar_library.h"
 #include "vector_build.h"
 
 #include <math.h>
@@ -41,9 +44,21 @@ static int either(struct vector_builder *builder, int a, int b)
     return apply(builder, OP_OR, AKG_BOOL, a, b);
 }
 
-static int choose(struct vector_builder *builder, int condition, int a, int b)
+static int choose(struct vector_builder *builder, akg_dtype dtype, int condition, int a, int b)
 {
-    return vector_operation(builder, OP_SELECT, AKG_FLOAT64, AKG_FLOAT64, condition, a, b);
+    return vector_operation(builder, OP_SELECT, dtype, dtype, condition, a, b);
+}
+
+/* a * b + c, or - c (OP_SUB), rounded once. */
+static int fused(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b,
+                 int c)
+{
+    struct vector_value value = vector_blank(VECTOR_FUSED, dtype);
+    value.operation = operation;
+    value.operands[0] = a;
+    value.operands[1] = b;
+    value.operands[2] = c;
+    return vector_add(builder, value);
 }
 
 /* What akg_pow computes by products, or what these are within 2 units of; -1: not that power. */
@@ -71,7 +86,8 @@ static int by_fraction(struct vector_builder *builder, int x, double exponent)
 {
     int infinity = number(builder, AKG_FLOAT64, INFINITY);
     int is_lowest = compare(builder, OP_EQ, AKG_FLOAT64, x, number(builder, AKG_FLOAT64, -INFINITY));
-    int logarithm = apply(builder, OP_LOG2, AKG_FLOAT64, choose(builder, is_lowest, infinity, x), -1);
+    int logarithm =
+        apply(builder, OP_LOG2, AKG_FLOAT64, choose(builder, AKG_FLOAT64, is_lowest, infinity, x), -1);
     int product = apply(builder, OP_MUL, AKG_FLOAT64, logarithm, number(builder, AKG_FLOAT64, exponent));
     return apply(builder, OP_EXP2, AKG_FLOAT64, product, -1);
 }
@@ -91,9 +107,9 @@ static int by_squaring(struct vector_builder *builder, int x, double exponent)
     return exponent > 0 ? result : apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, result);
 }
 
-static int is_whole(struct vector_builder *builder, int a)
+static int is_whole(struct vector_builder *builder, akg_dtype dtype, int a)
 {
-    return compare(builder, OP_EQ, AKG_FLOAT64, apply(builder, OP_FLOOR, AKG_FLOAT64, a, -1), a);
+    return compare(builder, OP_EQ, dtype, apply(builder, OP_FLOOR, dtype, a, -1), a);
 }
 
 /* Any y: nan ^ 0 and 1 ^ nan are 1. */
@@ -108,16 +124,143 @@ static int by_any(struct vector_builder *builder, int x, int y)
     int reciprocal = apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, x); /* tells -0 */
     int has_sign = either(builder, negative, compare(builder, OP_LT, AKG_FLOAT64, reciprocal, zero));
     int half = apply(builder, OP_MUL, AKG_FLOAT64, y, number(builder, AKG_FLOAT64, 0.5));
-    int whole = is_whole(builder, y);
-    int odd = both(builder, whole, apply(builder, OP_NOT, AKG_BOOL, is_whole(builder, half), -1));
+    int whole = is_whole(builder, AKG_FLOAT64, y);
+    int odd =
+        both(builder, whole, apply(builder, OP_NOT, AKG_BOOL, is_whole(builder, AKG_FLOAT64, half), -1));
     int finite = compare(builder, OP_NE, AKG_FLOAT64, x, number(builder, AKG_FLOAT64, -INFINITY));
     int none = both(builder, both(builder, negative, finite), apply(builder, OP_NOT, AKG_BOOL, whole, -1));
-    power =
-        choose(builder, both(builder, odd, has_sign), apply(builder, OP_NEG, AKG_FLOAT64, power, -1), power);
-    power = choose(builder, none, number(builder, AKG_FLOAT64, NAN), power);
+    power = choose(builder, AKG_FLOAT64, both(builder, odd, has_sign),
+                   apply(builder, OP_NEG, AKG_FLOAT64, power, -1), power);
+    power = choose(builder, AKG_FLOAT64, none, number(builder, AKG_FLOAT64, NAN), power);
     int is_one = either(builder, compare(builder, OP_EQ, AKG_FLOAT64, x, one),
                         compare(builder, OP_EQ, AKG_FLOAT64, y, zero));
-    return choose(builder, is_one, one, power);
+    return choose(builder, AKG_FLOAT64, is_one, one, power);
+}
+
+/* ---- a base that stays the same ----------------------------------------------------------------- */
+
+/* log2 of a base, as values: the nearest number, and what it lacks; -1: nothing. */
+struct base {
+    akg_dtype real;
+    int high, low;
+    int size, sign,
+        fraction; /* factors of powers that are odd, and not whole; of a positive base size is -1 */
+};
+
+/* 2^(y (high + low)), within 1.1 units. Where the product is far beyond what has a power, or infinite, the
+ * rest is nothing that could be computed with. */
+static int by_logarithm(struct vector_builder *builder, const struct base *base, int y)
+{
+    const double far = 2048;
+    akg_dtype real = base->real;
+    int product = apply(builder, OP_MUL, real, base->high, y);
+    if (base->low < 0)
+        return apply(builder, OP_EXP2, real, product, -1);
+    int rest = fused(builder, OP_SUB, real, base->high, y, product);
+    rest = fused(builder, OP_ADD, real, base->low, y, rest);
+    int size = apply(builder, OP_ABS, real, product, -1);
+    int near = compare(builder, OP_LT, real, size, number(builder, real, far));
+    rest = choose(builder, real, near, rest, number(builder, real, 0));
+    return apply(builder, OP_EXP2, real, product, rest);
+}
+
+/* Of a base of any sign: y 0 and a base of size 1 make 1 whatever the other one is, but for the factors. */
+static int with_factors(struct vector_builder *builder, const struct base *base, int y, bool is_whole_number,
+                        int power)
+{
+    akg_dtype real = base->real;
+    int one = number(builder, real, 1);
+    int is_one = either(builder, compare(builder, OP_EQ, real, y, number(builder, real, 0)),
+                        compare(builder, OP_EQ, real, base->size, one));
+    int half = apply(builder, OP_MUL, real, y, number(builder, real, 0.5));
+    int factor = choose(builder, real, is_whole(builder, real, half), one, base->sign);
+    if (!is_whole_number)
+        factor = choose(builder, real, is_whole(builder, real, y), factor, base->fraction);
+    return apply(builder, OP_MUL, real, choose(builder, real, is_one, one, power), factor);
+}
+
+static struct base base_of_number(struct vector_builder *builder, akg_dtype real, double x)
+{
+    double high = real == AKG_FLOAT64 ? log2(x) : (double)(float)log2(x);
+    double low = real == AKG_FLOAT64 ? akg_log2_rest(x) : log2(x) - high;
+    return (struct base){
+        .real = real, .high = number(builder, real, high), .low = low == 0 ? -1 : number(builder, real, low)};
+}
+
+static const struct ir_expr *real_expr(struct vector_builder *builder, akg_dtype dtype, double value)
+{
+    struct ir_expr *expr = arena_new(builder->arena, struct ir_expr);
+    *expr = (struct ir_expr){.kind = IR_REAL, .dtype = dtype, .real = value};
+    return expr;
+}
+
+static const struct ir_expr *cast_expr(struct vector_builder *builder, akg_dtype dtype,
+                                       const struct ir_expr *expr)
+{
+    return expr->dtype == dtype ? expr : vector_expr(builder, OP_CAST, dtype, expr, NULL, NULL);
+}
+
+/* -1 where the base is negative, or -0; nan where it is negative and finite. */
+static void find_factors(struct vector_builder *builder, struct base *base, const struct ir_expr *x)
+{
+    akg_dtype real = base->real;
+    const struct ir_expr *zero = real_expr(builder, real, 0), *one = real_expr(builder, real, 1);
+    const struct ir_expr *reciprocal = vector_expr(builder, OP_TRUEDIV, real, one, x, NULL);
+    const struct ir_expr *least = vector_expr(builder, OP_MIN, real, x, reciprocal, NULL);
+    const struct ir_expr *has_sign = vector_expr(builder, OP_LT, AKG_BOOL, least, zero, NULL);
+    const struct ir_expr *lowest =
+        vector_expr(builder, OP_EQ, AKG_BOOL, x, real_expr(builder, real, -INFINITY), NULL);
+    const struct ir_expr *fraction =
+        vector_expr(builder, OP_SELECT, real, lowest, one, real_expr(builder, real, NAN));
+    const struct ir_expr *is_negative = vector_expr(builder, OP_LT, AKG_BOOL, x, zero, NULL);
+    const struct ir_expr *minus = real_expr(builder, real, -1);
+    base->sign = vector_expression(builder, vector_expr(builder, OP_SELECT, real, has_sign, minus, one));
+    base->fraction =
+        vector_expression(builder, vector_expr(builder, OP_SELECT, real, is_negative, fraction, one));
+}
+
+static struct base base_of_expression(struct vector_builder *builder, akg_dtype real, const struct ir_expr *x)
+{
+    struct base base = {.real = real};
+    x = cast_expr(builder, real, x);
+    const struct ir_expr *size = vector_expr(builder, OP_ABS, real, x, NULL, NULL);
+    const struct ir_expr *logarithm =
+        vector_expr(builder, OP_LOG2, AKG_FLOAT64, cast_expr(builder, AKG_FLOAT64, size), NULL, NULL);
+    const struct ir_expr *high = cast_expr(builder, real, logarithm);
+    base.size = vector_expression(builder, size);
+    base.high = vector_expression(builder, high);
+    find_factors(builder, &base, x);
+    if (real == AKG_FLOAT64) {
+        base.low = vector_logarithm_rest(builder, size);
+    } else {
+        const struct ir_expr *low =
+            vector_expr(builder, OP_SUB, AKG_FLOAT64, logarithm, cast_expr(builder, AKG_FLOAT64, high), NULL);
+        base.low = vector_expression(builder, cast_expr(builder, real, low));
+    }
+    return base;
+}
+
+static bool is_from_integer(const struct vector_value *value)
+{
+    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && !dtype_is_float(value->from);
+}
+
+/* -1: it does not stay the same, or is a known number that is no usual one. */
+static int of_base(struct vector_builder *builder, akg_dtype real, int a, int b)
+{
+    struct vector_value x = builder->loop->values.items[a], exponent = builder->loop->values.items[b];
+    double known = x.kind == VECTOR_CONSTANT ? vector_number(x.type, x.bits) : 0;
+    if (known > 0 && isfinite(known) && known != 1) {
+        struct base base = base_of_number(builder, real, known);
+        return by_logarithm(builder, &base, cast(builder, real, exponent.dtype, b));
+    }
+    const struct vector_argument *argument =
+        x.kind == VECTOR_SCALAR ? &builder->loop->arguments.items[x.slot] : NULL;
+    if (!argument || argument->kind != VECTOR_ARGUMENT_VALUE)
+        return -1;
+    struct base base = base_of_expression(builder, real, argument->value);
+    int y = cast(builder, real, exponent.dtype, b);
+    return with_factors(builder, &base, y, is_from_integer(&exponent), by_logarithm(builder, &base, y));
 }
 
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
@@ -131,8 +274,11 @@ int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
     int result = by_products(builder, real, a, known);
     if (result >= 0)
         return cast(builder, dtype, real, result);
-    if (real == AKG_FLOAT64 || builder->options->strict)
+    if (builder->options->strict)
         return -1;
+    result = of_base(builder, real, a, b);
+    if (result >= 0 || real == AKG_FLOAT64)
+        return result < 0 ? -1 : cast(builder, dtype, real, result);
     int x = cast(builder, AKG_FLOAT64, dtype, a);
     if (isfinite(known) && known != floor(known))
         result = by_fraction(builder, x, known);

@@ -37,7 +37,8 @@ static bool values_stay(const struct vector_builder *rows, const struct vector_l
     for (int k = 0; k < loop->arguments.count; k++) {
         const struct vector_argument *argument = &loop->arguments.items[k];
         if (argument->kind == VECTOR_ARGUMENT_ALIGNMENT ||
-            (argument->kind == VECTOR_ARGUMENT_VALUE && !vector_is_invariant(rows, argument->value)))
+            ((argument->kind == VECTOR_ARGUMENT_VALUE || argument->kind == VECTOR_ARGUMENT_LOGARITHM_REST) &&
+             !vector_is_invariant(rows, argument->value)))
             return false;
     }
     return true;

@@ -100,14 +100,17 @@ int real_bell(const struct real *real, int square, int rest, int factor)
     return scaled(real, real_multiply(real, small, factor), &parts);
 }
 
-int real_exponential2(const struct real *real, int x)
+int real_exponential2(const struct real *real, int x, int rest)
 {
     struct parts parts;
     int rounder = real_number(real, real->rounder);
     x = real->wide ? real_clamped(real, x, -1076, 1025) : real_clamped(real, x, -151, 129);
     parts.shifted = real_add(real, x, rounder);
     parts.n = real_subtract(real, parts.shifted, rounder);
-    parts.rest = real_multiply(real, real_subtract(real, x, parts.n), real_number(real, high_log2));
+    int fraction = real_subtract(real, x, parts.n);
+    if (rest)
+        fraction = real_add(real, fraction, rest);
+    parts.rest = real_multiply(real, fraction, real_number(real, high_log2));
     return scaled(real, small_exponential(real, parts.rest), &parts);
 }
 

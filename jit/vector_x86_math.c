@@ -247,7 +247,7 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
     case OP_EXP:
         return real_exponential(&real, x);
     case OP_EXP2:
-        return real_exponential2(&real, x);
+        return real_exponential2(&real, x, operands[1]);
     case OP_EXPM1:
         return real_exponential_less_one(&real, x);
     case OP_SINH:

@@ -83,7 +83,8 @@ int real_modulo(const struct real *real, enum operation operation, int a, int b)
 /* ---- vector_x86_exponential.c ---- */
 
 int real_exponential(const struct real *real, int x);
-int real_exponential2(const struct real *real, int x);
+/* 2^(x + rest), the rest small against 1; 0: there is none. */
+int real_exponential2(const struct real *real, int x, int rest);
 int real_exponential_less_one(const struct real *real, int x);
 int real_hyperbolic(const struct real *real, enum operation operation, int x);
 int real_tangent(const struct real *real, int x);

@@ -1,7 +1,7 @@
 /*
  * test_vector_power.c: powers in lanes against pow in double: every pair of special numbers, with the signs
  * of zeros, and random ones, for exponents in a tensor, in a scalar and known; float32 and float16, on both
- * targets.
+ * targets. Bases in a scalar and known, of float64 too, against powl.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -110,6 +110,70 @@ static void check_form(akg_dtype dtype, const char *expression, double known, do
     akg_tensor_release(y);
 }
 
+/* In units in the last place of float32 or float64. */
+static double error_of_long(akg_dtype dtype, long double exact, double got)
+{
+    bool wide = dtype == AKG_FLOAT64;
+    long double largest = wide ? 0x1.fffffffffffff8p1023L : 0x1.ffffffp127L;
+    int exponent, least = wide ? -1021 : -125;
+    if (isnan(exact) || isnan(got))
+        return isnan(exact) && isnan(got) ? 0 : INFINITY;
+    if (fabsl(exact) >= largest || isinf(got))
+        return isinf(got) && (got < 0) == (exact < 0) && fabsl(exact) >= largest * (1 - 0x1p-20L) ? 0
+                                                                                                  : INFINITY;
+    if (!signbit(got) != !signbit(exact))
+        return INFINITY;
+    frexpl(exact, &exponent);
+    exponent = exact == 0 || exponent < least ? least : exponent;
+    return (double)(fabsl(got - exact) / ldexpl(1, exponent - (wide ? 53 : 24)));
+}
+
+/* base ^ e[i], the base a scalar, or, where the expression has it, known. */
+static void check_base(akg_dtype dtype, const char *expression, double base, enum x86_target target)
+{
+    const int64_t shape[] = {COUNT};
+    const double bound = 1.1;
+    akg_tensor *x = NULL, *e = NULL;
+    double worst = 0;
+    if (!CHECK(akg_tensor_create(dtype, 1, shape, &x) == AKG_OK &&
+               akg_tensor_create(dtype, 1, shape, &e) == AKG_OK))
+        return;
+    base = dtype == AKG_FLOAT64 ? base : (double)(float)base;
+    double logarithm = fabs(log2(fabs(base))), most = dtype == AKG_FLOAT64 ? 1080 : 152;
+    for (int64_t k = 0; k < COUNT; k++) {
+        double range = isfinite(logarithm) && logarithm > 0 ? most / logarithm : most;
+        double y = (uniform() * 2 - 1) * range * (k % 4 == 0 ? 1 : k % 4 == 1 ? 1.0 / 16 : 1e-3);
+        akg_tensor_set(e, &k, k < SPECIAL ? special[k] : k % 3 == 0 ? rint(y) : y);
+    }
+    akg_tensor *y = apply(expression, x, e, base, target);
+    for (int64_t k = 0; y && k < COUNT; k++) {
+        double exponent = akg_tensor_get(e, &k), got = akg_tensor_get(y, &k);
+        double error = error_of_long(dtype, powl(base, exponent), got);
+        worst = error > worst ? error : worst;
+        if (error > bound && isinf(worst))
+            fprintf(stderr, "    %g ^ %g is no %g\n", base, exponent, got);
+    }
+    if (!CHECK(worst <= bound))
+        fprintf(stderr, "    %g: %s for %s: %g units\n", base, expression, x86_target_name(target), worst);
+    akg_tensor_release(x);
+    akg_tensor_release(e);
+    akg_tensor_release(y);
+}
+
+static void check_bases(akg_dtype dtype, enum x86_target target)
+{
+    static const double bases[] = {
+        2,   0.97, 10,   1.0000001, 0.3,       1e-30, 3e38,     1, -1,    -2,
+        0.0, -0.0, -0.7, INFINITY,  -INFINITY, NAN,   0x1p-140, 7, -1e10, 2.718281828459045};
+    for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
+        check_base(dtype, "g ** e[i]", bases[k], target);
+    check_base(dtype, "2.0 ** e[i]", 2, target);
+    check_base(dtype, "0.97 ** e[i]", 0.97, target);
+    check_base(dtype, "10.0 ** e[i]", 10, target);
+    check_base(dtype, "1.0 ** e[i]", 1, target);
+    check_base(dtype, "(-2.5) ** e[i]", -2.5, target);
+}
+
 static void check_target(enum x86_target target)
 {
     static const double scalars[] = {0, 1, 2.5, -0.75, 3, -7, 1e9, INFINITY, -INFINITY};
@@ -125,6 +189,8 @@ static void check_target(enum x86_target target)
     check_form(AKG_FLOAT32, "x[i] ** 2000000000.0", 2000000000, 0.51, target);
     check_form(AKG_FLOAT16, "x[i] ** e[i]", NAN, 0.51, target);
     check_form(AKG_FLOAT16, "x[i] ** 2.5", 2.5, 0.51, target);
+    check_bases(AKG_FLOAT32, target);
+    check_bases(AKG_FLOAT64, target);
 }
 
 int main(void)
