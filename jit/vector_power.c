@@ -1,13 +1,15 @@
 /*
  * vector_power.c: powers of floats in lanes.
  *
- * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers products too. Other powers
- * of float32 and of halves are computed in float64, whose 53 bits leave the rounding to float32 the only one
- * that counts: whole ones that are known by squaring, others as 2^(y log2 |x|); what is negative or 0 gets
- * its sign, and nan, by whether y is whole and odd. A base that is the same in all iterations has one
- * logarithm, which C computes before the loop to more digits than the lanes have: as the sum of two of their
- * numbers, so that lanes of float32 stay what they are, and float64 needs no function. No part of strict
- * results, which, as other powers of float64, are computed by a function.
+ * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers products too; what is
+ * whole and a half, or a fourth, takes square roots. Whole powers of float64 that are known are products,
+ * with what these were rounded by. Other powers of float32 and of halves are computed in float64, whose 53
+ * bits leave the rounding to float32 the only one that counts: whole ones that are known by squaring, others
+ * as 2^(y log2 |x|); what is negative or 0 gets its sign, and nan, by whether y is whole and odd. A base that
+ * is the same in all iterations has one logarithm, which C computes before the loop to more digits than the
+ * lanes have: as the sum of two of their numbers, so that lanes of float32 stay what they are, and float64
+ * needs no function. No part of strict results, which, as other powers of float64, are computed by a
+ * function.
  */
 #include "scalar_library.h"
 #include "vector_build.h"
@@ -67,11 +69,87 @@ static int by_products(struct vector_builder *builder, akg_dtype real, int a, do
     double most = builder->options->strict ? 3 : 4;
     if (exponent == -1)
         return apply(builder, OP_TRUEDIV, real, number(builder, real, 1), a);
+    if (exponent == -2 && !builder->options->strict && real == AKG_FLOAT32) {
+        int inverse = apply(builder, OP_TRUEDIV, real, number(builder, real, 1), a);
+        return apply(builder, OP_MUL, real, inverse, inverse);
+    }
     if (exponent != floor(exponent) || exponent < 2 || exponent > most)
         return -1;
     int square = apply(builder, OP_MUL, real, a, a);
     return exponent == 2 ? square : apply(builder, OP_MUL, real, square, exponent == 3 ? a : square);
 }
+
+/* Products of square roots and of whole powers, within 2 units; -1: not that power. Of -0 and of -infinity
+ * powers are those of 0 and of infinity, and roots are not. */
+static int by_roots(struct vector_builder *builder, akg_dtype real, int a, double exponent)
+{
+    double size = fabs(exponent), whole = floor(size), rest = size - whole;
+    bool is_half = rest == 0.5 && exponent >= -1.5 && exponent <= 2.5;
+    bool is_fourth = rest == 0.25 && exponent >= -0.25 && exponent <= 1.25;
+    if (!is_half && !is_fourth)
+        return -1;
+    int infinity = number(builder, real, INFINITY);
+    int is_lowest = compare(builder, OP_EQ, real, a, number(builder, real, -INFINITY));
+    int x =
+        apply(builder, OP_ADD, real, choose(builder, real, is_lowest, infinity, a), number(builder, real, 0));
+    int root = apply(builder, OP_SQRT, real, x, -1);
+    if (is_fourth)
+        root = apply(builder, OP_SQRT, real, root, -1);
+    if (exponent < 0) { /* a product may be 0 or infinite where this is not */
+        int inverse = is_half ? apply(builder, OP_RSQRT, real, x, -1)
+                              : apply(builder, OP_TRUEDIV, real, number(builder, real, 1), root);
+        return whole == 0 ? inverse : apply(builder, OP_TRUEDIV, real, inverse, x);
+    }
+    if (whole == 2)
+        x = apply(builder, OP_MUL, real, x, x);
+    return whole == 0 ? root : apply(builder, OP_MUL, real, x, root);
+}
+
+/* ---- whole powers of float64 ------------------------------------------------------------------------ */
+
+/* The sum of two numbers, as values; the lesser may be -1: there is none. */
+struct sum {
+    int high, low;
+};
+
+static struct sum product_of(struct vector_builder *builder, struct sum a, struct sum b)
+{
+    int high = apply(builder, OP_MUL, AKG_FLOAT64, a.high, b.high);
+    int low = fused(builder, OP_SUB, AKG_FLOAT64, a.high, b.high, high);
+    if (a.low >= 0)
+        low = fused(builder, OP_ADD, AKG_FLOAT64, a.low, b.high, low);
+    if (b.low >= 0)
+        low = fused(builder, OP_ADD, AKG_FLOAT64, a.high, b.low, low);
+    return (struct sum){high, low};
+}
+
+/* y is whole: by squaring, with what products are rounded by. Of a negative one, the reciprocal first: what
+ * its powers come to is 0 or infinite only where the result is. Beside what is infinite, or comes from what
+ * is, the rest is no number, and beside 0 nothing that its sign should hang on. */
+static int by_sums(struct vector_builder *builder, int x, double exponent)
+{
+    int one = number(builder, AKG_FLOAT64, 1);
+    struct sum factor = {x, -1}, result = {-1, -1};
+    if (exponent < 0) {
+        factor.high = apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, x);
+        int rest = fused(builder, OP_NEG, AKG_FLOAT64, factor.high, x, one);
+        factor.low = apply(builder, OP_MUL, AKG_FLOAT64, factor.high, rest);
+    }
+    for (int left = (int)fabs(exponent); left > 0; left /= 2) {
+        if (left % 2)
+            result = result.high < 0 ? factor : product_of(builder, result, factor);
+        if (left > 1)
+            factor = product_of(builder, factor, factor);
+    }
+    if (result.low < 0)
+        return result.high < 0 ? one : result.high;
+    int high = apply(builder, OP_ABS, AKG_FLOAT64, result.high, -1);
+    int low = apply(builder, OP_ABS, AKG_FLOAT64, result.low, -1);
+    return choose(builder, AKG_FLOAT64, compare(builder, OP_LT, AKG_FLOAT64, low, high),
+                  apply(builder, OP_ADD, AKG_FLOAT64, result.high, result.low), result.high);
+}
+
+/* ---- powers of float32, in float64 ------------------------------------------------------------------ */
 
 /* Between numbers whose products with others are beyond what 2^p is 0 or infinite for, and with 0 are 0. */
 static int bounded(struct vector_builder *builder, int a)
@@ -265,7 +343,7 @@ static int of_base(struct vector_builder *builder, akg_dtype real, int a, int b)
 
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
 {
-    enum { MOST_SQUARED = 1 << 20 };
+    enum { MOST_SQUARED = 1 << 20, MOST_BY_SUMS = 256 };
     const struct vector_value *exponent = &builder->loop->values.items[b];
     akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
     double known = exponent->kind == VECTOR_CONSTANT ? vector_number(exponent->type, exponent->bits) : NAN;
@@ -276,7 +354,11 @@ int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
         return cast(builder, dtype, real, result);
     if (builder->options->strict)
         return -1;
-    result = of_base(builder, real, a, b);
+    result = by_roots(builder, real, a, known);
+    if (result < 0)
+        result = of_base(builder, real, a, b);
+    if (result < 0 && real == AKG_FLOAT64 && known == floor(known) && fabs(known) <= MOST_BY_SUMS)
+        result = by_sums(builder, a, known);
     if (result >= 0 || real == AKG_FLOAT64)
         return result < 0 ? -1 : cast(builder, dtype, real, result);
     int x = cast(builder, AKG_FLOAT64, dtype, a);
