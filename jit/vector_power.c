@@ -1,5 +1,5 @@
 /*
- * vector_power.c: powers of floats in lanes.
+ * vector_power.c: powers in lanes: of floats, and known ones of integers, which are products.
  *
  * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers products too; what is
  * whole and a half, or a fourth, takes square roots. Whole powers of float64 that are known are products,
@@ -341,14 +341,32 @@ static int of_base(struct vector_builder *builder, akg_dtype real, int a, int b)
     return with_factors(builder, &base, y, is_from_integer(&exponent), by_logarithm(builder, &base, y));
 }
 
+/* Products that wrap are those of integers that do not, as far as there are bits. */
+static int of_integer(struct vector_builder *builder, akg_dtype dtype, int a,
+                      const struct vector_value *exponent)
+{
+    enum { MOST = 64 };
+    int64_t left = (int64_t)exponent->bits;
+    int result = -1;
+    if (exponent->kind != VECTOR_CONSTANT || left < 0 || left > MOST || dtype == AKG_BOOL)
+        return -1;
+    for (; left > 0; left /= 2) {
+        if (left % 2)
+            result = result < 0 ? a : apply(builder, OP_MUL, dtype, result, a);
+        if (left > 1)
+            a = apply(builder, OP_MUL, dtype, a, a);
+    }
+    return result < 0 ? vector_constant(builder, dtype, (union dtype_value){.i = 1}) : result;
+}
+
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
 {
     enum { MOST_SQUARED = 1 << 20, MOST_BY_SUMS = 256 };
     const struct vector_value *exponent = &builder->loop->values.items[b];
     akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
-    double known = exponent->kind == VECTOR_CONSTANT ? vector_number(exponent->type, exponent->bits) : NAN;
     if (!dtype_is_float(dtype))
-        return -1;
+        return of_integer(builder, dtype, a, exponent);
+    double known = exponent->kind == VECTOR_CONSTANT ? vector_number(exponent->type, exponent->bits) : NAN;
     int result = by_products(builder, real, a, known);
     if (result >= 0)
         return cast(builder, dtype, real, result);
