@@ -485,10 +485,21 @@ static void append_end(struct voucher *voucher, struct block *out, const struct 
 static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, struct block *out,
                         struct ir_stmt *loop)
 {
+    vouch_drop_repeated(loop);
     struct ir_stmt *fixed = take_fixed(loop), *inner = loop->body;
-    if (fixed)
+    if (fixed && vouch_may_ask_anyway(loop, fixed))
+        append(out, fixed);
+    else if (fixed)
         append(out, vouch_if(voucher, runs(voucher, loop), fixed, NULL, loop->span));
     if (!inner)
+        return;
+    for (struct ir_stmt *choice; inner->next && (choice = vouch_take_choice(loop)); inner = loop->body) {
+        struct ir_stmt *rest = loop->body;
+        loop->body = choice;
+        append_loop(voucher, stmt, out, pass_copy_block(voucher->pass, loop));
+        loop->body = rest;
+    }
+    if (vouch_append_flat(voucher, stmt, loop))
         return;
     if (vouch_is_choice_of_call(inner)) {
         struct block block = begin_block();
@@ -559,8 +570,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     if (tests_each(loop) && vouch_is_of_call(stmt))
         ask_for_brevity(voucher, stmt,
                         voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);
-    if (!vouch_append_flat(voucher, stmt, loop))
-        append_loop(voucher, stmt, out, loop);
+    append_loop(voucher, stmt, out, loop);
 }
 
 static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)

@@ -4,7 +4,8 @@
  *     largest = 0; for k in 0 to greatest + 1 { largest = max(largest, uint32(col[k])) }
  *
  * instead of a loop over the rows with one over each of them inside: an earlier phase of pass_vouch.c has
- * found the least and the greatest k of all rows, and how many there are together.
+ * found the least and the greatest k of all rows, and how many there are together. What is tested under
+ * conditions, as in a loop inside that may have no iteration, is taken apart from the rest.
  */
 #include "pass_vouch.h"
 
@@ -73,4 +74,58 @@ bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, stru
     voucher->flat = guarded;
     voucher->dense = voucher->dense ? vouch_operation(voucher, OP_AND, voucher->dense, dense) : dense;
     return true;
+}
+
+static bool is_choice(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_IF && !stmt->otherwise && pass_is_of_call(stmt->value);
+}
+
+static bool is_repeated(const struct ir_stmt *assign, const struct ir_stmt *block)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (assign->kind == IR_ASSIGN && stmt->kind == IR_ASSIGN && stmt->symbol == assign->symbol &&
+            ir_expr_equal(stmt->value, assign->value))
+            return true;
+    return false;
+}
+
+void vouch_drop_repeated(struct ir_stmt *loop)
+{
+    for (struct ir_stmt **place = &loop->body; *place;) {
+        struct ir_stmt *choice = *place;
+        for (struct ir_stmt **inner = &choice->body; is_choice(choice) && *inner;)
+            if (is_repeated(*inner, loop->body))
+                *inner = (*inner)->next;
+            else
+                inner = &(*inner)->next;
+        if (is_choice(choice) && !choice->body)
+            *place = choice->next;
+        else
+            place = &choice->next;
+    }
+}
+
+static bool is_pure(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return pass_is_pure(expr);
+}
+
+bool vouch_may_ask_anyway(const struct ir_stmt *loop, struct ir_stmt *fixed)
+{
+    bool is_range = !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
+    return is_range && ir_block_expressions(fixed, is_pure, NULL);
+}
+
+struct ir_stmt *vouch_take_choice(struct ir_stmt *loop)
+{
+    for (struct ir_stmt **place = &loop->body; *place; place = &(*place)->next)
+        if (is_choice(*place)) {
+            struct ir_stmt *choice = *place;
+            *place = choice->next;
+            choice->next = NULL;
+            return choice;
+        }
+    return NULL;
 }
