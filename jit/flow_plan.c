@@ -8,10 +8,11 @@
 #include "pass.h"
 #include "vector_build.h"
 
-/* Elements of a row, below which rows that the data ends are gone through one by one: measured with products
- * of sparse matrices on Zen 5. Iterations of loops of the call likewise, and of nests, of which each
- * iteration has as many again. */
-enum { FEW_OF_ROW = 48, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
+/* Elements of a row, below which rows that the data ends are gone through one by one: of rows that find
+ * others by them, of those that have functions computed or whose elements hang on each other, and of all
+ * other ones, for each sum that they have; measured with sparse matrices and segments on Zen 5. Iterations of
+ * loops of the call likewise, and of nests, of which each iteration has as many again. */
+enum { FEW_GATHERED = 48, FEW_LONG = 2, FEW_OF_ROW = 6, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
 
@@ -106,6 +107,30 @@ static struct ir_kernel with_arena(const struct ir_kernel *kernel, struct arena 
     return copy;
 }
 
+static const struct vector_loop *part_of(const struct vector_loop *loop, const struct ir_stmt *inner)
+{
+    for (int k = 0; loop->band && k < loop->band->parts.count; k++)
+        if (loop->band->parts.items[k].loop->stmt == inner && !loop->band->parts.items[k].loop->is_once)
+            return loop->band->parts.items[k].loop;
+    return NULL;
+}
+
+static int few_of_row(const struct vector_loop *loop, const struct ir_stmt *inner)
+{
+    const struct vector_loop *row = part_of(loop, inner);
+    int sums = 0;
+    bool is_long = row && row->is_serial;
+    for (int k = 0; row && k < row->values.count; k++) {
+        const struct vector_value *value = &row->values.items[k];
+        if (value->kind == VECTOR_GATHER)
+            return FEW_GATHERED;
+        is_long |= value->kind == VECTOR_OPERATION && dtype_is_float(value->from) &&
+                   vector_is_call(value->operation);
+        sums += value->kind == VECTOR_ACCUMULATE && value->operation != OP_MAX && value->operation != OP_MIN;
+    }
+    return !row ? FEW_GATHERED : is_long ? FEW_LONG : FEW_OF_ROW * (sums > 1 ? sums : 1);
+}
+
 struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
                                      const struct ir_stmt *stmt, const struct vector_options *options)
 {
@@ -120,7 +145,7 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
     bool adjoin = is_loaded(inner->low) && is_loaded(inner->high);
     struct flow_test test = {.begins = bound_at(&copy, stmt, inner->low, adjoin ? stmt->low : last, options),
                              .ends = bound_at(&copy, stmt, inner->high, last, options),
-                             .few = FEW_OF_ROW,
+                             .few = few_of_row(plan->loops.items[number], inner),
                              .in_iterations = true,
                              .adjoin = adjoin};
     struct vector_loop *loop = test.begins && test.ends ? flow_build(&plan->arena, stmt, options) : NULL;
