@@ -6,14 +6,15 @@
  * fewer iterations than machine code for them would pay, known from constants and the loops around; nothing
  * in them stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of
  * what small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
- * becomes vectors. Loops along which no element lies beside the next one may have twice as many iterations.
+ * becomes vectors. Loops along which no element lies beside the next one, or that store none, may have twice
+ * as many iterations.
  * What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
 #include "vector.h"
 #include "vector_slim.h"
 
-enum { DEEPEST = 12, LONGEST = 32, LONGEST_ACROSS = 16 };
+enum { DEEPEST = 12, LONGEST = 32, LONGEST_ACROSS = 16, LONGEST_ALONG = 16 };
 
 struct unroller {
     struct pass *pass;
@@ -135,14 +136,35 @@ static bool is_window(const struct pass *pass, const struct ir_stmt *loop)
     return pass->target == X86_TARGET_AVX2 && has_window(loop, MOST_STATEMENTS);
 }
 
-/* A loop over a temporary that may become scalars is worth nothing by itself. */
+static bool is_no_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE;
+}
+
+static bool only_loads(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, is_no_store, NULL);
+}
+
+/* A loop over a temporary that may become scalars is worth nothing by itself. What a few iterations only load
+ * comes four elements at a time, which takes less than putting lanes together does for each of many rows. */
 static bool can_be_written_out(const struct pass *pass, const struct ir_stmt *loop)
 {
+    enum { MOST_STATEMENTS = 64, FEW = 64 };
+    int64_t low;
     bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
-    int longest = ir_block_walk(loop->body, goes_across, NULL) ? LONGEST_ACROSS : VECTOR_SHORTEST - 1;
-    struct size size = {.longest = all_stays ? longest : LONGEST};
+    bool only_across = ir_block_walk(loop->body, goes_across, NULL);
+    struct size size = {.longest = only_across ? LONGEST_ACROSS : VECTOR_SHORTEST - 1};
+    struct size longer = {.longest = LONGEST_ALONG};
 
-    return (count_block(&size, loop->body, 0) && size.has_loop) || is_window(pass, loop);
+    if (!all_stays)
+        size.longest = LONGEST;
+    if ((count_block(&size, loop->body, 0) && size.has_loop) || is_window(pass, loop))
+        return true;
+    return iterations(loop, FEW, &low) < 0 && ir_block_walk(loop->body, only_loads, NULL) &&
+           count_block(&longer, loop->body, 0) && longer.has_loop && longer.statements <= MOST_STATEMENTS;
 }
 
 static bool jumps(struct ir_stmt *stmt, void *context)

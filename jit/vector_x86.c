@@ -332,6 +332,16 @@ static bool may_repeat(const struct machine *machine)
     return true;
 }
 
+static bool has_points(const struct machine *machine)
+{
+    for (int k = 0; k < machine->loop->values.count; k++) {
+        const struct vector_value *value = &machine->loop->values.items[k];
+        if (value->kind == VECTOR_LOAD && value->mask < 0 && machine_loads_points(machine, value))
+            return machine->index != X86_NONE;
+    }
+    return false;
+}
+
 static void build_pieces(struct machine *machine, struct sections *sections)
 {
     int lanes = machine->lanes;
@@ -394,9 +404,9 @@ static void build_loops(struct machine *machine, struct sections *sections)
     for (int k = 0; k < sections->last_count; k++)
         machine_build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
-    /* for machines where masks cost more than the lanes that are done twice */
-    sections->may_repeat =
-        !machine_is_avx512(machine) && !machine->loop->accumulators.count && may_repeat(machine);
+    /* where masks cost more than the lanes that are done twice */
+    sections->may_repeat = (!machine_is_avx512(machine) || has_points(machine)) &&
+                           !machine->loop->accumulators.count && may_repeat(machine);
     sections->has_full = can_have_full(machine);
     for (int k = 0; sections->has_full && k < machine->steps; k++)
         machine_build_step(machine, &sections->full[k], k, 0, false);

@@ -564,6 +564,8 @@ void machine_store_small_step(struct machine *machine, const struct vector_value
 bool vector_has_groups(const struct vector_stream *stream);
 /* Whether several elements of each iteration lie side by side, and can be loaded together. */
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value);
+/* Whether they are, but under a mask, where each takes a gather of its own. */
+bool machine_loads_points(const struct machine *machine, const struct vector_value *value);
 int machine_load_points(struct machine *machine, const struct vector_value *value);
 /* Of a store without a mask: it is made when the last of its neighbours is. False: it is none of these. */
 bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand);

@@ -481,6 +481,13 @@ static bool is_one_element(const struct machine *machine, const struct vector_va
            (!mask || !machine_is_avx512(machine) || dtype_table[value->dtype].size >= 4);
 }
 
+bool machine_loads_points(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    return stream->step_kind != VECTOR_UNIT && machine->lanes > 1 && !is_one_element(machine, value, 0) &&
+           !is_pairs(stream) && !is_backwards(machine, value, 0) && machine_can_load_points(machine, value);
+}
+
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
 {
     enum vector_type type = lanes_of(value);

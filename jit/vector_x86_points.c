@@ -19,14 +19,14 @@ enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24
 static int low_of(const struct machine *machine, const struct vector_value *value)
 {
     int low = machine->loop->streams.items[value->stream].low;
-    return machine_is_avx512(machine) ? low : low + (value->offset - low) / MOST * MOST;
+    return low + (value->offset - low) / MOST * MOST;
 }
 
 static int span_of(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int span = stream->high - low_of(machine, value) + 1;
-    return machine_is_avx512(machine) || span < MOST ? span : MOST;
+    return span < MOST ? span : MOST;
 }
 
 /* Which of them are loaded somewhere in the loop, a bit each from the lowest on. */
