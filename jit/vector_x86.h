@@ -244,11 +244,12 @@ struct machine {
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     LIST(struct machine_change *) changes;                  /* scatters that wait for others */
     struct machine_shared *shared;                          /* NULL: there is nothing of that kind */
-    int *before;   /* by accumulator that is scanned: what it was before each lane of the vector */
-    bool is_long;  /* what is being built is the main loop for many iterations */
-    bool is_far;   /* it is the one for more than caches hold */
-    bool is_short; /* it is one vector (vector_x86_short.c) */
-    bool is_late;  /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
+    int *before;    /* by accumulator that is scanned: what it was before each lane of the vector */
+    bool is_long;   /* what is being built is the main loop for many iterations */
+    bool is_far;    /* it is the one for more than caches hold */
+    bool is_short;  /* it is one vector (vector_x86_short.c) */
+    int short_bits; /* of such a vector, of the widest lanes */
+    bool is_late;   /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
     bool refused;
 };
 
@@ -720,7 +721,7 @@ uint64_t machine_identity(enum operation operation, akg_dtype dtype);
 
 /* Whether the part of a band can be had as one vector, where it has so many iterations at most. */
 bool machine_may_be_short(const struct vector_loop *band, const struct vector_loop *part);
-int machine_short_lanes(const struct machine *machine, const struct vector_loop *part);
+int machine_short_lanes(int bits, const struct vector_loop *part);
 /* Its body. */
 bool machine_build_short(struct machine *machine);
 /* Before the first iteration: what the parts share. */

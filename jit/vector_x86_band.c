@@ -6,15 +6,15 @@
  * two parts nothing is in registers but the address of the slots, until vector_x86_slots.c has put slots into
  * those that are free.
  *
- * Where loops may turn out to be no longer than a vector, that code is there a second time, with each of them
- * as one vector (vector_x86_short.c).
+ * Where loops may turn out to be no longer than a vector, or half of one, that code is there once more, with
+ * each of them as one vector (vector_x86_short.c).
  */
 #include "vector_x86.h"
 
 struct band_code {
     struct machine *machine; /* of the whole function */
     const struct vector_loop *loop;
-    bool is_short; /* loops that may be one vector are */
+    int short_bits; /* loops that may be one vector of so many are; 0: they are loops */
 };
 
 static void slot(struct machine *machine, enum x86_form form, int number)
@@ -65,7 +65,7 @@ static bool is_guarded(const struct band_code *code, const struct vector_part *r
 
 static bool is_short(const struct band_code *code, const struct vector_loop *part)
 {
-    return code->is_short && machine_may_be_short(code->loop, part);
+    return code->short_bits && machine_may_be_short(code->loop, part);
 }
 
 /* The code of a part; NULL where the target lacks something. */
@@ -78,6 +78,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .loop = loop,
                              .options = machine->options,
                              .calls = machine->calls,
+                             .short_bits = code->short_bits,
                              .shared = machine->shared};
     bool good = is_short(code, loop) ? machine_build_short(part)
                 : loop->is_serial    ? machine_build_serial(part)
@@ -206,7 +207,7 @@ static bool may_share(const struct band_code *code)
         if (part->nest || (!part->is_serial && !is_short(code, part)))
             return false;
     }
-    return code->is_short;
+    return code->short_bits;
 }
 
 static void build_body(struct band_code *code, struct machine *const *parts)
@@ -219,11 +220,11 @@ static void build_body(struct band_code *code, struct machine *const *parts)
 
 /* All iterations, with slots in registers; NULL where the target lacks something. */
 static struct machine *build_iterations(struct arena *arena, const struct vector_loop *loop,
-                                        const struct vector_options *options, bool is_short)
+                                        const struct vector_options *options, int short_bits)
 {
     struct machine *machine = arena_new(arena, struct machine);
     struct machine **parts = arena_array(arena, struct machine *, loop->band->parts.count);
-    struct band_code code = {machine, loop, is_short};
+    struct band_code code = {machine, loop, short_bits};
     *machine =
         (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls, .lanes = 1};
     machine_choose_slots(machine);
@@ -288,8 +289,8 @@ static bool has_short(const struct machine *machine)
     return found;
 }
 
-/* Goes to the label where one of the loops is none, or more than a vector. */
-static void test_counts(struct machine *machine, int otherwise)
+/* Goes to the label where one of the loops is none, or more than a vector of so many bits. */
+static void test_counts(struct machine *machine, int bits, int otherwise)
 {
     for (int k = 0; k < machine->loop->band->parts.count; k++) {
         const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
@@ -297,7 +298,7 @@ static void test_counts(struct machine *machine, int otherwise)
             continue;
         slot(machine, X86_MOV, part->count);
         machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine_short_lanes(machine, part));
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine_short_lanes(bits, part));
         machine_emit_jump(machine, X86_JAE, otherwise); /* without a sign: of 0 too */
     }
 }
@@ -311,26 +312,40 @@ static void tidy(struct machine *machine)
     machine_hoist_constants(machine);
 }
 
+/* The code for loops that are one vector of so many bits, which goes to the end then. */
+static void append_short(struct machine *all, int bits, const struct machine *brief, int end)
+{
+    int longer = all->labels++;
+    test_counts(all, bits, longer);
+    append(all, brief);
+    machine_emit_jump(all, X86_JMP, end);
+    machine_emit_label(all, longer);
+}
+
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
-    struct machine *machine = build_iterations(arena, loop, options, false);
+    enum { HALF = 256, WHOLE = 512, FEW = 128 /* instructions: more take their time to make */ };
+    struct machine *machine = build_iterations(arena, loop, options, 0);
     if (!machine)
         return false;
-    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, true) : NULL;
+    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, WHOLE) : NULL;
+    struct machine *half =
+        brief && brief->body.count <= FEW ? build_iterations(arena, loop, options, HALF) : NULL;
     tidy(brief ? brief : machine);
     if (brief) {
-        struct machine *both = arena_new(arena, struct machine);
-        *both = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
-        machine_choose_slots(both);
-        int longer = both->labels++, end = both->labels++;
-        test_counts(both, longer);
-        append(both, brief);
-        machine_emit_jump(both, X86_JMP, end);
-        machine_emit_label(both, longer);
-        append(both, machine);
-        machine_emit_label(both, end);
-        machine = both;
+        struct machine *all = arena_new(arena, struct machine);
+        *all = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
+        machine_choose_slots(all);
+        int end = all->labels++;
+        if (half) {
+            tidy(half);
+            append_short(all, HALF, half, end);
+        }
+        append_short(all, WHOLE, brief, end);
+        append(all, machine);
+        machine_emit_label(all, end);
+        machine = all;
     }
     machine_assemble(machine, listing);
     return !machine->refused;

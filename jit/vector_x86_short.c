@@ -6,6 +6,9 @@
  * without a loop and without a test, so that the processor goes on to the next rows while one is still
  * computed. Partial results but the first hold what leaves the others as they are: without them the result is
  * the same to the bit. For AVX-512 alone: masks cost AVX2 more than they save.
+ *
+ * Where half a vector is enough, half of one it is: less is put together at its end, and what a mask leaves
+ * out of a store is less for loads behind it to wait for.
  */
 #include "pass.h"
 #include "vector_x86.h"
@@ -30,9 +33,9 @@ bool machine_may_be_short(const struct vector_loop *band, const struct vector_lo
     return !machine_lies_apart(part);
 }
 
-int machine_short_lanes(const struct machine *machine, const struct vector_loop *part)
+int machine_short_lanes(int bits, const struct vector_loop *part)
 {
-    return machine_vector_bits(machine) / (part->wide ? 64 : 32);
+    return bits / (part->wide ? 64 : 32);
 }
 
 /* ---- what parts share ---------------------------------------------------------------------------- */
@@ -281,7 +284,7 @@ bool machine_build_short(struct machine *machine)
     const struct vector_loop *loop = machine->loop;
     machine_section setup = {.count = 0}, tail = {.count = 0}, body = {.count = 0}, result = {.count = 0};
     machine->stop = -1;
-    machine->lanes = machine_short_lanes(machine, loop);
+    machine->lanes = machine_short_lanes(machine->short_bits, loop);
     machine->steps = 1;
     machine->is_short = true;
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
