@@ -789,7 +789,10 @@ static bool vouch_block(struct pass *pass, struct ir_stmt **block, bool is_for_c
 bool pass_vouch(struct pass *pass)
 {
     int made = 0;
-    return vouch_block(pass, &pass->kernel->body, false, &made);
+    bool changed = vouch_block(pass, &pass->kernel->body, false, &made);
+    if (changed)
+        pass_simplify(pass); /* conditions on the variables of loops that are written out are known now */
+    return changed;
 }
 
 bool pass_vouch_all(struct pass *pass)

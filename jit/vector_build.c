@@ -663,6 +663,7 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
         vector_end_choices(&builder);
     if (builder.refused)
         return NULL;
+    vector_hoist_tests(&builder);
     if (builder.is_parallel)
         vector_hoist_loads(&builder);
     if (!options->strict)

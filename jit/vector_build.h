@@ -143,6 +143,8 @@ int vector_compare_small(struct vector_builder *builder, const struct ir_expr *e
 
 /* Of a loop whose iterations are independent: loads go ahead of stores to other elements. */
 void vector_hoist_loads(struct vector_builder *builder);
+/* Tests come as early as what they test, so that loads of neighbours can be one behind them. */
+void vector_hoist_tests(struct vector_builder *builder);
 
 /* ---- vector_recurrence.c ---- */
 

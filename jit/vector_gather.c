@@ -118,9 +118,23 @@ static bool has_effects(const struct vector_loop *loop)
     return false;
 }
 
+/* For all lanes, or for those that are tested now. */
+static bool is_tested_already(const struct vector_builder *builder, int number, int limit)
+{
+    for (int k = builder->first; k < builder->loop->values.count; k++) {
+        const struct vector_value *value = &builder->loop->values.items[k];
+        if (value->kind == VECTOR_TEST && value->operands[0] == number && value->operands[1] == limit &&
+            (value->mask < 0 || value->mask == builder->mask))
+            return true;
+    }
+    return false;
+}
+
 void vector_test(struct vector_builder *builder, int number, int limit)
 {
     bool in_time = builder->nest ? may_begin_anew(builder) : !has_effects(builder->loop);
+    if (!builder->refused && is_tested_already(builder, number, limit))
+        return;
     if (builder->refused || builder->is_serial || !in_time) {
         vector_refuse(builder);
         return;

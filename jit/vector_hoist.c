@@ -1,11 +1,12 @@
 /*
- * vector_hoist.c: loads go ahead of stores to other elements.
+ * vector_hoist.c: loads go ahead of stores to other elements, and tests of indices ahead of loads.
  *
  *     y[2 * i] += a; y[2 * i + 1] += b
  *
- * Consumes the values of a loop whose iterations are independent; changes their order. Then loads of
- * neighbours can be one, and so can their stores. Elements of one stream at different offsets are different
- * ones, in an iteration, and in any two of a loop like that; what another stream stores may be any element.
+ * Consumes the values of a loop, for stores one whose iterations are independent; changes their order. Then
+ * loads of neighbours can be one, and so can their stores. Elements of one stream at different offsets are
+ * different ones, in an iteration, and in any two of a loop like that; what another stream stores may be any
+ * element.
  */
 #include "vector_build.h"
 
@@ -75,4 +76,47 @@ void vector_hoist_loads(struct vector_builder *builder)
                 add(builder, old, n, moved);
         add(builder, old, k, moved);
     }
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+static bool tests_come_first(const struct vector_loop *loop)
+{
+    bool has_effect = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        enum vector_kind kind = loop->values.items[k].kind;
+        if (kind == VECTOR_TEST && has_effect)
+            return false;
+        has_effect |= kind != VECTOR_TEST && vector_has_effect(kind);
+    }
+    return true;
+}
+
+static void add_with_operands(struct vector_builder *builder, const struct vector_value *old, int number,
+                              int *moved)
+{
+    if (moved[number] >= 0)
+        return;
+    for (int operand = 0; operand < 3; operand++)
+        if (old[number].operands[operand] >= 0)
+            add_with_operands(builder, old, old[number].operands[operand], moved);
+    if (old[number].mask >= 0)
+        add_with_operands(builder, old, old[number].mask, moved);
+    moved[number] = vector_add_again(builder, old[number], moved);
+}
+
+void vector_hoist_tests(struct vector_builder *builder)
+{
+    struct vector_loop *loop = builder->loop;
+    int count = loop->values.count, *moved = arena_array(builder->arena, int, count);
+    const struct vector_value *old = loop->values.items;
+    if (!loop->stops || !tests_come_first(loop))
+        return;
+    memset(moved, -1, (size_t)count * sizeof *moved);
+    memset(&loop->values, 0, sizeof loop->values);
+    for (int k = 0; k < count; k++)
+        if (old[k].kind == VECTOR_TEST)
+            add_with_operands(builder, old, k, moved);
+    for (int k = 0; k < count; k++)
+        add_with_operands(builder, old, k, moved);
 }

@@ -336,7 +336,8 @@ static bool has_points(const struct machine *machine)
 {
     for (int k = 0; k < machine->loop->values.count; k++) {
         const struct vector_value *value = &machine->loop->values.items[k];
-        if (value->kind == VECTOR_LOAD && value->mask < 0 && machine_loads_points(machine, value))
+        if ((value->kind == VECTOR_LOAD && value->mask < 0 && machine_loads_points(machine, value)) ||
+            machine_has_neighbours(machine, value))
             return machine->index != X86_NONE;
     }
     return false;

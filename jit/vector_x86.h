@@ -162,6 +162,15 @@ struct machine_points {
     int vectors[4]; /* from element `low` of an iteration on; 0: it is not loaded */
 };
 
+/* Elements of one vector of iterations, by their distance from that of the value less `low`
+ * (vector_x86_neighbours.c). */
+struct machine_neighbours {
+    const machine_section *section;
+    const struct vector_value *value;
+    int low;
+    int vectors[4]; /* 0: it is not loaded */
+};
+
 /* Vectors out of which several loads by a step take their elements (vector_x86_slim_step.c). */
 struct machine_loaded {
     const machine_section *section;
@@ -231,6 +240,7 @@ struct machine {
     LIST(struct machine_pairs) pairs;
     LIST(struct machine_waiting) waiting;
     LIST(struct machine_points) points;
+    LIST(struct machine_neighbours) neighbours;
     LIST(struct machine_loaded) loaded;
     LIST(struct machine_chain) chains;
     struct machine_nan nan;
@@ -574,6 +584,13 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
+
+/* ---- vector_x86_neighbours.c ---- */
+
+/* Whether others' elements lie beside those that are gathered, and can be loaded together. */
+bool machine_has_neighbours(const struct machine *machine, const struct vector_value *value);
+/* As machine_gather, of all lanes; 0: it is to be gathered. */
+int machine_load_neighbours(struct machine *machine, const struct vector_value *value, int index);
 /* The one or two vectors of 128 bits in one of so many bytes. */
 void machine_parts(struct machine *machine, int vector, int bytes, int parts[2]);
 /* A lane's index, of `size` bytes, in a general register. Lanes come one after the other; of 32 bits they are

@@ -6,7 +6,8 @@
  * register of its own with AVX-512, and a vector with AVX2. Lanes that the mask leaves out are neither tested
  * nor read. Where there is no mask, AVX2 loads lane by lane, which is faster: by a fifth for eight elements
  * of 32 bits, by more for four of 64 (Zen 3). Elements of 8 and 16 bits it loads so in any case, and for
- * lanes that are left out, where others are not, the stream's first one, which is there if any is.
+ * lanes that are left out, where others are not, the stream's first one, which is there if any is. With
+ * AVX-512 elements side by side come together (vector_x86_neighbours.c).
  */
 #include "vector_x86.h"
 
@@ -183,6 +184,9 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
         return gather_small(machine, value, index, far, mask);
     if (can_gather_apart(machine, value, mask))
         return gather_apart(machine, value, index, far);
+    int beside = mask ? 0 : machine_load_neighbours(machine, value, index);
+    if (beside)
+        return beside;
     int result =
         machine_copy(machine, machine_bits(machine, value->type), machine_constant(machine, value->type, 0));
     int lanes = lanes_to_load(machine, value->type, mask), base = machine_base(machine, value->stream);

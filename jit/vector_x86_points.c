@@ -86,7 +86,7 @@ static int part_count(const struct points *points)
     return points->halves ? 2 : points->bits / 128;
 }
 
-static void make_masks(struct points *points)
+void points_make_masks(struct points *points)
 {
     struct machine *machine = points->machine;
     int lanes = (points->halves ? 32 : 16) / points->size;
@@ -158,7 +158,7 @@ static int vector_of(const struct points *points, int row, int *part)
     return row % count;
 }
 
-static void load_row(struct points *points, int row, struct x86_memory memory)
+void points_load_row(struct points *points, int row, struct x86_memory memory)
 {
     struct machine *machine = points->machine;
     enum x86_form form = points->size == 4 ? X86_VBROADCASTF32X4
@@ -181,10 +181,10 @@ static void load_row(struct points *points, int row, struct x86_memory memory)
 static void load_rows(struct points *points)
 {
     keep_step(points);
-    make_masks(points);
+    points_make_masks(points);
     struct x86_memory memory = points_first(points);
     for (int row = 0; row < points->machine->lanes; row++) {
-        load_row(points, row, memory);
+        points_load_row(points, row, memory);
         next_row(points, &memory);
     }
 }
@@ -447,7 +447,7 @@ static void store_rows(struct points *points)
     keep_step(points);
     if (odd) {
         points->span = odd;
-        make_masks(points);
+        points_make_masks(points);
         mask = points->masks[0];
     }
     struct x86_memory memory = points_first(points);

@@ -1,6 +1,7 @@
 /*
  * vector_x86_points.h: elements side by side for each iteration, on their way between memory and vectors
- * (vector_x86_points.c); those that lie one behind the other throughout (vector_x86_groups.c).
+ * (vector_x86_points.c); those that lie one behind the other throughout (vector_x86_groups.c), and those that
+ * lie where an index says (vector_x86_neighbours.c).
  */
 #ifndef JIT_VECTOR_X86_POINTS_H
 #define JIT_VECTOR_X86_POINTS_H
@@ -19,6 +20,9 @@ struct points {
     int frame;      /* where the bytes from iteration to iteration are */
 };
 
+/* With AVX-512: the masks of an iteration's elements in each part, and a load under one of them. */
+void points_make_masks(struct points *points);
+void points_load_row(struct points *points, int row, struct x86_memory memory);
 /* The least element of the first iteration. */
 struct x86_memory points_first(const struct points *points);
 /* Of elements of 4 bytes: vectors whose parts of 128 bits are an iteration's elements, to vectors of one

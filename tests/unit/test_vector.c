@@ -90,9 +90,24 @@ static void bordered_index(struct generator *g, unsigned count)
         text_format(&g->text, "((i%d + %u) %% %u)", g->loop, draw(g, count), count);
 }
 
+/* The access that begins there and ends with a column, and one of a column beside it. */
+static void with_neighbour(struct generator *g, size_t from)
+{
+    char first[1000];
+    size_t size = g->text.length - from;
+    if (size >= sizeof first)
+        return;
+    memcpy(first, g->text.data + from, size);
+    first[size] = 0;
+    g->text.length = from;
+    text_format(&g->text, "max(%s, %.*s%u])", first, (int)size - 2, first, draw(g, 3));
+}
+
 /* An element at an index that is computed: inside, or, seldom, perhaps not. */
 static void gathered_load(struct generator *g, akg_dtype dtype)
 {
+    size_t from = g->text.length;
+    bool has_neighbour = false;
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_INT64, AKG_UINT8, AKG_UINT32, AKG_INT16};
     akg_dtype index = dtypes[draw(g, 5)];
     const char *name = akg_dtype_name(dtype);
@@ -118,8 +133,11 @@ static void gathered_load(struct generator *g, akg_dtype dtype)
         bordered_index(g, 3);
     } else if (two) {
         text_format(&g->text, ", %u", draw(g, 3));
+        has_neighbour = dtype != AKG_BOOL && draw(g, 2);
     }
     put(g, "]");
+    if (has_neighbour)
+        with_neighbour(g, from);
 }
 
 static void load(struct generator *g, akg_dtype dtype)
