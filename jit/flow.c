@@ -367,10 +367,11 @@ static void build_if(struct flow_builder *builder, const struct ir_stmt *stmt)
     flow_place(builder, end, from);
 }
 
-/* Of how many of the loops around it the let hangs: where it is pure it may be computed before the others. */
+/* Of how many of the loops around it the let hangs: where it is pure it may be computed before the others; a
+ * number is there where the let is. */
 static void build_let(struct flow_builder *builder, const struct ir_stmt *stmt)
 {
-    bool pure = true;
+    bool pure = stmt->value->kind != IR_INTEGER && stmt->value->kind != IR_REAL;
     int depth = flow_depth_of(builder, stmt->value, &pure), value = flow_expression(builder, stmt->value);
     if (builder->code->values.items[value].is_variable) {
         int copy = flow_new_value(builder, builder->code->values.items[value].is_float);

@@ -287,6 +287,7 @@ static bool goes_by_halves(const struct machine *machine)
 {
     enum { MOST = 6 };
     const struct vector_loop *loop = machine->loop;
+    struct vector_slim slim; /* has whole vectors, and shares partial results */
     int count = 0;
     if (!machine->options->splits || !machine_is_avx512(machine) || loop->is_serial || loop->nest ||
         loop->calls || loop->stops || loop->is_even || loop->choices.count || loop->accumulators.count > 1 ||
@@ -295,7 +296,7 @@ static bool goes_by_halves(const struct machine *machine)
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
             count += vector_latency(&loop->values.items[k]);
-    return count <= MOST;
+    return count <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
 
 /* Whether what is left of a short body's main loop is gone through without masks as far as it can be: to make
