@@ -194,6 +194,18 @@ static int lane_index(struct machine *machine, const struct machine_change *scat
     return SCRATCH;
 }
 
+/* One that waits, whose indices are the same; NULL: none does. */
+static const struct machine_change *find_same_indices(const struct machine *machine,
+                                                      const struct machine_change *scatter)
+{
+    for (int k = 0; k < machine->changes.count; k++) {
+        const struct machine_change *other = machine->changes.items[k];
+        if (other->index == scatter->index && other->index_size == scatter->index_size && !other->loaded)
+            return other;
+    }
+    return NULL;
+}
+
 /* Brings indices and operands to where lanes are taken from. `alone`: no others wait. */
 static void begin_change(struct machine *machine, struct machine_change *scatter, bool alone)
 {
@@ -201,8 +213,11 @@ static void begin_change(struct machine *machine, struct machine_change *scatter
     bool sum = value->operation == OP_ADD && !dtype_is_float(value->dtype);
     scatter->same &= alone;
     scatter->pair = machine_is_avx512(machine) || !alone ? -1 : free_register(machine);
+    const struct machine_change *same = alone ? NULL : find_same_indices(machine, scatter);
     if (scatter->pair < 0 && !scatter->loaded)
-        scatter->indices = put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
+        scatter->indices =
+            same ? same->indices
+                 : put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
     else if (!scatter->loaded)
         machine_parts(machine, scatter->index, machine->lanes * scatter->index_size, scatter->index_parts);
     begin_lanes(machine, scatter, scatter->operand, scatter->pair < 0 || sum, &scatter->changes);
@@ -210,11 +225,20 @@ static void begin_change(struct machine *machine, struct machine_change *scatter
         begin_lanes(machine, scatter, scatter->kept, scatter->pair < 0, &scatter->stays);
 }
 
-static void change_lane(struct machine *machine, const struct machine_change *scatter, int lane)
+/* Whether the lane's index is in the register where the other change had it. */
+static bool has_index_of(const struct machine_change *scatter, const struct machine_change *before)
+{
+    return before && before->pair < 0 && scatter->pair < 0 && before->index == scatter->index &&
+           before->index_size == scatter->index_size && before->loaded == scatter->loaded;
+}
+
+/* `before`: the change before it, of the same lane; NULL: there is none. */
+static void change_lane(struct machine *machine, const struct machine_change *scatter,
+                        const struct machine_change *before, int lane)
 {
     const struct vector_value *value = scatter->value;
-    struct x86_memory element = {scatter->base, lane_index(machine, scatter, lane),
-                                 dtype_table[value->dtype].size, 0};
+    int index = has_index_of(scatter, before) ? SCRATCH : lane_index(machine, scatter, lane);
+    struct x86_memory element = {scatter->base, index, dtype_table[value->dtype].size, 0};
     if (value->operation == OP_ADD && !dtype_is_float(value->dtype))
         add_lane(machine, scatter, element, lane);
     else if (value->operation == OPERATION_COUNT)
@@ -242,11 +266,10 @@ static void change_lanes(struct machine *machine, struct machine_change *scatter
     }
     machine->changes.count = left;
     begin_change(machine, scatter, others.count == 0);
-    for (int lane = 0; lane < machine->lanes; lane++) {
+    list_push(machine->arena, &others, scatter);
+    for (int lane = 0; lane < machine->lanes; lane++)
         for (int k = 0; k < others.count; k++)
-            change_lane(machine, others.items[k], lane);
-        change_lane(machine, scatter, lane);
-    }
+            change_lane(machine, others.items[k], k ? others.items[k - 1] : NULL, lane);
 }
 
 /* The lanes of the mask, and those whose index is inside: that many that are masked would meet in the first
