@@ -591,6 +591,16 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
 bool machine_has_neighbours(const struct machine *machine, const struct vector_value *value);
 /* As machine_gather, of all lanes; 0: it is to be gathered. */
 int machine_load_neighbours(struct machine *machine, const struct vector_value *value, int index);
+/* Elements side by side that are changed together, by their order in memory. */
+struct machine_row {
+    const struct vector_value *values[4];
+};
+/* How many there are, the value among them; 0: they are to be changed one by one. */
+int machine_find_row(const struct machine *machine, const struct vector_value *value,
+                     struct machine_row *row);
+/* `far`: the index has 64 bits. */
+void machine_change_row(struct machine *machine, const struct machine_row *row, int count,
+                        const int operands[4], int index, bool far);
 /* The one or two vectors of 128 bits in one of so many bytes. */
 void machine_parts(struct machine *machine, int vector, int bytes, int parts[2]);
 /* A lane's index, of `size` bytes, in a general register. Lanes come one after the other; of 32 bits they are

@@ -1,6 +1,7 @@
 /*
  * vector_x86_neighbours.c: gathers of elements that lie side by side, `p[j[i], 0]`, `p[j[i], 1]`, or `t[k]`,
- * `t[k + 1]`: up to four of them come by one load for each lane.
+ * `t[k + 1]`: up to four of them come by one load for each lane; and such elements that lanes change,
+ * `f[j[i], 0] += x; f[j[i], 1] += y`, which go as they came.
  *
  * Consumes gathers of a loop (vector_gather.c) of elements of 4 bytes, all lanes and without conditions,
  * whose distances differ by constants; appends for each lane a load into a part of a vector, under a mask
@@ -238,4 +239,89 @@ int machine_load_neighbours(struct machine *machine, const struct vector_value *
     points_turn(&points, group.offsets, made.vectors);
     list_push(machine->arena, &machine->neighbours, made);
     return made.vectors[-group.low];
+}
+
+/* ---- elements that are changed ------------------------------------------------------------------------- */
+
+static bool is_change_of(const struct vector_loop *loop, const struct vector_value *value,
+                         const struct ir_buffer *buffer)
+{
+    return value->kind == VECTOR_SCATTER && loop->streams.items[value->stream].access->buffer == buffer;
+}
+
+/* Those that are done together with the value, in their order; how many, 0: more than there may be. */
+static int find_together(const struct vector_loop *loop, const struct vector_value *value,
+                         const struct vector_value *all[MOST])
+{
+    const struct ir_buffer *buffer = loop->streams.items[value->stream].access->buffer;
+    int count = 0;
+    bool found = false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = value_of(loop, k);
+        if (!is_change_of(loop, other, buffer))
+            continue;
+        if (count == MOST)
+            return 0;
+        all[count++] = other;
+        found |= other == value;
+        if (!other->waits && found)
+            return count;
+        count = other->waits ? count : 0;
+    }
+    return 0;
+}
+
+int machine_find_row(const struct machine *machine, const struct vector_value *value, struct machine_row *row)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *all[MOST];
+    int count = machine_is_avx512(machine) && machine->lanes >= 8 ? find_together(loop, value, all) : 0;
+    int64_t distances[MOST], low = 0;
+    for (int k = 0; k < count; k++) {
+        if (all[k]->operation != all[0]->operation || all[k]->dtype != AKG_FLOAT32 || all[k]->mask >= 0 ||
+            all[k]->operands[1] != all[0]->operands[1] || !find_distance(loop, all[0], all[k], &distances[k]))
+            return 0;
+        low = distances[k] < low ? distances[k] : low;
+    }
+    unsigned places = 0;
+    for (int k = 0; k < count; k++) {
+        if (distances[k] - low >= count)
+            return 0;
+        places |= 1u << (distances[k] - low);
+        row->values[distances[k] - low] = all[k];
+    }
+    bool is_row = count > 1 && places == (1u << count) - 1 && all[0]->operation != OPERATION_COUNT;
+    return is_row && machine->pointers[row->values[0]->stream] >= 0 ? count : 0;
+}
+
+/* Lane after lane, as a lane that is masked has it: something that changes nothing. */
+void machine_change_row(struct machine *machine, const struct machine_row *row, int count,
+                        const int operands[4], int index, bool far)
+{
+    const struct vector_value *first = row->values[0];
+    struct points points = {
+        .machine = machine, .value = first, .size = 4, .bits = machine->lanes * 32, .span = count};
+    int size = far ? 8 : 4, place = machine_frame(machine, machine->lanes * size);
+    to_frame(machine, machine->lanes * size * 8, index, place);
+    points_turn_back(&points, operands);
+    for (int lane = 0; lane < machine->lanes; lane++) {
+        struct x86_memory memory = {machine->pointers[first->stream], AT, points.size, 0};
+        int change = points.vectors[lane % 4];
+        machine_add(machine, (struct x86_instruction){.form = far ? X86_MOV : X86_MOVSXD,
+                                                      .reg = AT,
+                                                      .has_memory = true,
+                                                      .memory = {X86_RSP, X86_NONE, 1, place + lane * size}});
+        int before = points_load_point(&points, memory);
+        if (lane >= 4) {
+            int part = machine_new_vector(machine, 128);
+            machine_add(machine, (struct x86_instruction){.form = X86_VEXTRACTF32X4,
+                                                          .bits = points.bits,
+                                                          .reg = change,
+                                                          .rm = part,
+                                                          .immediate = lane / 4});
+            change = part;
+        }
+        points_store_point(
+            &points, machine_combine(machine, first->operation, first->dtype, 128, before, change), memory);
+    }
 }

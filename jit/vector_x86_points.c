@@ -256,7 +256,7 @@ static struct x86_instruction point_at(enum x86_form form, int reg, struct x86_m
 }
 
 /* An iteration's elements of 4 bytes, and nothing beside them. */
-static int load_point(const struct points *points, struct x86_memory memory)
+int points_load_point(const struct points *points, struct x86_memory memory)
 {
     struct machine *machine = points->machine;
     int point = machine_new_vector(machine, 128);
@@ -272,7 +272,7 @@ static int load_point(const struct points *points, struct x86_memory memory)
     return point;
 }
 
-static void store_point(const struct points *points, int point, struct x86_memory memory)
+void points_store_point(const struct points *points, int point, struct x86_memory memory)
 {
     struct machine *machine = points->machine;
 
@@ -316,7 +316,8 @@ static void load_points_avx2(struct points *points)
 {
     struct x86_memory even = first_point(points);
     for (int row = 0; row < points->machine->lanes; row++) {
-        int point = load_point(points, point_memory(points, row, &even)), *vector = &points->vectors[row % 4];
+        int point = points_load_point(points, point_memory(points, row, &even)),
+            *vector = &points->vectors[row % 4];
         *vector =
             row < 4 ? point : machine_rvmi(points->machine, X86_VINSERTF128, points->bits, *vector, point, 1);
     }
@@ -327,9 +328,9 @@ static void store_points_avx2(struct points *points)
     struct x86_memory even = first_point(points);
     for (int row = 0; row < points->machine->lanes; row++) {
         int vector = points->vectors[row % 4];
-        store_point(points,
-                    row < 4 ? vector : machine_upper_half(points->machine, vector, points->bits, false),
-                    point_memory(points, row, &even));
+        points_store_point(
+            points, row < 4 ? vector : machine_upper_half(points->machine, vector, points->bits, false),
+            point_memory(points, row, &even));
     }
 }
 

@@ -23,6 +23,9 @@ struct points {
 /* With AVX-512: the masks of an iteration's elements in each part, and a load under one of them. */
 void points_make_masks(struct points *points);
 void points_load_row(struct points *points, int row, struct x86_memory memory);
+/* An iteration's elements of 4 bytes, and nothing beside them, in 128 bits. */
+int points_load_point(const struct points *points, struct x86_memory memory);
+void points_store_point(const struct points *points, int point, struct x86_memory memory);
 /* The least element of the first iteration. */
 struct x86_memory points_first(const struct points *points);
 /* Of elements of 4 bytes: vectors whose parts of 128 bits are an iteration's elements, to vectors of one

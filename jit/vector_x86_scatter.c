@@ -8,7 +8,7 @@
  * AVX2, its own one if there is that.
  *
  * Scatters that wait for others put what they have into the frame, and the last one goes through all of them
- * lane by lane.
+ * lane by lane. With AVX-512 elements side by side are changed together (vector_x86_neighbours.c).
  */
 #include "vector_x86.h"
 
@@ -272,6 +272,29 @@ static void change_lanes(struct machine *machine, struct machine_change *scatter
             change_lane(machine, others.items[k], k ? others.items[k - 1] : NULL, lane);
 }
 
+/* What waited for the scatter, and it, a row of each lane. */
+static void change_rows(struct machine *machine, const struct machine_change *scatter,
+                        const struct machine_row *row, int count)
+{
+    int operands[4] = {0}, left = 0;
+    for (int k = 0; k < count; k++)
+        if (row->values[k] == scatter->value)
+            operands[k] = scatter->operand;
+    for (int n = 0; n < machine->changes.count; n++) {
+        struct machine_change *other = machine->changes.items[n];
+        bool is_of_row = false;
+        for (int k = 0; k < count; k++)
+            if (row->values[k] == other->value) {
+                operands[k] = other->operand;
+                is_of_row = true;
+            }
+        if (!is_of_row)
+            machine->changes.items[left++] = other;
+    }
+    machine->changes.count = left;
+    machine_change_row(machine, row, count, operands, scatter->index, scatter->index_size == 8);
+}
+
 /* The lanes of the mask, and those whose index is inside: that many that are masked would meet in the first
  * element, and wait for each other there, is seldom then. */
 static int harmless(struct machine *machine, enum vector_type type, int index, int limit, int mask)
@@ -317,11 +340,18 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         machine_test_below(machine, type, index, limit, true, 0);
     scatter.operand = operand;
     scatter.index = index;
+    struct machine_row row;
+    int in_row = machine_find_row(machine, value, &row);
+    if (!value->waits && in_row) {
+        change_rows(machine, &scatter, &row, in_row);
+        return;
+    }
     if (!value->waits) {
         change_lanes(machine, &scatter);
         return;
     }
-    begin_change(machine, &scatter, false);
+    if (!in_row)
+        begin_change(machine, &scatter, false);
     struct machine_change *waiting = arena_new(machine->arena, struct machine_change);
     *waiting = scatter;
     list_push(machine->arena, &machine->changes, waiting);
