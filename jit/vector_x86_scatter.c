@@ -4,8 +4,8 @@
  * Consumes indices and operands in lanes. Indices that are loaded as they are come into a general register
  * from where they lie. Others go to the frame first with AVX-512, as operands do; with AVX2, whose vectors
  * are of few lanes, they are taken out of the vectors, which spares what is loaded from waiting for what was
- * stored just before. A lane that is masked accumulates what changes nothing into the first element, or, with
- * AVX2, its own one if there is that.
+ * stored just before. A lane that is masked accumulates what changes nothing into another element,
+ * or, with AVX2, its own one if there is that.
  *
  * Scatters that wait for others put what they have into the frame, and the last one goes through all of them
  * lane by lane. With AVX-512 elements side by side are changed together (vector_x86_neighbours.c).
@@ -330,7 +330,8 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         uint64_t identity = overwrites ? 0 : machine_identity(value->operation, value->dtype);
         int nothing = machine_constant(machine, value->type, identity);
         int kept = limit && !machine_is_avx512(machine) ? harmless(machine, type, index, limit, mask) : mask;
-        index = machine_select(machine, type, kept, index, machine_constant(machine, type, 0));
+        int elsewhere = value->operands[2] >= 0 ? operands[2] : machine_constant(machine, type, 0);
+        index = machine_select(machine, type, kept, index, elsewhere);
         operand = machine_select(machine, value->type, mask, operand, nothing);
         if (overwrites)
             scatter.kept = machine_select(machine, value->type, mask, nothing,
