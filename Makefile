@@ -232,6 +232,12 @@ $(B)/tests/every_fault: $(B)/tests/faults/faults.o $(B)/tests/unit/akgrun_main.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
 
+# Many commands of akgrun in one process, on the CPU and on a device.
+$(B)/tests/pairs: $(B)/tests/cuda/pairs.o $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
+    $(library_objects) $(B)/libtcc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+
 # Compares with isl where configure found it, and says that it does not elsewhere.
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
 $(B)/tests/test_dependence_isl: private LIBS += $(ISL)
@@ -277,7 +283,7 @@ demo: $(B)/akgrun
 	    echo "$$ $(B)/akgrun run examples/square.akg $$call"; \
 	    $(B)/akgrun run examples/square.akg $$call; done
 
-check: all $(unit_programs) $(if $(UNITS),,$(fuzz_programs)) $(stubs) $(if $(SANITIZE)$(FILTER)$(UNITS),,$(bench_programs))
+check: all $(unit_programs) $(if $(UNITS),,$(fuzz_programs) $(B)/tests/pairs) $(stubs) $(if $(SANITIZE)$(FILTER)$(UNITS),,$(bench_programs))
 	@BUILD=$(B) UNITS="$(UNITS)" sh tests/run "$(FILTER)"
 
 # Every kernel of the tests, the examples and the standard library as CUDA for three architectures; needs NVRTC, no GPU.
@@ -319,7 +325,7 @@ faults-long: $(B)/tests/every_fault
 
 # On a machine with a GPU: every operator, gradient, example and recorded graph there against the CPU, and more
 # (tests/cuda/check-gpu); and times. Both say so where there is no GPU.
-check-gpu: all $(B)/tests/test_stdlib $(B)/tests/test_recorded_device
+check-gpu: all $(addprefix $(B)/tests/,test_stdlib test_recorded_device pairs)
 	@BUILD=$(B) sh tests/cuda/check-gpu
 
 bench-gpu: $(B)/bench/gpu $(B)/akgrun
@@ -344,7 +350,7 @@ bench-suite: $(B)/bench/blas $(B)/akgrun
 coverage:
 	$(MAKE) CC=gcc COVERAGE=1 FAULTS=1 coverage-report
 
-coverage-report: all $(unit_programs) $(fuzz_programs) $(stubs)
+coverage-report: all $(unit_programs) $(fuzz_programs) $(B)/tests/pairs $(stubs)
 	@find $(B) -name '*.gcda' -delete
 	@BUILD=$(B) sh tests/run >$(B)/tests.log; tail -n 1 $(B)/tests.log
 	@gcov -n $(patsubst %.o,%.gcda,$(library_objects) $(tool_objects)) 2>/dev/null | awk -f tests/coverage.awk

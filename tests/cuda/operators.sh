@@ -20,7 +20,7 @@ esac
     # shellcheck disable=SC2086  # a list
     "$BUILD/tests/test_stdlib" --device cuda $operators
     # shellcheck disable=SC2086
-    sh "$ROOT/tests/cuda/programs" cuda $programs
+    sh "$ROOT/tests/cuda/programs" cuda 1 $programs
 } >out 2>&1
 grep -v '^[0-9]* passed, [0-9]* failed$' out
 awk '/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; parts++ }

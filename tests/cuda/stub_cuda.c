@@ -10,13 +10,15 @@
  *     major, minor   compute capability (9, 0)
  * Failures come from stub_fail, or from AKG_STUB_FAIL, "FUNCTION:AFTER:RESULT" with blanks between: after so
  * many more calls the function gives that CUresult, once. The name "kernel" stands for the kernel itself:
- * then its launch succeeds, and everything behind it fails.
+ * then its launch succeeds, and everything behind it fails. A number below 0 is a signal that the process
+ * gets.
  */
 #define _GNU_SOURCE
 #include "stub_cuda.h"
 
 #include <cuda.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +168,8 @@ static CUresult struck(const char *function)
         if (!failure->function[0] || !is_named(function, failure->function) || failure->after-- > 0)
             continue;
         failure->function[0] = '\0';
+        if ((int)failure->result < 0)
+            raise(-(int)failure->result);
         return failure->result;
     }
     return CUDA_SUCCESS;
