@@ -6,7 +6,10 @@
 #include "cuda_access.h"
 #include "pass.h"
 
-enum { FEWEST = 16 }; /* iterations of each of the two loops */
+enum {
+    FEWEST = 16, /* iterations of each of the two loops */
+    SMALL = 4 /* bytes of all that an iteration brings: a row of 32 is but a line of the memory's, or less */
+};
 
 struct finder {
     const struct cuda_chain *chain;
@@ -92,6 +95,10 @@ bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *cros
         part->fastest = part->count;
         part->loops[part->count++] = chain->loops[k];
     }
+    int bytes = 0;
+    for (int k = 0; k < crossing->count; k++)
+        bytes += dtype_table[crossing->loads[k]->access.buffer->dtype].size;
+    crossing->edge = bytes <= SMALL ? 2 * CUDA_CROSS_EDGE : CUDA_CROSS_EDGE;
     return true;
 }
 
@@ -110,7 +117,7 @@ const struct ir_expr *cuda_crossing_work(struct ir_kernel *kernel, const struct 
         pays = pays ? ir_operation(kernel, OP_AND, pays, enough, NULL) : enough;
         squares = ir_operation(
             kernel, OP_MUL, squares,
-            ir_operation(kernel, OP_CEIL_DIV, trips, ir_integer(kernel, AKG_INT64, CUDA_CROSS_EDGE), NULL),
+            ir_operation(kernel, OP_CEIL_DIV, trips, ir_integer(kernel, AKG_INT64, crossing->edge), NULL),
             NULL);
     }
     if (crossing->outer.count)

@@ -11,7 +11,7 @@
 #include "cuda_plan.h"
 
 enum {
-    CUDA_CROSS_EDGE = 32, /* of a square: the threads of a warp */
+    CUDA_CROSS_EDGE = 32, /* of a square: the threads of a warp, or twice as many */
     CUDA_CROSSED = 3      /* loads */
 };
 
@@ -20,6 +20,7 @@ struct cuda_crossing {
     struct cuda_chain down, along; /* a loop each: that of the loads, and that of the stores */
     const struct ir_expr *loads[CUDA_CROSSED];
     int count;
+    int edge; /* of a square */
 };
 
 bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *crossing);

@@ -434,7 +434,7 @@ static void begin_function(struct cuda_emitter *cuda)
     memset(cuda->touched, 0, (size_t)cuda->plan.kernel->buffers.count + 1);
     cuda->shared_scalars = 0;
     cuda->resident = cuda->in_quads = cuda->in_rows = 0;
-    cuda->in_turns = false;
+    cuda->in_turns = 0;
     cuda->together = cuda_block;
 }
 

@@ -171,7 +171,7 @@ static void emit_ones(struct cuda_emitter *cuda, const struct cuda_chain *chain,
         return;
     if (cuda_body_is_plain(cuda_chain_body(chain))) {
         emit_line(&cuda->emitter, "#pragma unroll %d", CUDA_TURNS);
-        cuda->in_turns = true;
+        cuda->in_turns = CUDA_TURNS;
     }
     emit_loop_of(cuda, chain, texts, first, step, emit_plain_body);
 }

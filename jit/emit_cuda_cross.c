@@ -3,18 +3,19 @@
  *
  * Consumes a crossing (cuda_cross.h); produces a function whose warps bring what is loaded crosswise into
  * shared memory, a row of it each, and then go through the iterations with the lanes along the stores. A row
- * is one element longer than the square: so a column lies in banks of its own, too.
+ * is one bank longer than the square, or one element: so a column lies in banks of its own, too.
  */
 #include "cuda_cross.h"
 #include "emit_cuda_private.h"
 
-enum { WARPS = CUDA_THREADS / CUDA_CROSS_EDGE, TURNS = CUDA_CROSS_EDGE / WARPS };
+enum { BANK = 4 }; /* bytes */
 
 struct cross {
     struct cuda_emitter *cuda;
     const struct cuda_step *step;
     const struct cuda_crossing *crossing;
     struct cuda_loop_texts outer[CUDA_CHAIN], down[CUDA_CHAIN], along[CUDA_CHAIN];
+    int edge, rows, turns; /* of a square; of it at a time; and how often */
 };
 
 static void emit_open(struct emitter *emitter, const char *line)
@@ -29,15 +30,22 @@ static void emit_close(struct emitter *emitter)
     emit_line(emitter, "}");
 }
 
-/* For each of a thread's iterations of the square that there are: the loops' variables, and LETs between the
- * loops. */
+/* For each of a thread's iterations of the square. */
+static void emit_turn(const struct cross *cross)
+{
+    struct emitter *emitter = &cross->cuda->emitter;
+    emit_line(emitter, "#pragma unroll");
+    emit_open(emitter,
+              arena_format(&emitter->arena, "for (int turn_ = 0; turn_ < %d; turn_++) {", cross->turns));
+    emit_line(emitter, "const int row_ = (int)threadIdx.x / %d + turn_ * %d;", cross->edge, cross->rows);
+}
+
+/* For those that there are: the loops' variables, and LETs between the loops. */
 static void emit_each(struct cross *cross, bool loads)
 {
     struct emitter *emitter = &cross->cuda->emitter;
     const struct cuda_chain *chain = &cross->step->chain;
-    emit_line(emitter, "#pragma unroll");
-    emit_open(emitter, arena_format(&emitter->arena, "for (int turn_ = 0; turn_ < %d; turn_++) {", TURNS));
-    emit_line(emitter, "const int row_ = (int)threadIdx.x / %d + turn_ * %d;", CUDA_CROSS_EDGE, WARPS);
+    emit_turn(cross);
     emit_line(emitter, "const long long down_ = down_first_ + %s, along_ = along_first_ + %s;",
               loads ? "lane_" : "row_", loads ? "row_" : "lane_");
     emit_open(emitter, arena_format(&emitter->arena, "if (down_ < %s && along_ < %s) {", cross->down[0].trips,
@@ -49,14 +57,26 @@ static void emit_each(struct cross *cross, bool loads)
             emit_statement(emitter, stmt);
 }
 
+static const char *storage_of(const struct cross *cross, int load)
+{
+    return dtype_table[cross->crossing->loads[load]->access.buffer->dtype].c_storage;
+}
+
+/* All loads are under way before the first of them is waited for. */
 static void emit_bring(struct cross *cross)
 {
     struct emitter *emitter = &cross->cuda->emitter;
+    for (int k = 0; k < cross->crossing->count; k++)
+        emit_line(emitter, "%s brought%d_[%d];", storage_of(cross, k), k, cross->turns);
     emit_each(cross, true);
     for (int k = 0; k < cross->crossing->count; k++)
-        emit_line(emitter, "square%d_[row_][lane_] = %s;", k,
+        emit_line(emitter, "brought%d_[turn_] = %s;", k,
                   emit_access(emitter, &cross->crossing->loads[k]->access).text);
     emit_close(emitter);
+    emit_close(emitter);
+    emit_turn(cross);
+    for (int k = 0; k < cross->crossing->count; k++)
+        emit_line(emitter, "square%d_[row_][lane_] = brought%d_[turn_];", k, k);
     emit_close(emitter);
 }
 
@@ -80,24 +100,31 @@ static void emit_constants(struct cross *cross)
 {
     struct emitter *emitter = &cross->cuda->emitter;
     const struct cuda_crossing *crossing = cross->crossing;
-    for (int k = 0; k < crossing->count; k++)
-        emit_line(emitter, "__shared__ %s square%d_[%d][%d];",
-                  dtype_table[crossing->loads[k]->access.buffer->dtype].c_storage, k, CUDA_CROSS_EDGE,
-                  CUDA_CROSS_EDGE + 1);
+    for (int k = 0; k < crossing->count; k++) {
+        int size = dtype_table[crossing->loads[k]->access.buffer->dtype].size;
+        emit_line(emitter, "__shared__ %s square%d_[%d][%d];", storage_of(cross, k), k, cross->edge,
+                  cross->edge + (size < BANK ? BANK / size : 1));
+    }
     if (crossing->outer.count)
         emit_cuda_trips(cross->cuda, &crossing->outer, cross->outer);
     emit_cuda_trips(cross->cuda, &crossing->down, cross->down);
     emit_cuda_trips(cross->cuda, &crossing->along, cross->along);
     emit_line(emitter, "const long long squares_down_ = (%s + %d) / %d, squares_along_ = (%s + %d) / %d;",
-              cross->down[0].trips, CUDA_CROSS_EDGE - 1, CUDA_CROSS_EDGE, cross->along[0].trips,
-              CUDA_CROSS_EDGE - 1, CUDA_CROSS_EDGE);
-    emit_line(emitter, "const int lane_ = (int)threadIdx.x %% %d;", CUDA_CROSS_EDGE);
+              cross->down[0].trips, cross->edge - 1, cross->edge, cross->along[0].trips, cross->edge - 1,
+              cross->edge);
+    emit_line(emitter, "const int lane_ = (int)threadIdx.x %% %d;", cross->edge);
 }
 
 void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
     struct emitter *emitter = &cuda->emitter;
-    struct cross cross = {.cuda = cuda, .step = step, .crossing = step->crossing};
+    int edge = step->crossing->edge, rows = CUDA_THREADS / edge;
+    struct cross cross = {.cuda = cuda,
+                          .step = step,
+                          .crossing = step->crossing,
+                          .edge = edge,
+                          .rows = rows,
+                          .turns = edge / rows};
     const struct cuda_chain *outer = &step->crossing->outer;
     emit_constants(&cross);
     emit_statement_line(
@@ -108,11 +135,9 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
                      outer->count ? emit_cuda_product(cuda, outer, cross.outer) : "1"));
     emitter->indent++;
     emit_line(emitter, "const long long band_ = akg_quotient(square_, squares_along_);");
-    emit_line(emitter, "const long long along_first_ = (square_ - band_ * squares_along_) * %d;",
-              CUDA_CROSS_EDGE);
+    emit_line(emitter, "const long long along_first_ = (square_ - band_ * squares_along_) * %d;", cross.edge);
     emit_line(emitter, "const long long outer_ = akg_quotient(band_, squares_down_);");
-    emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;",
-              CUDA_CROSS_EDGE);
+    emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;", cross.edge);
     if (outer->count)
         emit_cuda_apart(cuda, outer, cross.outer, "outer_");
     emit_bring(&cross);

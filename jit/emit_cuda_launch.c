@@ -140,7 +140,7 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? CUDA_TURNS : 1;
+    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch.per_block *= items;
     if (emit_cuda_counts(cuda)) {

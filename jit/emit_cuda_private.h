@@ -58,12 +58,12 @@ struct cuda_emitter {
     bool stops;             /* something in the kernel may stop it */
     struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
     int substitute_count;
-    int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
-    int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
-    bool in_turns; /* or has several under way */
-    int in_rows;   /* threads of it keep elements from one loop to the next: so many blocks are to have
-                      registers for that; 0: they do not */
-    int unrolled;  /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    int in_quads; /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
+    int resident; /* blocks that are to have registers on a processor at once; 0: no matter */
+    int in_turns; /* or so many that it has under way; 0 */
+    int in_rows;  /* threads of it keep elements from one loop to the next: so many blocks are to have
+                     registers for that; 0: they do not */
+    int unrolled; /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
     struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
     const struct ir_stmt *settled;   /* the loop whose last assignments are emitted */

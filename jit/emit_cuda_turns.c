@@ -21,6 +21,7 @@ struct turns {
     const char *number, *step;          /* of the first of the iterations; how far they are apart */
     const struct ir_expr *loads[LOADS]; /* those that another's place needs come before it */
     int count;
+    int together; /* iterations */
 };
 
 /* ---- what is loaded in any case -------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static void begin_turns(const struct turns *turns)
 {
     struct emitter *emitter = &turns->cuda->emitter;
     emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", CUDA_TURNS);
+    emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", turns->together);
     emitter->indent++;
 }
 
@@ -133,7 +134,7 @@ static void emit_variables(const struct turns *turns)
 {
     struct emitter *emitter = &turns->cuda->emitter;
     for (int k = 0; k < turns->chain->count; k++)
-        emit_line(emitter, "long long %s_turn_[%d];", variable_of(turns, k), CUDA_TURNS);
+        emit_line(emitter, "long long %s_turn_[%d];", variable_of(turns, k), turns->together);
     begin_turns(turns);
     emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", turns->number, turns->step);
     emit_cuda_apart(turns->cuda, turns->chain, turns->texts, "number_");
@@ -205,7 +206,7 @@ static void emit_together(const struct turns *turns)
     int substitutes = cuda->substitute_count;
     for (int k = 0; k < turns->count; k++)
         emit_line(&cuda->emitter, "%s %s[%d];", dtype_table[turns->loads[k]->access.buffer->dtype].c_storage,
-                  ahead_name(turns, k), CUDA_TURNS);
+                  ahead_name(turns, k), turns->together);
     emit_variables(turns);
     emit_loads(turns, false);
     emit_loads(turns, true);
@@ -233,17 +234,19 @@ bool emit_cuda_turns(struct cuda_emitter *cuda, const struct cuda_chain *chain,
     choose_loads(&turns);
     if (!turns.count)
         return false;
+    /* What several blocks share is long enough for more, and one element is little to have under way. */
+    turns.together = cuda->step->spread && turns.count == 1 ? 2 * CUDA_TURNS : CUDA_TURNS;
     const char *name = variable_of(&turns, 0), *total = emit_cuda_product(cuda, chain, texts);
     const char *at = arena_format(arena, "%s_at_", name);
     turns.number = arena_format(arena, "%s_from_", name);
-    cuda->in_turns = true;
+    cuda->in_turns = turns.together;
     emit_line(emitter, "#pragma unroll 1");
     emit_statement_line(emitter, chain->loops[0],
                         arena_format(arena, "for (long long %s = %s; %s < %s; %s += %d * (%s)) {",
-                                     turns.number, first, turns.number, total, turns.number, CUDA_TURNS,
+                                     turns.number, first, turns.number, total, turns.number, turns.together,
                                      step));
     emitter->indent++;
-    emit_line(emitter, "if (%s + %d * (%s) < %s) {", turns.number, CUDA_TURNS - 1, step, total);
+    emit_line(emitter, "if (%s + %d * (%s) < %s) {", turns.number, turns.together - 1, step, total);
     emitter->indent++;
     emit_together(&turns);
     emitter->indent--;
