@@ -477,6 +477,17 @@ ON_FIBRE static void wait_for(volatile long long *flag)
         leave_after_fault();
 }
 
+ON_FIBRE static void say(volatile long long *word, unsigned bits)
+{
+    *word = 1ll << 32 | bits;
+}
+
+ON_FIBRE static unsigned hear(volatile long long *word)
+{
+    wait_for(word);
+    return (unsigned)*word;
+}
+
 ON_FIBRE static long long take_ticket(volatile long long *next)
 {
     return (*next)++;
@@ -646,6 +657,8 @@ const struct shim_symbol shim_symbols[] = {
      swap64},
     {"akg_tell", "void akg_tell(volatile long long *flag);", tell},
     {"akg_wait_for", "void akg_wait_for(volatile long long *flag);", wait_for},
+    {"akg_say", "void akg_say(volatile long long *word, unsigned int bits);", say},
+    {"akg_hear", "unsigned int akg_hear(volatile long long *word);", hear},
     {"akg_ticket", "long long akg_ticket(volatile long long *next);", take_ticket},
     {"atomicExch", "unsigned long long atomicExch(unsigned long long *at, unsigned long long value);",
      atomic_swap},

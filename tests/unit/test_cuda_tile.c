@@ -124,7 +124,13 @@ static const struct nest nests[] = {
      "        for n = 0 to N step 1 {\n          let s: float32 = (a[b, m, n] + float32(twice))\n"
      "          c[n, b, m] = (s * float32(w[((M - 1) - m), n]))\n"
      "        }\n      }\n    }\n  }\n}\n",
-     2, "square1_[row_][lane_] = w[", false},
+     2, "brought1_[turn_] = w[", false},
+    {"a transpose of halves",
+     "kernel k {\n  input a: bfloat16[M, N]\n  output c: float32[N, M]\n"
+     "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
+     "        c[n, m] = (float32(a[m, n]) + 1.0:float32)\n"
+     "      }\n    }\n  }\n}\n",
+     2, "square0_[64][66]", false},
     {"what is stored is a factor",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  inout c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
