@@ -238,6 +238,13 @@ int64_t emit_cuda_pieces_first(const struct cuda_quads *found);
 void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns);
 void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn);
+/* Instead, where all that is loaded is one piece of 16 bytes that nothing stores into: brings that into
+ * shared memory, where it is whole; and takes it from there, or loads it where it is not. */
+bool emit_cuda_pieces_can_come(const struct cuda_quads *found);
+void emit_cuda_pieces_bring(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                            const char *trips, const char *to);
+void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn, const char *from);
 /* Something for each iteration of it; and the iterations. */
 void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn,

@@ -16,6 +16,7 @@ struct quads {
     struct cuda_quads found;
     const char *turn; /* behind the names of what was loaded, where a thread has several pieces; "" */
     const char *band; /* instead of a piece's number: that of its row, where its place there is known; NULL */
+    const char *brought; /* where in shared memory a piece was brought to; NULL */
 };
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
@@ -212,7 +213,7 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
         name = arena_format(&emitter->arena, "%s_%s", name, "eight");
     else if (type->size >= 4)
         name = arena_format(&emitter->arena, "akg_%s_%s", how, type->size == 4 ? "words" : "longs");
-    bool fixed = *how == 'l' || access->buffer->role == IR_INPUT;
+    bool fixed = *how == 'l' || (access->buffer->role == IR_INPUT && !quads->brought);
     emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
 }
 
@@ -268,7 +269,9 @@ static void emit_loads(struct quads *quads, bool kept)
                       window_length(window, quads->found.length));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
-                      arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
+                      quads->brought
+                          ? quads->brought
+                          : arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
             emit_window(quads, window, name);
     }
@@ -456,7 +459,7 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    quads->band = NULL;
+    quads->band = quads->brought = NULL;
     return cuda_quads_of(&cuda->plan, cuda->step, chain,
                          cuda->row    ? CUDA_PIECES_IN_ROW
                          : cuda->seek ? CUDA_PIECES_OF_LOOPS
@@ -651,7 +654,7 @@ bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *cha
 
 const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found)
 {
-    struct quads quads = {cuda, *found, "", NULL};
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = ""};
     return conditions(&quads, "");
 }
 
@@ -734,16 +737,44 @@ static void store_one(struct quads *quads)
 void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn)
 {
-    struct quads quads = {cuda, *found, turn, NULL};
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
     if (found->window_count)
         emit_either(&quads, first, trips, load_whole, load_one);
+}
+
+bool emit_cuda_pieces_can_come(const struct cuda_quads *found)
+{
+    const struct quads quads = {.found = *found};
+    const struct cuda_window *window = &found->windows[0];
+    return found->window_count == 1 && is_plain(&quads, window) && window->access->buffer->role == IR_INPUT &&
+           found->length * dtype_table[window->access->buffer->dtype].size == 16;
+}
+
+void emit_cuda_pieces_bring(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                            const char *trips, const char *to)
+{
+    struct quads quads = {.cuda = cuda, .found = *found};
+    struct emit_symbol *entry = &cuda->emitter.symbols[found->loop->symbol->slot];
+    const char *name = entry->name;
+    emit_line(&cuda->emitter, "if (%s)", whole_text(&quads, first, trips));
+    entry->name = first;
+    emit_line(&cuda->emitter, "    akg_bring((unsigned int *)%s, &%s, 16);", to,
+              element_text(&quads, found->windows[0].access));
+    entry->name = name;
+}
+
+void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *trips, const char *turn, const char *from)
+{
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn, .brought = from};
+    emit_either(&quads, first, trips, load_whole, load_one);
 }
 
 void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn,
                            void (*body)(struct cuda_emitter *cuda, void *context), void *context)
 {
-    struct quads quads = {cuda, *found, turn, NULL};
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
     int substitutes = cuda->substitute_count;
     begin_each(&quads, first, trips);
     substitute_loads(&quads);
@@ -761,7 +792,7 @@ static void emit_kept_statements(struct cuda_emitter *cuda, void *context)
 void emit_cuda_pieces_body(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn)
 {
-    struct quads quads = {cuda, *found, turn, NULL};
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
     declare_stored(&quads);
     emit_cuda_pieces_each(cuda, found, first, trips, turn, emit_kept_statements, &quads);
     if (found->store_count)
