@@ -108,12 +108,11 @@ static void emit_meet(struct seek *seek)
     struct emitter *emitter = &seek->cuda->emitter;
     emit_line(emitter, "const int later_ = %s;", asked(seek, seek->best, "other_"));
     emit_line(emitter, "const int earlier_ = %s;", asked(seek, "other_", seek->best));
-    emit_line(emitter, "if (other_at_ >= 0 && (%s < 0 ||", seek->place);
-    emit_line(emitter, "    (later_ != earlier_ ? later_ : later_ ? other_at_ > %s : other_at_ < %s))) {",
+    emit_line(emitter, "const int take_ = (other_at_ >= 0) & ((%s < 0) |", seek->place);
+    emit_line(emitter, "    (later_ != earlier_ ? later_ : later_ ? other_at_ > %s : other_at_ < %s));",
               seek->place, seek->place);
-    emit_line(emitter, "    %s = other_;", seek->best);
-    emit_line(emitter, "    %s = other_at_;", seek->place);
-    emit_line(emitter, "}");
+    emit_line(emitter, "%s = take_ ? other_ : %s;", seek->best, seek->best);
+    emit_line(emitter, "%s = take_ ? other_at_ : %s;", seek->place, seek->place);
 }
 
 static void emit_meet_of(struct seek *seek, const char *other, const char *other_at)
@@ -140,7 +139,6 @@ static const char *exchanged(struct seek *seek, const char *type, const char *va
 static void emit_together(struct seek *seek)
 {
     struct emitter *emitter = &seek->cuda->emitter;
-    struct arena *arena = &emitter->arena;
     bool squad = seek->cuda->together.is_squad;
     const char *name = strchr(emit_cuda_combiner(seek->cuda, OP_MAX, seek->found.symbol->dtype), '_') + 1;
     emit_line(emitter, "for (int lane_ = %s / 2; lane_ > 0; lane_ /= 2) {", squad ? "akg_lanes" : "32");
@@ -155,9 +153,10 @@ static void emit_together(struct seek *seek)
     emit_line(emitter, "    %sparts_[threadIdx.x / 32] = %s;", seek->place, seek->place);
     emit_line(emitter, "}");
     emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "for (int part_ = 0; part_ < %d; part_++) {", CUDA_THREADS / 32);
-    emit_meet_of(seek, arena_format(arena, "%s_parts_[part_]", seek->best),
-                 arena_format(arena, "%sparts_[part_]", seek->place));
+    emit_line(emitter, "%s = %s_parts_[threadIdx.x %% %d];", seek->best, seek->best, CUDA_THREADS / 32);
+    emit_line(emitter, "%s = %sparts_[threadIdx.x %% %d];", seek->place, seek->place, CUDA_THREADS / 32);
+    emit_line(emitter, "for (int lane_ = %d; lane_ > 0; lane_ /= 2) {", CUDA_THREADS / 32 / 2);
+    emit_meet_of(seek, exchanged(seek, name, seek->best), exchanged(seek, "int64", seek->place));
 }
 
 /* The same for each of `lanes_` neighbours. */

@@ -11,6 +11,9 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { THREADS_LOG2 = 8 };
+_Static_assert(1 << THREADS_LOG2 == CUDA_THREADS, "a block is shifted over");
+
 struct quads {
     struct cuda_emitter *cuda;
     struct cuda_quads found;
@@ -251,20 +254,16 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     }
 }
 
-/* The loads; or those of what is kept, where they begin. */
-static void emit_loads(struct quads *quads, bool kept)
+/* The loads, but for those of what is kept. */
+static void emit_loads(struct quads *quads)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.window_count; k++) {
         const struct cuda_window *window = &quads->found.windows[k];
         const char *name = loaded_name(quads, k);
-        if (!kept && emit_cuda_row_place(quads->cuda, window->access))
+        if (emit_cuda_row_place(quads->cuda, window->access))
             continue;
-        if (kept && !emit_cuda_row_begins(quads->cuda, window->access))
-            continue;
-        if (kept)
-            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
-        else if (!*quads->turn)
+        if (!*quads->turn)
             emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
                       window_length(window, quads->found.length));
         if (is_plain(quads, window))
@@ -274,6 +273,29 @@ static void emit_loads(struct quads *quads, bool kept)
                           : arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
             emit_window(quads, window, name);
+    }
+}
+
+/* Those of what is kept, where it begins. */
+static void emit_kept_loads(struct quads *quads)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    enum cuda_row_way way = quads->cuda->row_way;
+    for (int k = 0; k < quads->found.window_count; k++) {
+        const struct ir_access *access = quads->found.windows[k].access;
+        if (!emit_cuda_row_begins(quads->cuda, access))
+            continue;
+        const char *from = arena_format(&emitter->arena, "&%s", element_text(quads, access));
+        const char *ahead = way == CUDA_ROW_LOADS ? NULL : emit_cuda_row_ahead(quads->cuda, access);
+        if (way == CUDA_ROW_BRINGS) {
+            emit_line(emitter, "akg_bring((unsigned int *)%s, %s, 16);", ahead, from);
+            continue;
+        }
+        quads->brought = ahead;
+        emit_move(quads, "take", access,
+                  arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, access)),
+                  ahead ? ahead : from);
+        quads->brought = NULL;
     }
 }
 
@@ -403,7 +425,10 @@ static void emit_taken(struct quads *quads, const char *first, bool only)
     struct emit_symbol *entry = &quads->cuda->emitter.symbols[quads->found.loop->symbol->slot];
     const char *name = entry->name;
     entry->name = first;
-    emit_loads(quads, only);
+    if (only)
+        emit_kept_loads(quads);
+    else
+        emit_loads(quads);
     entry->name = name;
 }
 
@@ -467,21 +492,66 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
                          &quads->found);
 }
 
-/* Behind what is done with a piece of the only loop that has all iterations: what is done with the others. */
-static void end_of_whole(struct quads *quads, const struct cuda_loop_texts *texts, const char *first,
-                         bool done)
+/* Around what is done with each iteration. */
+static void begin_each(struct quads *quads, const char *first, const char *trips)
 {
     struct emitter *emitter = &quads->cuda->emitter;
+    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s + one_;", name, first);
+    emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));
+    emitter->indent++;
+}
+
+static void end_blocks(struct quads *quads, int count)
+{
+    for (int k = 0; k < count; k++) {
+        quads->cuda->emitter.indent--;
+        emit_line(&quads->cuda->emitter, "}");
+    }
+}
+
+/* Whether pieces that are cut can be loaded whole for all that: they lie in rows of whole pieces, and nothing
+ * is stored. */
+static bool can_load_cut(const struct quads *quads)
+{
+    for (int k = 0; k < quads->found.window_count; k++)
+        if (!is_plain(quads, &quads->found.windows[k]) || quads->found.windows[k].access->buffer->rank < 2)
+            return false;
+    return quads->found.window_count > 0 && quads->found.store_count == 0;
+}
+
+/* The iterations that there are of a piece that was loaded. */
+static void emit_loaded_cut(struct quads *quads, const char *first, const char *trips)
+{
+    struct cuda_emitter *cuda = quads->cuda;
+    int substitutes = cuda->substitute_count;
+    begin_each(quads, first, trips);
+    substitute_loads(quads);
+    emit_statements(quads);
+    cuda->substitute_count = substitutes;
+    end_blocks(quads, 2);
+}
+
+/* What is done with a piece of the only loop, whether it is cut or not. */
+static void emit_done_or_cut(struct quads *quads, const struct cuda_loop_texts *texts, const char *first)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    emit_line(emitter, "if (%s) {", whole_text(quads, first, texts[0].trips));
+    emitter->indent++;
+    emit_done(quads, first);
     emitter->indent--;
-    emit_line(emitter, done ? "} else {" : "}");
-    if (!done)
-        return;
+    emit_line(emitter, "} else {");
     emitter->indent++;
     emit_enter_loop(emitter, quads->found.loop);
-    emit_cut(quads, texts, first);
+    if (can_load_cut(quads))
+        emit_loaded_cut(quads, first, texts[0].trips);
+    else
+        emit_cut(quads, texts, first);
     emit_leave_loop(emitter);
-    emitter->indent--;
-    emit_line(emitter, "}");
+    end_blocks(quads, 1);
 }
 
 /* Several pieces, all of whose loads come before anything else; `number` is that of the first. Of those that
@@ -490,6 +560,7 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
                        const char *step, int count)
 {
     struct emitter *emitter = &quads->cuda->emitter;
+    bool only_whole = quads->found.cut && !can_load_cut(quads);
     emit_cuda_pieces_declare(quads->cuda, &quads->found, count);
     quads->turn = "[turn_]";
     for (int done = 0; done < 2; done++) {
@@ -498,18 +569,17 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
         emitter->indent++;
         emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", number, step);
         const char *first = emit_outer(quads, texts, "number_");
-        if (quads->found.cut) {
+        if (!done && only_whole) {
             emit_line(emitter, "if (%s) {", whole_text(quads, first, texts[0].trips));
             emitter->indent++;
         }
-        if (done)
-            emit_done(quads, first);
-        else
+        if (!done)
             emit_taken(quads, first, false);
-        if (quads->found.cut)
-            end_of_whole(quads, texts, first, done);
-        emitter->indent--;
-        emit_line(emitter, "}");
+        else if (quads->found.cut)
+            emit_done_or_cut(quads, texts, first);
+        else
+            emit_done(quads, first);
+        end_blocks(quads, !done && only_whole ? 2 : 1);
     }
     quads->turn = "";
 }
@@ -528,35 +598,34 @@ static void emit_in_turn(struct quads *quads, const struct cuda_loop_texts *text
     emit_line(emitter, "}");
 }
 
-/* Where rows beside another are loaded for it too: a block lies over a rectangle of pieces, about 32 wide, so
- * that most of what its threads load is loaded by others of it as well, and comes from the first cache. */
+/* Where rows beside another are loaded for it too: a block lies over a rectangle of pieces, of 32 along the
+ * rows, or fewer, so that no more than a few threads are behind their ends. Most of what its threads load is
+ * loaded by others of it as well, and comes from the first cache. What is computed before the first load
+ * keeps memory waiting: no divisions but one. */
 static void emit_bands(struct quads *quads, const struct cuda_loop_texts *texts, const char *count)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const char *pieces = pieces_text(quads, texts), *rows = rows_text(quads, texts);
-    emit_line(emitter, "const long long across_ = (%s + 31) / 32;", pieces);
-    emit_line(emitter, "const int wide_ = across_ > 0 ? (int)((%s + across_ - 1) / across_) : 1;", pieces);
-    emit_line(emitter, "const int deep_ = %d / wide_;", CUDA_THREADS);
-    emit_line(emitter, "const long long bands_ = %s > 0 ? akg_trips(0, %s, deep_) : 0;", count, rows);
+    emit_line(emitter, "const int wide_ = %s >= 96 ? 5 : %s >= 40 ? 4 : 3;", pieces, pieces);
+    emit_line(emitter, "const long long across_ = (%s + (1 << wide_) - 1) >> wide_;", pieces);
+    emit_line(emitter, "const long long bands_ = %s > 0 ? (%s + (%d >> wide_) - 1) >> (%d - wide_) : 0;",
+              count, rows, CUDA_THREADS, THREADS_LOG2);
+    emit_line(emitter,
+              "const int down_ = (int)threadIdx.x >> wide_, along_ = (int)threadIdx.x & ((1 << wide_) - 1);");
     emit_line(emitter, "#pragma unroll 1");
     emit_statement_line(
         emitter, quads->found.chain->loops[0],
         "for (long long block_ = blockIdx.x; block_ < bands_ * across_; block_ += gridDim.x) {");
     emitter->indent++;
     emit_line(emitter, "const long long band_ = akg_quotient(block_, across_);");
-    emit_line(emitter, "const int down_ = (int)threadIdx.x / wide_;");
-    emit_line(emitter, "const long long row_ = band_ * deep_ + down_;");
-    emit_line(emitter,
-              "const long long piece_ = (block_ - band_ * across_) * wide_ + (int)threadIdx.x %% wide_;");
-    emit_line(emitter, "if (down_ < deep_ && row_ < %s && piece_ < %s) {", rows, pieces);
+    emit_line(emitter, "const long long row_ = (band_ << (%d - wide_)) + down_;", THREADS_LOG2);
+    emit_line(emitter, "const long long piece_ = ((block_ - band_ * across_) << wide_) + along_;");
+    emit_line(emitter, "if (row_ < %s && piece_ < %s) {", rows, pieces);
     emitter->indent++;
     quads->band = "row_";
     emit_piece(quads, texts, "piece_", false);
     quads->band = NULL;
-    for (int k = 0; k < 2; k++) {
-        emitter->indent--;
-        emit_line(emitter, "}");
-    }
+    end_blocks(quads, 2);
 }
 
 static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
@@ -671,27 +740,6 @@ void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads
                   window_length(&found->windows[k], found->length));
 }
 
-/* Around what is done with each iteration. */
-static void begin_each(struct quads *quads, const char *first, const char *trips)
-{
-    struct emitter *emitter = &quads->cuda->emitter;
-    const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
-    emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
-    emitter->indent++;
-    emit_line(emitter, "const long long %s = %s + one_;", name, first);
-    emit_line(emitter, "if (%s) {", inside_text(quads, name, trips));
-    emitter->indent++;
-}
-
-static void end_blocks(struct quads *quads, int count)
-{
-    for (int k = 0; k < count; k++) {
-        quads->cuda->emitter.indent--;
-        emit_line(&quads->cuda->emitter, "}");
-    }
-}
-
 /* Moves a piece at once, or what there is of it one by one. */
 static void emit_either(struct quads *quads, const char *first, const char *trips,
                         void (*whole)(struct quads *quads), void (*one)(struct quads *quads))
@@ -714,7 +762,7 @@ static void emit_either(struct quads *quads, const char *first, const char *trip
 
 static void load_whole(struct quads *quads)
 {
-    emit_loads(quads, false);
+    emit_loads(quads);
 }
 
 static void load_one(struct quads *quads)
