@@ -95,9 +95,6 @@ struct cuda_launch {
     const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
     int64_t per_block;
     int64_t most_blocks;
-    /* Not 0: and at most so many for each multiprocessor, since they go on to further work. Results hang on
-     * no number of blocks then. */
-    int resident;
     /* Not 0: only devices of this compute capability (90: 9.0) run it. */
     int architecture;
     /* Not 0: it is left out where so many launches before it is one that runs, with work. */

@@ -209,8 +209,9 @@ bool cuda_row_is_crowded(const struct cuda_row *row)
 {
     int words = 0;
     for (int k = 0; k < row->kept_count; k++)
-        words += words_of(row->kept[k].access);
-    return words * CUDA_ROW_PIECE * row->pieces > CUDA_ROW_WORDS;
+        if (row->kept[k].place == k)
+            words += words_of(row->kept[k].access);
+    return words * CUDA_ROW_PIECE * row->pieces > row->most_words;
 }
 
 static void try_keep(struct cuda_row *row, struct cuda_kept kept)
@@ -225,7 +226,7 @@ static void try_keep(struct cuda_row *row, struct cuda_kept kept)
     if (!used || !is_left_alone(row, &kept))
         return;
     row->kept[row->kept_count++] = kept;
-    if (words_kept(row) * CUDA_ROW_PIECE > CUDA_ROW_WORDS)
+    if (words_kept(row) * CUDA_ROW_PIECE > row->most_words)
         row->kept_count--;
 }
 
@@ -297,12 +298,47 @@ bool cuda_row_stores_again(const struct cuda_row *row, int loop, int number)
     return true;
 }
 
+/* ---- what takes the place of other ------------------------------------------------------------- */
+
+/* Whether a loop stores what is kept behind all loads of what another one keeps, iteration by iteration. */
+static bool is_stored_behind(const struct cuda_row *row, const struct cuda_kept *stored,
+                             const struct cuda_kept *other)
+{
+    struct wanted wanted = {.row = row, .loop = stored->first, .kept = other};
+    const struct ir_stmt *stmt = cuda_chain_body(&row->chains[stored->first]);
+    while (&stmt->access != stored->access)
+        stmt = stmt->next;
+    for (stmt = stmt->next; stmt; stmt = stmt->next)
+        if (!ir_stmt_expressions((struct ir_stmt *)stmt, find_load, &wanted) ||
+            !ir_block_expressions(stmt->body, find_load, &wanted) ||
+            !ir_block_expressions(stmt->otherwise, find_load, &wanted))
+            return false;
+    return true;
+}
+
+/* That of one of the same kind which nothing takes any more when this one begins. */
+static int place_for(const struct cuda_row *row, int number)
+{
+    const struct cuda_kept *kept = &row->kept[number];
+    for (int k = 0; k < number; k++) {
+        const struct cuda_kept *other = &row->kept[k];
+        int last = last_use(row, other);
+        bool is_free =
+            last < kept->first || (last == kept->first && kept->stored && is_stored_behind(row, kept, other));
+        for (int later = k + 1; later < number; later++)
+            is_free &= row->kept[later].place != other->place;
+        if (is_free && other->access->buffer->dtype == kept->access->buffer->dtype)
+            return other->place;
+    }
+    return number;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
-                 struct cuda_row *row)
+                 int most_words, struct cuda_row *row)
 {
-    *row = (struct cuda_row){.pieces = CUDA_ROW_PIECES};
+    *row = (struct cuda_row){.most_words = most_words, .pieces = most_words / CUDA_ROW_PIECE};
     find_loops(plan, first, end, row);
     for (int loop = 0; loop + 1 < row->loop_count; loop++) {
         const struct ir_stmt *body = cuda_chain_body(&row->chains[loop]);
@@ -311,7 +347,9 @@ bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, cons
             if (stmt->kind == IR_STORE)
                 try_keep(row, (struct cuda_kept){.access = &stmt->access, .first = loop, .stored = true});
     }
-    while (words_kept(row) * CUDA_ROW_PIECE * row->pieces > CUDA_ROW_WORDS)
+    while (words_kept(row) * CUDA_ROW_PIECE * row->pieces > most_words)
         row->pieces /= 2;
+    for (int k = 0; k < row->kept_count; k++)
+        row->kept[k].place = place_for(row, k);
     return row->kept_count > 0;
 }

@@ -13,17 +13,19 @@
 
 enum {
     CUDA_ROW_LOOPS = 8,
-    CUDA_ROW_KEPT = 4, /* elements of an iteration */
-    CUDA_ROW_WORDS =
-        16, /* of 32 bits, that a thread keeps at most: there are to be four blocks on a processor */
+    CUDA_ROW_KEPT = 4,  /* elements of an iteration */
     CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
-    CUDA_ROW_PIECES = 4 /* that it takes at most before it keeps nothing of further ones */
+    /* Of 32 bits, what a thread keeps at most: there are to be four blocks on a processor. The threads of a
+     * squad keep twice as much, so that a row of 1024 is kept whole. */
+    CUDA_ROW_WORDS = 16,
+    CUDA_ROW_WORDS_OF_SQUAD = 32
 };
 
 struct cuda_kept {
     const struct ir_access *access; /* in the loop that begins with it */
     int first;                      /* the number of that loop */
     bool stored;                    /* which stores it; else it loads it */
+    int place;                      /* the number of what it takes the place of, in the end; its own */
 };
 
 struct cuda_row {
@@ -31,13 +33,17 @@ struct cuda_row {
     int loop_count;
     struct cuda_kept kept[CUDA_ROW_KEPT];
     int kept_count;
-    int pieces; /* of CUDA_ROW_PIECE iterations, whose elements a thread keeps */
+    int most_words;
+    int pieces; /* of CUDA_ROW_PIECE iterations, whose elements a thread keeps; it keeps nothing of further
+                   ones */
 };
 
-/* The loops from `first` on, in the statements before `end`; false where nothing is to be kept. */
+/* The loops from `first` on, in the statements before `end`, of which a thread keeps so many words; false
+ * where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
-                 struct cuda_row *row);
-/* Whether what a thread keeps is more than its words, since some of it takes the place of other. */
+                 int most_words, struct cuda_row *row);
+/* Whether what a thread keeps is more than its words: some of it could take the place of other, but does not.
+ */
 bool cuda_row_is_crowded(const struct cuda_row *row);
 /* The number of the loop, or -1. */
 int cuda_row_loop(const struct cuda_row *row, const struct ir_stmt *loop);

@@ -20,8 +20,8 @@ enum {
     CUDA_SPREAD_LIVES = 16, /* scalars that phases hand on */
     CUDA_SPREAD_LANES =
         32, /* outer iterations that a block has side by side, where accesses run along them */
-    CUDA_SPREAD_BLOCKS = 768, /* that are to run at once, as far as there are terms for them */
-    CUDA_SPREAD_RESIDENT = 6, /* of them on a processor: registers are to be for so many */
+    CUDA_SPREAD_BLOCKS = 640, /* that are to run at once, as far as there are terms for them */
+    CUDA_SPREAD_RESIDENT = 5, /* of them on a processor: registers are to be for so many */
     CUDA_SPREAD_UNROLLED = 8, /* terms that a thread loads at once */
     CUDA_SPREAD_SPLITS = 256, /* of an inner loop */
     CUDA_SPREAD_TERMS = 8     /* that a thread has at least */
@@ -54,7 +54,7 @@ const struct ir_stmt *cuda_spread_end(const struct cuda_spread *spread, int phas
 /* Blocks of a phase that a processor is to have registers for: what stores keeps more at hand. */
 static inline int cuda_spread_resident(const struct cuda_spread *spread, int phase)
 {
-    return spread->phases[phase].sums ? CUDA_SPREAD_RESIDENT : CUDA_SPREAD_RESIDENT - 2;
+    return spread->phases[phase].sums ? CUDA_SPREAD_RESIDENT : CUDA_SPREAD_RESIDENT - 1;
 }
 /* Whether what stands from one statement up to another reads or assigns the symbol. */
 bool cuda_spread_uses(const struct ir_stmt *first, const struct ir_stmt *end, const struct ir_symbol *symbol);

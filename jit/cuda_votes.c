@@ -105,9 +105,8 @@ int cuda_fastest_of(const struct cuda_chain *chain)
 
 enum {
     WARP = 32,
-    CUDA_LONG = 64,        /* iterations of a loop inside: fewer, and no block goes through them */
-    CUDA_SQUAD_LONG = 768, /* more, and no warp does */
-    CUDA_MANY = 512        /* of the loops outside: fewer, and a block has each */
+    CUDA_LONG = 64, /* iterations of a loop inside: fewer, and no block goes through them */
+    CUDA_MANY = 512 /* of the loops outside: fewer, and a block has each */
 };
 
 struct votes {

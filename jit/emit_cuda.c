@@ -435,7 +435,6 @@ static void begin_function(struct cuda_emitter *cuda)
     cuda->shared_scalars = 0;
     cuda->resident = cuda->in_quads = cuda->in_rows = 0;
     cuda->in_turns = 0;
-    cuda->row_ahead = false;
     cuda->together = cuda_block;
 }
 

@@ -140,8 +140,6 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
         break;
     }
-    if (cuda->row_ahead)
-        launch.resident = cuda->in_rows;
     int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch.per_block *= items;

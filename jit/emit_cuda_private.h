@@ -42,10 +42,6 @@ struct cuda_together {
 
 struct seek;
 
-/* What a row begins with: a thread loads it; or brings it into shared memory, for later, and takes it there.
- */
-enum cuda_row_way { CUDA_ROW_LOADS, CUDA_ROW_BRINGS, CUDA_ROW_TAKES };
-
 struct cuda_emitter {
     struct emitter emitter; /* first: the dialect's functions are handed it */
     struct cuda_program *program;
@@ -77,8 +73,6 @@ struct cuda_emitter {
     int row_loop;               /* the loop that is emitted */
     bool row_by_pieces;         /* all of the loops may go by pieces of four iterations */
     const char *row_place;      /* among what is kept, of the iteration at hand; NULL: it keeps nothing */
-    enum cuda_row_way row_way;  /* how what is kept comes into registers */
-    bool row_ahead;             /* the function at hand has a row that is brought before */
 };
 
 static inline struct cuda_emitter *cuda_of(struct emitter *emitter)
@@ -244,13 +238,6 @@ int64_t emit_cuda_pieces_first(const struct cuda_quads *found);
 void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns);
 void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn);
-/* Instead, where all that is loaded is one piece of 16 bytes that nothing stores into: brings that into
- * shared memory, where it is whole; and takes it from there, or loads it where it is not. */
-bool emit_cuda_pieces_can_come(const struct cuda_quads *found);
-void emit_cuda_pieces_bring(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
-                            const char *trips, const char *to);
-void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
-                           const char *trips, const char *turn, const char *from);
 /* Something for each iteration of it; and the iterations. */
 void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn,
@@ -268,8 +255,6 @@ bool emit_cuda_turns(struct cuda_emitter *cuda, const struct cuda_chain *chain,
 
 /* Before a statement of a block that ends before `end`: declares what threads keep from there on. */
 void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end);
-/* Where the piece at hand is in shared memory, where it is brought to that. */
-const char *emit_cuda_row_ahead(struct cuda_emitter *cuda, const struct ir_access *access);
 /* Behind it: whether there is more to come. */
 void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
 /* The loop that starts with the chain, if it is one of those at hand. */

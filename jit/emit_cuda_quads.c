@@ -19,7 +19,6 @@ struct quads {
     struct cuda_quads found;
     const char *turn; /* behind the names of what was loaded, where a thread has several pieces; "" */
     const char *band; /* instead of a piece's number: that of its row, where its place there is known; NULL */
-    const char *brought; /* where in shared memory a piece was brought to; NULL */
 };
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
@@ -216,7 +215,7 @@ static void emit_move(struct quads *quads, const char *how, const struct ir_acce
         name = arena_format(&emitter->arena, "%s_%s", name, "eight");
     else if (type->size >= 4)
         name = arena_format(&emitter->arena, "akg_%s_%s", how, type->size == 4 ? "words" : "longs");
-    bool fixed = *how == 'l' || (access->buffer->role == IR_INPUT && !quads->brought);
+    bool fixed = *how == 'l' || access->buffer->role == IR_INPUT;
     emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
 }
 
@@ -254,48 +253,27 @@ static void emit_window(struct quads *quads, const struct cuda_window *window, c
     }
 }
 
-/* The loads, but for those of what is kept. */
-static void emit_loads(struct quads *quads)
+/* The loads; or those of what is kept, where they begin. */
+static void emit_loads(struct quads *quads, bool kept)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     for (int k = 0; k < quads->found.window_count; k++) {
         const struct cuda_window *window = &quads->found.windows[k];
         const char *name = loaded_name(quads, k);
-        if (emit_cuda_row_place(quads->cuda, window->access))
+        if (!kept && emit_cuda_row_place(quads->cuda, window->access))
             continue;
-        if (!*quads->turn)
+        if (kept && !emit_cuda_row_begins(quads->cuda, window->access))
+            continue;
+        if (kept)
+            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
+        else if (!*quads->turn)
             emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
                       window_length(window, quads->found.length));
         if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
-                      quads->brought
-                          ? quads->brought
-                          : arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
+                      arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
             emit_window(quads, window, name);
-    }
-}
-
-/* Those of what is kept, where it begins. */
-static void emit_kept_loads(struct quads *quads)
-{
-    struct emitter *emitter = &quads->cuda->emitter;
-    enum cuda_row_way way = quads->cuda->row_way;
-    for (int k = 0; k < quads->found.window_count; k++) {
-        const struct ir_access *access = quads->found.windows[k].access;
-        if (!emit_cuda_row_begins(quads->cuda, access))
-            continue;
-        const char *from = arena_format(&emitter->arena, "&%s", element_text(quads, access));
-        const char *ahead = way == CUDA_ROW_LOADS ? NULL : emit_cuda_row_ahead(quads->cuda, access);
-        if (way == CUDA_ROW_BRINGS) {
-            emit_line(emitter, "akg_bring((unsigned int *)%s, %s, 16);", ahead, from);
-            continue;
-        }
-        quads->brought = ahead;
-        emit_move(quads, "take", access,
-                  arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, access)),
-                  ahead ? ahead : from);
-        quads->brought = NULL;
     }
 }
 
@@ -425,10 +403,7 @@ static void emit_taken(struct quads *quads, const char *first, bool only)
     struct emit_symbol *entry = &quads->cuda->emitter.symbols[quads->found.loop->symbol->slot];
     const char *name = entry->name;
     entry->name = first;
-    if (only)
-        emit_kept_loads(quads);
-    else
-        emit_loads(quads);
+    emit_loads(quads, only);
     entry->name = name;
 }
 
@@ -484,7 +459,7 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    quads->band = quads->brought = NULL;
+    quads->band = NULL;
     return cuda_quads_of(&cuda->plan, cuda->step, chain,
                          cuda->row    ? CUDA_PIECES_IN_ROW
                          : cuda->seek ? CUDA_PIECES_OF_LOOPS
@@ -762,7 +737,7 @@ static void emit_either(struct quads *quads, const char *first, const char *trip
 
 static void load_whole(struct quads *quads)
 {
-    emit_loads(quads);
+    emit_loads(quads, false);
 }
 
 static void load_one(struct quads *quads)
@@ -788,34 +763,6 @@ void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *f
     struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
     if (found->window_count)
         emit_either(&quads, first, trips, load_whole, load_one);
-}
-
-bool emit_cuda_pieces_can_come(const struct cuda_quads *found)
-{
-    const struct quads quads = {.found = *found};
-    const struct cuda_window *window = &found->windows[0];
-    return found->window_count == 1 && is_plain(&quads, window) && window->access->buffer->role == IR_INPUT &&
-           found->length * dtype_table[window->access->buffer->dtype].size == 16;
-}
-
-void emit_cuda_pieces_bring(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
-                            const char *trips, const char *to)
-{
-    struct quads quads = {.cuda = cuda, .found = *found};
-    struct emit_symbol *entry = &cuda->emitter.symbols[found->loop->symbol->slot];
-    const char *name = entry->name;
-    emit_line(&cuda->emitter, "if (%s)", whole_text(&quads, first, trips));
-    entry->name = first;
-    emit_line(&cuda->emitter, "    akg_bring((unsigned int *)%s, &%s, 16);", to,
-              element_text(&quads, found->windows[0].access));
-    entry->name = name;
-}
-
-void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
-                           const char *trips, const char *turn, const char *from)
-{
-    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn, .brought = from};
-    emit_either(&quads, first, trips, load_whole, load_one);
 }
 
 void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,

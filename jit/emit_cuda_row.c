@@ -4,14 +4,9 @@
  * Consumes the loops that cuda_row.h found. Each becomes one of a constant number of iterations, which the
  * compiler unrolls, so that what is kept has registers: of pieces of four where tensors lie well for that, of
  * single iterations else; which of the two is the same for all of them. Behind it stands the loop as it is,
- * for the iterations of long rows beyond those.
- *
- * Where each iteration of a team begins with loading a row, the row of the block's next iteration is copied
- * into shared memory, asynchronously, while the block is busy with this one: what threads do with each other
- * about a row would else keep memory waiting. So no more blocks are launched than run at once.
+ * for the iterations of long rows beyond those, where there are such.
  */
 #include "emit_cuda_private.h"
-#include "pass.h"
 
 #include <string.h>
 
@@ -21,7 +16,8 @@ _Static_assert((int)CUDA_ROW_PIECE == (int)CUDA_QUAD, "a piece is moved at once"
 
 static const char *kept_text(struct cuda_emitter *cuda, int number, const char *place)
 {
-    return arena_format(&cuda->emitter.arena, "%s_kept%d_[%s]", cuda->row_name, number, place);
+    return arena_format(&cuda->emitter.arena, "%s_kept%d_[%s]", cuda->row_name, cuda->row->kept[number].place,
+                        place);
 }
 
 const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_access *access)
@@ -79,18 +75,23 @@ static void declare_row(struct cuda_emitter *cuda)
         emit_line(emitter, "const int %s_pieces_ = %s;", cuda->row_name, well);
     }
     for (int k = 0; k < row->kept_count; k++)
-        emit_line(emitter, "%s %s_kept%d_[%d];", dtype_table[row->kept[k].access->buffer->dtype].c_storage,
-                  cuda->row_name, k, row->pieces * CUDA_QUAD);
+        if (row->kept[k].place == k)
+            emit_line(emitter, "%s %s_kept%d_[%d];",
+                      dtype_table[row->kept[k].access->buffer->dtype].c_storage, cuda->row_name, k,
+                      row->pieces * CUDA_QUAD);
 }
 
 void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end)
 {
     struct cuda_row *row = cuda->row ? NULL : arena_new(&cuda->emitter.arena, struct cuda_row);
-    if (!row || !cuda_row_of(&cuda->plan, stmt, end, row))
+    int squad = cuda->step->kind == CUDA_STEP_SQUADS; /* whose threads keep more */
+    if (!row || !cuda_row_of(&cuda->plan, stmt, end, squad ? CUDA_ROW_WORDS_OF_SQUAD : CUDA_ROW_WORDS, row))
         return;
     cuda->row = row;
-    int squad = cuda->step->kind == CUDA_STEP_SQUADS; /* whose masks take some */
-    int blocks = (cuda_row_is_crowded(row) ? 3 : 4) - squad;
+    bool stores = false;
+    for (int k = 0; k < row->kept_count; k++)
+        stores |= row->kept[k].stored;
+    int blocks = squad ? 2 : cuda_row_is_crowded(row) ? 3 : stores ? 4 : 5;
     cuda->in_rows = cuda->in_rows && cuda->in_rows < blocks ? cuda->in_rows : blocks;
     cuda->row_name = cuda->emitter.symbols[stmt->symbol->slot].name;
     declare_row(cuda);
@@ -100,73 +101,6 @@ void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     if (cuda->row && cuda_row_loop(cuda->row, stmt) == cuda->row->loop_count - 1)
         cuda->row = NULL;
-}
-
-/* ---- what is brought before --------------------------------------------------------------------- */
-
-const char *emit_cuda_row_ahead(struct cuda_emitter *cuda, const struct ir_access *access)
-{
-    return arena_format(&cuda->emitter.arena, "&%s_ahead%d_[%s_piece_ * %d]", cuda->row_name,
-                        cuda_row_find(cuda->row, cuda->row_loop, access), cuda->row_name, CUDA_QUAD);
-}
-
-struct chains {
-    const struct cuda_chain *chains[2];
-};
-
-static bool is_of_chains(struct ir_expr *expr, void *context)
-{
-    const struct chains *around = context;
-    if (expr->kind == IR_LOAD)
-        return false;
-    if (expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
-        expr->symbol->kind == IR_SYMBOL_ATTRIBUTE)
-        return true;
-    for (int k = 0; k < 2; k++)
-        for (int loop = 0; loop < around->chains[k]->count; loop++)
-            if (around->chains[k]->loops[loop]->symbol == expr->symbol)
-                return true;
-    return false;
-}
-
-/* Whether what is kept can be brought before: pieces of 16 bytes that nothing stores into, whose places hang
- * on the loops alone. */
-static bool can_come(const struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                     const struct ir_access *access)
-{
-    struct chains around = {{&cuda->step->chain, chain}};
-    if (access->buffer->role != IR_INPUT || dtype_table[access->buffer->dtype].size * CUDA_QUAD != 16 ||
-        pass_access_may_stop((struct ir_access *)access))
-        return false;
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (!ir_expr_walk(access->indices[axis], is_of_chains, &around))
-            return false;
-    return true;
-}
-
-/* Whether the block can have the row of its next iteration on its way while it is busy with this one: each
- * iteration begins with a row, all are alike, and what the row begins with is loaded. */
-static bool comes_ahead(const struct cuda_emitter *cuda, const struct cuda_chain *chain)
-{
-    const struct ir_stmt *stmt =
-        cuda->step->kind == CUDA_STEP_TEAMS && !cuda->step->sums ? cuda_chain_body(&cuda->step->chain) : NULL;
-    while (stmt && stmt != chain->loops[0])
-        stmt = stmt->next;
-    if (!stmt || cuda->row_ahead || cuda->row_loop != 0 || !cuda->row_by_pieces)
-        return false;
-    for (int k = 0; k < chain->count; k++)
-        if (!cuda_is_of_call(chain->loops[k]->low) || !cuda_is_of_call(chain->loops[k]->high))
-            return false;
-    int count = 0;
-    for (int k = 0; k < cuda->row->kept_count; k++) {
-        const struct cuda_kept *kept = &cuda->row->kept[k];
-        if (kept->first != 0 || kept->stored)
-            continue;
-        if (!can_come(cuda, chain, kept->access))
-            return false;
-        count++;
-    }
-    return count > 0;
 }
 
 /* ---- the loops ------------------------------------------------------------------------------- */
@@ -256,52 +190,14 @@ static bool begins_with_loads(const struct cuda_emitter *cuda)
     return false;
 }
 
-/* The row of another iteration of the block's, by its number, is on its way. */
-static void bring(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                  const struct cuda_loop_texts *texts, const char *total, const char *number,
-                  const char *condition)
+/* Whether threads keep all of the loop: squads have no longer rows. */
+static bool is_kept_whole(const struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
-    struct emitter *emitter = &cuda->emitter;
-    struct cuda_loop_texts outer[CUDA_CHAIN];
-    emit_line(emitter, "if (%s) {", condition);
-    emitter->indent++;
-    emit_cuda_trips(cuda, &cuda->step->chain, outer);
-    emit_cuda_apart(cuda, &cuda->step->chain, outer, number);
-    cuda->row_way = CUDA_ROW_BRINGS;
-    emit_pieces(cuda, chain, texts, total, true);
-    cuda->row_way = CUDA_ROW_LOADS;
-    emitter->indent--;
-    emit_line(emitter, "}");
-}
-
-/* The row at hand is taken from shared memory, where only a block's first one is brought just now; and the
- * next one takes its place. Each thread brings what it takes itself. */
-static void take(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                 const struct cuda_loop_texts *texts, const char *total)
-{
-    struct emitter *emitter = &cuda->emitter;
-    struct arena *arena = &emitter->arena;
-    const struct cuda_chain *outer = &cuda->step->chain;
-    const char *name = emitter->symbols[outer->loops[0]->symbol->slot].name;
-    const char *number = arena_format(arena, "%s_at_", name);
-    struct cuda_loop_texts texts_of_outer[CUDA_CHAIN];
-    for (int k = 0; k < outer->count; k++)
-        texts_of_outer[k].trips =
-            arena_format(arena, "%s_trips_", emitter->symbols[outer->loops[k]->symbol->slot].name);
-    for (int k = 0; k < cuda->row->kept_count; k++)
-        if (cuda->row->kept[k].first == 0 && !cuda->row->kept[k].stored)
-            emit_line(emitter, "__shared__ __align__(16) %s %s_ahead%d_[%d];",
-                      dtype_table[cuda->row->kept[k].access->buffer->dtype].c_storage, cuda->row_name, k,
-                      CUDA_THREADS * CUDA_QUAD * cuda->row->pieces);
-    bring(cuda, chain, texts, total, number, arena_format(arena, "%s < gridDim.x", number));
-    emit_line(emitter, "akg_wait_all();");
-    cuda->row_way = CUDA_ROW_TAKES;
-    emit_pieces(cuda, chain, texts, total, true);
-    cuda->row_way = CUDA_ROW_LOADS;
-    const char *next = arena_format(arena, "(%s + gridDim.x)", number);
-    bring(cuda, chain, texts, total, next,
-          arena_format(arena, "%s < %s", next, emit_cuda_product(cuda, outer, texts_of_outer)));
-    cuda->row_ahead = true;
+    enum { LANES = 32 };
+    const struct ir_stmt *loop = chain->loops[0], *inner = cuda->step->inner;
+    return cuda->step->kind == CUDA_STEP_SQUADS && chain->count == 1 && inner &&
+           ir_expr_equal(loop->low, inner->low) && ir_expr_equal(loop->high, inner->high) &&
+           loop->step == inner->step && cuda->row->pieces * CUDA_QUAD * LANES >= CUDA_SQUAD_LONG;
 }
 
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
@@ -317,9 +213,7 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     if (cuda->row_by_pieces) {
         emit_line(emitter, "if (%s_pieces_) {", cuda->row_name);
         emitter->indent++;
-        if (comes_ahead(cuda, chain))
-            take(cuda, chain, texts, total);
-        else if (begin)
+        if (begin)
             emit_pieces(cuda, chain, texts, total, true);
         emit_pieces(cuda, chain, texts, total, false);
         emitter->indent--;
@@ -333,6 +227,8 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
         emitter->indent--;
         emit_line(emitter, "}");
     }
+    if (is_kept_whole(cuda, chain))
+        return true;
     int pieces = cuda->row->pieces;
     const char *all = cuda->together.all;
     cuda->unrolled = emit_cuda_under_way(cuda, cuda_chain_body(chain));

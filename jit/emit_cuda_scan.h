@@ -21,7 +21,6 @@ struct scan {
     const char *number, *end; /* of the iteration, and of the first that is not the block's */
     const char *turn; /* behind the name of what a thread's own iterations do, where these are several; "" */
     bool by_pieces;   /* tensors may lie so that pieces can be moved */
-    bool ahead;       /* what a tile loads is brought before (see below) */
     struct cuda_quads pieces;
 };
 
@@ -64,11 +63,6 @@ const char *emit_scan_tiles(const struct scan *scan);
  * "s_before_"; then goes through the iterations, from the scalars as they are. */
 void emit_scan_declare_pieces(const struct scan *scan);
 void emit_scan_load(struct scan *scan, const char *tile);
-/* What it loads can be brought before: into "k_ahead_", which is declared, and is the thread's own part of
- * it. A later tile's is brought when this one's is in registers. */
-bool emit_scan_comes_ahead(const struct scan *scan);
-void emit_scan_declare_ahead(const struct scan *scan);
-void emit_scan_bring(const struct scan *scan, const char *tile);
 void emit_scan_pieces(struct scan *scan, const char *tile);
 
 #endif

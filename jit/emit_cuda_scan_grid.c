@@ -2,12 +2,12 @@
  * emit_cuda_scan_grid.c: scans by all blocks of a grid, which read what they scan once.
  *
  * Consumes a scan (emit_cuda_scan.h) at the top of a kernel. Blocks take tiles in order, each the next one
- * that no other has; while a block is busy with one it knows the one behind that, which is on its way into
- * shared memory where that can be, and asks for a third. Of the tiles that are not done the first is under
- * way, since its block has only earlier ones in front of it; so to wait for tiles before one's own is safe. A
- * block tells what its tile does as soon as it knows, waits for what the tiles before it in its group do, and
- * for the scalars that the group before leaves, which the last tile of that tells; then it goes through its
- * tile. What is put together in which order hangs on nothing else, so that each run gives the same.
+ * that no other has, and ask for it while they are busy with the one before, since the answer takes a while.
+ * Of the tiles that are not done the first is under way, since its block has only earlier ones in front of
+ * it; so to wait for tiles before one's own is safe. A block tells what its tile does as soon as it knows,
+ * waits for what the tiles before it in its group do, and for the scalars that the group before leaves,
+ * which the last tile of that tells; then it goes through its tile. What is put together in which order hangs
+ * on nothing else, so that each run gives the same.
  *
  * What is told lies in words, of which each tile has some: what the tile does, and the scalars behind it.
  * Of 32 bits a word has room for them and for that they are there, which takes one store and no fence; else
@@ -151,7 +151,7 @@ void emit_cuda_scan_parts(struct cuda_emitter *cuda, const struct cuda_chain *ch
 
 /* ---- a tile among others ------------------------------------------------------------------------------ */
 
-/* And the first thread asks for a tile. */
+/* And the first thread asks for the next tile. */
 static void tell_part(const struct scan *scan, const char *tile)
 {
     struct emitter *emitter = &scan->cuda->emitter;
@@ -170,7 +170,7 @@ static void tell_part(const struct scan *scan, const char *tile)
     }
     if (!is_packed(scan))
         emit_line(emitter, "akg_tell(&%s.i);", word_text(scan, tile, 0));
-    emit_line(emitter, "asked_ = (int)akg_ticket(&akg_scan[0].i);");
+    emit_line(emitter, "next_ = akg_ticket(&akg_scan[0].i);");
     emit_scan_close(scan);
 }
 
@@ -286,19 +286,6 @@ static void emit_ways(struct scan *scan, const char *tile, const char *begin,
         emit_scan_close(scan);
 }
 
-/* The tile behind the one at hand. The first one is asked for here, when others have their first tile too. */
-static void emit_next(const struct scan *scan, const char *tiles)
-{
-    struct emitter *emitter = &scan->cuda->emitter;
-    emit_line(emitter, "int next_ = (int)%s;", tiles);
-    emit_line(emitter, "if (%s > 1) {", tiles);
-    emitter->indent++;
-    emit_line(emitter, "if (threadIdx.x == 0 && asked_ < 0)");
-    emit_line(emitter, "    asked_ = (int)akg_ticket(&akg_scan[0].i);");
-    emit_line(emitter, "next_ = akg_tile_for_all(asked_);");
-    emit_scan_close(scan);
-}
-
 void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -309,22 +296,12 @@ void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain
     const char *trips = scan.texts[0].trips;
     emit_line(emitter, "const long long %s = %s;", tiles, emit_scan_tiles(&scan));
     emit_line(emitter, "int last_tile_ = 0;");
-    scan.ahead = emit_scan_comes_ahead(&scan);
-    if (scan.ahead)
-        emit_scan_declare_ahead(&scan);
     emit_line(emitter, "long long %s = blockIdx.x;", tile);
-    emit_line(emitter, "int asked_ = -1;");
     emit_line(emitter, "if (%s > 1)", tiles);
-    emit_line(emitter, "    %s = akg_tile_for_all(threadIdx.x == 0 ? (int)akg_ticket(&akg_scan[0].i) : 0);",
-              tile);
-    if (scan.ahead) {
-        emit_scan_choose(&scan);
-        emit_scan_bring(&scan, tile);
-        emit_scan_close(&scan);
-    }
+    emit_line(emitter, "    %s = akg_tile_for_all(threadIdx.x == 0 ? akg_ticket(&akg_scan[0].i) : 0);", tile);
     emit_line(emitter, "while (%s < %s) {", tile, tiles);
     emitter->indent++;
-    emit_next(&scan, tiles);
+    emit_line(emitter, "long long next_ = %s;", tiles);
     emit_line(emitter, "const long long %s = %s * %d;", begin, tile, CUDA_SCAN_TILE);
     emit_line(emitter, "const long long %s = %s + %d < %s ? %s + %d : %s;", end, begin, CUDA_SCAN_TILE, trips,
               begin, CUDA_SCAN_TILE, trips);
@@ -337,6 +314,6 @@ void emit_cuda_scan_stretches(struct cuda_emitter *cuda, const struct cuda_chain
     emit_ways(&scan, tile, begin, emit_scan_load, emit_scan_part);
     meet_others(&scan, tile);
     emit_ways(&scan, tile, begin, emit_scan_pieces, emit_scan_stretch);
-    emit_line(emitter, "%s = next_;", tile);
+    emit_line(emitter, "%s = %s > 1 ? akg_tile_for_all(next_) : %s;", tile, tiles, tiles);
     emit_scan_close(&scan);
 }

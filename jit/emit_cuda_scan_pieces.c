@@ -51,47 +51,12 @@ static void emit_changes_of_one(struct cuda_emitter *cuda, void *context)
     emit_scan_changes(scan, cuda_chain_body(scan->chain));
 }
 
-bool emit_scan_comes_ahead(const struct scan *scan)
-{
-    return scan->by_pieces && emit_cuda_pieces_can_come(&scan->pieces);
-}
-
-void emit_scan_declare_ahead(const struct scan *scan)
-{
-    const struct ir_access *access = scan->pieces.windows[0].access;
-    emit_line(&scan->cuda->emitter, "__shared__ __align__(16) %s %s[%d];",
-              dtype_table[access->buffer->dtype].c_storage, emit_scan_loop_name(scan, "ahead"),
-              CUDA_SCAN_TILE);
-}
-
-/* Where the thread's piece is. */
-static const char *ahead_text(const struct scan *scan)
-{
-    return arena_format(&scan->cuda->emitter.arena, "&%s[(turn_ * %d + threadIdx.x) * %d]",
-                        emit_scan_loop_name(scan, "ahead"), CUDA_THREADS, CUDA_QUAD);
-}
-
-void emit_scan_bring(const struct scan *scan, const char *tile)
-{
-    const char *first = begin_turns(scan, tile);
-    emit_cuda_pieces_bring(scan->cuda, &scan->pieces, first, scan->texts[0].trips, ahead_text(scan));
-    emit_scan_close(scan);
-}
-
 void emit_scan_load(struct scan *scan, const char *tile)
 {
     struct emitter *emitter = &scan->cuda->emitter;
-    const char *trips = scan->texts[0].trips;
-    if (scan->ahead)
-        emit_line(emitter, "akg_wait_all();");
-    const char *first = begin_turns(scan, tile);
-    if (scan->ahead)
-        emit_cuda_pieces_take(scan->cuda, &scan->pieces, first, trips, turn, ahead_text(scan));
-    else
-        emit_cuda_pieces_load(scan->cuda, &scan->pieces, first, trips, turn);
+    const char *trips = scan->texts[0].trips, *first = begin_turns(scan, tile);
+    emit_cuda_pieces_load(scan->cuda, &scan->pieces, first, trips, turn);
     emit_scan_close(scan);
-    if (scan->ahead)
-        emit_scan_bring(scan, "(long long)next_");
     first = begin_turns(scan, tile);
     for (int k = 0; k < scan->found.count; k++)
         emit_line(emitter, "%s%s = %s%s = %s;", emit_scan_name(scan, k, "own"), turn,

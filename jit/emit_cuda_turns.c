@@ -21,7 +21,8 @@ struct turns {
     const char *number, *step;          /* of the first of the iterations; how far they are apart */
     const struct ir_expr *loads[LOADS]; /* those that another's place needs come before it */
     int count;
-    int together; /* iterations */
+    int together;      /* iterations */
+    const char *guard; /* whether there is one of them; NULL: there are all */
 };
 
 /* ---- what is loaded in any case -------------------------------------------------------------------- */
@@ -148,6 +149,10 @@ static void begin_iteration(const struct turns *turns)
 {
     struct emitter *emitter = &turns->cuda->emitter;
     begin_turns(turns);
+    if (turns->guard) {
+        emit_line(emitter, "if (%s) {", turns->guard);
+        emitter->indent++;
+    }
     for (int k = 0; k < turns->chain->count; k++) {
         const struct ir_stmt *loop = turns->chain->loops[k];
         emit_line(emitter, "const long long %s = %s_turn_[turn_];", variable_of(turns, k),
@@ -167,7 +172,7 @@ static void end_iteration(const struct turns *turns)
 {
     for (int k = 0; k < turns->chain->count; k++)
         emit_leave_loop(&turns->cuda->emitter);
-    end_blocks(turns, 1);
+    end_blocks(turns, turns->guard ? 2 : 1);
 }
 
 static const char *ahead_name(const struct turns *turns, int load)
@@ -252,10 +257,17 @@ bool emit_cuda_turns(struct cuda_emitter *cuda, const struct cuda_chain *chain,
     emitter->indent--;
     emit_line(emitter, "} else {");
     emitter->indent++;
-    emit_line(emitter, "#pragma unroll 1");
-    emit_line(emitter, "for (long long %s = %s; %s < %s; %s += %s) {", at, turns.number, at, total, at, step);
-    emitter->indent++;
-    emit_cuda_iteration(cuda, chain, texts, at, emit_plain_body);
-    end_blocks(&turns, 3);
+    if (turns.together > CUDA_TURNS) {
+        turns.guard = arena_format(arena, "%s + turn_ * (%s) < %s", turns.number, step, total);
+        emit_together(&turns);
+    } else {
+        emit_line(emitter, "#pragma unroll 1");
+        emit_line(emitter, "for (long long %s = %s; %s < %s; %s += %s) {", at, turns.number, at, total, at,
+                  step);
+        emitter->indent++;
+        emit_cuda_iteration(cuda, chain, texts, at, emit_plain_body);
+        end_blocks(&turns, 1);
+    }
+    end_blocks(&turns, 2);
     return true;
 }

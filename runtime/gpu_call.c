@@ -144,8 +144,6 @@ static unsigned blocks_of(const struct gpu_running *run, const struct cuda_launc
     if (work <= 0)
         return 0;
     blocks = work / launch->per_block + (work % launch->per_block != 0);
-    if (launch->resident && most > (int64_t)launch->resident * run->device->multiprocessors)
-        most = (int64_t)launch->resident * run->device->multiprocessors;
     return (unsigned)(blocks < most ? blocks : most);
 }
 

@@ -435,28 +435,17 @@ ON_FIBRE static void end_group(void)
     shim.fibres[shim.current].group++;
 }
 
-/* For the copies of groups before the last so many. */
-ON_FIBRE static void wait_but(int groups)
+ON_FIBRE static void wait_but_one(void)
 {
     struct fibre *fibre = &shim.fibres[shim.current];
     int done = 0;
-    for (; done < fibre->copy_count && fibre->copies[done].group < fibre->group - groups; done++)
+    for (; done < fibre->copy_count && fibre->copies[done].group < fibre->group - 1; done++)
         for (int k = 0; k < 16; k++)
             ((volatile char *)fibre->copies[done].to)[k] =
                 k < fibre->copies[done].bytes ? ((const char *)fibre->copies[done].from)[k] : 0;
     for (int k = done; k < fibre->copy_count; k++)
         fibre->copies[k - done] = fibre->copies[k];
     fibre->copy_count -= done;
-}
-
-ON_FIBRE static void wait_but_one(void)
-{
-    wait_but(1);
-}
-
-ON_FIBRE static void wait_for_copies(void)
-{
-    wait_but(-1);
 }
 
 ON_FIBRE static void product_float16(float *upper, float *lower, const uint32_t *a, const uint32_t *b)
@@ -622,7 +611,6 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_bring", "void akg_bring(unsigned int *to, const void *from, int bytes);", bring},
     {"akg_group", "void akg_group(void);", end_group},
     {"akg_wait_1", "void akg_wait_1(void);", wait_but_one},
-    {"akg_wait_all", "void akg_wait_all(void);", wait_for_copies},
     {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
     {"akg_product_float16",
      "void akg_product_float16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",

@@ -328,12 +328,19 @@ static const struct mapping mappings[] = {
      "akg_take_32(&j_kept0_[slot_ * 4], &x[i * N + j_first_])", /* a row stays in registers */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = max(c, x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = ((x[i, j1] - c) * z[j1])\n}\n}\n"},
-    {"float32", false, "                        j_kept1_[slot_] = ", /* and is stored when it is done with */
+    {"float32", false,
+     "                        j_kept0_[slot_] = e;", /* and is stored when it is done with */
      "for i = 0 to M step 1 {\nvar c: float32 = -4.0:float32\nfor j = 0 to N step 1 {\n"
      "c = max(c, x[i, j])\n}\nvar d: float32 = 1.0:float32\nfor j1 = 0 to N step 1 {\n"
      "let e: float32 = (x[i, j1] - c)\nw[i, j1] = e\nd = (d + e)\n}\nfor j2 = 0 to N step 1 {\n"
      "w[i, j2] = (w[i, j2] * d)\n}\n}\n"},
-    {"float32", false, "w[i * N + j1] = j_kept1_[slot_] = ", /* but not where something looks at it before */
+    {"float32", false, "                        j_kept1_[slot_] = e;", /* beside what is still needed */
+     "for i = 0 to M step 1 {\nvar c: float32 = -4.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = max(c, x[i, j])\n}\nvar d: float32 = 1.0:float32\nfor j1 = 0 to N step 1 {\n"
+     "let e: float32 = (x[i, j1] - c)\nw[i, j1] = e\nd = (d + x[i, j1])\n}\nfor j2 = 0 to N step 1 {\n"
+     "w[i, j2] = (w[i, j2] * d)\n}\n}\n"},
+    {"float32", false,
+     "w[i * N + j1] = j_kept0_[slot_] = e;", /* but not where something looks at it before */
      "for i = 0 to M step 1 {\nvar c: float32 = -4.0:float32\nfor j = 0 to N step 1 {\n"
      "c = max(c, x[i, j])\n}\nvar d: float32 = 1.0:float32\nfor j1 = 0 to N step 1 {\n"
      "let e: float32 = (x[i, j1] - c)\nw[i, j1] = e\nd = (d + e)\n}\nd = (d + w[i, 0])\n"
