@@ -267,39 +267,6 @@ static bool rows_are_whole(const struct cuda_quads *quads)
     return quads->chain->count == 1;
 }
 
-/* Whether the accesses differ by small numbers only, and do so where the loop around the innermost one runs.
- */
-static bool are_neighbours(const struct cuda_quads *quads, const struct ir_access *a,
-                           const struct ir_access *b)
-{
-    enum { FARTHEST = 4 };
-    const struct ir_symbol *symbol = quads->chain->loops[quads->chain->count - 2]->symbol;
-    bool beside = false;
-    if (a->buffer != b->buffer)
-        return false;
-    for (int axis = 0; axis < a->buffer->rank; axis++) {
-        struct pass_affine difference, subtracted;
-        if (ir_expr_equal(a->indices[axis], b->indices[axis]))
-            continue;
-        if (!pass_affine_of(a->indices[axis], &difference) ||
-            !pass_affine_of(b->indices[axis], &subtracted) ||
-            !pass_affine_add(&difference, -1, &subtracted) || difference.count ||
-            difference.constant < -FARTHEST || difference.constant > FARTHEST)
-            return false;
-        beside |= pass_mentions(a->indices[axis], symbol);
-    }
-    return beside;
-}
-
-static bool has_neighbours(const struct cuda_quads *quads)
-{
-    for (int k = 0; k < quads->window_count; k++)
-        for (int other = 0; other < k; other++)
-            if (are_neighbours(quads, quads->windows[k].access, quads->windows[other].access))
-                return true;
-    return false;
-}
-
 static bool loads_short(struct ir_expr *expr, void *context)
 {
     (void)context;
@@ -342,7 +309,5 @@ bool cuda_quads_of(const struct cuda_plan *plan, const struct cuda_step *step, c
         return false;
     quads->flat = pieces != CUDA_PIECES_OF_LOOPS && !in_row && is_flat(quads);
     quads->cut = !in_row && !quads->flat && !rows_are_whole(quads);
-    quads->bands = pieces == CUDA_PIECES_ANY && step->kind == CUDA_STEP_THREADS && !step->sums &&
-                   chain->count > 1 && has_neighbours(quads);
     return true;
 }

@@ -46,8 +46,7 @@ struct cuda_quads {
     int64_t align; /* pieces begin at values that make a multiple of the length with this, which is less */
     bool flat;     /* the number of an iteration of the chain is that of its elements: rows are no matter */
     bool cut;      /* the first and the last piece of a row may have less than four iterations */
-    bool bands; /* rows beside its own are loaded for a row: threads of a block had better lie over several */
-    bool stops; /* the place of a load may stop the kernel: for all iterations of a piece alike */
+    bool stops;    /* the place of a load may stop the kernel: for all iterations of a piece alike */
 };
 
 enum cuda_pieces {

@@ -11,14 +11,10 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { THREADS_LOG2 = 8 };
-_Static_assert(1 << THREADS_LOG2 == CUDA_THREADS, "a block is shifted over");
-
 struct quads {
     struct cuda_emitter *cuda;
     struct cuda_quads found;
     const char *turn; /* behind the names of what was loaded, where a thread has several pieces; "" */
-    const char *band; /* instead of a piece's number: that of its row, where its place there is known; NULL */
 };
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
@@ -133,14 +129,6 @@ static const char *pieces_text(struct quads *quads, const struct cuda_loop_texts
                         quads->cuda->emitter.symbols[quads->found.loop->symbol->slot].name);
 }
 
-/* The iterations of the loops but for the innermost one. */
-static const char *rows_text(struct quads *quads, const struct cuda_loop_texts *texts)
-{
-    struct cuda_chain outer = *quads->found.chain;
-    outer.count--;
-    return emit_cuda_product(quads->cuda, &outer, texts);
-}
-
 /* The number of pieces; or none. Of one loop whose pieces are not cut a few iterations are left. */
 static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts, const char *name)
 {
@@ -156,8 +144,8 @@ static void emit_count(struct quads *quads, const struct cuda_loop_texts *texts,
     }
     const char *pieces = pieces_text(quads, texts), *outer = "";
     int64_t before = quads->found.low - first_value(quads);
-    if (chain->count > 1)
-        outer = arena_format(&emitter->arena, "%s * ", rows_text(quads, texts));
+    for (int k = 0; k < chain->count - 1; k++)
+        outer = arena_format(&emitter->arena, "%s%s * ", outer, texts[k].trips);
     emit_line(emitter, "const long long %s = %s > 0 ? (%s + %d) / %d : 0;", pieces, trips, trips,
               (int)before + quads->found.length - 1, quads->found.length);
     emit_line(emitter, "const long long %s = %s ? %s%s : 0;", name, conditions(quads, all), outer, pieces);
@@ -173,13 +161,10 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
     outer.count = quads->found.flat ? 0 : outer.count - 1;
     outer.fastest = outer.count - 1;
     if (outer.count) {
-        const char *rest = quads->band;
-        if (!rest) {
-            rest = arena_format(&emitter->arena, "%s_rest_", name);
-            emit_line(emitter, "const long long %s = akg_quotient(%s, %s);", rest, number, pieces);
-            digit = arena_format(&emitter->arena, "(%s - %s * (%s))", number, rest, pieces);
-        }
+        const char *rest = arena_format(&emitter->arena, "%s_rest_", name);
+        emit_line(emitter, "const long long %s = akg_quotient(%s, %s);", rest, number, pieces);
         emit_cuda_apart(quads->cuda, &outer, texts, rest);
+        digit = arena_format(&emitter->arena, "(%s - %s * (%s))", number, rest, pieces);
     }
     for (int k = 0; k < outer.count; k++)
         for (const struct ir_stmt *stmt = outer.loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
@@ -459,7 +444,6 @@ static bool quads_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, 
 {
     quads->cuda = cuda;
     quads->turn = "";
-    quads->band = NULL;
     return cuda_quads_of(&cuda->plan, cuda->step, chain,
                          cuda->row    ? CUDA_PIECES_IN_ROW
                          : cuda->seek ? CUDA_PIECES_OF_LOOPS
@@ -573,36 +557,6 @@ static void emit_in_turn(struct quads *quads, const struct cuda_loop_texts *text
     emit_line(emitter, "}");
 }
 
-/* Where rows beside another are loaded for it too: a block lies over a rectangle of pieces, of 32 along the
- * rows, or fewer, so that no more than a few threads are behind their ends. Most of what its threads load is
- * loaded by others of it as well, and comes from the first cache. What is computed before the first load
- * keeps memory waiting: no divisions but one. */
-static void emit_bands(struct quads *quads, const struct cuda_loop_texts *texts, const char *count)
-{
-    struct emitter *emitter = &quads->cuda->emitter;
-    const char *pieces = pieces_text(quads, texts), *rows = rows_text(quads, texts);
-    emit_line(emitter, "const int wide_ = %s >= 96 ? 5 : %s >= 40 ? 4 : 3;", pieces, pieces);
-    emit_line(emitter, "const long long across_ = (%s + (1 << wide_) - 1) >> wide_;", pieces);
-    emit_line(emitter, "const long long bands_ = %s > 0 ? (%s + (%d >> wide_) - 1) >> (%d - wide_) : 0;",
-              count, rows, CUDA_THREADS, THREADS_LOG2);
-    emit_line(emitter,
-              "const int down_ = (int)threadIdx.x >> wide_, along_ = (int)threadIdx.x & ((1 << wide_) - 1);");
-    emit_line(emitter, "#pragma unroll 1");
-    emit_statement_line(
-        emitter, quads->found.chain->loops[0],
-        "for (long long block_ = blockIdx.x; block_ < bands_ * across_; block_ += gridDim.x) {");
-    emitter->indent++;
-    emit_line(emitter, "const long long band_ = akg_quotient(block_, across_);");
-    emit_line(emitter, "const long long row_ = (band_ << (%d - wide_)) + down_;", THREADS_LOG2);
-    emit_line(emitter, "const long long piece_ = ((block_ - band_ * across_) << wide_) + along_;");
-    emit_line(emitter, "if (row_ < %s && piece_ < %s) {", rows, pieces);
-    emitter->indent++;
-    quads->band = "row_";
-    emit_piece(quads, texts, "piece_", false);
-    quads->band = NULL;
-    end_blocks(quads, 2);
-}
-
 static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
                         const char *count, const char *first, const char *step, int together)
 {
@@ -654,13 +608,11 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     if (threads && elements <= FEW && chain->count <= LOOPS)
         cuda->resident = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
     emit_count(&quads, texts, count);
-    if (quads.found.bands)
-        emit_bands(&quads, texts, count);
-    else if (once || (quads.found.cut && chain->count > 1) || elements > SUMMED / 2)
+    if (once || (quads.found.cut && chain->count > 1) || elements > SUMMED / 2)
         emit_in_turn(&quads, texts, number, count, first, step);
     else
         emit_groups(&quads, texts, number, count, first, step, SUMMED / elements);
-    if (quads.found.cut || quads.found.bands)
+    if (quads.found.cut)
         return arena_format(arena, "(%s > 0 ? %s : 0)", count, emit_cuda_product(cuda, chain, texts));
     return arena_format(arena, "%s * %d", count, quads.found.length);
 }
