@@ -6,6 +6,7 @@
 #include "cuda_cross.h"
 #include "cuda_frame.h"
 #include "cuda_round.h"
+#include "cuda_row.h"
 #include "cuda_scan.h"
 #include "cuda_spread.h"
 #include "cuda_tile.h"
@@ -581,6 +582,30 @@ static bool is_no_scan(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
+/* Rows that threads keep in registers: the fewer of them each has, the more threads there are at a time. All
+ * but the last are kept whole. */
+static void add_rows(struct cuda_plan *plan, struct cuda_step step)
+{
+    static const struct {
+        enum cuda_step_kind kind;
+        int64_t most;
+        int words;
+    } classes[] = {{CUDA_STEP_SQUADS, 256, 8},
+                   {CUDA_STEP_SQUADS, 512, 16},
+                   {CUDA_STEP_SQUADS, CUDA_SQUAD_LONG, 32},
+                   {CUDA_STEP_TEAMS, 2048, 8},
+                   {CUDA_STEP_TEAMS, INT64_MAX, 16}};
+    for (size_t k = 0; k < sizeof classes / sizeof *classes; k++) {
+        bool is_first = k == 0 || classes[k].kind != classes[k - 1].kind;
+        step.kind = classes[k].kind;
+        step.least = is_first ? 0 : classes[k - 1].most + 1;
+        step.most = classes[k].most;
+        step.words = classes[k].words;
+        if (step.squads || step.kind != CUDA_STEP_SQUADS)
+            add_step(plan, step);
+    }
+}
+
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
 {
     step.kind = !step.adds && cuda_wants_team(plan, &step) ? CUDA_STEP_TEAMS : CUDA_STEP_THREADS;
@@ -589,19 +614,25 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
     if (step.kind == CUDA_STEP_THREADS) {
         step.inner = NULL;
         take_cross(plan, &step);
+        add_step(plan, step);
     } else if (is_for_calls(plan, &step)) {
         struct cuda_step other = step;
         other.squads = step.squads =
             ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
         other.kind = CUDA_STEP_THREADS;
         add_step(plan, other);
-        other.kind = CUDA_STEP_SQUADS;
-        if (other.squads)
-            add_step(plan, other);
+        if (cuda_row_is_in(plan, cuda_chain_body(&step.chain))) {
+            add_rows(plan, step);
+        } else {
+            other.kind = CUDA_STEP_SQUADS;
+            if (other.squads)
+                add_step(plan, other);
+            add_step(plan, step);
+        }
     } else {
         step.inner = NULL;
+        add_step(plan, step);
     }
-    add_step(plan, step);
     place_temporaries(plan, cuda_chain_body(&step.chain),
                       step.kind == CUDA_STEP_TEAMS ? CUDA_LIFE_BLOCK : CUDA_LIFE_THREAD);
 }

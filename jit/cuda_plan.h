@@ -24,7 +24,7 @@ enum {
     CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
     CUDA_SUMS = 16,             /* scalars that one chain accumulates into */
-    CUDA_SQUAD_EACH = 8,        /* iterations of a short row that a thread has, at least */
+    CUDA_SQUAD_EACH = 8,        /* iterations of a short row that a thread has, at most */
     CUDA_SQUAD_LONG = 1024      /* of a row that is short enough for threads of a warp */
 };
 
@@ -85,6 +85,8 @@ struct cuda_step {
                                     those in which it is shorter; and THREADS, for those in which it is short.
                                     NULL: no matter */
     bool squads;                 /* there are SQUADS among them */
+    int64_t least, most;         /* with `inner`: for calls where that has so many iterations; most 0: any */
+    int words;                   /* of 32 bits, of such rows, that a thread keeps (cuda_row.h); 0: as usual */
 };
 
 /* Where a temporary lives. */

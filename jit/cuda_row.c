@@ -353,3 +353,12 @@ bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, cons
         row->kept[k].place = place_for(row, k);
     return row->kept_count > 0;
 }
+
+bool cuda_row_is_in(const struct cuda_plan *plan, const struct ir_stmt *block)
+{
+    struct cuda_row row;
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row))
+            return true;
+    return false;
+}

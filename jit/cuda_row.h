@@ -42,6 +42,8 @@ struct cuda_row {
  * where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
                  int most_words, struct cuda_row *row);
+/* Whether there is such a row among the statements. */
+bool cuda_row_is_in(const struct cuda_plan *plan, const struct ir_stmt *block);
 /* Whether what a thread keeps is more than its words: some of it could take the place of other, but does not.
  */
 bool cuda_row_is_crowded(const struct cuda_row *row);

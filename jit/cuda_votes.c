@@ -165,13 +165,19 @@ static struct ir_expr *inner_length(struct ir_kernel *kernel, const struct cuda_
     return (struct ir_expr *)cuda_chain_work(kernel, &inner);
 }
 
+static struct ir_expr *at_least(struct ir_kernel *kernel, const struct cuda_step *step, int64_t length)
+{
+    return ir_operation(kernel, OP_GE, inner_length(kernel, step), ir_integer(kernel, AKG_INT64, length),
+                        NULL);
+}
+
 const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
 {
     struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
     for (int count = 2; count <= WARP; count *= 2) {
         struct ir_expr *more =
             ir_operation(kernel, OP_GE, inner_length(kernel, step),
-                         ir_integer(kernel, AKG_INT64, (count / 2 + 1) * CUDA_SQUAD_EACH), NULL);
+                         ir_integer(kernel, AKG_INT64, count / 2 * CUDA_SQUAD_EACH + 1), NULL);
         lanes = ir_operation(kernel, OP_SELECT, more, ir_integer(kernel, AKG_INT64, count), lanes);
     }
     return lanes;
@@ -200,5 +206,9 @@ const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct
         some = step->kind == CUDA_STEP_SQUADS ? ir_operation(kernel, OP_SELECT, suits, some, none)
                                               : ir_operation(kernel, OP_SELECT, suits, none, some);
     }
+    if (step->least)
+        some = ir_operation(kernel, OP_SELECT, at_least(kernel, step, step->least), some, none);
+    if (step->most && step->most < INT64_MAX)
+        some = ir_operation(kernel, OP_SELECT, at_least(kernel, step, step->most + 1), none, some);
     return ir_operation(kernel, OP_SELECT, is_long, some, none);
 }

@@ -3,12 +3,16 @@
  *
  * Consumes a crossing (cuda_cross.h); produces a function whose warps bring what is loaded crosswise into
  * shared memory, a row of it each, and then go through the iterations with the lanes along the stores. A row
- * is one bank longer than the square, or one element: so a column lies in banks of its own, too.
+ * is one bank longer than the square, or one element: so a column lies in banks of its own, too. Of squares
+ * that are whole nothing is tested, and places are computed once: a quarter of the instructions.
  */
 #include "cuda_cross.h"
 #include "emit_cuda_private.h"
 
-enum { BANK = 4 }; /* bytes */
+enum {
+    BANK = 4,    /* bytes */
+    RESIDENT = 4 /* blocks that are to have registers on a processor at once */
+};
 
 struct cross {
     struct cuda_emitter *cuda;
@@ -16,6 +20,7 @@ struct cross {
     const struct cuda_crossing *crossing;
     struct cuda_loop_texts outer[CUDA_CHAIN], down[CUDA_CHAIN], along[CUDA_CHAIN];
     int edge, rows, turns; /* of a square; of it at a time; and how often */
+    bool whole;            /* the square at hand has all its iterations: nothing is tested */
 };
 
 static void emit_open(struct emitter *emitter, const char *line)
@@ -48,8 +53,9 @@ static void emit_each(struct cross *cross, bool loads)
     emit_turn(cross);
     emit_line(emitter, "const long long down_ = down_first_ + %s, along_ = along_first_ + %s;",
               loads ? "lane_" : "row_", loads ? "row_" : "lane_");
-    emit_open(emitter, arena_format(&emitter->arena, "if (down_ < %s && along_ < %s) {", cross->down[0].trips,
-                                    cross->along[0].trips));
+    emit_open(emitter, cross->whole ? "{"
+                                    : arena_format(&emitter->arena, "if (down_ < %s && along_ < %s) {",
+                                                   cross->down[0].trips, cross->along[0].trips));
     emit_cuda_apart(cross->cuda, &cross->crossing->down, cross->down, "down_");
     emit_cuda_apart(cross->cuda, &cross->crossing->along, cross->along, "along_");
     for (int k = 0; k < chain->count - 1; k++)
@@ -96,6 +102,13 @@ static void emit_iterations(struct cross *cross)
     emit_close(emitter);
 }
 
+static void emit_square(struct cross *cross)
+{
+    emit_bring(cross);
+    emit_line(&cross->cuda->emitter, "__syncthreads();");
+    emit_iterations(cross);
+}
+
 static void emit_constants(struct cross *cross)
 {
     struct emitter *emitter = &cross->cuda->emitter;
@@ -126,6 +139,7 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
                           .rows = rows,
                           .turns = edge / rows};
     const struct cuda_chain *outer = &step->crossing->outer;
+    cuda->resident = RESIDENT;
     emit_constants(&cross);
     emit_statement_line(
         emitter, step->first,
@@ -140,9 +154,16 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
     emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;", cross.edge);
     if (outer->count)
         emit_cuda_apart(cuda, outer, cross.outer, "outer_");
-    emit_bring(&cross);
-    emit_line(emitter, "__syncthreads();");
-    emit_iterations(&cross);
+    emit_open(emitter,
+              arena_format(&emitter->arena, "if (down_first_ + %d <= %s && along_first_ + %d <= %s) {", edge,
+                           cross.down[0].trips, edge, cross.along[0].trips));
+    cross.whole = true;
+    emit_square(&cross);
+    emitter->indent--;
+    emit_open(emitter, "} else {");
+    cross.whole = false;
+    emit_square(&cross);
+    emit_close(emitter);
     emit_line(emitter, "__syncthreads();");
     emit_close(emitter);
 }

@@ -514,9 +514,9 @@ static void emit_done_or_cut(struct quads *quads, const struct cuda_loop_texts *
 }
 
 /* Several pieces, all of whose loads come before anything else; `number` is that of the first. Of those that
- * are cut there is one loop. */
+ * are cut there is one loop. With `end`, a text, there may be fewer: those before it. */
 static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
-                       const char *step, int count)
+                       const char *step, int count, const char *end)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     bool only_whole = quads->found.cut && !can_load_cut(quads);
@@ -527,6 +527,10 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
         emit_line(emitter, "for (int turn_ = 0; turn_ < %d; turn_++) {", count);
         emitter->indent++;
         emit_line(emitter, "const long long number_ = %s + turn_ * (%s);", number, step);
+        if (end) {
+            emit_line(emitter, "if (number_ < %s) {", end);
+            emitter->indent++;
+        }
         const char *first = emit_outer(quads, texts, "number_");
         if (!done && only_whole) {
             emit_line(emitter, "if (%s) {", whole_text(quads, first, texts[0].trips));
@@ -538,7 +542,7 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
             emit_done_or_cut(quads, texts, first);
         else
             emit_done(quads, first);
-        end_blocks(quads, !done && only_whole ? 2 : 1);
+        end_blocks(quads, 1 + (!done && only_whole) + (end != NULL));
     }
     quads->turn = "";
 }
@@ -569,15 +573,12 @@ static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts
     emitter->indent++;
     emit_line(emitter, "if (%s + %d * (%s) < %s) {", from, together - 1, step, count);
     emitter->indent++;
-    emit_group(quads, texts, from, step, together);
+    emit_group(quads, texts, from, step, together, NULL);
     emitter->indent--;
     emit_line(emitter, "} else {");
     emitter->indent++;
-    emit_in_turn(quads, texts, number, count, from, step);
-    for (int k = 0; k < 2; k++) {
-        emitter->indent--;
-        emit_line(emitter, "}");
-    }
+    emit_group(quads, texts, from, step, together, count);
+    end_blocks(quads, 2);
 }
 
 /* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All

@@ -81,17 +81,24 @@ static void declare_row(struct cuda_emitter *cuda)
                       row->pieces * CUDA_QUAD);
 }
 
-void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end)
+/* How many are to have registers on a processor at once: squads have masks besides. */
+static int blocks_for(const struct cuda_row *row, int words, bool is_squad)
 {
-    struct cuda_row *row = cuda->row ? NULL : arena_new(&cuda->emitter.arena, struct cuda_row);
-    int squad = cuda->step->kind == CUDA_STEP_SQUADS; /* whose threads keep more */
-    if (!row || !cuda_row_of(&cuda->plan, stmt, end, squad ? CUDA_ROW_WORDS_OF_SQUAD : CUDA_ROW_WORDS, row))
-        return;
-    cuda->row = row;
     bool stores = false;
     for (int k = 0; k < row->kept_count; k++)
         stores |= row->kept[k].stored;
-    int blocks = squad ? 2 : cuda_row_is_crowded(row) ? 3 : stores ? 4 : 5;
+    int blocks = (words <= 8 ? 6 : words <= 16 ? 5 : 3) - is_squad;
+    return cuda_row_is_crowded(row) ? (blocks + 1) / 2 : blocks - (stores && blocks > 2);
+}
+
+void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end)
+{
+    struct cuda_row *row = cuda->row ? NULL : arena_new(&cuda->emitter.arena, struct cuda_row);
+    int words = cuda->step->words ? cuda->step->words : CUDA_ROW_WORDS;
+    if (!row || !cuda_row_of(&cuda->plan, stmt, end, words, row))
+        return;
+    cuda->row = row;
+    int blocks = blocks_for(row, words, cuda->step->kind == CUDA_STEP_SQUADS);
     cuda->in_rows = cuda->in_rows && cuda->in_rows < blocks ? cuda->in_rows : blocks;
     cuda->row_name = cuda->emitter.symbols[stmt->symbol->slot].name;
     declare_row(cuda);
@@ -190,14 +197,15 @@ static bool begins_with_loads(const struct cuda_emitter *cuda)
     return false;
 }
 
-/* Whether threads keep all of the loop: squads have no longer rows. */
+/* Whether threads keep all of the loop, since the step has no longer ones. */
 static bool is_kept_whole(const struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
-    enum { LANES = 32 };
-    const struct ir_stmt *loop = chain->loops[0], *inner = cuda->step->inner;
-    return cuda->step->kind == CUDA_STEP_SQUADS && chain->count == 1 && inner &&
-           ir_expr_equal(loop->low, inner->low) && ir_expr_equal(loop->high, inner->high) &&
-           loop->step == inner->step && cuda->row->pieces * CUDA_QUAD * LANES >= CUDA_SQUAD_LONG;
+    const struct cuda_step *step = cuda->step;
+    const struct ir_stmt *loop = chain->loops[0], *inner = step->inner;
+    int threads = step->kind == CUDA_STEP_SQUADS ? 32 : CUDA_THREADS;
+    return step->most && chain->count == 1 && ir_expr_equal(loop->low, inner->low) &&
+           ir_expr_equal(loop->high, inner->high) && loop->step == inner->step &&
+           (int64_t)threads * cuda->row->pieces * CUDA_QUAD >= step->most;
 }
 
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)

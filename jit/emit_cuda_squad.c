@@ -9,6 +9,7 @@
 
 const struct cuda_together cuda_block = {
     .thread = "threadIdx.x", .threads = "blockDim.x", .all = "256", .barrier = "__syncthreads();"};
+enum { LANES = 32 };
 _Static_assert(CUDA_THREADS == 256, "the text above says so too");
 
 static const struct cuda_together squad = {.thread = "akg_lane",
@@ -23,8 +24,11 @@ void emit_cuda_squads(struct cuda_emitter *cuda,
     struct emitter *emitter = &cuda->emitter;
     struct cuda_chain inner = {.loops = {cuda->step->inner}, .count = 1};
     const struct ir_expr *length = cuda_chain_work(cuda->plan.kernel, &inner);
-    emit_line(emitter, "const int akg_lanes = akg_lane_count((%s) / %d);", emit_shallow(emitter, length).text,
-              CUDA_SQUAD_EACH);
+    if (cuda->step->least / CUDA_SQUAD_EACH > LANES / 2)
+        emit_line(emitter, "const int akg_lanes = %d;", LANES); /* a number, so that places are too */
+    else
+        emit_line(emitter, "const int akg_lanes = akg_lane_count(((%s) + %d) / %d);",
+                  emit_shallow(emitter, length).text, CUDA_SQUAD_EACH - 1, CUDA_SQUAD_EACH);
     emit_line(emitter, "const int akg_lane = (int)threadIdx.x %% akg_lanes;");
     emit_line(emitter, "const int akg_squad = (int)threadIdx.x / akg_lanes, akg_squads = %d / akg_lanes;",
               CUDA_THREADS);

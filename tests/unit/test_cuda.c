@@ -316,7 +316,7 @@ static const struct mapping mappings[] = {
      "for i = 0 to M step 1 {\nlet r: int64 = (i + 0)\nfor j = 0 to N step 1 {\n"
      "var v: float32 = 0.5:float32\nif (x[i, j] > 0.0:float32) {\nv = (v + z[j])\n}\n"
      "w[r, j] = select((z[j] > 0.0:float32), v, (float32(j) * z[j]))\n}\n}\n"},
-    {"float32", false, "akg_take_32(loaded0_, &x[i * N + j_first_])", /* in rows, by blocks */
+    {"float32", false, "akg_take_32(loaded0_[turn_], &x[i * N + j_first_])", /* in rows, by blocks */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
      "c = (c + x[i, j])\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] - c)\n}\n}\n"},
     {"float32", true, "c = c + akg_read(x[i * N + j]);", /* sums in an order that hangs on nothing else */
