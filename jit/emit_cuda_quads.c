@@ -577,7 +577,10 @@ static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts
     emitter->indent--;
     emit_line(emitter, "} else {");
     emitter->indent++;
-    emit_group(quads, texts, from, step, together, count);
+    if (quads->cuda->row) /* what is kept leaves few registers */
+        emit_in_turn(quads, texts, number, count, from, step);
+    else
+        emit_group(quads, texts, from, step, together, count);
     end_blocks(quads, 2);
 }
 
