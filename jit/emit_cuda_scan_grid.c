@@ -17,8 +17,6 @@
  */
 #include "emit_cuda_scan.h"
 
-_Static_assert((int)CUDA_SCAN_GROUP <= (int)CUDA_THREADS, "a thread waits for something else");
-
 /* ---- words -------------------------------------------------------------------------------------- */
 
 /* Whether each scalar, and what a tile does to it, is of 32 bits. */
@@ -189,32 +187,12 @@ static const char *part_text(const struct scan *scan, int number, const char *ti
                         type, second);
 }
 
-/* For the scalars behind the group before, by the thread for which the group has no tile. */
-static void wait_for_scalars(const struct scan *scan)
-{
-    struct emitter *emitter = &scan->cuda->emitter;
-    for (int k = 0; k < scan->found.count && is_packed(scan); k++)
-        emit_line(emitter, "__shared__ %s %s;", emit_type(emit_scan_symbol(scan, k)->dtype),
-                  emit_scan_name(scan, k, "behind"));
-    emit_line(emitter, "if (threadIdx.x == %d%s) {", CUDA_THREADS - 1,
-              is_packed(scan) ? "" : " && behind_ >= 0");
-    emitter->indent++;
-    if (!is_packed(scan))
-        emit_line(emitter, "akg_wait_for(%s);", scalar_flag(scan, "behind_"));
-    for (int k = 0; k < scan->found.count && is_packed(scan); k++)
-        emit_line(emitter, "%s = %s;", emit_scan_name(scan, k, "behind"),
-                  heard_text(scan, k, "behind_", first_scalar(scan) + k));
-    emit_scan_close(scan);
-}
-
 /* Each thread waits for one of the tiles before this one in the group; they put together what those do. */
 static void combine_group(const struct scan *scan, const char *tile)
 {
     struct emitter *emitter = &scan->cuda->emitter;
     emit_line(emitter, "const int place_ = (int)(%s %% %lld);", tile, (long long)group_of(scan));
-    emit_line(emitter, "const long long behind_ = %s - place_ - 1;", tile);
     emit_scan_declare(scan);
-    wait_for_scalars(scan);
     emit_line(emitter, "if ((int)threadIdx.x < place_) {");
     emitter->indent++;
     emit_line(emitter, "const long long other_ = %s - place_ + threadIdx.x;", tile);
@@ -223,17 +201,24 @@ static void combine_group(const struct scan *scan, const char *tile)
     for (int k = 0; k < scan->found.count; k++)
         emit_line(emitter, "%s = %s;", emit_scan_name(scan, k, "own"), part_text(scan, k, "other_"));
     emit_scan_close(scan);
-    emit_scan_exchange(scan); /* with barriers: all know what one has waited for */
+    emit_scan_exchange(scan);
 }
 
 /* The scalars are what the groups before leave them. */
-static void take_scalars(const struct scan *scan)
+static void take_scalars(const struct scan *scan, const char *tile)
 {
     struct emitter *emitter = &scan->cuda->emitter;
+    emit_line(emitter, "const long long behind_ = %s - place_ - 1;", tile);
+    if (!is_packed(scan)) {
+        emit_line(emitter, "if (threadIdx.x == 0 && behind_ >= 0)");
+        emit_line(emitter, "    akg_wait_for(%s);", scalar_flag(scan, "behind_"));
+        emit_line(emitter, "__syncthreads();");
+    }
     for (int k = 0; k < scan->found.count; k++) {
         struct emit_symbol *entry = &emitter->symbols[emit_scan_symbol(scan, k)->slot];
         if (is_packed(scan))
-            emit_line(emitter, "%s = %s;", entry->name, emit_scan_name(scan, k, "behind"));
+            emit_line(emitter, "%s = %s;", entry->name,
+                      heard_text(scan, k, "behind_", first_scalar(scan) + k));
         else
             emit_line(emitter, "%s = (%s)%s;", entry->name, emit_type(emit_scan_symbol(scan, k)->dtype),
                       scalar_word(scan, k, "behind_"));
@@ -269,7 +254,7 @@ static void meet_others(const struct scan *scan, const char *tile)
     emitter->indent++;
     tell_part(scan, tile);
     combine_group(scan, tile);
-    take_scalars(scan);
+    take_scalars(scan, tile);
     emit_scan_from(scan);
     for (int k = 0; k < scan->found.count; k++)
         emit_scan_combination(scan, k, emit_scan_name(scan, k, "all"));
