@@ -115,6 +115,15 @@ static void write_prototypes(struct text *out, const char *text)
     }
     for (const struct shim_symbol *row = shim_symbols; row->name; row++)
         text_format(out, "%s\n", row->prototype);
+    for (const struct shim_symbol *row = shim_moves; row->name; row++)
+        text_format(out, "%s\n", row->prototype);
+}
+
+static int add_symbols(struct backend_symbol *symbols, int count, const struct shim_symbol *row)
+{
+    for (; row->name && count < SHIM_SYMBOLS; row++)
+        symbols[count++] = (struct backend_symbol){row->name, row->address};
+    return count;
 }
 
 static bool find_entries(struct shim_module *module, const char *text)
@@ -133,8 +142,7 @@ static bool compile(struct shim_module *module, const char *source, char *reason
     struct backend_symbol symbols[SHIM_SYMBOLS + 1] = {{NULL, NULL}};
     akg_diagnostics *diagnostics = diagnostics_create("shim", NULL, 0);
     char *message = NULL;
-    for (int k = 0; k < SHIM_SYMBOLS && shim_symbols[k].name; k++)
-        symbols[k] = (struct backend_symbol){shim_symbols[k].name, shim_symbols[k].address};
+    add_symbols(symbols, add_symbols(symbols, 0, shim_symbols), shim_moves);
     bool good = diagnostics &&
                 backend_tcc_compile(source, "akg_shim_entry", symbols, &module->code, diagnostics) == AKG_OK;
     /* shared memory is static in C, and lies with the code, which the library seals */

@@ -27,7 +27,17 @@ struct shim_symbol {
     void *address;
 };
 enum { SHIM_SYMBOLS = 96 };
-extern const struct shim_symbol shim_symbols[]; /* ends with a row without a name */
+/* Of threads, and of what they move; either ends with a row without a name. */
+extern const struct shim_symbol shim_symbols[], shim_moves[];
+
+/* Functions that run on a fibre's own stack. */
+#define ON_FIBRE __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+
+/* For what compiled text calls: the launch ends, for the thread at hand did what a device would not. */
+void shim_leave_after_fault(void);
+/* Whether it is shared memory, or on a thread's stack. */
+bool shim_is_shared(const void *memory);
+bool shim_is_own(const void *memory);
 
 bool shim_run(jit_entry entry, struct shim_call *call, unsigned grid, unsigned block, char *reason,
               size_t size);

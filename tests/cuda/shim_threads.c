@@ -23,8 +23,6 @@
 #error the switch between fibres is written for x86-64
 #endif
 
-#define ON_FIBRE __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
-
 enum { THREADS = 1024, WARP = 32, STACK = 64 * 1024 };
 
 enum state { READY, AT_BARRIER, AT_EXCHANGE, AT_MATRICES, DONE };
@@ -127,7 +125,7 @@ ON_FIBRE static void run_fibre(void)
 }
 
 /* Where a fibre goes on after a fault. */
-ON_FIBRE static void leave_after_fault(void)
+ON_FIBRE void shim_leave_after_fault(void)
 {
     shim.faulted = true;
     wait_as(DONE);
@@ -141,7 +139,7 @@ ON_FIBRE static void on_fault(int number, siginfo_t *info, void *context_pointer
     (void)info;
     /* the stack as a call would leave it */
     context->uc_mcontext.gregs[REG_RSP] = (context->uc_mcontext.gregs[REG_RSP] - 256) / 16 * 16 - 8;
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)leave_after_fault;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)shim_leave_after_fault;
 }
 
 static void begin_fibre(int number)
@@ -236,159 +234,16 @@ ON_FIBRE static unsigned long long atomic_swap(unsigned long long *at, unsigned 
     return found;
 }
 
-/* Eight, or four, elements that must lie as a device's wide instructions want them: else it is a fault. */
-ON_FIBRE static void move_eight(void *to, const void *from, const void *aligned, size_t size)
-{
-    if ((uintptr_t)aligned % (8 * size) != 0)
-        leave_after_fault();
-    for (size_t k = 0; k < 8 * size; k++)
-        ((volatile char *)to)[k] = ((const char *)from)[k];
-}
-
-ON_FIBRE static void take_8_eight(unsigned char *to, const unsigned char *from)
-{
-    move_eight(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_16_eight(unsigned short *to, const unsigned short *from)
-{
-    move_eight(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void move_four(void *to, const void *from, const void *aligned, size_t size)
-{
-    if ((uintptr_t)aligned % (4 * size < 16 ? 4 * size : 16) != 0)
-        leave_after_fault();
-    for (size_t k = 0; k < 4 * size; k++)
-        ((volatile char *)to)[k] = ((const char *)from)[k];
-}
-
-ON_FIBRE static void take_16(unsigned short *to, const unsigned short *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_32(float *to, const float *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_64(double *to, const double *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-/* What is written for the block, or for the others: a device has instructions for either, and it is a fault
- * to take the wrong one. */
-ON_FIBRE static bool is_shared(const void *memory)
+ON_FIBRE bool shim_is_shared(const void *memory)
 {
     return (const char *)memory - shim.call->shared >= 0 &&
            (const char *)memory - shim.call->shared < (ptrdiff_t)shim.call->shared_bytes;
 }
 
-ON_FIBRE static bool is_own(const void *memory)
+ON_FIBRE bool shim_is_own(const void *memory)
 {
     return (const char *)memory - shim.stacks >= 0 &&
            (const char *)memory - shim.stacks < (ptrdiff_t)THREADS * STACK;
-}
-
-ON_FIBRE static void put_four(void *to, const void *from, size_t size)
-{
-    if (!is_shared(to))
-        leave_after_fault();
-    move_four(to, from, to, size);
-}
-
-ON_FIBRE static void leave_four(void *to, const void *from, size_t size)
-{
-    if (is_shared(to) || is_own(to))
-        leave_after_fault();
-    move_four(to, from, to, size);
-}
-
-ON_FIBRE static void put_32(float *to, const float *from)
-{
-    put_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void put_pair(float *to, const float *from)
-{
-    if ((uintptr_t)to % 8 != 0 || !is_shared(to))
-        leave_after_fault();
-    for (int k = 0; k < 2; k++)
-        ((volatile float *)to)[k] = from[k];
-}
-
-ON_FIBRE static void put_64(double *to, const double *from)
-{
-    put_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
-{
-    put_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_eight(void *to, const void *from, size_t size)
-{
-    if (is_shared(to) || is_own(to))
-        leave_after_fault();
-    move_eight(to, from, to, size);
-}
-
-ON_FIBRE static void leave_8_eight(unsigned char *to, const unsigned char *from)
-{
-    leave_eight(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_16_eight(unsigned short *to, const unsigned short *from)
-{
-    leave_eight(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_8(unsigned char *to, const unsigned char *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_16(unsigned short *to, const unsigned short *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_32(float *to, const float *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_64(double *to, const double *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_words(uint32_t *to, const uint32_t *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
-{
-    leave_four(to, from, sizeof *to);
-}
-
-ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_words(uint32_t *to, const uint32_t *from)
-{
-    move_four(to, from, from, sizeof *to);
-}
-
-ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long *from)
-{
-    move_four(to, from, from, sizeof *to);
 }
 
 static void multiply(int first);
@@ -406,16 +261,16 @@ ON_FIBRE static void product(float *upper, float *lower, const uint32_t *a, cons
 
 ON_FIBRE static void matrices(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
-        leave_after_fault();
+    if ((uintptr_t)from % 16 != 0 || !shim_is_shared(from))
+        shim_leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out, .to = to, .a = from};
     wait_as(AT_MATRICES);
 }
 
 ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 {
-    if ((uintptr_t)from % 16 != 0 || !is_shared(from))
-        leave_after_fault();
+    if ((uintptr_t)from % 16 != 0 || !shim_is_shared(from))
+        shim_leave_after_fault();
     shim.fibres[shim.current].product = (struct product){.work = hand_out_turned, .to = to, .a = from};
     wait_as(AT_MATRICES);
 }
@@ -424,9 +279,9 @@ ON_FIBRE static void matrices_turned(uint32_t *to, const uint32_t *from)
 ON_FIBRE static void bring(uint32_t *to, const void *from, int bytes)
 {
     struct fibre *fibre = &shim.fibres[shim.current];
-    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || !is_shared(to) || is_shared(from) ||
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || !shim_is_shared(to) || shim_is_shared(from) ||
         fibre->copy_count == COPIES)
-        leave_after_fault();
+        shim_leave_after_fault();
     fibre->copies[fibre->copy_count++] = (struct copy){to, from, bytes, fibre->group};
 }
 
@@ -474,7 +329,7 @@ ON_FIBRE static void tell(volatile long long *flag)
 ON_FIBRE static void wait_for(volatile long long *flag)
 {
     if (*flag == 0)
-        leave_after_fault();
+        shim_leave_after_fault();
 }
 
 ON_FIBRE static void say(volatile long long *word, unsigned bits)
@@ -555,9 +410,9 @@ ON_FIBRE static void group_product(float *sums, const unsigned char *a, const un
                                    float (*widen)(uint16_t bits))
 {
     struct fibre *fibre = &shim.fibres[shim.current];
-    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || !is_shared(a) || !is_shared(b) ||
+    if ((uintptr_t)a % 16 != 0 || (uintptr_t)b % 16 != 0 || !shim_is_shared(a) || !shim_is_shared(b) ||
         fibre->product_count == GROUP_PRODUCTS)
-        leave_after_fault();
+        shim_leave_after_fault();
     fibre->products[fibre->product_count++] = (struct group_product){
         sums, {a, b}, {(turned & 2) != 0, (turned & 1) != 0}, widen, fibre->product_group};
 }
@@ -611,38 +466,12 @@ const struct shim_symbol shim_symbols[] = {
     {"akg_bring", "void akg_bring(unsigned int *to, const void *from, int bytes);", bring},
     {"akg_group", "void akg_group(void);", end_group},
     {"akg_wait_1", "void akg_wait_1(void);", wait_but_one},
-    {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
     {"akg_product_float16",
      "void akg_product_float16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
      product_float16},
     {"akg_product_bfloat16",
      "void akg_product_bfloat16(float *upper, float *lower, const unsigned int *a, const unsigned int *b);",
      product_bfloat16},
-    {"akg_take_8", "void akg_take_8(unsigned char *to, const unsigned char *from);", take_8},
-    {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
-    {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
-     take_longs},
-    {"akg_leave_8", "void akg_leave_8(unsigned char *to, const unsigned char *from);", leave_8},
-    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", leave_words},
-    {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
-     leave_longs},
-    {"akg_take_8_eight", "void akg_take_8_eight(unsigned char *to, const unsigned char *from);",
-     take_8_eight},
-    {"akg_take_16_eight", "void akg_take_16_eight(unsigned short *to, const unsigned short *from);",
-     take_16_eight},
-    {"akg_leave_8_eight", "void akg_leave_8_eight(unsigned char *to, const unsigned char *from);",
-     leave_8_eight},
-    {"akg_leave_16_eight", "void akg_leave_16_eight(unsigned short *to, const unsigned short *from);",
-     leave_16_eight},
-    {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
-    {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
-    {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
-    {"akg_leave_16", "void akg_leave_16(unsigned short *to, const unsigned short *from);", leave_16},
-    {"akg_leave_32", "void akg_leave_32(float *to, const float *from);", leave_32},
-    {"akg_leave_64", "void akg_leave_64(double *to, const double *from);", leave_64},
-    {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
-    {"akg_put_pair", "void akg_put_pair(float *to, const float *from);", put_pair},
-    {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
     {"akg_shim_barrier", "", barrier},
     {"akg_exchange_float32", "float akg_exchange_float32(float value, int lane);", exchange_float32},
     {"akg_exchange_float64", "double akg_exchange_float64(double value, int lane);", exchange_float64},

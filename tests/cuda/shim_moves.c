@@ -1,0 +1,181 @@
+/*
+ * shim_moves.c: several elements at a time, as compiled text moves them.
+ *
+ * Consumes addresses from compiled text, on its fibres (shim_threads.c); they must be such as a device's
+ * instructions for that take, else it is a fault.
+ */
+#include "shim_private.h"
+
+#include <stdint.h>
+
+/* Eight, or four, elements that must lie as a device's wide instructions want them: else it is a fault. */
+ON_FIBRE static void move_eight(void *to, const void *from, const void *aligned, size_t size)
+{
+    if ((uintptr_t)aligned % (8 * size) != 0)
+        shim_leave_after_fault();
+    for (size_t k = 0; k < 8 * size; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_8_eight(unsigned char *to, const unsigned char *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_16_eight(unsigned short *to, const unsigned short *from)
+{
+    move_eight(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void move_four(void *to, const void *from, const void *aligned, size_t size)
+{
+    if ((uintptr_t)aligned % (4 * size < 16 ? 4 * size : 16) != 0)
+        shim_leave_after_fault();
+    for (size_t k = 0; k < 4 * size; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_16(unsigned short *to, const unsigned short *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_32(float *to, const float *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_64(double *to, const double *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+/* What is written for the block, or for the others: a device has instructions for either, and it is a fault
+ * to take the wrong one. */
+ON_FIBRE static void put_four(void *to, const void *from, size_t size)
+{
+    if (!shim_is_shared(to))
+        shim_leave_after_fault();
+    move_four(to, from, to, size);
+}
+
+ON_FIBRE static void leave_four(void *to, const void *from, size_t size)
+{
+    if (shim_is_shared(to) || shim_is_own(to))
+        shim_leave_after_fault();
+    move_four(to, from, to, size);
+}
+
+ON_FIBRE static void put_32(float *to, const float *from)
+{
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void put_pair(float *to, const float *from)
+{
+    if ((uintptr_t)to % 8 != 0 || !shim_is_shared(to))
+        shim_leave_after_fault();
+    for (int k = 0; k < 2; k++)
+        ((volatile float *)to)[k] = from[k];
+}
+
+ON_FIBRE static void put_64(double *to, const double *from)
+{
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void put_words(uint32_t *to, const uint32_t *from)
+{
+    put_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_eight(void *to, const void *from, size_t size)
+{
+    if (shim_is_shared(to) || shim_is_own(to))
+        shim_leave_after_fault();
+    move_eight(to, from, to, size);
+}
+
+ON_FIBRE static void leave_8_eight(unsigned char *to, const unsigned char *from)
+{
+    leave_eight(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_16_eight(unsigned short *to, const unsigned short *from)
+{
+    leave_eight(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_8(unsigned char *to, const unsigned char *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_16(unsigned short *to, const unsigned short *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_32(float *to, const float *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_64(double *to, const double *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_words(uint32_t *to, const uint32_t *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void leave_longs(unsigned long long *to, const unsigned long long *from)
+{
+    leave_four(to, from, sizeof *to);
+}
+
+ON_FIBRE static void take_8(unsigned char *to, const unsigned char *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_words(uint32_t *to, const uint32_t *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long *from)
+{
+    move_four(to, from, from, sizeof *to);
+}
+
+const struct shim_symbol shim_moves[] = {
+    {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
+    {"akg_take_8", "void akg_take_8(unsigned char *to, const unsigned char *from);", take_8},
+    {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},
+    {"akg_take_longs", "void akg_take_longs(unsigned long long *to, const unsigned long long *from);",
+     take_longs},
+    {"akg_leave_8", "void akg_leave_8(unsigned char *to, const unsigned char *from);", leave_8},
+    {"akg_leave_words", "void akg_leave_words(unsigned int *to, const unsigned int *from);", leave_words},
+    {"akg_leave_longs", "void akg_leave_longs(unsigned long long *to, const unsigned long long *from);",
+     leave_longs},
+    {"akg_take_8_eight", "void akg_take_8_eight(unsigned char *to, const unsigned char *from);",
+     take_8_eight},
+    {"akg_take_16_eight", "void akg_take_16_eight(unsigned short *to, const unsigned short *from);",
+     take_16_eight},
+    {"akg_leave_8_eight", "void akg_leave_8_eight(unsigned char *to, const unsigned char *from);",
+     leave_8_eight},
+    {"akg_leave_16_eight", "void akg_leave_16_eight(unsigned short *to, const unsigned short *from);",
+     leave_16_eight},
+    {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
+    {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
+    {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
+    {"akg_leave_16", "void akg_leave_16(unsigned short *to, const unsigned short *from);", leave_16},
+    {"akg_leave_32", "void akg_leave_32(float *to, const float *from);", leave_32},
+    {"akg_leave_64", "void akg_leave_64(double *to, const double *from);", leave_64},
+    {"akg_put_32", "void akg_put_32(float *to, const float *from);", put_32},
+    {"akg_put_pair", "void akg_put_pair(float *to, const float *from);", put_pair},
+    {"akg_put_64", "void akg_put_64(double *to, const double *from);", put_64},
+    {NULL, NULL, NULL}};
