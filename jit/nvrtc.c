@@ -289,7 +289,8 @@ static akg_status compile(const struct nvrtc_request *request, int architecture,
 {
     char target[48];
     const char *options[] = {target, "--std=c++17", "-default-device",
-                             request->strict ? "--fmad=false" : "--fmad=true"};
+                             request->strict ? "--fmad=false" : "--fmad=true", "--Ofast-compile=max"};
+    int count = sizeof options / sizeof *options;
     nvrtcResult result;
     akg_status status;
     bool specific;
@@ -298,7 +299,9 @@ static akg_status compile(const struct nvrtc_request *request, int architecture,
     specific = !code->is_ptx && architecture == 90 && opened.version >= 12000;
     snprintf(target, sizeof target, "--gpu-architecture=%s_%d%s", code->is_ptx ? "compute" : "sm",
              architecture, specific ? "a" : "");
-    result = opened.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
+    if (!request->quick || opened.version < 12090) /* which refuse the last one */
+        count--;
+    result = opened.nvrtcCompileProgram(program, count, options);
     if (result != NVRTC_SUCCESS)
         return refuse(request, program, result, diagnostics);
     status = take(program, code);
