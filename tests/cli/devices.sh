@@ -111,6 +111,36 @@ expect 0 "gradcheck" gradcheck loss.akg loss 'x=randn(4,3)' 'w=randn(2,3)' 'b=ra
 stdout_has 'dw ok'
 expect 0 "PTX" emit square.akg --stage ptx
 
+# ---- which machine code
+
+AKG_STUB_NVRTC_OPTIONS=$PWD/asked
+export AKG_STUB_NVRTC_OPTIONS
+
+# asks PIECE: of the options that the compiler had last
+asks()
+{
+    assert "$what: the compiler is given $1" grep -qx -e "$1" asked
+}
+
+# asks_for_device MAJOR MINOR ARCHITECTURE
+asks_for_device()
+{
+    stub "devices=1 major=$1 minor=$2"
+    expect 0 "compute capability $1.$2" run square.akg 'x=[1,2,3]' --device cuda
+    stdout_is 'y float32[3] = [1, 4, 9]'
+    asks "--gpu-architecture=$3"
+}
+asks_for_device 7 5 sm_75
+asks_for_device 8 6 sm_80
+asks_for_device 9 0 sm_90a
+# newer than the compiler knows: PTX, of which the driver makes machine code
+asks_for_device 13 0 compute_90
+stub 'devices=1 major=5'
+expect 2 "older than the compiler knows" run square.akg 'x=[1]' --device cuda
+stderr_has 'CUDA cannot be used: the compiler knows the device no more; an older toolkit does [AKG0740]'
+stub 'devices=2 memory=1073741824'
+unset AKG_STUB_NVRTC_OPTIONS
+
 # ---- what is kept on disk
 
 AKG_CACHE=on AKG_CACHE_DIR=$PWD/kept
@@ -150,6 +180,18 @@ stdout_is 'y float32[3] = [1, 4, 9]'
 unset AKG_STUB_NVRTC
 CUDA_HOME=$home AKG_NVRTC_LIBRARY=$BUILD/tests/libnvrtc_stub.so
 export AKG_NVRTC_LIBRARY
+stub 'devices=1 major=8'
+expect 0 "of another architecture" run square.akg 'x=[1,2,3]' --device cuda
+AKG_STUB_NVRTC=refuse
+export AKG_STUB_NVRTC
+expect 0 "its own code is found" run square.akg 'x=[1,2,3]' --device cuda
+stub 'devices=1 major=7 minor=5'
+expect 4 "another architecture's is not taken" run square.akg 'x=[1,2,3]' --device cuda
+stub 'devices=1 major=13'
+expect 4 "nor by a device newer than the compiler" run square.akg 'x=[1,2,3]' --device cuda
+stub 'devices=1'
+expect 0 "the first one's is still there" run square.akg 'x=[1,2,3]' --device cuda
+unset AKG_STUB_NVRTC
 stub 'devices=1' 'cuModuleLoadDataEx:0:200'
 expect 0 "what the driver does not take is made anew" run square.akg 'x=[1,2,3]' --device cuda
 stdout_is 'y float32[3] = [1, 4, 9]'

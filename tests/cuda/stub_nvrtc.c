@@ -2,8 +2,10 @@
  * stub_nvrtc.c: a libnvrtc.so without a compiler, for tests: it hands the text through as machine code, for
  * the stub of libcuda to run. AKG_STUB_NVRTC=refuse: it refuses every text, with a log of two lines;
  * AKG_STUB_NVRTC=unopened: the process ends with status 99 when the library is opened.
+ * AKG_STUB_NVRTC_OPTIONS: a file for the options of the last compile, a line each.
  */
 #include <nvrtc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +65,14 @@ API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char 
 {
     const char *wanted = getenv("AKG_STUB_NVRTC");
 
-    (void)program, (void)count, (void)options;
+    const char *path = getenv("AKG_STUB_NVRTC_OPTIONS");
+    FILE *file = path ? fopen(path, "w") : NULL;
+
+    (void)program;
+    for (int k = 0; file && k < count; k++)
+        fprintf(file, "%s\n", options[k]);
+    if (file)
+        fclose(file);
     return wanted && strcmp(wanted, "refuse") == 0 ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }
 
