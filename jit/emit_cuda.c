@@ -452,7 +452,9 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
                        ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
                        : cuda->resident;
     text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
-                resident > 1 ? arena_format(&emitter->arena, ", %d", resident) : "");
+                resident > 1
+                    ? arena_format(&emitter->arena, resident > 4 ? ", akg_blocks(%d)" : ", %d", resident)
+                    : "");
     text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",

@@ -12,13 +12,20 @@
 
 /* A loop that is taken apart names more than each of its bodies uses (177), a launch is handed more scalars
  * than it reads, and a scan notes for what may stand behind it that it is through (550): nvcc would speak of
- * it. */
+ * it; and of more blocks at once than a processor has threads for. */
 static const char macros[] =
     "#ifdef __CUDACC__\n"
     "#pragma nv_diag_suppress 177, 550\n"
     "#define AKG_LAUNCH(name, ...)                                                                    \\\n"
     "    extern \"C\" __global__ void __launch_bounds__(__VA_ARGS__)                                    \\\n"
     "        name(const __grid_constant__ struct akg_frame akg_words)\n"
+    "#if __CUDA_ARCH__ == 750\n"
+    "#define akg_blocks(wanted) ((wanted) < 4 ? (wanted) : 4)\n"
+    "#elif __CUDA_ARCH__ / 100 == 8 && __CUDA_ARCH__ > 800 || __CUDA_ARCH__ >= 1100\n"
+    "#define akg_blocks(wanted) ((wanted) < 6 ? (wanted) : 6)\n"
+    "#else\n"
+    "#define akg_blocks(wanted) (wanted)\n"
+    "#endif\n"
     "#define AKG_FRAME (&akg_words)\n"
     "#define akg_read(place) __ldg(&(place))\n"
     "#else\n"

@@ -19,14 +19,14 @@ def histogram(index, weight):
         counts[index[i]] += weight[i]
     return counts
 PROGRAM
-passed=0 failed=0
+passed=0 failed=0 architecture=sm_80
 
 # compiles FILE KERNEL VALUES...
 compiles()
 {
     name=$2
     : >why
-    if akgrun emit "$@" --stage cuda >"$name.cu" 2>warnings && "$nvcc" -arch=sm_80 -cubin -o "$name.cubin" "$name.cu" >why 2>&1 &&
+    if akgrun emit "$@" --stage cuda >"$name.cu" 2>warnings && "$nvcc" -arch=$architecture -cubin -o "$name.cubin" "$name.cu" >why 2>&1 &&
         [ ! -s why ]; then
         passed=$((passed + 1))
     else
@@ -39,5 +39,8 @@ compiles "$ROOT/stdlib/linear.akg" matmul 'a=zeros(2,2):bfloat16' 'b=zeros(2,2):
 compiles "$ROOT/tests/kernels/scans.akg" streaks
 compiles histogram.akg histogram 'index=[0]:int32' 'weight=[1]'
 compiles "$ROOT/bench/suite/reduction.akg" layer_norm
+# whose processors have threads for fewer blocks than that asks for
+architecture=sm_75
+compiles "$ROOT/bench/suite/reduction.akg" softmax
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
