@@ -564,6 +564,12 @@ AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const cha
                             const akg_argument *arguments, size_t argument_count, char **text,
                             akg_diagnostics **diagnostics);
 
+/* The same of a module that is compiled with these options, which may be NULL: CUDA, PTX and the instructions
+ * are other ones with `strict`, CUDA with `tf32`. */
+AKG_API akg_status jit_emit_with(const jit_source *source, const jit_options *options, akg_stage stage,
+                                 const char *kernel_name, const akg_argument *arguments,
+                                 size_t argument_count, char **text, akg_diagnostics **diagnostics);
+
 /* The loop IR of one kernel, or of all, after each optimising pass that changed it, with the time the pass
  * took; of one pass only, or with `pass` NULL of all. Else as jit_emit; AKG_ERROR_USAGE also when there is no
  * such pass. */

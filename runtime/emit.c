@@ -13,7 +13,8 @@
 #include "call.h"
 
 struct emission {
-    jit_source source; /* its text is at hand */
+    jit_source source;          /* its text is at hand */
+    const jit_options *options; /* or NULL */
     akg_stage stage;
     bool dumps; /* the passes, one after the other, are wanted; `pass`: this one only */
     const char *pass;
@@ -88,10 +89,16 @@ static akg_status emit_front_end(struct emission *emission)
     return status;
 }
 
+static bool emit_is_strict(const struct emission *emission)
+{
+    return emission->options && emission->options->strict;
+}
+
 /* What CUDA's compiler makes of it, for the newest GPU that the compiler knows. */
 static akg_status emit_ptx(struct emission *emission, const struct ir_kernel *kernel, const char *text)
 {
-    const struct nvrtc_request request = {.name = kernel->name, .text = text, .ptx = true};
+    const struct nvrtc_request request = {
+        .name = kernel->name, .text = text, .ptx = true, .strict = emit_is_strict(emission)};
     struct nvrtc_code code;
     akg_status status = nvrtc_compile(&request, &code, emission->diagnostics);
 
@@ -105,9 +112,10 @@ static akg_status emit_ptx(struct emission *emission, const struct ir_kernel *ke
 /* Of an optimised kernel. */
 static akg_status emit_kernel_cuda(struct emission *emission, struct ir_kernel *kernel)
 {
+    const struct cuda_options options = {.deterministic = emit_is_strict(emission),
+                                         .tf32 = emission->options && emission->options->tf32};
     struct cuda_program program;
-    akg_status status = cuda_program_make(&program, kernel, &(struct cuda_options){.trust_indices = false},
-                                          emission->diagnostics);
+    akg_status status = cuda_program_make(&program, kernel, &options, emission->diagnostics);
 
     if (status != AKG_OK)
         return status;
@@ -128,6 +136,7 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
 
     if (emission->stage == AKG_STAGE_ASM) {
         struct vector_options vectors = {.target = x86_cpu_target(),
+                                         .strict = emit_is_strict(emission),
                                          .stream_bytes = x86_cpu_stream_bytes(),
                                          .permutes = x86_cpu_permutes_bytes(),
                                          .splits = x86_cpu_splits_vectors()};
@@ -247,7 +256,7 @@ static akg_status emit_module(struct emission *emission, akg_module *module)
 static akg_status emit_back_end(struct emission *emission, akg_diagnostics **diagnostics)
 {
     akg_module *module;
-    akg_status status = jit_compile(&emission->source, NULL, &module, diagnostics);
+    akg_status status = jit_compile(&emission->source, emission->options, &module, diagnostics);
 
     if (status != AKG_OK)
         return status;
@@ -362,8 +371,18 @@ akg_status jit_emit(const jit_source *source, akg_stage stage, const char *kerne
                     const akg_argument *arguments, size_t argument_count, char **text,
                     akg_diagnostics **diagnostics)
 {
-    struct emission wanted = {
-        .stage = stage, .kernel_name = kernel_name, .arguments = arguments, .argument_count = argument_count};
+    return jit_emit_with(source, NULL, stage, kernel_name, arguments, argument_count, text, diagnostics);
+}
+
+akg_status jit_emit_with(const jit_source *source, const jit_options *options, akg_stage stage,
+                         const char *kernel_name, const akg_argument *arguments, size_t argument_count,
+                         char **text, akg_diagnostics **diagnostics)
+{
+    struct emission wanted = {.options = options,
+                              .stage = stage,
+                              .kernel_name = kernel_name,
+                              .arguments = arguments,
+                              .argument_count = argument_count};
 
     return emit_run(source, &wanted, text, diagnostics);
 }

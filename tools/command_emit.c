@@ -97,14 +97,15 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     if (stage->of_kernel && !bind_kernel(options, emission, problem))
         return false;
     const struct arguments *arguments = &emission->arguments;
+    const jit_options settings = {.strict = options->strict, .tf32 = options->tf32};
     akg_status status =
         stage == &passes_row
             ? jit_emit_passes(&emission->program.source,
                               strcmp(options->dump_ir, "all") == 0 ? NULL : options->dump_ir,
                               emission->kernel_name, arguments->items, arguments->count, &emission->text,
                               &emission->warnings)
-            : jit_emit(&emission->program.source, stage->stage, emission->kernel_name, arguments->items,
-                       arguments->count, &emission->text, &emission->warnings);
+            : jit_emit_with(&emission->program.source, &settings, stage->stage, emission->kernel_name,
+                            arguments->items, arguments->count, &emission->text, &emission->warnings);
     if (status == AKG_OK)
         return true;
     akg_diagnostics *diagnostics = emission->warnings;

@@ -139,7 +139,31 @@ stub 'devices=1 major=5'
 expect 2 "older than the compiler knows" run square.akg 'x=[1]' --device cuda
 stderr_has 'CUDA cannot be used: the compiler knows the device no more; an older toolkit does [AKG0740]'
 stub 'devices=2 memory=1073741824'
+expect 0 "PTX as of a call" emit square.akg --stage ptx
+asks --fmad=true
+expect 0 "PTX of the deterministic mode" emit square.akg --stage ptx --strict
+asks --fmad=false
 unset AKG_STUB_NVRTC_OPTIONS
+
+# ---- the text for other modes
+
+cat >product.akg <<'PROGRAM'
+def product(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i, j in grid(c.shape):
+        sum = 0.0
+        for k in range(a.shape[1]):
+            sum += a[i, k] * b[k, j]
+        c[i, j] = sum
+    return c
+PROGRAM
+expect 0 "CUDA" emit product.akg --stage cuda
+mv stdout plain
+expect 0 "CUDA with tf32" emit product.akg --stage cuda --tf32
+stdout_has 'akg_product_tf32('
+expect 0 "CUDA of the deterministic mode" emit product.akg --stage cuda --strict --tf32
+assert "they are different" [ "$(cmp -s plain stdout; echo $?)-$(grep -c akg_product_tf32 plain stdout | paste -s -d ' ' -)" = \
+    '1-plain:0 stdout:0' ]
 
 # ---- what is kept on disk
 

@@ -79,6 +79,10 @@ case $(cat stdout) in
     ;;
 esac
 
+# In order, a product is rounded before it is added.
+expect 0 'assembler, strict' emit vector.akg axpy --stage asm --strict
+assert 'no product is fused with a sum' [ "$(grep -c vfmadd stdout)" = 0 ]
+
 # Rows go on from where the last one began.
 expect 0 'rows' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage asm
 case $(cat stdout) in

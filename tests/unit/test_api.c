@@ -249,6 +249,8 @@ static void test_null_compiles(void)
     unnamed = api_int(NULL, 1);
     CHECK_INT(jit_emit(&source, AKG_STAGE_C, NULL, &unnamed, 1, &text, NULL), AKG_ERROR_USAGE);
     CHECK_INT(jit_emit(&source, AKG_STAGE_C, "nobody", NULL, 0, &text, NULL), AKG_ERROR_USAGE);
+    CHECK_INT(jit_emit_with(&source, &options, AKG_STAGE_C, "square", NULL, 0, &text, NULL), AKG_ERROR_USAGE);
+    CHECK(text == NULL);
 }
 
 /* ---- compiling ------------------------------------------------------------------------------------ */
