@@ -43,11 +43,13 @@ struct cuda_options {
                          */
     bool tf32; /* products of float32 that are summed up may round their factors; not where deterministic */
     const struct cuda_tiles *tiles; /* NULL: the usual ones */
-    int64_t spread; /* iterations of a loop that several blocks may share: fewer, and they do not
-                       (cuda_spread.h). 0: the usual numbers */
-    int64_t group;  /* tiles of a scan that wait for each other. 0: the usual number */
-    int64_t large;  /* iterations inside one of a loop that the host goes through: fewer, and a block goes
-                       through it (cuda_round.h). 0: the usual number */
+    int64_t spread;  /* iterations of a loop that several blocks may share: fewer, and they do not
+                        (cuda_spread.h). 0: the usual numbers */
+    int64_t squares; /* large ones of a transpose: fewer, and they are small (cuda_cross.h). 0: the usual
+                        number */
+    int64_t group;   /* tiles of a scan that wait for each other. 0: the usual number */
+    int64_t large;   /* iterations inside one of a loop that the host goes through: fewer, and a block goes
+                        through it (cuda_round.h). 0: the usual number */
 };
 
 /* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that

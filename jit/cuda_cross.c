@@ -8,7 +8,8 @@
 
 enum {
     FEWEST = 16, /* iterations of each of the two loops */
-    SMALL = 4 /* bytes of all that an iteration brings: a row of 32 is but a line of the memory's, or less */
+    SMALL = 4,   /* bytes of all that an iteration brings */
+    MANY = 256   /* large squares: about two for each processor of a large device */
 };
 
 struct finder {
@@ -95,36 +96,67 @@ bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *cros
         part->fastest = part->count;
         part->loops[part->count++] = chain->loops[k];
     }
+    crossing->edge = CUDA_CROSS_EDGE;
+    return true;
+}
+
+bool cuda_crossing_is_small(const struct cuda_crossing *crossing)
+{
     int bytes = 0;
     for (int k = 0; k < crossing->count; k++)
         bytes += dtype_table[crossing->loads[k]->access.buffer->dtype].size;
-    crossing->edge = bytes <= SMALL ? 2 * CUDA_CROSS_EDGE : CUDA_CROSS_EDGE;
-    return true;
+    return bytes <= SMALL;
 }
 
 /* ---- which way to go --------------------------------------------------------------------------- */
 
-const struct ir_expr *cuda_crossing_work(struct ir_kernel *kernel, const struct cuda_chain *chain,
-                                         const struct cuda_crossing *crossing, bool crosses)
+static struct ir_expr *number(struct ir_kernel *kernel, int64_t value)
+{
+    return ir_integer(kernel, AKG_INT64, value);
+}
+
+/* Both loops have so many iterations. */
+static struct ir_expr *are_long(struct ir_kernel *kernel, const struct cuda_crossing *crossing, int fewest)
+{
+    struct ir_expr *down = (struct ir_expr *)cuda_chain_work(kernel, &crossing->down);
+    struct ir_expr *along = (struct ir_expr *)cuda_chain_work(kernel, &crossing->along);
+    return ir_operation(kernel, OP_AND, ir_operation(kernel, OP_GE, down, number(kernel, fewest), NULL),
+                        ir_operation(kernel, OP_GE, along, number(kernel, fewest), NULL), NULL);
+}
+
+static struct ir_expr *squares_of(struct ir_kernel *kernel, const struct cuda_crossing *crossing)
 {
     const struct cuda_chain *sides[] = {&crossing->down, &crossing->along};
-    struct ir_expr *pays = NULL, *squares = ir_integer(kernel, AKG_INT64, 1);
+    struct ir_expr *squares = number(kernel, 1);
     for (int k = 0; k < 2; k++) {
         struct ir_expr *trips = (struct ir_expr *)cuda_chain_work(kernel, sides[k]);
-        struct ir_expr *enough =
-            ir_operation(kernel, OP_GE, trips, ir_integer(kernel, AKG_INT64, FEWEST), NULL);
-        trips = (struct ir_expr *)cuda_chain_work(kernel, sides[k]);
-        pays = pays ? ir_operation(kernel, OP_AND, pays, enough, NULL) : enough;
-        squares = ir_operation(
-            kernel, OP_MUL, squares,
-            ir_operation(kernel, OP_CEIL_DIV, trips, ir_integer(kernel, AKG_INT64, crossing->edge), NULL),
-            NULL);
+        squares = ir_operation(kernel, OP_MUL, squares,
+                               ir_operation(kernel, OP_CEIL_DIV, trips, number(kernel, crossing->edge), NULL),
+                               NULL);
     }
     if (crossing->outer.count)
         squares = ir_operation(kernel, OP_MUL, squares,
                                (struct ir_expr *)cuda_chain_work(kernel, &crossing->outer), NULL);
-    struct ir_expr *none = ir_integer(kernel, AKG_INT64, 0);
-    if (crosses)
-        return ir_operation(kernel, OP_SELECT, pays, squares, none);
-    return ir_operation(kernel, OP_SELECT, pays, none, (struct ir_expr *)cuda_chain_work(kernel, chain));
+    return squares;
+}
+
+const struct ir_expr *cuda_crossing_work(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                                         const struct cuda_crossing *crossing, bool crosses)
+{
+    struct ir_kernel *kernel = plan->kernel;
+    int64_t many = plan->options->squares > 0 ? plan->options->squares : MANY;
+    bool is_large = crossing->edge > CUDA_CROSS_EDGE;
+    struct ir_expr *none = number(kernel, 0), *squares = squares_of(kernel, crossing);
+    struct ir_expr *pays = are_long(kernel, crossing, is_large ? crossing->edge : FEWEST);
+    if (!crosses)
+        return ir_operation(kernel, OP_SELECT, pays, none, (struct ir_expr *)cuda_chain_work(kernel, chain));
+    if (is_large)
+        pays = ir_operation(kernel, OP_AND, pays,
+                            ir_operation(kernel, OP_GE, squares, number(kernel, many), NULL), NULL);
+    if (crossing->larger) {
+        struct ir_expr *larger = (struct ir_expr *)cuda_crossing_work(plan, chain, crossing->larger, true);
+        squares = ir_operation(kernel, OP_SELECT,
+                               ir_operation(kernel, OP_GT, larger, number(kernel, 0), NULL), none, squares);
+    }
+    return ir_operation(kernel, OP_SELECT, pays, squares, none);
 }

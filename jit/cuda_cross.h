@@ -20,13 +20,18 @@ struct cuda_crossing {
     struct cuda_chain down, along; /* a loop each: that of the loads, and that of the stores */
     const struct ir_expr *loads[CUDA_CROSSED];
     int count;
-    int edge; /* of a square */
+    int edge;                           /* of a square */
+    const struct cuda_crossing *larger; /* the same in larger squares, for calls that have many; NULL: none */
 };
 
+/* In squares of CUDA_CROSS_EDGE. */
 bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *crossing);
+/* Whether squares of twice that are worth having: elements are so small that else a row is but a line of the
+ * memory's, or less. */
+bool cuda_crossing_is_small(const struct cuda_crossing *crossing);
 /* As int64 over dims and attributes: how many squares, or (crosses false) how many iterations there are where
  * the loops are too short for squares; else 0. */
-const struct ir_expr *cuda_crossing_work(struct ir_kernel *kernel, const struct cuda_chain *chain,
+const struct ir_expr *cuda_crossing_work(const struct cuda_plan *plan, const struct cuda_chain *chain,
                                          const struct cuda_crossing *crossing, bool crosses);
 
 #endif

@@ -528,17 +528,29 @@ static void take_tiles(struct cuda_plan *plan, struct cuda_step *step)
     }
 }
 
-/* A step for squares, or the step as it is. */
+static struct cuda_crossing *keep_crossing(struct cuda_plan *plan, const struct cuda_crossing *crossing)
+{
+    struct cuda_crossing *kept = arena_new(plan->arena, struct cuda_crossing);
+    *kept = *crossing;
+    return kept;
+}
+
+/* Steps for squares, besides the step as it is. */
 static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
 {
-    struct cuda_crossing crossing, *kept;
+    struct cuda_crossing crossing;
     if (step->tiling || step->sums || step->adds || !cuda_crossing_of(&step->chain, &crossing))
         return;
-    kept = arena_new(plan->arena, struct cuda_crossing);
-    *kept = crossing;
-    step->crossing = kept;
+    struct cuda_crossing *small = keep_crossing(plan, &crossing);
+    step->crossing = small;
     struct cuda_step cross = *step;
     cross.kind = CUDA_STEP_CROSS;
+    if (cuda_crossing_is_small(small)) {
+        crossing.edge = 2 * CUDA_CROSS_EDGE;
+        small->larger = cross.crossing = keep_crossing(plan, &crossing);
+        add_step(plan, cross);
+    }
+    cross.crossing = small;
     add_step(plan, cross);
 }
 
@@ -582,25 +594,27 @@ static bool is_no_scan(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
-/* Rows that threads keep in registers: the fewer of them each has, the more threads there are at a time. All
- * but the last are kept whole. */
-static void add_rows(struct cuda_plan *plan, struct cuda_step step)
+/* Rows that threads keep in registers, so many words of each iteration: the fewer each thread has, the more
+ * threads there are at a time. With one word all but the last are kept whole. */
+static void add_rows(struct cuda_plan *plan, struct cuda_step step, int words)
 {
     static const struct {
         enum cuda_step_kind kind;
         int64_t most;
-        int words;
-    } classes[] = {{CUDA_STEP_SQUADS, 256, 8},
-                   {CUDA_STEP_SQUADS, 512, 16},
-                   {CUDA_STEP_SQUADS, CUDA_SQUAD_LONG, 32},
-                   {CUDA_STEP_TEAMS, 2048, 8},
-                   {CUDA_STEP_TEAMS, INT64_MAX, 16}};
+        int iterations, most_words; /* that a thread keeps */
+    } classes[] = {{CUDA_STEP_SQUADS, 256, 8, 32},
+                   {CUDA_STEP_SQUADS, 512, 16, 32},
+                   {CUDA_STEP_SQUADS, CUDA_SQUAD_LONG, 32, 32},
+                   {CUDA_STEP_TEAMS, 2048, 8, CUDA_ROW_WORDS},
+                   {CUDA_STEP_TEAMS, INT64_MAX, 16, CUDA_ROW_WORDS}};
     for (size_t k = 0; k < sizeof classes / sizeof *classes; k++) {
         bool is_first = k == 0 || classes[k].kind != classes[k - 1].kind;
         step.kind = classes[k].kind;
         step.least = is_first ? 0 : classes[k - 1].most + 1;
         step.most = classes[k].most;
-        step.words = classes[k].words;
+        step.words = words * classes[k].iterations;
+        if (step.words > classes[k].most_words)
+            step.words = classes[k].most_words;
         if (step.squads || step.kind != CUDA_STEP_SQUADS)
             add_step(plan, step);
     }
@@ -621,8 +635,9 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
             ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
         other.kind = CUDA_STEP_THREADS;
         add_step(plan, other);
-        if (cuda_row_is_in(plan, cuda_chain_body(&step.chain))) {
-            add_rows(plan, step);
+        int words = cuda_row_words(plan, cuda_chain_body(&step.chain));
+        if (words) {
+            add_rows(plan, step, words);
         } else {
             other.kind = CUDA_STEP_SQUADS;
             if (other.squads)

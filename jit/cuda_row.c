@@ -354,11 +354,12 @@ bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, cons
     return row->kept_count > 0;
 }
 
-bool cuda_row_is_in(const struct cuda_plan *plan, const struct ir_stmt *block)
+int cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block)
 {
     struct cuda_row row;
+    int most = 0;
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row))
-            return true;
-    return false;
+        if (cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row) && words_kept(&row) > most)
+            most = words_kept(&row);
+    return most;
 }

@@ -17,8 +17,7 @@ enum {
     CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
     /* Of 32 bits, what a thread keeps at most: there are to be four blocks on a processor. The threads of a
      * squad keep twice as much, so that a row of 1024 is kept whole. */
-    CUDA_ROW_WORDS = 16,
-    CUDA_ROW_WORDS_OF_SQUAD = 32
+    CUDA_ROW_WORDS = 16
 };
 
 struct cuda_kept {
@@ -42,8 +41,8 @@ struct cuda_row {
  * where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
                  int most_words, struct cuda_row *row);
-/* Whether there is such a row among the statements. */
-bool cuda_row_is_in(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* Words of 32 bits of each iteration that threads keep in rows among the statements; 0: there is no row. */
+int cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block);
 /* Whether what a thread keeps is more than its words: some of it could take the place of other, but does not.
  */
 bool cuda_row_is_crowded(const struct cuda_row *row);

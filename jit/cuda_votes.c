@@ -106,7 +106,8 @@ int cuda_fastest_of(const struct cuda_chain *chain)
 enum {
     WARP = 32,
     CUDA_LONG = 64, /* iterations of a loop inside: fewer, and no block goes through them */
-    CUDA_MANY = 512 /* of the loops outside: fewer, and a block has each */
+    CUDA_MANY = 512 /* of the loops outside: fewer, and a block has each; four times as many where those are
+                       longer than 256 */
 };
 
 struct votes {
@@ -198,7 +199,11 @@ const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct
         struct ir_expr *is_short = ir_operation(kernel, OP_LT, inner_length(kernel, step),
                                                 ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
         struct ir_expr *is_many = ir_operation(
-            kernel, OP_GE, some, ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY), NULL);
+            kernel, OP_GE, some,
+            ir_operation(kernel, OP_SELECT, at_least(kernel, step, CUDA_SQUAD_LONG / 4 + 1),
+                         ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY * 4),
+                         ir_integer(kernel, AKG_INT64, plan->options->spread ? 1 : CUDA_MANY)),
+            NULL);
         struct ir_expr *fits = ir_operation(kernel, OP_LE, inner_length(kernel, step),
                                             ir_integer(kernel, AKG_INT64, CUDA_SQUAD_LONG), NULL);
         struct ir_expr *suits =

@@ -139,7 +139,7 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
                           .rows = rows,
                           .turns = edge / rows};
     const struct cuda_chain *outer = &step->crossing->outer;
-    cuda->resident = RESIDENT;
+    cuda->resident = step->crossing->count == 1 ? RESIDENT : 0; /* more elements have more registers */
     emit_constants(&cross);
     emit_statement_line(
         emitter, step->first,

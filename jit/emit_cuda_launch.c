@@ -65,7 +65,7 @@ static const struct ir_expr *nest_work(struct cuda_emitter *cuda, const struct c
 {
     struct ir_kernel *kernel = cuda->plan.kernel;
     return step->tiling     ? cuda_tiling_work(&cuda->plan, step->tiling, 0)
-           : step->crossing ? cuda_crossing_work(kernel, &step->chain, step->crossing, false)
+           : step->crossing ? cuda_crossing_work(&cuda->plan, &step->chain, step->crossing, false)
                             : cuda_chain_work(kernel, &step->chain);
 }
 
@@ -137,7 +137,7 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
         break;
     case CUDA_STEP_CROSS:
         launch.per_block = 1;
-        launch.work = cuda_crossing_work(cuda->plan.kernel, &step->chain, step->crossing, true);
+        launch.work = cuda_crossing_work(&cuda->plan, &step->chain, step->crossing, true);
         break;
     }
     int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;

@@ -17,6 +17,8 @@
  */
 #include "emit_cuda_scan.h"
 
+_Static_assert((int)CUDA_SCAN_GROUP <= (int)CUDA_THREADS, "a thread waits for each tile of a group");
+
 /* ---- words -------------------------------------------------------------------------------------- */
 
 /* Whether each scalar, and what a tile does to it, is of 32 bits. */

@@ -545,8 +545,11 @@ static void test_mappings(const struct mapping *table, size_t count, int spread_
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     static const akg_dtype dtypes[] = {AKG_INT32, AKG_FLOAT32};
-    struct cuda_options options = {
-        .deterministic = seed % 8 < 4, .spread = seed % 3 ? 1 : 0, .large = seed % 2 ? 1 : 0, .group = 2};
+    struct cuda_options options = {.deterministic = seed % 8 < 4,
+                                   .spread = seed % 3 ? 1 : 0,
+                                   .large = seed % 2 ? 1 : 0,
+                                   .squares = seed % 2 ? 1 : 0,
+                                   .group = 2};
     struct text text;
 
     text_init(&text);
