@@ -53,15 +53,13 @@ static bool find_difference(const struct vector_loop *loop, int a, int b, int de
         return false;
     int rest = without_constant(loop, second, &constant);
     if (rest >= 0) {
-        bool found = find_difference(loop, a, rest, depth + 1, difference);
-        *difference += constant;
-        return found;
+        return find_difference(loop, a, rest, depth + 1, difference) &&
+               !__builtin_add_overflow(*difference, constant, difference);
     }
     rest = without_constant(loop, first, &constant);
     if (rest >= 0) {
-        bool found = find_difference(loop, rest, b, depth + 1, difference);
-        *difference -= constant;
-        return found;
+        return find_difference(loop, rest, b, depth + 1, difference) &&
+               !__builtin_sub_overflow(*difference, constant, difference);
     }
     if (is_integer_cast(first) && is_integer_cast(second) && first->from == second->from &&
         first->dtype == second->dtype)
@@ -69,10 +67,9 @@ static bool find_difference(const struct vector_loop *loop, int a, int b, int de
     if (first->kind != VECTOR_OPERATION || second->kind != VECTOR_OPERATION || first->operation != OP_ADD ||
         second->operation != OP_ADD)
         return false;
-    bool found = find_difference(loop, first->operands[0], second->operands[0], depth + 1, difference) &&
-                 find_difference(loop, first->operands[1], second->operands[1], depth + 1, &more);
-    *difference += found ? more : 0;
-    return found;
+    return find_difference(loop, first->operands[0], second->operands[0], depth + 1, difference) &&
+           find_difference(loop, first->operands[1], second->operands[1], depth + 1, &more) &&
+           !__builtin_add_overflow(*difference, more, difference);
 }
 
 /* How many elements the second stream lies behind the first. */
@@ -92,8 +89,7 @@ static bool find_distance(const struct vector_loop *loop, const struct vector_va
             return false;
     if (first->indices[last]->kind != IR_INTEGER || second->indices[last]->kind != IR_INTEGER)
         return false;
-    *distance = second->indices[last]->integer - first->indices[last]->integer;
-    return true;
+    return !__builtin_sub_overflow(second->indices[last]->integer, first->indices[last]->integer, distance);
 }
 
 /* Elements from one to the other, if they are few. */
