@@ -143,10 +143,11 @@ static int note_awake(const struct jit_frame *frame, int64_t from, int64_t to, c
 }
 
 /* Threads that have just ended a job look out for the next one, which is shared though it is not worth waking
- * them for: at least once in many, for they may have been kept from looking. */
+ * them for: at least once in many, for they may have been kept from looking. (Where all processors were busy
+ * with other programs a thousand rounds have not been enough; one or two are, else.) */
 static void test_awake(void)
 {
-    enum { ROUNDS = 1000 };
+    enum { ROUNDS = 20000 };
     struct jit_trap trap;
     struct jit_frame frame = {.trap = &trap};
     bool is_shared = false;
