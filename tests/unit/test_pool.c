@@ -144,7 +144,7 @@ static int note_awake(const struct jit_frame *frame, int64_t from, int64_t to, c
 
 /* Threads that have just ended a job look out for the next one, which is shared though it is not worth waking
  * them for: at least once in many, for they may have been kept from looking. (Where all processors were busy
- * with other programs a thousand rounds have not been enough; one or two are, else.) */
+ * with other programs a thousand rounds have not been enough.) */
 static void test_awake(void)
 {
     enum { ROUNDS = 20000 };
