@@ -24,7 +24,7 @@ enum {
     CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
     CUDA_SUMS = 16,             /* scalars that one chain accumulates into */
-    CUDA_SQUAD_EACH = 8,        /* iterations of a short row that a thread has, at most */
+    CUDA_SQUAD_EACH = 8,        /* iterations of a short row that a thread has, at most, of four bytes */
     CUDA_SQUAD_LONG = 1024      /* of a row that is short enough for threads of a warp */
 };
 
@@ -167,7 +167,11 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
 /* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
 const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
                                       const struct cuda_step *step);
-/* Threads of a squad: what akg_lane_count gives for CUDA_SQUAD_EACH iterations of the inner loop a thread. */
+/* Iterations of the inner loop that a thread of a squad has, at most: as many bytes of the narrowest tensor
+ * of which it loads a row as CUDA_SQUAD_EACH of four bytes come to, or CUDA_SQUAD_EACH where it keeps them.
+ */
+int cuda_squad_each(const struct cuda_step *step);
+/* Threads of a squad: what akg_lane_count gives for so many iterations a thread. */
 const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step);
 /* A LET whose value hangs on dims, attributes, the variable of a loop that the host goes through, and such
  * LETs only: each launch can compute it. */

@@ -172,13 +172,36 @@ static struct ir_expr *at_least(struct ir_kernel *kernel, const struct cuda_step
                         NULL);
 }
 
+struct narrowest {
+    const struct ir_symbol *symbol;
+    int size; /* of an element, in bytes */
+};
+
+static bool note_size(struct ir_expr *expr, void *context)
+{
+    struct narrowest *narrowest = context;
+    if (expr->kind == IR_LOAD && runs_along(&expr->access, narrowest->symbol)) {
+        int size = dtype_table[expr->access.buffer->dtype].size;
+        narrowest->size = size < narrowest->size ? size : narrowest->size;
+    }
+    return true;
+}
+
+int cuda_squad_each(const struct cuda_step *step)
+{
+    struct narrowest narrowest = {step->inner->symbol, 4};
+    if (!step->words)
+        ir_block_expressions(step->inner->body, note_size, &narrowest);
+    return CUDA_SQUAD_EACH * 4 / narrowest.size;
+}
+
 const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
 {
     struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
     for (int count = 2; count <= WARP; count *= 2) {
         struct ir_expr *more =
             ir_operation(kernel, OP_GE, inner_length(kernel, step),
-                         ir_integer(kernel, AKG_INT64, count / 2 * CUDA_SQUAD_EACH + 1), NULL);
+                         ir_integer(kernel, AKG_INT64, count / 2 * cuda_squad_each(step) + 1), NULL);
         lanes = ir_operation(kernel, OP_SELECT, more, ir_integer(kernel, AKG_INT64, count), lanes);
     }
     return lanes;

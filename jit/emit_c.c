@@ -760,7 +760,8 @@ static const struct emit_dialect c_dialect = {.function = "",
                                               .trap_call = "return ",
                                               .trap_call_end = ";",
                                               .buffer = c_buffer,
-                                              .stride = c_stride};
+                                              .stride = c_stride,
+                                              .function_of = emit_hosted_quotient};
 
 bool emit_c(struct text *out, const struct ir_kernel *kernel, const struct emit_c_options *options,
             struct text *complaint)

@@ -330,8 +330,8 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
 {
     const struct operation_row *row = &operation_table[expr->operation];
     akg_dtype dtype = expr->operands[0]->dtype;
-    const char *quotient = emit_hosted_quotient(emitter, expr);
-    const char *function = quotient ? quotient : dtype == AKG_FLOAT64 ? row->c64 : row->c32;
+    const char *other = emitter->dialect->function_of(emitter, expr);
+    const char *function = other ? other : dtype == AKG_FLOAT64 ? row->c64 : row->c32;
     struct emit_value value;
     if (*function) {
         value = emit_call(emitter, function, expr->count, operands);

@@ -99,6 +99,9 @@ struct emit_dialect {
     bool (*expression)(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value);
     void (*buffer)(struct emitter *emitter, int buffer); /* declares the local that points to its data */
     const char *(*stride)(struct emitter *emitter, int buffer, int axis);
+    /* The function that does an operation of floats where its row of operations.def has none, or another; or
+     * NULL. */
+    const char *(*function_of)(const struct emitter *emitter, const struct ir_expr *expr);
 };
 
 struct emitter {

@@ -9,6 +9,7 @@
 #include "cuda_spread.h"
 #include "emit_cuda_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- the dialect ------------------------------------------------------------------------ */
@@ -97,6 +98,24 @@ static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr,
     return false;
 }
 
+static bool is_power_of_two(const struct ir_expr *expr)
+{
+    int exponent;
+    return expr->kind == IR_REAL && fabs(frexp(expr->real, &exponent)) == 0.5;
+}
+
+/* Quotients and roots of float32 that threads of a warp need not part for. By a power of two it is a product
+ * anyway. */
+static const char *cuda_function_of(const struct emitter *emitter, const struct ir_expr *expr)
+{
+    const struct cuda_emitter *cuda = (const struct cuda_emitter *)emitter;
+    if (cuda->plan.options->deterministic || expr->operands[0]->dtype == AKG_FLOAT64)
+        return NULL;
+    if (expr->operation == OP_TRUEDIV)
+        return is_power_of_two(expr->operands[1]) ? NULL : "akg_overf";
+    return expr->operation == OP_SQRT ? "akg_rootf" : NULL;
+}
+
 static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .trap = "&stop_",
                                                  .trap_members = "stop_.",
@@ -108,7 +127,8 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .statement = cuda_statement,
                                                  .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
-                                                 .stride = cuda_stride};
+                                                 .stride = cuda_stride,
+                                                 .function_of = cuda_function_of};
 
 /* ---- scalars that steps hand on --------------------------------------------------------------- */
 

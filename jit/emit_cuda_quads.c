@@ -584,9 +584,10 @@ static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts
     end_blocks(quads, 2);
 }
 
-/* Where few registers are needed for what is moved, there are to be enough threads for what is under way. All
- * blocks of a sum are to be there at once, each thread with so many elements. */
-enum { FEW = 32, LOOPS = 3, TOGETHER = 5, SUMMED = 16, SUMMED_TOGETHER = 8 };
+/* Where few registers are needed for what is moved, there are to be enough threads for what is under way, or
+ * for others to compute while some wait. All blocks of a sum are to be there at once, each thread with so
+ * many elements. */
+enum { FEW = 32, LOOPS = 3, TOGETHER = 5, MOVED_TOGETHER = 6, SUMMED = 16, SUMMED_TOGETHER = 8 };
 
 static int elements_of(const struct cuda_quads *found)
 {
@@ -594,6 +595,25 @@ static int elements_of(const struct cuda_quads *found)
     for (int k = 0; k < found->window_count; k++)
         count += window_length(&found->windows[k], found->length);
     return count;
+}
+
+static bool is_moved(struct ir_expr *expr, void *context)
+{
+    const struct cuda_quads *found = context;
+    bool moved = expr->kind != IR_LOAD;
+    for (int k = 0; k < found->load_count && !moved; k++)
+        moved = ir_expr_equal(found->loads[k].load, expr);
+    return moved;
+}
+
+/* What is looked up has addresses of its own. */
+static int resident_of(const struct cuda_emitter *cuda, struct cuda_quads *found)
+{
+    if (elements_of(found) > SUMMED)
+        return TOGETHER;
+    if (cuda->step->sums)
+        return SUMMED_TOGETHER;
+    return ir_block_expressions((struct ir_stmt *)found->body, is_moved, found) ? MOVED_TOGETHER : TOGETHER;
 }
 
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
@@ -610,7 +630,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     int elements = elements_of(&quads.found);
     cuda->in_quads = quads.found.length;
     if (threads && elements <= FEW && chain->count <= LOOPS)
-        cuda->resident = cuda->step->sums && elements <= SUMMED ? SUMMED_TOGETHER : TOGETHER;
+        cuda->resident = resident_of(cuda, &quads.found);
     emit_count(&quads, texts, count);
     if (once || (quads.found.cut && chain->count > 1) || elements > SUMMED / 2)
         emit_in_turn(&quads, texts, number, count, first, step);

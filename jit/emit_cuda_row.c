@@ -112,17 +112,19 @@ void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
-/* The loop that a thread is unrolled into, around what `number` names: a piece or an iteration. */
+/* The loop that a thread is unrolled into, around what `number` names: a piece or an iteration. Without a
+ * sign it is no wider than a register, and places are constants away from one another. */
 static void begin_slots(struct cuda_emitter *cuda, int count, const char *number, const char *total)
 {
     struct emitter *emitter = &cuda->emitter;
     emit_line(emitter, "#pragma unroll");
     emit_line(emitter, "for (int slot_ = 0; slot_ < %d; slot_++) {", count);
     emitter->indent++;
-    emit_line(emitter, "const long long %s = slot_ * %s + (int)%s;", number, cuda->together.all,
+    emit_line(emitter, "const unsigned int number_ = slot_ * %s + %s;", cuda->together.all,
               cuda->together.thread);
-    emit_line(emitter, "if (%s < %s) {", number, total);
+    emit_line(emitter, "if (number_ < %s) {", total);
     emitter->indent++;
+    emit_line(emitter, "const long long %s = number_;", number);
 }
 
 static void end_slots(struct cuda_emitter *cuda)
@@ -161,11 +163,11 @@ static void substitute(struct cuda_emitter *cuda)
 }
 
 static void emit_pieces(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                        const struct cuda_loop_texts *texts, const char *total, bool begin)
+                        const struct cuda_loop_texts *texts, const char *slots, bool begin)
 {
     struct arena *arena = &cuda->emitter.arena;
     const char *number = arena_format(arena, "%s_piece_", cuda->row_name);
-    begin_slots(cuda, cuda->row->pieces, number, arena_format(arena, "%s / %d", total, CUDA_QUAD));
+    begin_slots(cuda, cuda->row->pieces, number, arena_format(arena, "%s / %d", slots, CUDA_QUAD));
     cuda->row_place = arena_format(arena, begin ? "slot_ * %d" : "slot_ * %d + one_", CUDA_QUAD);
     if (!begin)
         substitute(cuda);
@@ -176,10 +178,10 @@ static void emit_pieces(struct cuda_emitter *cuda, const struct cuda_chain *chai
 }
 
 static void emit_ones(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                      const struct cuda_loop_texts *texts, const char *total, bool begin)
+                      const struct cuda_loop_texts *texts, const char *slots, bool begin)
 {
     const char *number = arena_format(&cuda->emitter.arena, "%s_at_", cuda->row_name);
-    begin_slots(cuda, cuda->row->pieces * CUDA_QUAD, number, total);
+    begin_slots(cuda, cuda->row->pieces * CUDA_QUAD, number, slots);
     cuda->row_place = "slot_";
     if (!begin)
         substitute(cuda);
@@ -208,6 +210,20 @@ static bool is_kept_whole(const struct cuda_emitter *cuda, const struct cuda_cha
            (int64_t)threads * cuda->row->pieces * CUDA_QUAD >= step->most;
 }
 
+/* How many of the iterations have room, or fewer. */
+static const char *declare_slots(struct cuda_emitter *cuda, const struct cuda_chain *chain,
+                                 const struct cuda_loop_texts *texts)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const char *total = emit_cuda_product(cuda, chain, texts);
+    const char *slots =
+        arena_format(&emitter->arena, "%s_slots_", emitter->symbols[chain->loops[0]->symbol->slot].name);
+    int most = CUDA_THREADS * cuda->row->pieces * CUDA_QUAD;
+    emit_line(emitter, "const unsigned int %s = (unsigned int)(%s < %d ? %s : %d);", slots, total, most,
+              total, most);
+    return slots;
+}
+
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -216,21 +232,21 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     if (cuda->row_loop < 0)
         return false;
     emit_cuda_trips(cuda, chain, texts);
-    const char *total = emit_cuda_product(cuda, chain, texts);
+    const char *slots = declare_slots(cuda, chain, texts);
     bool begin = begins_with_loads(cuda);
     if (cuda->row_by_pieces) {
         emit_line(emitter, "if (%s_pieces_) {", cuda->row_name);
         emitter->indent++;
         if (begin)
-            emit_pieces(cuda, chain, texts, total, true);
-        emit_pieces(cuda, chain, texts, total, false);
+            emit_pieces(cuda, chain, texts, slots, true);
+        emit_pieces(cuda, chain, texts, slots, false);
         emitter->indent--;
         emit_line(emitter, "} else {");
         emitter->indent++;
     }
     if (begin)
-        emit_ones(cuda, chain, texts, total, true);
-    emit_ones(cuda, chain, texts, total, false);
+        emit_ones(cuda, chain, texts, slots, true);
+    emit_ones(cuda, chain, texts, slots, false);
     if (cuda->row_by_pieces) {
         emitter->indent--;
         emit_line(emitter, "}");

@@ -24,16 +24,21 @@ void emit_cuda_squads(struct cuda_emitter *cuda,
     struct emitter *emitter = &cuda->emitter;
     struct cuda_chain inner = {.loops = {cuda->step->inner}, .count = 1};
     const struct ir_expr *length = cuda_chain_work(cuda->plan.kernel, &inner);
-    if (cuda->step->least / CUDA_SQUAD_EACH > LANES / 2)
+    int each = cuda_squad_each(cuda->step);
+    bool whole_warps = cuda->step->least / each > LANES / 2;
+    if (whole_warps)
         emit_line(emitter, "const int akg_lanes = %d;", LANES); /* a number, so that places are too */
     else
         emit_line(emitter, "const int akg_lanes = akg_lane_count(((%s) + %d) / %d);",
-                  emit_shallow(emitter, length).text, CUDA_SQUAD_EACH - 1, CUDA_SQUAD_EACH);
-    emit_line(emitter, "const int akg_lane = (int)threadIdx.x %% akg_lanes;");
+                  emit_shallow(emitter, length).text, each - 1, each);
+    emit_line(emitter, "const int akg_lane = (int)(threadIdx.x %% (unsigned int)akg_lanes);");
     emit_line(emitter, "const int akg_squad = (int)threadIdx.x / akg_lanes, akg_squads = %d / akg_lanes;",
               CUDA_THREADS);
-    emit_line(emitter, "const unsigned int akg_mates = 0xffffffffu >> (32 - akg_lanes)"
-                       " << (threadIdx.x %% 32 - akg_lane);");
+    if (whole_warps)
+        emit_line(emitter, "const unsigned int akg_mates = 0xffffffffu;");
+    else
+        emit_line(emitter, "const unsigned int akg_mates = 0xffffffffu >> (32 - akg_lanes)"
+                           " << (threadIdx.x %% 32 - akg_lane);");
     cuda->together = squad;
     emit_cuda_chain(cuda, &cuda->step->chain, "(long long)blockIdx.x * akg_squads + akg_squad",
                     "(long long)gridDim.x * akg_squads", body);
