@@ -156,6 +156,8 @@ static struct emit_value symbol_value(struct emitter *emitter, const struct ir_s
     struct emit_value value = emit_name(entry->name);
     value.bits = entry->bits;
     value.nonnegative = entry->nonnegative;
+    if (symbol->dtype == AKG_BFLOAT16 && emitter->dialect->bfloat_bits)
+        value.raw = emit_call(emitter, emitter->dialect->bfloat_bits, 1, &value).text;
     return value;
 }
 
@@ -285,9 +287,12 @@ struct emit_value emit_loaded(struct emitter *emitter, akg_dtype dtype, struct e
 static struct emit_value rounded_to_half(struct emitter *emitter, akg_dtype dtype, const char *function,
                                          struct emit_value value)
 {
-    struct emit_value bits = emit_call(emitter, function, 1, &value);
-    struct emit_value wide =
-        emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
+    const char *rounded = emitter->dialect->bfloat_rounded;
+    struct emit_value bits = emit_call(emitter, function, 1, &value), wide;
+    if (rounded && strcmp(function, "akg_float_to_bfloat") == 0)
+        wide = emit_call(emitter, rounded, 1, &value);
+    else
+        wide = emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
     wide.raw = bits.text;
     return wide;
 }
@@ -349,7 +354,7 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
                                        emit_operand(emitter, operands[1], precedence + 1)),
                           precedence);
     }
-    if (dtype_is_half(expr->dtype) && !stays_half(expr->operation))
+    if (dtype_is_half(expr->dtype) && !stays_half(expr->operation) && expr != emitter->unrounded)
         return rounded_to_half(emitter, dtype, half_from(dtype, "float"), value);
     return value;
 }

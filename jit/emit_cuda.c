@@ -50,10 +50,22 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
         emit_line(emitter, "%s %s[%s];", storage_of(buffer), name, count);
 }
 
+/* Parts of sums of halves are float32: the sum is rounded once, where they are combined. */
+static bool is_part(const struct cuda_emitter *cuda, const struct ir_stmt *stmt)
+{
+    if (!cuda->summed || cuda->plan.options->deterministic || stmt->kind != IR_ASSIGN)
+        return false;
+    for (int k = 0; k < cuda->summed->count; k++)
+        if (cuda->summed->items[k]->symbol == stmt->symbol)
+            return true;
+    return false;
+}
+
 /* What a thread on its own does otherwise than in C. */
 static bool cuda_statement(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
+    emitter->unrounded = is_part(cuda, stmt) ? stmt->value : NULL;
     if (emit_cuda_best_statement(cuda, stmt))
         return true;
     if (stmt->kind == IR_STORE && cuda->step->adds && cuda_is_atomic(&cuda->plan, &cuda->step->chain, stmt)) {
@@ -104,16 +116,24 @@ static bool is_power_of_two(const struct ir_expr *expr)
     return expr->kind == IR_REAL && fabs(frexp(expr->real, &exponent)) == 0.5;
 }
 
-/* Quotients and roots of float32 that threads of a warp need not part for. By a power of two it is a product
- * anyway. */
+/* Quotients and roots of float32 that threads of a warp need not part for, and exponentials that halves have
+ * no more digits of. By a power of two it is a product anyway. */
 static const char *cuda_function_of(const struct emitter *emitter, const struct ir_expr *expr)
 {
     const struct cuda_emitter *cuda = (const struct cuda_emitter *)emitter;
+    bool is_short = dtype_is_half(expr->dtype);
     if (cuda->plan.options->deterministic || expr->operands[0]->dtype == AKG_FLOAT64)
         return NULL;
-    if (expr->operation == OP_TRUEDIV)
-        return is_power_of_two(expr->operands[1]) ? NULL : "akg_overf";
-    return expr->operation == OP_SQRT ? "akg_rootf" : NULL;
+    switch (expr->operation) {
+    case OP_TRUEDIV:
+        return is_power_of_two(expr->operands[1]) ? NULL : is_short ? "akg_short_over" : "akg_overf";
+    case OP_SQRT:
+        return "akg_rootf";
+    case OP_EXP:
+        return is_short ? "akg_short_exp" : NULL;
+    default:
+        return NULL;
+    }
 }
 
 static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
@@ -128,7 +148,9 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
                                                  .stride = cuda_stride,
-                                                 .function_of = cuda_function_of};
+                                                 .function_of = cuda_function_of,
+                                                 .bfloat_rounded = "akg_rounded_bfloat",
+                                                 .bfloat_bits = "akg_bfloat_bits"};
 
 /* ---- scalars that steps hand on --------------------------------------------------------------- */
 

@@ -58,8 +58,7 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
-/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two up to
- * 32. */
+/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two. */
 static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int lanes)\n"
                                  "{\n"
                                  "    __shared__ T parts[256];\n"
@@ -68,12 +67,13 @@ static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int la
                                  "        const T b = akg_exchange_TYPE(a, lane);\n"
                                  "        a = COMBINED;\n"
                                  "    }\n"
+                                 "    const unsigned int step = lanes < 32 ? 32 : lanes;\n"
                                  "    __syncthreads();\n"
-                                 "    if (threadIdx.x % 32 == at)\n"
+                                 "    if (threadIdx.x % step == at)\n"
                                  "        parts[threadIdx.x] = a;\n"
                                  "    __syncthreads();\n"
                                  "    a = parts[at];\n"
-                                 "    for (unsigned int k = 32; k < blockDim.x; k += 32) {\n"
+                                 "    for (unsigned int k = step; k < blockDim.x; k += step) {\n"
                                  "        const T b = parts[k + at];\n"
                                  "        a = COMBINED;\n"
                                  "    }\n"
@@ -414,6 +414,7 @@ const char *emit_cuda_scaled_type(akg_dtype dtype)
 void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
+    cuda->summed = sums;
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;
@@ -427,6 +428,7 @@ void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sum
 void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
+    cuda->summed = NULL;
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         enum operation operation = sums->items[k]->reduction;
@@ -454,6 +456,7 @@ static const char *part_text(struct cuda_emitter *cuda, const struct cuda_sums *
 void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
+    cuda->summed = sums;
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         emit_line(emitter, "%s = %s;", emitter->symbols[symbol->slot].name,
@@ -466,6 +469,7 @@ void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *su
 void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams)
 {
     struct emitter *emitter = &cuda->emitter;
+    cuda->summed = NULL;
     for (int k = 0; k < sums->count && !teams; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;

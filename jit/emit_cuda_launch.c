@@ -111,7 +111,7 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
         launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
         break;
     case CUDA_STEP_GATHER:
-        launch.per_block = CUDA_SPREAD_LANES;
+        launch.per_block = CUDA_SPREAD_GATHERED;
         launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
         break;
     case CUDA_STEP_PARTS:

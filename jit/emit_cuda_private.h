@@ -64,6 +64,7 @@ struct cuda_emitter {
     int in_rows;  /* threads of it keep elements from one loop to the next: so many blocks are to have
                      registers for that; 0: they do not */
     int unrolled; /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    const struct cuda_sums *summed; /* that the threads at hand have parts of; NULL: none */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
     struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
     const struct ir_stmt *settled;   /* the loop whose last assignments are emitted */
@@ -234,10 +235,15 @@ void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
 bool emit_cuda_pieces_of(struct cuda_emitter *cuda, const struct cuda_chain *chain, struct cuda_quads *found);
 const char *emit_cuda_pieces_well(struct cuda_emitter *cuda, const struct cuda_quads *found);
 int64_t emit_cuda_pieces_first(const struct cuda_quads *found);
-/* Declares what is loaded; and loads the piece that begins at `first`. */
+/* Declares what is loaded; and loads the piece that begins at `first`, which is whole, or may be cut. */
 void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads *found, int turns);
+void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *turn);
 void emit_cuda_pieces_load(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn);
+/* The iterations of one that is whole. */
+void emit_cuda_pieces_done(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *turn);
 /* Something for each iteration of it; and the iterations. */
 void emit_cuda_pieces_each(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
                            const char *trips, const char *turn,

@@ -691,6 +691,20 @@ void emit_cuda_pieces_declare(struct cuda_emitter *cuda, const struct cuda_quads
                   window_length(&found->windows[k], found->length));
 }
 
+void emit_cuda_pieces_take(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *turn)
+{
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
+    emit_taken(&quads, first, false);
+}
+
+void emit_cuda_pieces_done(struct cuda_emitter *cuda, const struct cuda_quads *found, const char *first,
+                           const char *turn)
+{
+    struct quads quads = {.cuda = cuda, .found = *found, .turn = turn};
+    emit_done(&quads, first);
+}
+
 /* Moves a piece at once, or what there is of it one by one. */
 static void emit_either(struct quads *quads, const char *first, const char *trips,
                         void (*whole)(struct quads *quads), void (*one)(struct quads *quads))

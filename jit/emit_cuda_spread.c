@@ -6,15 +6,9 @@
  * its threads accumulate it combines, and leaves one part for each outer iteration; in the launch behind as
  * many threads combine the parts, one of which goes through the statements that follow.
  */
-#include "cuda_spread.h"
-#include "emit_cuda_private.h"
+#include "emit_cuda_spread.h"
 
-struct spread {
-    const struct cuda_spread *found;
-    const struct cuda_spread_phase *phase;
-    int number; /* of the phase */
-    struct cuda_sums sums;
-};
+enum { MANY_PARTS = 64 };
 
 static struct spread spread_of(struct cuda_emitter *cuda)
 {
@@ -30,11 +24,14 @@ static const char *member_of(akg_dtype dtype)
     return dtype_is_float(dtype) ? "d" : "i";
 }
 
-/* Parts of sums: of one sum after the other, of one part after the other, for each outer iteration. */
-static const char *part_text(struct cuda_emitter *cuda, int sum, const char *split, akg_dtype dtype)
+/* Behind the scalars that phases hand on lie parts of sums: of one sum after the other, of one part after the
+ * other, for each outer iteration. */
+const char *emit_cuda_spread_part(struct cuda_emitter *cuda, int sum, const char *split, akg_dtype dtype)
 {
-    return arena_format(&cuda->emitter.arena, "akg_spread[1 + (%d * splits_ + %s) * outer_ + number_].%s",
-                        sum, split, member_of(dtype));
+    struct arena *arena = &cuda->emitter.arena;
+    int lives = cuda->step->spread->live_count;
+    return arena_format(arena, "akg_spread[1 + (%s%d * splits_ + %s) * outer_ + number_].%s",
+                        lives ? arena_format(arena, "%d + ", lives) : "", sum, split, member_of(dtype));
 }
 
 /* Of the best: the value, and its iteration. */
@@ -42,21 +39,19 @@ static const char *best_text(struct cuda_emitter *cuda, const struct spread *spr
 {
     struct cuda_best best;
     cuda_best_of(spread->phase->loop, &best);
-    return part_text(cuda, 0, "split_", best.symbol->dtype);
+    return emit_cuda_spread_part(cuda, 0, "split_", best.symbol->dtype);
 }
 
 /* ---- scalars that phases hand on ------------------------------------------------------------ */
 
-static const char *live_text(struct cuda_emitter *cuda, const struct spread *spread, int number)
+const char *emit_cuda_spread_live(struct cuda_emitter *cuda, const struct spread *spread, int number)
 {
-    return arena_format(&cuda->emitter.arena, "akg_spread[1 + %d * (outer_ + %d) + %d * outer_ + number_].%s",
-                        spread->found->most_sums, CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES, number,
+    return arena_format(&cuda->emitter.arena, "akg_spread[1 + %d * outer_ + number_].%s", number,
                         member_of(spread->found->lives[number]->dtype));
 }
 
-/* Whether the statement that declares it stands in the block before another one. */
-static bool is_declared(const struct ir_stmt *first, const struct ir_stmt *end,
-                        const struct ir_symbol *symbol)
+bool emit_cuda_spread_declares(const struct ir_stmt *first, const struct ir_stmt *end,
+                               const struct ir_symbol *symbol)
 {
     for (const struct ir_stmt *stmt = first; stmt != end; stmt = stmt->next)
         if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol)
@@ -72,12 +67,12 @@ static void take_lives(struct cuda_emitter *cuda, const struct spread *spread, c
     for (int k = 0; k < spread->found->live_count; k++) {
         const struct ir_symbol *symbol = spread->found->lives[k];
         struct emit_symbol *entry = &emitter->symbols[symbol->slot];
-        if (!cuda_spread_uses(first, end, symbol) || is_declared(first, end, symbol))
+        if (!cuda_spread_uses(first, end, symbol) || emit_cuda_spread_declares(first, end, symbol))
             continue;
         entry->bits = dtype_is_float(symbol->dtype) ? 0 : emit_dtype_bits(symbol->dtype);
         entry->nonnegative = !dtype_is_float(symbol->dtype) && !dtype_is_signed(symbol->dtype);
         emit_line(emitter, "%s %s = (%s)%s;", emit_type(symbol->dtype), entry->name, emit_type(symbol->dtype),
-                  live_text(cuda, spread, k));
+                  emit_cuda_spread_live(cuda, spread, k));
         emit_line(emitter, "%c%d", EMIT_PENDING, symbol->slot);
     }
 }
@@ -89,8 +84,8 @@ static void leave_lives(struct cuda_emitter *cuda, const struct spread *spread, 
     struct emitter *emitter = &cuda->emitter;
     for (int k = 0; k < spread->found->live_count; k++) {
         const struct ir_symbol *symbol = spread->found->lives[k];
-        if (is_declared(first, end, symbol) || cuda_spread_uses(first, end, symbol))
-            emit_line(emitter, "%s = %s;", live_text(cuda, spread, k), emitter->symbols[symbol->slot].name);
+        if (emit_cuda_spread_declares(first, end, symbol) || cuda_spread_uses(first, end, symbol))
+            emit_line(emitter, "%s = %s;", emit_cuda_spread_live(cuda, spread, k), emitter->symbols[symbol->slot].name);
     }
 }
 
@@ -102,21 +97,21 @@ static void emit_statements(struct cuda_emitter *cuda, const struct ir_stmt *fir
 
 /* ---- where a thread is ---------------------------------------------------------------------- */
 
-/* The outer iterations, and how a block lies over them. */
-static void emit_extents(struct cuda_emitter *cuda, const struct cuda_loop_texts *texts, bool across)
+/* The outer iterations, and how a block lies over them: `side_` by side, each of `each_`, both texts. */
+static void emit_extents(struct cuda_emitter *cuda, const struct cuda_loop_texts *texts, const char *side,
+                         const char *each)
 {
     struct emitter *emitter = &cuda->emitter;
     const struct cuda_chain *outer = &cuda->step->chain;
     emit_line(emitter, "const long long outer_ = %s;", emit_cuda_product(cuda, outer, texts));
-    emit_line(emitter, "const int lanes_ = %s;", across ? "akg_lane_count(outer_)" : "1");
-    emit_line(emitter, "const long long groups_ = akg_trips(0, outer_, lanes_);");
+    emit_line(emitter, "const int lanes_ = %s;", side);
+    emit_line(emitter, "const long long groups_ = akg_trips(0, outer_, lanes_%s);", each);
     emit_line(emitter, "const int depths_ = %d / lanes_, deep_ = (int)threadIdx.x / lanes_;", CUDA_THREADS);
 }
 
 /* The thread's outer iteration; one that there is, in any case. */
 static void emit_place(struct emitter *emitter)
 {
-    emit_line(emitter, "const long long lane_ = group_ * lanes_ + (int)threadIdx.x %% lanes_;");
     emit_line(emitter, "const long long number_ = lane_ < outer_ ? lane_ : outer_ - 1;");
 }
 
@@ -125,6 +120,7 @@ static void emit_place(struct emitter *emitter)
 static void emit_parts(struct cuda_emitter *cuda, const struct spread *spread)
 {
     struct emitter *emitter = &cuda->emitter;
+    cuda->summed = NULL;
     for (int k = 0; k < spread->sums.count; k++) {
         const struct ir_symbol *symbol = spread->sums.items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;
@@ -134,7 +130,7 @@ static void emit_parts(struct cuda_emitter *cuda, const struct spread *spread)
     emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
     for (int k = 0; k < spread->sums.count; k++) {
         const struct ir_symbol *symbol = spread->sums.items[k]->symbol;
-        emit_line(emitter, "    %s = %s;", part_text(cuda, k, "split_", symbol->dtype),
+        emit_line(emitter, "    %s = %s;", emit_cuda_spread_part(cuda, k, "split_", symbol->dtype),
                   emitter->symbols[symbol->slot].name);
     }
     emit_line(emitter, "}");
@@ -149,12 +145,13 @@ static void emit_phase(struct cuda_emitter *cuda, const struct ir_stmt *block)
         emit_statements(cuda, block, loop);
     else
         take_lives(cuda, &spread, loop, loop->next);
-    emit_cuda_begin_parts(cuda, &spread.sums);
+    if (spread.sums.count)
+        emit_cuda_begin_parts(cuda, &spread.sums);
     emit_line(emitter, "const long long begin_ = lane_ < outer_ ? split_ * depths_ + deep_ : 1ll << 62;");
     emit_line(emitter, "const long long step_ = splits_ * depths_;");
     if (spread.phase->best) {
         emit_cuda_best_lanes(cuda, &spread.phase->chain, best_text(cuda, &spread),
-                             part_text(cuda, 1, "split_", AKG_INT64));
+                             emit_cuda_spread_part(cuda, 1, "split_", AKG_INT64));
         return;
     }
     cuda->unrolled = CUDA_SPREAD_UNROLLED;
@@ -164,15 +161,54 @@ static void emit_phase(struct cuda_emitter *cuda, const struct ir_stmt *block)
         emit_parts(cuda, &spread);
 }
 
+/* A thread's outer iteration, or its piece of them. */
+static void emit_phases(struct cuda_emitter *cuda, const struct spread *spread, struct columns *columns,
+                        const struct cuda_loop_texts *texts)
+{
+    struct emitter *emitter = &cuda->emitter;
+    emit_line(emitter, "const long long lane_ = group_ * lanes_ + (int)threadIdx.x %% lanes_;");
+    if (columns) {
+        emit_line(emitter, "if (each_ == 1) {");
+        emitter->indent++;
+    }
+    emit_place(emitter);
+    emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_phase);
+    if (columns) {
+        emitter->indent--;
+        emit_line(emitter, "} else {");
+        emitter->indent++;
+        emit_cuda_columns(cuda, spread, columns, texts);
+        emitter->indent--;
+        emit_line(emitter, "}");
+    }
+}
+
+/* So many threads lie across that each has terms enough for the part that it leaves. */
+static const char *side_text(struct cuda_emitter *cuda, const struct spread *spread, bool wide)
+{
+    const struct ir_expr *terms = cuda_chain_work(cuda->plan.kernel, &spread->phase->chain);
+    return arena_format(&cuda->emitter.arena, "akg_side(%s, (%s) / %d, blocks_)",
+                        wide ? "akg_trips(0, outer_, each_)" : "outer_",
+                        emit_shallow(&cuda->emitter, terms).text, CUDA_SPREAD_SHARE);
+}
+
 void emit_cuda_spread(struct cuda_emitter *cuda)
 {
     struct emitter *emitter = &cuda->emitter;
     struct spread spread = spread_of(cuda);
     struct cuda_loop_texts texts[CUDA_CHAIN];
+    struct columns columns;
+    bool wide = emit_cuda_columns_of(cuda, &spread, &columns);
     emit_cuda_trips(cuda, &cuda->step->chain, texts);
-    emit_extents(cuda, texts, spread.phase->across);
+    if (wide)
+        emit_line(emitter, "const int each_ = %s ? %d : 1;", emit_cuda_columns_well(cuda, &columns, texts),
+                  columns.pieces.length);
+    emit_line(emitter, "const long long blocks_ = gridDim.x < %d ? gridDim.x : %d;", CUDA_SPREAD_BLOCKS,
+              CUDA_SPREAD_BLOCKS);
+    emit_extents(cuda, texts, spread.phase->across ? side_text(cuda, &spread, wide) : "1",
+                 wide ? " * each_" : "");
     emit_line(emitter,
-              "const long long splits_ = groups_ < gridDim.x ? gridDim.x / (groups_ + (groups_ == 0)) : 1;");
+              "const long long splits_ = groups_ < blocks_ ? blocks_ / (groups_ + (groups_ == 0)) : 1;");
     if (spread.sums.count || spread.phase->best)
         emit_line(emitter, "if (blockIdx.x == 0 && threadIdx.x == 0)\n        akg_spread[0].i = splits_;");
     emit_statement_line(
@@ -181,8 +217,7 @@ void emit_cuda_spread(struct cuda_emitter *cuda)
     emitter->indent++;
     emit_line(emitter,
               "const long long split_ = akg_quotient(part_, groups_), group_ = part_ - split_ * groups_;");
-    emit_place(emitter);
-    emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_phase);
+    emit_phases(cuda, &spread, wide ? &columns : NULL, texts);
     emitter->indent--;
     emit_line(emitter, "}");
 }
@@ -206,7 +241,7 @@ static void emit_together(struct cuda_emitter *cuda, const struct dependence_sca
     emit_line(emitter, "#pragma unroll %d", CUDA_SPREAD_UNROLLED);
     emit_line(emitter, "for (long long split_ = deep_; split_ < splits_; split_ += depths_) {");
     emitter->indent++;
-    emit_line(emitter, "const %s one_ = (%s)%s;", type, type, part_text(cuda, number, "split_", dtype));
+    emit_line(emitter, "const %s one_ = (%s)%s;", type, type, emit_cuda_spread_part(cuda, number, "split_", dtype));
     emit_line(emitter, "%s = %s;", all, emit_combined(emitter, sum->reduction, dtype, operands).text);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -244,18 +279,24 @@ void emit_cuda_gather(struct cuda_emitter *cuda)
     struct spread spread = spread_of(cuda);
     struct cuda_loop_texts texts[CUDA_CHAIN];
     emit_cuda_trips(cuda, &cuda->step->chain, texts);
-    emit_extents(cuda, texts, true);
-    if (spread.sums.count || spread.phase->best)
+    bool combines = spread.sums.count || spread.phase->best;
+    if (combines)
         emit_line(emitter, "const long long splits_ = akg_spread[0].i;");
+    const char *side = "akg_lane_count(outer_)";
+    if (combines) /* the more parts, the more threads are to load them */
+        side = arena_format(&emitter->arena, "akg_lane_count(splits_ < %d || outer_ < %d ? outer_ : %d)",
+                            MANY_PARTS, CUDA_SPREAD_GATHERED, CUDA_SPREAD_GATHERED);
+    emit_extents(cuda, texts, side, "");
     emit_statement_line(emitter, spread.phase->loop,
                         "for (long long group_ = blockIdx.x; group_ < groups_; group_ += gridDim.x) {");
     emitter->indent++;
+    emit_line(emitter, "const long long lane_ = group_ * lanes_ + (int)threadIdx.x %% lanes_;");
     emit_place(emitter);
     for (int k = 0; k < spread.sums.count; k++)
         emit_together(cuda, spread.sums.items[k], k);
     if (spread.phase->best)
         emit_cuda_best_gather(cuda, &spread.phase->chain, best_text(cuda, &spread),
-                              part_text(cuda, 1, "split_", AKG_INT64));
+                              emit_cuda_spread_part(cuda, 1, "split_", AKG_INT64));
     emit_line(emitter, "if (lane_ < outer_ && deep_ == 0) {");
     emitter->indent++;
     emit_cuda_iteration(cuda, &cuda->step->chain, texts, "number_", emit_behind);
