@@ -278,27 +278,16 @@ const struct ir_expr *cuda_spread_rest(const struct cuda_plan *plan, const struc
     return ir_operation(plan->kernel, OP_SELECT, pays(plan, spread), number(plan, 0), (struct ir_expr *)work);
 }
 
-/* Parts of a sum, at most: those that blocks leave of which a warp lies across, each thread with up to eight
- * outer iterations; or what akg_side allows. */
-static struct ir_expr *most_parts(const struct cuda_plan *plan, const struct cuda_spread *spread)
-{
-    enum { EACH = 8 };
-    struct ir_expr *outer = trips(plan, &spread->outer), *shares = number(plan, 1);
-    for (int k = 0; k < spread->count; k++)
-        shares = apply(plan, OP_ADD, shares,
-                       apply(plan, OP_FLOORDIV, trips(plan, &spread->phases[k].chain),
-                             number(plan, CUDA_SPREAD_SHARE)));
-    return apply(plan, OP_ADD, apply(plan, OP_MUL, outer, shares),
-                 number(plan, CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES * EACH));
-}
-
-/* The number of parts, the scalars, and behind them all parts of sums. */
+/* The number of parts, the scalars, and behind them all parts of sums, of which threads may have eight side
+ * by side. */
 const struct ir_expr *cuda_spread_words(const struct cuda_plan *plan, const struct cuda_spread *spread)
 {
-    struct ir_expr *words =
-        apply(plan, OP_ADD,
-              apply(plan, OP_MUL, most_parts(plan, spread), number(plan, spread->most_sums)),
-              apply(plan, OP_MUL, trips(plan, &spread->outer), number(plan, spread->live_count)));
+    enum { EACH = 8, PARTS = CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES * EACH };
+    struct ir_expr *outer = trips(plan, &spread->outer);
+    struct ir_expr *words = apply(
+        plan, OP_ADD,
+        apply(plan, OP_MUL, apply(plan, OP_ADD, outer, number(plan, PARTS)), number(plan, spread->most_sums)),
+        apply(plan, OP_MUL, outer, number(plan, spread->live_count)));
     return ir_operation(plan->kernel, OP_SELECT, pays(plan, spread),
                         apply(plan, OP_ADD, words, number(plan, 1)), number(plan, 0));
 }

@@ -292,7 +292,8 @@ static struct emit_value rounded_to_half(struct emitter *emitter, akg_dtype dtyp
     if (rounded && strcmp(function, "akg_float_to_bfloat") == 0)
         wide = emit_call(emitter, rounded, 1, &value);
     else
-        wide = emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
+        wide =
+            emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
     wide.raw = bits.text;
     return wide;
 }

@@ -102,8 +102,8 @@ struct emit_dialect {
     /* The function that does an operation of floats where its row of operations.def has none, or another; or
      * NULL. */
     const char *(*function_of)(const struct emitter *emitter, const struct ir_expr *expr);
-    /* The functions that round a float to a bfloat16, as a float still, and that give the bits of such a float;
-     * NULL: those that convert serve. */
+    /* The functions that round a float to a bfloat16, as a float still, and that give the bits of such a
+     * float; NULL: those that convert serve. */
     const char *bfloat_rounded, *bfloat_bits;
 };
 
@@ -119,9 +119,9 @@ struct emitter {
     const char **buffers; /* names in C, by index */
     struct emit_words words;
     int indent, line, temporaries, odd_names, depth;
-    const struct ir_stmt *around; /* the innermost loop in C; NULL: none */
-    bool in_index;                /* inside indices and loop bounds */
-    bool is_reordered;            /* inside a loop that accumulates in any order: emit_hosted_reductions */
+    const struct ir_stmt *around;    /* the innermost loop in C; NULL: none */
+    bool in_index;                   /* inside indices and loop bounds */
+    bool is_reordered;               /* inside a loop that accumulates in any order: emit_hosted_reductions */
     const struct ir_expr *unrounded; /* a sum of halves, of which the last rounds; NULL */
     bool in_shape; /* inside a shape, which the call has evaluated already: nothing is checked */
     const struct ir_symbol *loops[JIT_TRAP_LOOPS];

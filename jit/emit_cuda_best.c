@@ -173,7 +173,7 @@ static void emit_lanes(struct seek *seek)
     emit_line(emitter, "%s_parts_[threadIdx.x] = %s;", seek->best, seek->best);
     emit_line(emitter, "%sparts_[threadIdx.x] = %s;", seek->place, seek->place);
     emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "for (int part_ = (int)threadIdx.x %% lanes_; part_ < %d; part_ += lanes_ < 32 ? 32 : lanes_) {",
+    emit_line(emitter, "for (int part_ = (int)threadIdx.x %% lanes_; part_ < %d; part_ += 32) {",
               CUDA_THREADS);
     emit_meet_of(seek, arena_format(arena, "%s_parts_[part_]", seek->best),
                  arena_format(arena, "%sparts_[part_]", seek->place));

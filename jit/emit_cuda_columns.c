@@ -4,7 +4,8 @@
  * Consumes a phase that accumulates and whose accesses run along the outer loop (cuda_spread.h): sums of
  * columns. A thread has a piece of four columns, or of eight narrow ones: it loads 16 bytes of a row at once,
  * some rows one behind the other, and has as many of each sum. Where tensors lie well for that is only known
- * when the code runs; it gives the words that emit_cuda_spread.c hands on, in the same places.
+ * when the code runs; it gives the words that emit_cuda_spread.c hands on, in the same places. Where there
+ * are columns for all blocks anyway, four are no gain: they would be further apart in memory at a time.
  */
 #include "emit_cuda_spread.h"
 
@@ -52,9 +53,13 @@ bool emit_cuda_columns_of(struct cuda_emitter *cuda, const struct spread *spread
 const char *emit_cuda_columns_well(struct cuda_emitter *cuda, const struct columns *columns,
                                    const struct cuda_loop_texts *outer)
 {
-    return arena_format(&cuda->emitter.arena, "%s %% %d == 0 && %s",
-                        outer[cuda->step->chain.count - 1].trips, columns->pieces.length,
-                        emit_cuda_pieces_well(cuda, &columns->pieces));
+    struct arena *arena = &cuda->emitter.arena;
+    const char *few = "";
+    if (columns->pieces.length == CUDA_QUAD)
+        few = arena_format(arena, "%s < %d && ", emit_cuda_product(cuda, &cuda->step->chain, outer),
+                           CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES);
+    return arena_format(arena, "%s%s %% %d == 0 && %s", few, outer[cuda->step->chain.count - 1].trips,
+                        columns->pieces.length, emit_cuda_pieces_well(cuda, &columns->pieces));
 }
 
 /* ---- the columns of a piece ---------------------------------------------------------------------- */
@@ -215,10 +220,10 @@ static void emit_rows(struct cuda_emitter *cuda, const struct spread *spread, co
     emit_cuda_trips(cuda, inner, texts);
     const char *total = emit_cuda_product(cuda, inner, texts);
     emit_line(emitter, "#pragma unroll 1");
-    emit_statement_line(
-        emitter, spread->phase->loop,
-        arena_format(&emitter->arena, "for (long long from_ = begin_; from_ < %s; from_ += %d * step_) {",
-                     total, turns));
+    emit_statement_line(emitter, spread->phase->loop,
+                        arena_format(&emitter->arena,
+                                     "for (long long from_ = begin_; from_ < %s; from_ += %d * step_) {",
+                                     total, turns));
     emitter->indent++;
     emit_cuda_pieces_declare(cuda, &columns->pieces, turns);
     begin_rows(cuda, spread, texts, total, turns);

@@ -58,7 +58,8 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
-/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two. */
+/* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two up to
+ * 32. */
 static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int lanes)\n"
                                  "{\n"
                                  "    __shared__ T parts[256];\n"
@@ -67,13 +68,12 @@ static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int la
                                  "        const T b = akg_exchange_TYPE(a, lane);\n"
                                  "        a = COMBINED;\n"
                                  "    }\n"
-                                 "    const unsigned int step = lanes < 32 ? 32 : lanes;\n"
                                  "    __syncthreads();\n"
-                                 "    if (threadIdx.x % step == at)\n"
+                                 "    if (threadIdx.x % 32 == at)\n"
                                  "        parts[threadIdx.x] = a;\n"
                                  "    __syncthreads();\n"
                                  "    a = parts[at];\n"
-                                 "    for (unsigned int k = step; k < blockDim.x; k += step) {\n"
+                                 "    for (unsigned int k = 32; k < blockDim.x; k += 32) {\n"
                                  "        const T b = parts[k + at];\n"
                                  "        a = COMBINED;\n"
                                  "    }\n"

@@ -85,7 +85,8 @@ static void leave_lives(struct cuda_emitter *cuda, const struct spread *spread, 
     for (int k = 0; k < spread->found->live_count; k++) {
         const struct ir_symbol *symbol = spread->found->lives[k];
         if (emit_cuda_spread_declares(first, end, symbol) || cuda_spread_uses(first, end, symbol))
-            emit_line(emitter, "%s = %s;", emit_cuda_spread_live(cuda, spread, k), emitter->symbols[symbol->slot].name);
+            emit_line(emitter, "%s = %s;", emit_cuda_spread_live(cuda, spread, k),
+                      emitter->symbols[symbol->slot].name);
     }
 }
 
@@ -183,15 +184,6 @@ static void emit_phases(struct cuda_emitter *cuda, const struct spread *spread, 
     }
 }
 
-/* So many threads lie across that each has terms enough for the part that it leaves. */
-static const char *side_text(struct cuda_emitter *cuda, const struct spread *spread, bool wide)
-{
-    const struct ir_expr *terms = cuda_chain_work(cuda->plan.kernel, &spread->phase->chain);
-    return arena_format(&cuda->emitter.arena, "akg_side(%s, (%s) / %d, blocks_)",
-                        wide ? "akg_trips(0, outer_, each_)" : "outer_",
-                        emit_shallow(&cuda->emitter, terms).text, CUDA_SPREAD_SHARE);
-}
-
 void emit_cuda_spread(struct cuda_emitter *cuda)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -205,7 +197,10 @@ void emit_cuda_spread(struct cuda_emitter *cuda)
                   columns.pieces.length);
     emit_line(emitter, "const long long blocks_ = gridDim.x < %d ? gridDim.x : %d;", CUDA_SPREAD_BLOCKS,
               CUDA_SPREAD_BLOCKS);
-    emit_extents(cuda, texts, spread.phase->across ? side_text(cuda, &spread, wide) : "1",
+    emit_extents(cuda, texts,
+                 !spread.phase->across ? "1"
+                 : wide                ? "akg_lane_count(akg_trips(0, outer_, each_))"
+                                       : "akg_lane_count(outer_)",
                  wide ? " * each_" : "");
     emit_line(emitter,
               "const long long splits_ = groups_ < blocks_ ? blocks_ / (groups_ + (groups_ == 0)) : 1;");
@@ -241,7 +236,8 @@ static void emit_together(struct cuda_emitter *cuda, const struct dependence_sca
     emit_line(emitter, "#pragma unroll %d", CUDA_SPREAD_UNROLLED);
     emit_line(emitter, "for (long long split_ = deep_; split_ < splits_; split_ += depths_) {");
     emitter->indent++;
-    emit_line(emitter, "const %s one_ = (%s)%s;", type, type, emit_cuda_spread_part(cuda, number, "split_", dtype));
+    emit_line(emitter, "const %s one_ = (%s)%s;", type, type,
+              emit_cuda_spread_part(cuda, number, "split_", dtype));
     emit_line(emitter, "%s = %s;", all, emit_combined(emitter, sum->reduction, dtype, operands).text);
     emitter->indent--;
     emit_line(emitter, "}");

@@ -1,7 +1,8 @@
 /*
  * emit_cuda_spread.h: what the two ways through a phase of a spread nest share.
  *
- * A thread has one outer iteration (emit_cuda_spread.c), or a piece of several neighbours (emit_cuda_columns.c).
+ * A thread has one outer iteration (emit_cuda_spread.c), or a piece of several neighbours
+ * (emit_cuda_columns.c).
  */
 #ifndef JIT_EMIT_CUDA_SPREAD_H
 #define JIT_EMIT_CUDA_SPREAD_H
