@@ -497,7 +497,7 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
                 resident > 1
                     ? arena_format(&emitter->arena, resident > 4 ? ", akg_blocks(%d)" : ", %d", resident)
                     : "");
-    text_string(out, "    const struct akg_frame *const frame = AKG_FRAME;\n");
+    text_string(out, "    AKG_BEGIN;\n    const struct akg_frame *const frame = AKG_FRAME;\n");
     if (cuda->kept_count && emit_count_word(emitter, "akg_kept"))
         text_format(out, "    union akg_scalar *const akg_kept = (union akg_scalar *)frame->data[%d];\n",
                     cuda->places[cuda->plan.kernel->buffers.count]);

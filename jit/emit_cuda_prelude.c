@@ -12,7 +12,8 @@
 
 /* A loop that is taken apart names more than each of its bodies uses (177), a launch is handed more scalars
  * than it reads, and a scan notes for what may stand behind it that it is through (550): nvcc would speak of
- * it; and of more blocks at once than a processor has threads for. */
+ * it; and of more blocks at once than a processor has threads for. From compute capability 9.0 on, what is
+ * launched next may take its place on the device while this still runs, and waits there for its results. */
 static const char macros[] =
     "#ifdef __CUDACC__\n"
     "#pragma nv_diag_suppress 177, 550\n"
@@ -26,9 +27,16 @@ static const char macros[] =
     "#else\n"
     "#define akg_blocks(wanted) (wanted)\n"
     "#endif\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "#define AKG_BEGIN asm volatile(\"griddepcontrol.launch_dependents; griddepcontrol.wait;\" : : : "
+    "\"memory\")\n"
+    "#else\n"
+    "#define AKG_BEGIN (void)0\n"
+    "#endif\n"
     "#define AKG_FRAME (&akg_words)\n"
     "#define akg_read(place) __ldg(&(place))\n"
     "#else\n"
+    "#define AKG_BEGIN (void)0\n"
     "#define akg_read(place) (place)\n"
     "#endif\n\n";
 

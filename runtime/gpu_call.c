@@ -163,18 +163,41 @@ bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code)
 /* ---- launching
  * ------------------------------------------------------------------------------------------------- */
 
-static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code, int first, int end)
+/* Close behind the launch before, where the device can: its blocks begin while the last ones of that are at
+ * work, and wait for them (AKG_BEGIN in emit_cuda_prelude.c). */
+static CUresult launch_one(struct gpu_running *run, CUfunction function, unsigned blocks,
+                           const struct cuda_launch *launch, void **parameters)
 {
     struct gpu_device *device = run->device;
+    const struct gpu_driver *driver = device->driver;
+    CUlaunchAttribute close = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value = {.programmaticStreamSerializationAllowed = 1}};
+    const CUlaunchConfig config = {.gridDimX = blocks,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = (unsigned)launch->threads,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .sharedMemBytes = (unsigned)launch->shared,
+                                   .hStream = device->stream,
+                                   .attrs = &close,
+                                   .numAttrs = 1};
+
+    if (device->major >= 9 && driver->cuLaunchKernelEx)
+        return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
+    return driver->cuLaunchKernel(function, blocks, 1, 1, config.blockDimX, 1, 1, config.sharedMemBytes,
+                                  device->stream, parameters, NULL);
+}
+
+static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code, int first, int end)
+{
     void *parameters[] = {run->words};
     CUresult result = CUDA_SUCCESS;
 
     for (int k = first; k < end && result == CUDA_SUCCESS; k++) {
         const struct cuda_launch *launch = &run->program->launches.items[k];
         if (run->grids[k])
-            result = device->driver->cuLaunchKernel(gpu_code_function(code, k), run->grids[k], 1, 1,
-                                                    (unsigned)launch->threads, 1, 1, (unsigned)launch->shared,
-                                                    device->stream, parameters, NULL);
+            result = launch_one(run, gpu_code_function(code, k), run->grids[k], launch, parameters);
     }
     return result;
 }

@@ -57,6 +57,7 @@
     X(cuModuleUnload, true)                                                                                  \
     X(cuFuncSetAttribute, true)                                                                              \
     X(cuLaunchKernel, true)                                                                                  \
+    X(cuLaunchKernelEx, false)                                                                               \
     X(cuGraphCreate, false)                                                                                  \
     X(cuGraphAddKernelNode, false)                                                                           \
     X(cuGraphAddMemsetNode, false)                                                                           \

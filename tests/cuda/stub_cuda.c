@@ -650,6 +650,14 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
     return end(run_kernel(&launch));
 }
 
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                              void **extra)
+{
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
+                          parameters, extra);
+}
+
 /* ---- graphs: what a node does is copied, as by the driver
  * -------------------------------------------------- */
 
