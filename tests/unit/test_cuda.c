@@ -520,6 +520,10 @@ static const struct mapping spread[] = {
      "for j = 0 to N step 1 {\nvar c: int32 = 1:int32\nvar d: int32 = 0:int32\nfor i = 0 to M step 1 {\n"
      "for i1 = 0 to M step 1 {\nc = (c + (x[i, j] * x[i1, j]))\nd = max(d, (x[i, j] - x[i1, j]))\n}\n}\n"
      "y[j] = (c - d)\n}\n"},
+    {"float32", false, "u_each_[one_]", /* four columns a thread, with a scalar from the loop before */
+     "for j = 0 to N step 1 {\nvar c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\nlet u: float32 = (c * 0.5:float32)\nvar d: float32 = 0.0:float32\n"
+     "for i1 = 0 to M step 1 {\nd = (d + ((x[i1, j] - u) * z[j]))\n}\ny[j] = (d + u)\n}\n"},
 };
 
 static void test_mappings(const struct mapping *table, size_t count, int spread_from, struct counts *counts)
