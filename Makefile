@@ -270,7 +270,7 @@ bench-operators: $(B)/bench/operators
 
 $(B)/bench/gpu.o: private flags += $(if $(CUDA),-DHAVE_CUDA)
 # Emitted CUDA run on the CPU.
-$(B)/tests/test_cuda $(B)/tests/test_cuda_tile: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o shim_moves.o emulate.o)
+$(B)/tests/test_cuda $(B)/tests/test_cuda_tile $(B)/tests/test_cuda_cross: $(addprefix $(B)/tests/cuda/,shim.o shim_threads.o shim_moves.o emulate.o)
 
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)

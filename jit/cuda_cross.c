@@ -8,7 +8,8 @@
 
 enum {
     FEWEST = 16, /* iterations of each of the two loops */
-    SMALL = 4,   /* bytes of all that an iteration brings */
+    ROW = 256,   /* bytes of a row of a square, of all that is brought, as far as that can be */
+    LARGEST = 4, /* times CUDA_CROSS_EDGE */
     MANY = 256   /* large squares: about two for each processor of a large device */
 };
 
@@ -100,12 +101,84 @@ bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *cros
     return true;
 }
 
-bool cuda_crossing_is_small(const struct cuda_crossing *crossing)
+int cuda_crossing_edge(const struct cuda_crossing *crossing)
 {
-    int bytes = 0;
+    int bytes = 0, edge = CUDA_CROSS_EDGE;
     for (int k = 0; k < crossing->count; k++)
         bytes += dtype_table[crossing->loads[k]->access.buffer->dtype].size;
-    return bytes <= SMALL;
+    while (edge < LARGEST * CUDA_CROSS_EDGE && 2 * edge * bytes <= ROW)
+        edge *= 2;
+    return edge;
+}
+
+/* ---- in pieces --------------------------------------------------------------------------------- */
+
+static bool hangs_not(struct ir_expr *expr, void *symbol)
+{
+    if (expr->kind != IR_SYMBOL)
+        return true;
+    if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return ir_expr_walk(expr->symbol->value, hangs_not, symbol);
+    return expr->symbol != symbol;
+}
+
+/* LETs between the loops go into the loop where they hang on its variable, so that nothing in front of its
+ * body does. */
+static void take_side(const struct cuda_plan *plan, const struct cuda_chain *chain,
+                      const struct ir_stmt *loop, struct cuda_cross_side *side)
+{
+    struct ir_stmt *first = NULL, **inside = &first, *outside = NULL, **end = &outside;
+    for (int k = 0; k < chain->count - 1; k++)
+        for (const struct ir_stmt *stmt = chain->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next) {
+            struct ir_stmt *copy = arena_new(plan->arena, struct ir_stmt);
+            *copy = *stmt;
+            copy->next = NULL;
+            if (ir_expr_walk(stmt->value, hangs_not, loop->symbol))
+                end = &(*end = copy)->next;
+            else
+                inside = &(*inside = copy)->next;
+        }
+    *inside = (struct ir_stmt *)cuda_chain_body(chain);
+    side->loop = *loop;
+    side->loop.body = first;
+    side->outside = outside;
+    side->chain = (struct cuda_chain){.loops = {&side->loop}, .count = 1};
+}
+
+/* Pieces begin where the loop does. */
+static bool begins_well(const struct cuda_quads *found)
+{
+    return (found->low + found->align) % found->length == 0;
+}
+
+/* In a piece of its own. */
+static bool brings(const struct cuda_quads *found, const struct ir_expr *load)
+{
+    for (int k = 0; k < found->load_count; k++)
+        if (ir_expr_equal(found->loads[k].load, load)) {
+            const struct cuda_window *window = &found->windows[found->loads[k].window];
+            return window->low == window->high && (window->low - found->align) % found->length == 0;
+        }
+    return false;
+}
+
+bool cuda_crossing_sides(const struct cuda_plan *plan, const struct cuda_step *step,
+                         struct cuda_cross_side *brought, struct cuda_cross_side *left)
+{
+    const struct cuda_crossing *crossing = step->crossing;
+    if (crossing->edge == CUDA_CROSS_EDGE) /* there are not enough of them for all threads */
+        return false;
+    take_side(plan, &step->chain, crossing->down.loops[0], brought);
+    take_side(plan, &step->chain, crossing->along.loops[0], left);
+    if (!cuda_quads_of(plan, step, &brought->chain, CUDA_PIECES_OF_FOUR, &brought->found) ||
+        !cuda_quads_of(plan, step, &left->chain, CUDA_PIECES_OF_FOUR, &left->found) ||
+        !begins_well(&brought->found) || !begins_well(&left->found))
+        return false;
+    for (int k = 0; k < crossing->count; k++)
+        if (!brings(&brought->found, crossing->loads[k]))
+            return false;
+    return brought->found.load_count == crossing->count && brought->found.store_count == 0 &&
+           left->found.store_count > 0;
 }
 
 /* ---- which way to go --------------------------------------------------------------------------- */
@@ -140,23 +213,27 @@ static struct ir_expr *squares_of(struct ir_kernel *kernel, const struct cuda_cr
     return squares;
 }
 
+/* Whether squares of that size are worth having. */
+static struct ir_expr *pays(const struct cuda_plan *plan, const struct cuda_crossing *crossing)
+{
+    struct ir_kernel *kernel = plan->kernel;
+    int64_t many = plan->options->squares > 0 ? plan->options->squares : MANY;
+    if (crossing->edge == CUDA_CROSS_EDGE)
+        return are_long(kernel, crossing, FEWEST);
+    return ir_operation(kernel, OP_AND, are_long(kernel, crossing, crossing->edge),
+                        ir_operation(kernel, OP_GE, squares_of(kernel, crossing), number(kernel, many), NULL),
+                        NULL);
+}
+
 const struct ir_expr *cuda_crossing_work(const struct cuda_plan *plan, const struct cuda_chain *chain,
                                          const struct cuda_crossing *crossing, bool crosses)
 {
     struct ir_kernel *kernel = plan->kernel;
-    int64_t many = plan->options->squares > 0 ? plan->options->squares : MANY;
-    bool is_large = crossing->edge > CUDA_CROSS_EDGE;
-    struct ir_expr *none = number(kernel, 0), *squares = squares_of(kernel, crossing);
-    struct ir_expr *pays = are_long(kernel, crossing, is_large ? crossing->edge : FEWEST);
-    if (!crosses)
-        return ir_operation(kernel, OP_SELECT, pays, none, (struct ir_expr *)cuda_chain_work(kernel, chain));
-    if (is_large)
-        pays = ir_operation(kernel, OP_AND, pays,
-                            ir_operation(kernel, OP_GE, squares, number(kernel, many), NULL), NULL);
-    if (crossing->larger) {
-        struct ir_expr *larger = (struct ir_expr *)cuda_crossing_work(plan, chain, crossing->larger, true);
-        squares = ir_operation(kernel, OP_SELECT,
-                               ir_operation(kernel, OP_GT, larger, number(kernel, 0), NULL), none, squares);
-    }
-    return ir_operation(kernel, OP_SELECT, pays, squares, none);
+    struct ir_expr *work = crosses ? squares_of(kernel, crossing) : number(kernel, 0);
+    struct ir_expr *otherwise =
+        crosses ? number(kernel, 0) : (struct ir_expr *)cuda_chain_work(kernel, chain);
+    work = ir_operation(kernel, OP_SELECT, pays(plan, crossing), work, otherwise);
+    for (const struct cuda_crossing *larger = crossing->larger; crosses && larger; larger = larger->larger)
+        work = ir_operation(kernel, OP_SELECT, pays(plan, larger), number(kernel, 0), work);
+    return work;
 }

@@ -3,15 +3,16 @@
  *
  * Consumes a chain of loops that run in any order (cuda_plan.h). Produces which two of its loops cross, and
  * which loads go crosswise: a block takes a square of the two, and brings those loads' elements into shared
- * memory along the one loop before it goes through the iterations along the other.
+ * memory along the one loop before it goes through the iterations along the other. Both ways may go by pieces
+ * of four elements (cuda_quads.h), where tensors lie well for them.
  */
 #ifndef JIT_CUDA_CROSS_H
 #define JIT_CUDA_CROSS_H
 
-#include "cuda_plan.h"
+#include "cuda_quads.h"
 
 enum {
-    CUDA_CROSS_EDGE = 32, /* of a square: the threads of a warp, or twice as many */
+    CUDA_CROSS_EDGE = 32, /* of a square: the threads of a warp, or two or four times as many */
     CUDA_CROSSED = 3      /* loads */
 };
 
@@ -24,11 +25,23 @@ struct cuda_crossing {
     const struct cuda_crossing *larger; /* the same in larger squares, for calls that have many; NULL: none */
 };
 
+/* One of the two loops by itself, around all that its iterations do. */
+struct cuda_cross_side {
+    struct ir_stmt loop;           /* its body begins with LETs that stand between the loops */
+    const struct ir_stmt *outside; /* the other ones: they are the same for all of its iterations */
+    struct cuda_chain chain;       /* of that loop */
+    struct cuda_quads found;       /* what goes in pieces of four along it */
+};
+
 /* In squares of CUDA_CROSS_EDGE. */
 bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *crossing);
-/* Whether squares of twice that are worth having: elements are so small that else a row is but a line of the
+/* The edge of the largest squares worth having: elements may be so small that else a row is but a line of the
  * memory's, or less. */
-bool cuda_crossing_is_small(const struct cuda_crossing *crossing);
+int cuda_crossing_edge(const struct cuda_crossing *crossing);
+/* Whether squares can be gone through in pieces of four both ways: all that is brought, and what is stored.
+ * The sides must stay where they are as long as they are of use. */
+bool cuda_crossing_sides(const struct cuda_plan *plan, const struct cuda_step *step,
+                         struct cuda_cross_side *brought, struct cuda_cross_side *left);
 /* As int64 over dims and attributes: how many squares, or (crosses false) how many iterations there are where
  * the loops are too short for squares; else 0. */
 const struct ir_expr *cuda_crossing_work(const struct cuda_plan *plan, const struct cuda_chain *chain,

@@ -541,17 +541,15 @@ static void take_cross(struct cuda_plan *plan, struct cuda_step *step)
     struct cuda_crossing crossing;
     if (step->tiling || step->sums || step->adds || !cuda_crossing_of(&step->chain, &crossing))
         return;
-    struct cuda_crossing *small = keep_crossing(plan, &crossing);
-    step->crossing = small;
     struct cuda_step cross = *step;
     cross.kind = CUDA_STEP_CROSS;
-    if (cuda_crossing_is_small(small)) {
-        crossing.edge = 2 * CUDA_CROSS_EDGE;
-        small->larger = cross.crossing = keep_crossing(plan, &crossing);
+    for (crossing.edge = cuda_crossing_edge(&crossing); crossing.edge >= CUDA_CROSS_EDGE;
+         crossing.edge /= 2) {
+        cross.crossing = keep_crossing(plan, &crossing);
+        crossing.larger = cross.crossing;
         add_step(plan, cross);
     }
-    cross.crossing = small;
-    add_step(plan, cross);
+    step->crossing = cross.crossing;
 }
 
 /* Steps for the phases of a nest that several blocks share, for calls that have few iterations outside. */

@@ -151,7 +151,90 @@ ON_FIBRE static void take_longs(unsigned long long *to, const unsigned long long
     move_four(to, from, from, sizeof *to);
 }
 
+/* Words. */
+ON_FIBRE static void move_words(void *to, const void *from, const void *aligned, size_t words)
+{
+    if ((uintptr_t)aligned % (4 * words) != 0)
+        shim_leave_after_fault();
+    for (size_t k = 0; k < 4 * words; k++)
+        ((volatile char *)to)[k] = ((const char *)from)[k];
+}
+
+ON_FIBRE static void take_one(uint32_t *to, const void *from)
+{
+    move_words(to, from, from, 1);
+}
+
+ON_FIBRE static void take_two(uint32_t *to, const void *from)
+{
+    move_words(to, from, from, 2);
+}
+
+ON_FIBRE static void take_four(uint32_t *to, const void *from)
+{
+    move_words(to, from, from, 4);
+}
+
+ON_FIBRE static void put_in_square(void *to, const uint32_t *from, size_t words)
+{
+    if (!shim_is_shared(to))
+        shim_leave_after_fault();
+    move_words(to, from, to, words);
+}
+
+ON_FIBRE static void put_one(void *to, const uint32_t *from)
+{
+    put_in_square(to, from, 1);
+}
+
+ON_FIBRE static void put_two(void *to, const uint32_t *from)
+{
+    put_in_square(to, from, 2);
+}
+
+ON_FIBRE static void put_four_words(void *to, const uint32_t *from)
+{
+    put_in_square(to, from, 4);
+}
+
+/* Four pieces of four elements of such a size. */
+ON_FIBRE static void turn(uint32_t *words, size_t size)
+{
+    char from[64];
+    volatile char *to = (volatile char *)words;
+    for (size_t k = 0; k < 16 * size; k++)
+        from[k] = to[k];
+    for (size_t k = 0; k < 16 * size; k++) {
+        size_t element = k / size;
+        to[k] = from[(element % 4 * 4 + element / 4) * size + k % size];
+    }
+}
+
+ON_FIBRE static void turn_8(uint32_t *words)
+{
+    turn(words, 1);
+}
+
+ON_FIBRE static void turn_16(uint32_t *words)
+{
+    turn(words, 2);
+}
+
+ON_FIBRE static void turn_32(uint32_t *words)
+{
+    turn(words, 4);
+}
+
 const struct shim_symbol shim_moves[] = {
+    {"akg_turn_8", "void akg_turn_8(unsigned int *words);", turn_8},
+    {"akg_turn_16", "void akg_turn_16(unsigned int *words);", turn_16},
+    {"akg_turn_32", "void akg_turn_32(unsigned int *words);", turn_32},
+    {"akg_take_one", "void akg_take_one(unsigned int *to, const void *from);", take_one},
+    {"akg_take_two", "void akg_take_two(unsigned int *to, const void *from);", take_two},
+    {"akg_take_four", "void akg_take_four(unsigned int *to, const void *from);", take_four},
+    {"akg_put_one", "void akg_put_one(void *to, const unsigned int *from);", put_one},
+    {"akg_put_two", "void akg_put_two(void *to, const unsigned int *from);", put_two},
+    {"akg_put_four", "void akg_put_four(void *to, const unsigned int *from);", put_four_words},
     {"akg_put_words", "void akg_put_words(unsigned int *to, const unsigned int *from);", put_words},
     {"akg_take_8", "void akg_take_8(unsigned char *to, const unsigned char *from);", take_8},
     {"akg_take_words", "void akg_take_words(unsigned int *to, const unsigned int *from);", take_words},

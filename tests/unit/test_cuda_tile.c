@@ -130,7 +130,7 @@ static const struct nest nests[] = {
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
      "        c[n, m] = (float32(a[m, n]) + 1.0:float32)\n"
      "      }\n    }\n  }\n}\n",
-     3, "square0_[64][66]", false},
+     4, "square0_[16640]", false},
     {"what is stored is a factor",
      "kernel k {\n  input a: float32[M, K]\n  input b: float32[K, N]\n  inout c: float32[M, N]\n"
      "  body {\n    for m = 0 to M step 1 {\n      for n = 0 to N step 1 {\n"
