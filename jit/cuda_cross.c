@@ -101,14 +101,27 @@ bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *cros
     return true;
 }
 
-int cuda_crossing_edge(const struct cuda_crossing *crossing)
+/* Of all that an iteration brings. */
+static int bytes_of(const struct cuda_crossing *crossing)
 {
-    int bytes = 0, edge = CUDA_CROSS_EDGE;
+    int bytes = 0;
     for (int k = 0; k < crossing->count; k++)
         bytes += dtype_table[crossing->loads[k]->access.buffer->dtype].size;
-    while (edge < LARGEST * CUDA_CROSS_EDGE && 2 * edge * bytes <= ROW)
+    return bytes;
+}
+
+int cuda_crossing_edge(const struct cuda_crossing *crossing)
+{
+    int edge = CUDA_CROSS_EDGE;
+    while (edge < LARGEST * CUDA_CROSS_EDGE && 2 * edge * bytes_of(crossing) <= ROW)
         edge *= 2;
     return edge;
+}
+
+int cuda_crossing_down_edge(const struct cuda_crossing *crossing)
+{
+    bool is_narrow = crossing->edge == LARGEST * CUDA_CROSS_EDGE && crossing->edge * bytes_of(crossing) < ROW;
+    return is_narrow ? 2 * crossing->edge : crossing->edge;
 }
 
 /* ---- in pieces --------------------------------------------------------------------------------- */
@@ -188,24 +201,26 @@ static struct ir_expr *number(struct ir_kernel *kernel, int64_t value)
     return ir_integer(kernel, AKG_INT64, value);
 }
 
-/* Both loops have so many iterations. */
-static struct ir_expr *are_long(struct ir_kernel *kernel, const struct cuda_crossing *crossing, int fewest)
+/* The loops have so many iterations. */
+static struct ir_expr *are_long(struct ir_kernel *kernel, const struct cuda_crossing *crossing,
+                                int fewest_down, int fewest_along)
 {
     struct ir_expr *down = (struct ir_expr *)cuda_chain_work(kernel, &crossing->down);
     struct ir_expr *along = (struct ir_expr *)cuda_chain_work(kernel, &crossing->along);
-    return ir_operation(kernel, OP_AND, ir_operation(kernel, OP_GE, down, number(kernel, fewest), NULL),
-                        ir_operation(kernel, OP_GE, along, number(kernel, fewest), NULL), NULL);
+    return ir_operation(kernel, OP_AND, ir_operation(kernel, OP_GE, down, number(kernel, fewest_down), NULL),
+                        ir_operation(kernel, OP_GE, along, number(kernel, fewest_along), NULL), NULL);
 }
 
 static struct ir_expr *squares_of(struct ir_kernel *kernel, const struct cuda_crossing *crossing)
 {
     const struct cuda_chain *sides[] = {&crossing->down, &crossing->along};
+    const int edges[] = {cuda_crossing_down_edge(crossing), crossing->edge};
     struct ir_expr *squares = number(kernel, 1);
     for (int k = 0; k < 2; k++) {
         struct ir_expr *trips = (struct ir_expr *)cuda_chain_work(kernel, sides[k]);
-        squares = ir_operation(kernel, OP_MUL, squares,
-                               ir_operation(kernel, OP_CEIL_DIV, trips, number(kernel, crossing->edge), NULL),
-                               NULL);
+        squares =
+            ir_operation(kernel, OP_MUL, squares,
+                         ir_operation(kernel, OP_CEIL_DIV, trips, number(kernel, edges[k]), NULL), NULL);
     }
     if (crossing->outer.count)
         squares = ir_operation(kernel, OP_MUL, squares,
@@ -219,10 +234,10 @@ static struct ir_expr *pays(const struct cuda_plan *plan, const struct cuda_cros
     struct ir_kernel *kernel = plan->kernel;
     int64_t many = plan->options->squares > 0 ? plan->options->squares : MANY;
     if (crossing->edge == CUDA_CROSS_EDGE)
-        return are_long(kernel, crossing, FEWEST);
-    return ir_operation(kernel, OP_AND, are_long(kernel, crossing, crossing->edge),
-                        ir_operation(kernel, OP_GE, squares_of(kernel, crossing), number(kernel, many), NULL),
-                        NULL);
+        return are_long(kernel, crossing, FEWEST, FEWEST);
+    return ir_operation(
+        kernel, OP_AND, are_long(kernel, crossing, cuda_crossing_down_edge(crossing), crossing->edge),
+        ir_operation(kernel, OP_GE, squares_of(kernel, crossing), number(kernel, many), NULL), NULL);
 }
 
 const struct ir_expr *cuda_crossing_work(const struct cuda_plan *plan, const struct cuda_chain *chain,

@@ -21,7 +21,7 @@ struct cuda_crossing {
     struct cuda_chain down, along; /* a loop each: that of the loads, and that of the stores */
     const struct ir_expr *loads[CUDA_CROSSED];
     int count;
-    int edge;                           /* of a square */
+    int edge;                           /* of a square, in iterations of the stores' loop */
     const struct cuda_crossing *larger; /* the same in larger squares, for calls that have many; NULL: none */
 };
 
@@ -38,6 +38,8 @@ bool cuda_crossing_of(const struct cuda_chain *chain, struct cuda_crossing *cros
 /* The edge of the largest squares worth having: elements may be so small that else a row is but a line of the
  * memory's, or less. */
 int cuda_crossing_edge(const struct cuda_crossing *crossing);
+/* The other edge, in iterations of the loads' loop: twice as many in the largest ones of single bytes. */
+int cuda_crossing_down_edge(const struct cuda_crossing *crossing);
 /* Whether squares can be gone through in pieces of four both ways: all that is brought, and what is stored.
  * The sides must stay where they are as long as they are of use. */
 bool cuda_crossing_sides(const struct cuda_plan *plan, const struct cuda_step *step,

@@ -29,10 +29,10 @@ struct cross {
     const struct cuda_step *step;
     const struct cuda_crossing *crossing;
     struct cuda_loop_texts outer[CUDA_CHAIN], down[CUDA_CHAIN], along[CUDA_CHAIN];
-    int edge, rows;   /* of a square; of it at a time */
-    int parts, turns; /* how often: so many in each part */
-    bool whole;       /* the square at hand has all its iterations: nothing is tested */
-    bool pieces;      /* there is a way by pieces */
+    int edge, down_edge; /* of a square (cuda_cross.h) */
+    int parts, turns;    /* how often threads go on to the next of it: so many in each part */
+    bool whole;          /* the square at hand has all its iterations: nothing is tested */
+    bool pieces;         /* there is a way by pieces */
     struct cuda_cross_side brought, left;
 };
 
@@ -83,12 +83,13 @@ static const char *turn_text(const struct cross *cross)
 }
 
 /* For each of a thread's iterations of the square, or of the part. */
-static void emit_turn(const struct cross *cross)
+static void emit_turn(const struct cross *cross, bool loads)
 {
     struct emitter *emitter = &cross->cuda->emitter;
     emit_turns(cross, cross->turns);
-    emit_line(emitter, "const int row_ = (int)threadIdx.x / %d + %s * %d;", cross->edge, turn_text(cross),
-              cross->rows);
+    int lanes = loads ? cross->down_edge : cross->edge;
+    emit_line(emitter, "const int row_ = (int)threadIdx.x / %d + %s * %d, lane_ = (int)threadIdx.x %% %d;",
+              lanes, turn_text(cross), CUDA_THREADS / lanes, lanes);
 }
 
 /* For those that there are: the loops' variables, and LETs between the loops. */
@@ -96,7 +97,7 @@ static void emit_each(struct cross *cross, bool loads)
 {
     struct emitter *emitter = &cross->cuda->emitter;
     const struct cuda_chain *chain = &cross->step->chain;
-    emit_turn(cross);
+    emit_turn(cross, loads);
     emit_line(emitter, "const long long down_ = down_first_ + %s, along_ = along_first_ + %s;",
               loads ? "lane_" : "row_", loads ? "row_" : "lane_");
     emit_open(emitter, cross->whole ? "{"
@@ -123,7 +124,7 @@ static int size_of(const struct cross *cross, int load)
 static int pitch_of(const struct cross *cross, int load)
 {
     int size = size_of(cross, load);
-    return cross->edge + (size < BANK ? BANK / size : 1);
+    return cross->down_edge + (size < BANK ? BANK / size : 1);
 }
 
 /* All loads are under way before the first of them is waited for. */
@@ -138,7 +139,7 @@ static void emit_bring(struct cross *cross)
                   emit_access(emitter, &cross->crossing->loads[k]->access).text);
     emit_close(emitter);
     emit_close(emitter);
-    emit_turn(cross);
+    emit_turn(cross, true);
     for (int k = 0; k < cross->crossing->count; k++)
         emit_line(emitter, "square%d_[row_ * %d + lane_] = brought%d_[turn_];", k, pitch_of(cross, k), k);
     emit_close(emitter);
@@ -164,7 +165,7 @@ static void emit_iterations(struct cross *cross)
 /* By one element at a time. */
 static void emit_square(struct cross *cross, int most)
 {
-    share_turns(cross, cross->edge / cross->rows, most);
+    share_turns(cross, cross->edge * cross->down_edge / CUDA_THREADS, most);
     emit_parts(cross, emit_bring);
     emit_line(&cross->cuda->emitter, "__syncthreads();");
     emit_parts(cross, emit_iterations);
@@ -172,7 +173,7 @@ static void emit_square(struct cross *cross, int most)
 
 /* ---- in pieces ------------------------------------------------------------------------------------ */
 
-/* Pieces of a row; and elements from the first of four rows of the turned square to the next four. */
+/* Pieces of a row of the turned square; and elements from the first of four rows to the next four. */
 static int row_pieces(const struct cross *cross)
 {
     return cross->edge / CUDA_QUAD;
@@ -247,7 +248,8 @@ static void emit_put(struct cross *cross)
 static void emit_bring_pieces(struct cross *cross)
 {
     struct emitter *emitter = &cross->cuda->emitter;
-    int turns = row_pieces(cross) * row_pieces(cross) / CUDA_THREADS;
+    int pieces = cross->down_edge / CUDA_QUAD; /* of a row that is brought */
+    int turns = pieces * row_pieces(cross) / CUDA_THREADS;
     for (int k = 0; k < cross->crossing->count; k++)
         emit_line(emitter, "unsigned int brought%d_[%d][%d][%d];", k, turns, CUDA_QUAD, size_of(cross, k));
     for (int done = 0; done < 2; done++) {
@@ -255,8 +257,7 @@ static void emit_bring_pieces(struct cross *cross)
         emit_line(emitter,
                   "const int tile_down_ = (int)(threadIdx.x %% %d) * %d, "
                   "tile_along_ = ((int)(threadIdx.x / %d) + turn_ * %d) * %d;",
-                  row_pieces(cross), CUDA_QUAD, row_pieces(cross), CUDA_THREADS / row_pieces(cross),
-                  CUDA_QUAD);
+                  pieces, CUDA_QUAD, pieces, CUDA_THREADS / pieces, CUDA_QUAD);
         if (done)
             emit_put(cross);
         else
@@ -350,21 +351,22 @@ static void emit_pieces(struct cross *cross)
 {
     struct emitter *emitter = &cross->cuda->emitter;
     const char *loops[] = {"down", "along"}, *trips[] = {cross->down[0].trips, cross->along[0].trips};
-    int pieces = cross->edge * row_pieces(cross) / CUDA_THREADS;
+    const int edges[] = {cross->down_edge, cross->edge};
+    int turns = cross->down_edge * row_pieces(cross) / CUDA_THREADS;
     for (int k = 0; k < 2; k++)
         emit_line(emitter, "const int %s_left_ = %s - %s_first_ < %d ? (int)(%s - %s_first_) : %d;", loops[k],
-                  trips[k], loops[k], cross->edge, trips[k], loops[k], cross->edge);
+                  trips[k], loops[k], edges[k], trips[k], loops[k], edges[k]);
     emit_bring_pieces(cross);
     emit_line(emitter, "__syncthreads();");
     emit_open(emitter, arena_format(&emitter->arena, "if (down_left_ == %d && along_left_ == %d) {",
-                                    cross->edge, cross->edge));
+                                    cross->down_edge, cross->edge));
     cross->whole = true;
-    share_turns(cross, pieces, PIECE_TURNS);
+    share_turns(cross, turns, PIECE_TURNS);
     emit_parts(cross, emit_do_pieces);
     emitter->indent--;
     emit_open(emitter, "} else {");
     cross->whole = false;
-    share_turns(cross, pieces, 1);
+    share_turns(cross, turns, 1);
     emit_parts(cross, emit_do_pieces);
     emit_close(emitter);
 }
@@ -383,7 +385,8 @@ static void emit_well(struct cross *cross)
 /* Elements of shared memory: in whichever way. */
 static int square_length(const struct cross *cross, int load)
 {
-    int plain = cross->edge * pitch_of(cross, load), turned = row_pieces(cross) * four_rows(cross);
+    int plain = cross->edge * pitch_of(cross, load);
+    int turned = cross->down_edge / CUDA_QUAD * four_rows(cross);
     return cross->pieces && turned > plain ? turned : plain;
 }
 
@@ -399,11 +402,10 @@ static void emit_constants(struct cross *cross)
     emit_cuda_trips(cross->cuda, &crossing->down, cross->down);
     emit_cuda_trips(cross->cuda, &crossing->along, cross->along);
     emit_line(emitter, "const long long squares_down_ = (%s + %d) / %d, squares_along_ = (%s + %d) / %d;",
-              cross->down[0].trips, cross->edge - 1, cross->edge, cross->along[0].trips, cross->edge - 1,
-              cross->edge);
+              cross->down[0].trips, cross->down_edge - 1, cross->down_edge, cross->along[0].trips,
+              cross->edge - 1, cross->edge);
     if (cross->pieces)
         emit_well(cross);
-    emit_line(emitter, "const int lane_ = (int)threadIdx.x %% %d;", cross->edge);
 }
 
 /* One square, by one element at a time or by four. */
@@ -417,8 +419,8 @@ static void emit_ways(struct cross *cross)
     }
     emit_open(emitter,
               arena_format(&emitter->arena, "%sif (down_first_ + %d <= %s && along_first_ + %d <= %s) {",
-                           cross->pieces ? "} else " : "", cross->edge, cross->down[0].trips, cross->edge,
-                           cross->along[0].trips));
+                           cross->pieces ? "} else " : "", cross->down_edge, cross->down[0].trips,
+                           cross->edge, cross->along[0].trips));
     cross->whole = true;
     emit_square(cross, TURNS);
     emitter->indent--;
@@ -431,9 +433,11 @@ static void emit_ways(struct cross *cross)
 void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
 {
     struct emitter *emitter = &cuda->emitter;
-    int edge = step->crossing->edge;
-    struct cross cross = {
-        .cuda = cuda, .step = step, .crossing = step->crossing, .edge = edge, .rows = CUDA_THREADS / edge};
+    struct cross cross = {.cuda = cuda,
+                          .step = step,
+                          .crossing = step->crossing,
+                          .edge = step->crossing->edge,
+                          .down_edge = cuda_crossing_down_edge(step->crossing)};
     cross.pieces = cuda_crossing_sides(&cuda->plan, step, &cross.brought, &cross.left);
     const struct cuda_chain *outer = &step->crossing->outer;
     cuda->resident = step->crossing->count == 1 ? RESIDENT : 0; /* more elements have more registers */
@@ -448,7 +452,8 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step)
     emit_line(emitter, "const long long band_ = akg_quotient(square_, squares_along_);");
     emit_line(emitter, "const long long along_first_ = (square_ - band_ * squares_along_) * %d;", cross.edge);
     emit_line(emitter, "const long long outer_ = akg_quotient(band_, squares_down_);");
-    emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;", cross.edge);
+    emit_line(emitter, "const long long down_first_ = (band_ - outer_ * squares_down_) * %d;",
+              cross.down_edge);
     if (outer->count)
         emit_cuda_apart(cuda, outer, cross.outer, "outer_");
     emit_ways(&cross);

@@ -257,8 +257,8 @@ static void find_dims(const struct ir_kernel *kernel, int64_t m, int64_t n, int6
 }
 
 /* Multiples of four and not, around squares of 32, 64 and 128. */
-static const int64_t extents[][2] = {{20, 40},  {64, 64},   {68, 76},   {67, 72},
-                                     {128, 68}, {132, 136}, {136, 258}, {129, 131}};
+static const int64_t extents[][2] = {{20, 40},   {64, 64},   {68, 76},   {67, 72},  {128, 68},
+                                     {132, 136}, {136, 258}, {132, 264}, {129, 131}};
 #ifdef AKG_SANITIZED
 enum { STEP = 3 };
 #else
