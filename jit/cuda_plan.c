@@ -592,29 +592,18 @@ static bool is_no_scan(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
-/* Rows that threads keep in registers, so many words of each iteration: the fewer each thread has, the more
- * threads there are at a time. With one word all but the last are kept whole. */
-static void add_rows(struct cuda_plan *plan, struct cuda_step step, int words)
+/* Rows that threads keep in registers: a step for each class of lengths. */
+static void add_rows(struct cuda_plan *plan, struct cuda_step step, struct cuda_row_words words)
 {
-    static const struct {
-        enum cuda_step_kind kind;
-        int64_t most;
-        int iterations, most_words; /* that a thread keeps */
-    } classes[] = {{CUDA_STEP_SQUADS, 256, 8, 32},
-                   {CUDA_STEP_SQUADS, 512, 16, 32},
-                   {CUDA_STEP_SQUADS, CUDA_SQUAD_LONG, 32, 32},
-                   {CUDA_STEP_TEAMS, 2048, 8, CUDA_ROW_WORDS},
-                   {CUDA_STEP_TEAMS, INT64_MAX, 16, CUDA_ROW_WORDS}};
-    for (size_t k = 0; k < sizeof classes / sizeof *classes; k++) {
-        bool is_first = k == 0 || classes[k].kind != classes[k - 1].kind;
-        step.kind = classes[k].kind;
-        step.least = is_first ? 0 : classes[k - 1].most + 1;
+    struct cuda_row_class classes[CUDA_ROW_CLASSES];
+    int count = cuda_row_classes(words, step.squads, classes);
+    for (int k = 0; k < count; k++) {
+        step.kind = classes[k].is_squad ? CUDA_STEP_SQUADS : CUDA_STEP_TEAMS;
+        step.threads = classes[k].threads;
+        step.words = classes[k].words;
+        step.least = classes[k].least;
         step.most = classes[k].most;
-        step.words = words * classes[k].iterations;
-        if (step.words > classes[k].most_words)
-            step.words = classes[k].most_words;
-        if (step.squads || step.kind != CUDA_STEP_SQUADS)
-            add_step(plan, step);
+        add_step(plan, step);
     }
 }
 
@@ -633,8 +622,8 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
             ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
         other.kind = CUDA_STEP_THREADS;
         add_step(plan, other);
-        int words = cuda_row_words(plan, cuda_chain_body(&step.chain));
-        if (words) {
+        struct cuda_row_words words = cuda_row_words(plan, cuda_chain_body(&step.chain));
+        if (words.kept) {
             add_rows(plan, step, words);
         } else {
             other.kind = CUDA_STEP_SQUADS;

@@ -16,7 +16,7 @@
 #include "dependence.h"
 
 enum {
-    CUDA_THREADS = 256,         /* of every block */
+    CUDA_THREADS = 256,         /* of a block, but for those of long rows */
     CUDA_CHAIN = 6,             /* loops that may be run as one */
     CUDA_LOCAL_BYTES = 1024,    /* of a temporary that a thread holds for itself */
     CUDA_SCRATCH_BLOCKS = 256,  /* of a launch whose blocks have temporaries of their own */
@@ -87,6 +87,7 @@ struct cuda_step {
     bool squads;                 /* there are SQUADS among them */
     int64_t least, most;         /* with `inner`: for calls where that has so many iterations; most 0: any */
     int words;                   /* of 32 bits, of such rows, that a thread keeps (cuda_row.h); 0: as usual */
+    int threads;                 /* of a block; 0: as usual */
 };
 
 /* Where a temporary lives. */
@@ -118,6 +119,11 @@ struct cuda_plan {
 /* What lies in `arena` escapes when memory runs out. Expressions are made in the kernel's arena. */
 void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kernel *kernel,
                     const struct cuda_options *options);
+
+static inline int cuda_step_threads(const struct cuda_step *step)
+{
+    return step->threads ? step->threads : CUDA_THREADS;
+}
 
 /* What may be done with a loop that the team meets. */
 enum cuda_share {

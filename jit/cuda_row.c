@@ -205,13 +205,18 @@ static int words_kept(const struct cuda_row *row)
     return most;
 }
 
-bool cuda_row_is_crowded(const struct cuda_row *row)
+static int words_of_places(const struct cuda_row *row)
 {
     int words = 0;
     for (int k = 0; k < row->kept_count; k++)
         if (row->kept[k].place == k)
             words += words_of(row->kept[k].access);
-    return words * CUDA_ROW_PIECE * row->pieces > row->most_words;
+    return words;
+}
+
+bool cuda_row_is_crowded(const struct cuda_row *row)
+{
+    return words_of_places(row) * CUDA_ROW_PIECE * row->pieces > row->most_words;
 }
 
 static void try_keep(struct cuda_row *row, struct cuda_kept kept)
@@ -354,12 +359,80 @@ bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, cons
     return row->kept_count > 0;
 }
 
-int cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block)
+struct cuda_row_words cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block)
 {
     struct cuda_row row;
-    int most = 0;
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row) && words_kept(&row) > most)
-            most = words_kept(&row);
+    struct cuda_row_words most = {0, 0};
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (!cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row))
+            continue;
+        int kept = words_kept(&row), places = words_of_places(&row);
+        most.kept = kept > most.kept ? kept : most.kept;
+        most.places = places > most.places ? places : most.places;
+    }
     return most;
+}
+
+/* ---- classes of rows --------------------------------------------------------------------------- */
+
+/* Iterations whose elements a thread keeps, of so many words each. */
+static int iterations_kept(int words, int most_words)
+{
+    int iterations = most_words;
+    while (iterations > CUDA_ROW_PIECE && iterations * words > most_words)
+        iterations /= 2;
+    return iterations;
+}
+
+/* For squads, and for blocks as long as these have few rows to a thread: boundaries that rows of which one
+ * word is kept and those of several have in common. */
+static int shorter_classes(int words, bool has_squads, struct cuda_row_class *classes)
+{
+    static const struct {
+        bool is_squad;
+        int64_t least, most;
+        int iterations, most_words; /* that a thread keeps */
+    } rows[] = {{true, 0, 256, 8, 32},
+                {true, 257, 512, 16, 32},
+                {true, 513, CUDA_SQUAD_LONG, 32, 32},
+                {false, 0, 2048, 8, CUDA_ROW_WORDS}};
+    int count = 0;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int wanted = words * rows[k].iterations;
+        if (!rows[k].is_squad || has_squads)
+            classes[count++] =
+                (struct cuda_row_class){.is_squad = rows[k].is_squad,
+                                        .threads = CUDA_THREADS,
+                                        .words = wanted < rows[k].most_words ? wanted : rows[k].most_words,
+                                        .least = rows[k].least,
+                                        .most = rows[k].most};
+    }
+    return count;
+}
+
+/* The fewer words a thread has, and the fewer threads a row, the more rows are under way; so a class has what
+ * it takes to keep its longest row whole. With more words than usual, what finds no place that others leave
+ * must have room too. */
+int cuda_row_classes(struct cuda_row_words words, bool has_squads,
+                     struct cuda_row_class classes[CUDA_ROW_CLASSES])
+{
+    static const struct cuda_row_class longer[] = {
+        {.threads = CUDA_THREADS, .words = CUDA_ROW_WORDS},
+        {.threads = CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS},
+        {.threads = 2 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS},
+        {.threads = 4 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS}};
+    int count = shorter_classes(words.kept, has_squads, classes);
+    int last = has_squads ? sizeof longer / sizeof *longer - 1 : 0;
+    for (int k = 0; k <= last; k++) {
+        struct cuda_row_class class = longer[k];
+        int wanted = class.words > CUDA_ROW_WORDS ? words.places : words.kept;
+        int iterations = iterations_kept(wanted, class.words);
+        while (iterations_kept(words.kept, class.words) > iterations)
+            class.words /= 2;
+        class.least = classes[count - 1].most + 1;
+        class.most = k < last ? (int64_t) class.threads * iterations : INT64_MAX;
+        if (class.most >= class.least)
+            classes[count++] = class;
+    }
+    return count;
 }

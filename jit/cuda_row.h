@@ -17,7 +17,8 @@ enum {
     CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
     /* Of 32 bits, what a thread keeps at most: there are to be four blocks on a processor. The threads of a
      * squad keep twice as much, so that a row of 1024 is kept whole. */
-    CUDA_ROW_WORDS = 16
+    CUDA_ROW_WORDS = 16,
+    CUDA_ROW_CLASSES = 8 /* of rows, at most */
 };
 
 struct cuda_kept {
@@ -37,12 +38,29 @@ struct cuda_row {
                    ones */
 };
 
+/* Rows of some length, as a step of its own: who keeps them, and how much. */
+struct cuda_row_class {
+    bool is_squad;       /* threads of a warp; else all of a block */
+    int threads;         /* of a block */
+    int words;           /* that a thread keeps */
+    int64_t least, most; /* iterations; INT64_MAX: any number */
+};
+
 /* The loops from `first` on, in the statements before `end`, of which a thread keeps so many words; false
  * where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
                  int most_words, struct cuda_row *row);
-/* Words of 32 bits of each iteration that threads keep in rows among the statements; 0: there is no row. */
-int cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block);
+/* Words of 32 bits of each iteration that threads keep in rows among the statements: from one loop to the
+ * next, and those of all that has a place of its own. 0: there is no row. */
+struct cuda_row_words {
+    int kept, places;
+};
+struct cuda_row_words cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block);
+
+/* By length, for rows of each of whose iterations so many words are kept; their number. Where the statements
+ * are no matter of a single warp, there are none for squads, and none with more threads than usual. */
+int cuda_row_classes(struct cuda_row_words words, bool has_squads,
+                     struct cuda_row_class classes[CUDA_ROW_CLASSES]);
 /* Whether what a thread keeps is more than its words: some of it could take the place of other, but does not.
  */
 bool cuda_row_is_crowded(const struct cuda_row *row);

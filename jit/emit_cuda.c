@@ -465,6 +465,18 @@ static const char *step_text(struct cuda_emitter *cuda)
     return emit_capture_end(&cuda->emitter);
 }
 
+/* More threads than usual leave a loop behind what they keep few iterations, which the compiler has under way
+ * at once if it knows their number. */
+static struct cuda_together block_of(struct cuda_emitter *cuda)
+{
+    int threads = cuda_step_threads(cuda->step);
+    const char *all = arena_format(&cuda->emitter.arena, "%d", threads);
+    return (struct cuda_together){.thread = "threadIdx.x",
+                                  .threads = threads == CUDA_THREADS ? "blockDim.x" : all,
+                                  .all = all,
+                                  .barrier = "__syncthreads();"};
+}
+
 /* A function starts with nothing noted of the one before. */
 static void begin_function(struct cuda_emitter *cuda)
 {
@@ -477,7 +489,7 @@ static void begin_function(struct cuda_emitter *cuda)
     cuda->shared_scalars = 0;
     cuda->resident = cuda->in_quads = cuda->in_rows = 0;
     cuda->in_turns = 0;
-    cuda->together = cuda_block;
+    cuda->together = block_of(cuda);
 }
 
 static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text *out)
@@ -493,7 +505,7 @@ static void emit_step(struct cuda_emitter *cuda, const char *entry, struct text 
                    : cuda->step->kind == CUDA_STEP_SPREAD
                        ? cuda_spread_resident(cuda->step->spread, cuda->step->phase)
                        : cuda->resident;
-    text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, CUDA_THREADS,
+    text_format(out, "\nAKG_LAUNCH(%s, %d%s)\n{\n", entry, cuda_step_threads(cuda->step),
                 resident > 1
                     ? arena_format(&emitter->arena, resident > 4 ? ", akg_blocks(%d)" : ", %d", resident)
                     : "");

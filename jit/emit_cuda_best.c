@@ -140,22 +140,23 @@ static void emit_together(struct seek *seek)
 {
     struct emitter *emitter = &seek->cuda->emitter;
     bool squad = seek->cuda->together.is_squad;
+    int warps = cuda_step_threads(seek->cuda->step) / 32;
     const char *name = strchr(emit_cuda_combiner(seek->cuda, OP_MAX, seek->found.symbol->dtype), '_') + 1;
     emit_line(emitter, "for (int lane_ = %s / 2; lane_ > 0; lane_ /= 2) {", squad ? "akg_lanes" : "32");
     emit_meet_of(seek, exchanged(seek, name, seek->best), exchanged(seek, "int64", seek->place));
     if (squad)
         return;
-    emit_line(emitter, "__shared__ %s %s_parts_[%d];", seek->type, seek->best, CUDA_THREADS / 32);
-    emit_line(emitter, "__shared__ long long %sparts_[%d];", seek->place, CUDA_THREADS / 32);
+    emit_line(emitter, "__shared__ %s %s_parts_[%d];", seek->type, seek->best, warps);
+    emit_line(emitter, "__shared__ long long %sparts_[%d];", seek->place, warps);
     emit_line(emitter, "__syncthreads();");
     emit_line(emitter, "if (threadIdx.x %% 32 == 0) {");
     emit_line(emitter, "    %s_parts_[threadIdx.x / 32] = %s;", seek->best, seek->best);
     emit_line(emitter, "    %sparts_[threadIdx.x / 32] = %s;", seek->place, seek->place);
     emit_line(emitter, "}");
     emit_line(emitter, "__syncthreads();");
-    emit_line(emitter, "%s = %s_parts_[threadIdx.x %% %d];", seek->best, seek->best, CUDA_THREADS / 32);
-    emit_line(emitter, "%s = %sparts_[threadIdx.x %% %d];", seek->place, seek->place, CUDA_THREADS / 32);
-    emit_line(emitter, "for (int lane_ = %d; lane_ > 0; lane_ /= 2) {", CUDA_THREADS / 32 / 2);
+    emit_line(emitter, "%s = %s_parts_[threadIdx.x %% %d];", seek->best, seek->best, warps);
+    emit_line(emitter, "%s = %sparts_[threadIdx.x %% %d];", seek->place, seek->place, warps);
+    emit_line(emitter, "for (int lane_ = %d; lane_ > 0; lane_ /= 2) {", warps / 2);
     emit_meet_of(seek, exchanged(seek, name, seek->best), exchanged(seek, "int64", seek->place));
 }
 

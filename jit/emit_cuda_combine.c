@@ -58,6 +58,26 @@ static const char team_text[] = "__device__ static T akg_team_NAME(T a)\n"
                                 "    return a;\n"
                                 "}\n";
 
+/* The same where there are many warps, 32 at most and a power of two: by exchange again. */
+static const char block_text[] = "__device__ static T akg_block_NAME(T a, int warps)\n"
+                                 "{\n"
+                                 "    __shared__ T parts[32];\n"
+                                 "    for (int lane = 16; lane > 0; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_TYPE(a, lane);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    __syncthreads();\n"
+                                 "    if (threadIdx.x % 32 == 0)\n"
+                                 "        parts[threadIdx.x / 32] = a;\n"
+                                 "    __syncthreads();\n"
+                                 "    a = parts[threadIdx.x % (unsigned int)warps];\n"
+                                 "    for (int lane = warps / 2; lane > 0; lane /= 2) {\n"
+                                 "        const T b = akg_exchange_TYPE(a, lane);\n"
+                                 "        a = COMBINED;\n"
+                                 "    }\n"
+                                 "    return a;\n"
+                                 "}\n";
+
 /* The same for each of `lanes` neighbours: what every `lanes`th thread has, lanes being a power of two up to
  * 32. */
 static const char lanes_text[] = "__device__ static T akg_lanes_NAME(T a, int lanes)\n"
@@ -313,6 +333,10 @@ static const char *functions_for(struct emitter *emitter, const struct combined_
             all = arena_format(arena, "%s%s", all, made_for(emitter, team_text, type, row));
             exchanges = true;
         }
+        if (emit_count_word(emitter, arena_format(arena, "akg_block_%s_%s", row->name, type->name))) {
+            all = arena_format(arena, "%s%s", all, made_for(emitter, block_text, type, row));
+            exchanges = true;
+        }
         if (emit_count_word(emitter, arena_format(arena, "akg_lanes_%s_%s", row->name, type->name))) {
             all = arena_format(arena, "%s%s", all, made_for(emitter, lanes_text, type, row));
             exchanges = true;
@@ -425,10 +449,26 @@ void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sum
     }
 }
 
+/* The beginning of the call that combines what the threads at hand have, and its end. */
+struct combining_call {
+    const char *name, *rest;
+};
+
+static struct combining_call combining_call(struct cuda_emitter *cuda)
+{
+    int threads = cuda_step_threads(cuda->step);
+    if (cuda->together.is_squad)
+        return (struct combining_call){"squad", ", akg_lanes, akg_mates"};
+    if (threads == CUDA_THREADS)
+        return (struct combining_call){"team", ""};
+    return (struct combining_call){"block", arena_format(&cuda->emitter.arena, ", %d", threads / 32)};
+}
+
 void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
     cuda->summed = NULL;
+    struct combining_call call = combining_call(cuda);
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         enum operation operation = sums->items[k]->reduction;
@@ -436,9 +476,8 @@ void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
         struct emit_value operands[2] = {emit_name(arena_format(&emitter->arena, "%s_before_", name)),
                                          emit_name(arena_format(&emitter->arena, "%s_all_", name))};
         emit_line(emitter, "const %s %s = (%s)akg_%s_%s(%s%s);", emit_type(symbol->dtype), operands[1].text,
-                  emit_type(symbol->dtype), cuda->together.is_squad ? "squad" : "team",
-                  emit_cuda_combiner(cuda, operation, symbol->dtype), name,
-                  cuda->together.is_squad ? ", akg_lanes, akg_mates" : "");
+                  emit_type(symbol->dtype), call.name, emit_cuda_combiner(cuda, operation, symbol->dtype),
+                  name, call.rest);
         emit_line(emitter, "%s = %s;", name, emit_combined(emitter, operation, symbol->dtype, operands).text);
     }
 }

@@ -74,7 +74,7 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
     const struct cuda_step *step = cuda->step;
     struct cuda_launch launch = {.entry = entry,
                                  .round = emit_cuda_round_of(cuda, step),
-                                 .threads = CUDA_THREADS,
+                                 .threads = cuda_step_threads(step),
                                  .per_block = CUDA_THREADS,
                                  .most_blocks = CUDA_MOST_BLOCKS};
     if (step->first)

@@ -288,7 +288,6 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* ---- emit_cuda_squad.c ------------------------------------------------------ */
 
-extern const struct cuda_together cuda_block;
 /* The iterations of the chain by squads, of as many threads as the loop inside is worth. */
 void emit_cuda_squads(struct cuda_emitter *cuda,
                       void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));

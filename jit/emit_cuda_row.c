@@ -81,14 +81,17 @@ static void declare_row(struct cuda_emitter *cuda)
                       row->pieces * CUDA_QUAD);
 }
 
-/* How many are to have registers on a processor at once: squads have masks besides. */
-static int blocks_for(const struct cuda_row *row, int words, bool is_squad)
+/* How many are to have registers on a processor at once: squads have masks besides, and blocks with more
+ * threads than usual half of a processor's registers, or all. */
+static int blocks_for(const struct cuda_row *row, const struct cuda_step *step, int words)
 {
-    bool stores = false;
+    bool stores = false, is_squad = step->kind == CUDA_STEP_SQUADS;
+    if (cuda_step_threads(step) > CUDA_THREADS)
+        return 4 * CUDA_THREADS / cuda_step_threads(step);
     for (int k = 0; k < row->kept_count; k++)
         stores |= row->kept[k].stored;
     int blocks = (words <= 8 ? 6 : words <= 16 ? 5 : 3) - is_squad;
-    return cuda_row_is_crowded(row) ? (blocks + 1) / 2 : blocks - (stores && blocks > 2);
+    return cuda_row_is_crowded(row) ? (blocks + 1) / 2 : blocks - (stores && blocks > 3);
 }
 
 void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, const struct ir_stmt *end)
@@ -98,7 +101,7 @@ void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, 
     if (!row || !cuda_row_of(&cuda->plan, stmt, end, words, row))
         return;
     cuda->row = row;
-    int blocks = blocks_for(row, words, cuda->step->kind == CUDA_STEP_SQUADS);
+    int blocks = blocks_for(row, cuda->step, words);
     cuda->in_rows = cuda->in_rows && cuda->in_rows < blocks ? cuda->in_rows : blocks;
     cuda->row_name = cuda->emitter.symbols[stmt->symbol->slot].name;
     declare_row(cuda);
@@ -204,7 +207,7 @@ static bool is_kept_whole(const struct cuda_emitter *cuda, const struct cuda_cha
 {
     const struct cuda_step *step = cuda->step;
     const struct ir_stmt *loop = chain->loops[0], *inner = step->inner;
-    int threads = step->kind == CUDA_STEP_SQUADS ? 32 : CUDA_THREADS;
+    int threads = step->kind == CUDA_STEP_SQUADS ? 32 : cuda_step_threads(step);
     return step->most && chain->count == 1 && ir_expr_equal(loop->low, inner->low) &&
            ir_expr_equal(loop->high, inner->high) && loop->step == inner->step &&
            (int64_t)threads * cuda->row->pieces * CUDA_QUAD >= step->most;
@@ -218,7 +221,7 @@ static const char *declare_slots(struct cuda_emitter *cuda, const struct cuda_ch
     const char *total = emit_cuda_product(cuda, chain, texts);
     const char *slots =
         arena_format(&emitter->arena, "%s_slots_", emitter->symbols[chain->loops[0]->symbol->slot].name);
-    int most = CUDA_THREADS * cuda->row->pieces * CUDA_QUAD;
+    int most = cuda_step_threads(cuda->step) * cuda->row->pieces * CUDA_QUAD;
     emit_line(emitter, "const unsigned int %s = (unsigned int)(%s < %d ? %s : %d);", slots, total, most,
               total, most);
     return slots;

@@ -7,10 +7,7 @@
  */
 #include "emit_cuda_private.h"
 
-const struct cuda_together cuda_block = {
-    .thread = "threadIdx.x", .threads = "blockDim.x", .all = "256", .barrier = "__syncthreads();"};
 enum { LANES = 32 };
-_Static_assert(CUDA_THREADS == 256, "the text above says so too");
 
 static const struct cuda_together squad = {.thread = "akg_lane",
                                            .threads = "akg_lanes",
@@ -39,8 +36,9 @@ void emit_cuda_squads(struct cuda_emitter *cuda,
     else
         emit_line(emitter, "const unsigned int akg_mates = 0xffffffffu >> (32 - akg_lanes)"
                            " << (threadIdx.x %% 32 - akg_lane);");
+    const struct cuda_together block = cuda->together;
     cuda->together = squad;
     emit_cuda_chain(cuda, &cuda->step->chain, "(long long)blockIdx.x * akg_squads + akg_squad",
                     "(long long)gridDim.x * akg_squads", body);
-    cuda->together = cuda_block;
+    cuda->together = block;
 }

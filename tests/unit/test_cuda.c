@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BUFFERS = 16, ELEMENTS = 12300, SHAPES = 10, SHORT_SHAPES = 7 };
+enum { BUFFERS = 16, ELEMENTS = 40000, SHAPES = 10, SHORT_SHAPES = 7, LONGER_SHAPES = 7 };
 
 #ifdef AKG_SANITIZED
 enum { KERNELS = 30 };
@@ -215,7 +215,7 @@ static bool same_results(const struct side *a, const struct side *b, int64_t m, 
 }
 
 struct counts {
-    int shapes; /* that are tried: the last ones have long rows */
+    int shapes; /* that are tried: the last ones have long rows. 0: those of rows that are longer yet */
     int ran, stopped, launches;
 };
 
@@ -224,9 +224,13 @@ static bool same_for_shapes(struct side *plain, struct side *other, struct emula
 {
     static const int64_t shapes[SHAPES][2] = {{0, 3},   {1, 1},   {3, 2},    {5, 72},   {8, 36},
                                               {300, 3}, {2, 600}, {1, 2600}, {1, 2601}, {1, 12293}};
+    /* for each class of rows of which one word is kept, or two (jit/cuda_row.c), and beyond */
+    static const int64_t longer[LONGER_SHAPES][2] = {{3, 4096},  {1, 4100},  {2, 8191}, {2, 16384},
+                                                     {1, 16387}, {1, 32768}, {1, 40000}};
+    const int64_t(*tried)[2] = counts->shapes ? shapes : longer;
 
-    for (int k = 0; k < counts->shapes; k++) {
-        int64_t m = shapes[k][0], n = shapes[k][1];
+    for (int k = 0; k < (counts->shapes ? counts->shapes : LONGER_SHAPES); k++) {
+        int64_t m = tried[k][0], n = tried[k][1];
         shim_set_order((unsigned)k);
         side_run(plain, NULL, m, n);
         if (!side_run(other, emulation, m, n))
@@ -526,7 +530,37 @@ static const struct mapping spread[] = {
      "for i1 = 0 to M step 1 {\nd = (d + ((x[i1, j] - u) * z[j]))\n}\ny[j] = (d + u)\n}\n"},
 };
 
-static void test_mappings(const struct mapping *table, size_t count, int spread_from, struct counts *counts)
+/* Rows that all threads of a large block keep. */
+static const struct mapping longer[] = {
+    {"float32", false, ", 1024)", /* what is stored takes the place of what is loaded */
+     "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nfor j = 0 to N step 1 {\n"
+     "c = max(c, x[i, j])\n}\nvar d: float32 = 0.0:float32\nfor j1 = 0 to N step 1 {\n"
+     "w[i, j1] = exp((x[i, j1] - c))\nd = (d + w[i, j1])\n}\nfor j2 = 0 to N step 1 {\n"
+     "w[i, j2] = ((w[i, j2] / d) * 64.0:float32)\n}\nm[i] = (c + d)\n}\n"},
+    {"int32", true, "akg_block_add_int64(c, 32)", /* two tensors */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "c = (c + (x[i, j] * z[j]))\n}\nfor j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] * (c - z[j1]))\n}\n"
+     "m[i] = c\n}\n"},
+    {"int32", false, "__shared__ long long d_place_parts_[32];", /* the best behind a sum and a maximum */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nc = (c + x[i, j])\n}\n"
+     "var e: int32 = -9:int32\nfor j1 = 0 to N step 1 {\nw[i, j1] = ((x[i, j1] * c) + z[j1])\n"
+     "e = max(e, w[i, j1])\n}\nvar d: int32 = -9:int32\nvar p: int64 = -7\nfor j2 = 0 to N step 1 {\n"
+     "let v: int32 = (x[i, j2] - (z[j2] * e))\nif (v >= d) {\np = j2\nd = v\n}\n}\n"
+     "m[i] = (d * int32(p))\n}\n"},
+    {"int32", true, "akg_block_max_int64(c, 16)", /* what thread 0 finds they all hear of */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nvar d: int32 = 0:int32\nfor j = 0 to N step 1 {\n"
+     "w[i, j] = (x[i, j] * z[j])\n}\nfor k = 0 to 2 step 1 {\nd = ((d * d) + z[k?])\n"
+     "w[i, k?] = (w[i, k?] + d)\n}\n"
+     "for j1 = 0 to N step 1 {\nc = max(c, (w[i, j1] + d))\n}\nfor j2 = 0 to N step 1 {\n"
+     "w[i, j2] = (w[i, j2] - c)\n}\nm[i] = (m[i] + c)\n}\n"},
+    {"int32", false, "akg_team_add_int64(c", /* with a scan, by as many threads as usual */
+     "for i = 0 to M step 1 {\nvar c: int32 = 0:int32\nfor j = 0 to N step 1 {\nc = (c + x[i, j])\n}\n"
+     "for j1 = 0 to N step 1 {\nw[i, j1] = (x[i, j1] * c)\n}\nfor j2 = 0 to N step 1 {\n"
+     "c = (c + w[i, j2])\nw[i, j2] = c\n}\n}\n"},
+};
+
+static void test_mappings(const struct mapping *table, size_t count, int64_t spread_from,
+                          struct counts *counts)
 {
     for (size_t k = 0; k < count; k++) {
         struct cuda_options options = {
@@ -576,6 +610,8 @@ int main(int argc, char **argv)
     test_shim();
     test_mappings(mappings, sizeof mappings / sizeof *mappings, 0, &counts);
     test_mappings(spread, sizeof spread / sizeof *spread, 1, &counts);
+    counts.shapes = 0;
+    test_mappings(longer, sizeof longer / sizeof *longer, INT64_MAX, &counts);
     counts.shapes = SHORT_SHAPES;
     for (int k = 0; k < count && check_failed == 0; k++)
         test_seed(first + (uint64_t)k, &counts);
