@@ -592,19 +592,21 @@ static bool is_no_scan(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || cuda_share_of(context, stmt) != CUDA_SHARE_SCAN;
 }
 
-/* Rows that threads keep in registers: a step for each class of lengths. */
-static void add_rows(struct cuda_plan *plan, struct cuda_step step, struct cuda_row_words words)
+/* Rows that threads keep in registers: a step for each class of lengths; false where there are none. */
+static bool add_rows(struct cuda_plan *plan, struct cuda_step step)
 {
     struct cuda_row_class classes[CUDA_ROW_CLASSES];
-    int count = cuda_row_classes(words, step.squads, classes);
+    int count = cuda_row_classes(plan, cuda_chain_body(&step.chain), step.squads, classes);
     for (int k = 0; k < count; k++) {
         step.kind = classes[k].is_squad ? CUDA_STEP_SQUADS : CUDA_STEP_TEAMS;
         step.threads = classes[k].threads;
         step.words = classes[k].words;
+        step.packs = classes[k].packs;
         step.least = classes[k].least;
         step.most = classes[k].most;
         add_step(plan, step);
     }
+    return count > 0;
 }
 
 static void take_nest(struct cuda_plan *plan, struct cuda_step step)
@@ -622,10 +624,7 @@ static void take_nest(struct cuda_plan *plan, struct cuda_step step)
             ir_block_walk((struct ir_stmt *)cuda_chain_body(&step.chain), is_no_scan, plan);
         other.kind = CUDA_STEP_THREADS;
         add_step(plan, other);
-        struct cuda_row_words words = cuda_row_words(plan, cuda_chain_body(&step.chain));
-        if (words.kept) {
-            add_rows(plan, step, words);
-        } else {
+        if (!add_rows(plan, step)) {
             other.kind = CUDA_STEP_SQUADS;
             if (other.squads)
                 add_step(plan, other);

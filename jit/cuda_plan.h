@@ -87,6 +87,7 @@ struct cuda_step {
     bool squads;                 /* there are SQUADS among them */
     int64_t least, most;         /* with `inner`: for calls where that has so many iterations; most 0: any */
     int words;                   /* of 32 bits, of such rows, that a thread keeps (cuda_row.h); 0: as usual */
+    bool packs;                  /* with `words`: two elements of 16 bits share one */
     int threads;                 /* of a block; 0: as usual */
 };
 

@@ -176,9 +176,20 @@ static bool is_left_alone(const struct cuda_row *row, const struct cuda_kept *ke
     return true;
 }
 
-static int words_of(const struct ir_access *access)
+static int size_of(const struct ir_access *access)
 {
-    return (dtype_table[access->buffer->dtype].size + 3) / 4;
+    return dtype_table[access->buffer->dtype].size;
+}
+
+bool cuda_row_packs(const struct cuda_row *row, int kept)
+{
+    return row->packs && size_of(row->kept[kept].access) == 2;
+}
+
+/* Of the registers of a thread, for each iteration. */
+static int bytes_of(const struct cuda_row *row, int kept)
+{
+    return cuda_row_packs(row, kept) ? 2 : (size_of(row->kept[kept].access) + 3) / 4 * 4;
 }
 
 /* The last loop that takes it, or the first. */
@@ -192,31 +203,37 @@ static int last_use(const struct cuda_row *row, const struct cuda_kept *kept)
 
 /* From one loop to the next, where that is most: what one of them takes for the last time makes room for what
  * it stores. */
-static int words_kept(const struct cuda_row *row)
+static int bytes_kept(const struct cuda_row *row)
 {
     int most = 0;
     for (int loop = 0; loop + 1 < row->loop_count; loop++) {
-        int words = 0;
+        int bytes = 0;
         for (int k = 0; k < row->kept_count; k++)
             if (row->kept[k].first <= loop && last_use(row, &row->kept[k]) > loop)
-                words += words_of(row->kept[k].access);
-        most = words > most ? words : most;
+                bytes += bytes_of(row, k);
+        most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static int words_of_places(const struct cuda_row *row)
+/* Of all that has a place of its own. */
+static int bytes_of_places(const struct cuda_row *row)
 {
-    int words = 0;
+    int bytes = 0;
     for (int k = 0; k < row->kept_count; k++)
         if (row->kept[k].place == k)
-            words += words_of(row->kept[k].access);
-    return words;
+            bytes += bytes_of(row, k);
+    return bytes;
+}
+
+static bool has_room(const struct cuda_row *row, int bytes, int pieces)
+{
+    return bytes * CUDA_ROW_PIECE * pieces <= 4 * row->most_words;
 }
 
 bool cuda_row_is_crowded(const struct cuda_row *row)
 {
-    return words_of_places(row) * CUDA_ROW_PIECE * row->pieces > row->most_words;
+    return !has_room(row, bytes_of_places(row), row->pieces);
 }
 
 static void try_keep(struct cuda_row *row, struct cuda_kept kept)
@@ -231,7 +248,7 @@ static void try_keep(struct cuda_row *row, struct cuda_kept kept)
     if (!used || !is_left_alone(row, &kept))
         return;
     row->kept[row->kept_count++] = kept;
-    if (words_kept(row) * CUDA_ROW_PIECE > row->most_words)
+    if (!has_room(row, bytes_kept(row), 1))
         row->kept_count--;
 }
 
@@ -341,9 +358,10 @@ static int place_for(const struct cuda_row *row, int number)
 /* ---- all ------------------------------------------------------------------------------------- */
 
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
-                 int most_words, struct cuda_row *row)
+                 int most_words, bool packs, struct cuda_row *row)
 {
-    *row = (struct cuda_row){.most_words = most_words, .pieces = most_words / CUDA_ROW_PIECE};
+    *row = (struct cuda_row){
+        .most_words = most_words, .packs = packs, .pieces = (packs ? 2 : 1) * most_words / CUDA_ROW_PIECE};
     find_loops(plan, first, end, row);
     for (int loop = 0; loop + 1 < row->loop_count; loop++) {
         const struct ir_stmt *body = cuda_chain_body(&row->chains[loop]);
@@ -352,40 +370,45 @@ bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, cons
             if (stmt->kind == IR_STORE)
                 try_keep(row, (struct cuda_kept){.access = &stmt->access, .first = loop, .stored = true});
     }
-    while (words_kept(row) * CUDA_ROW_PIECE * row->pieces > most_words)
+    while (!has_room(row, bytes_kept(row), row->pieces))
         row->pieces /= 2;
     for (int k = 0; k < row->kept_count; k++)
         row->kept[k].place = place_for(row, k);
     return row->kept_count > 0;
 }
 
-struct cuda_row_words cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block)
+/* ---- classes of rows --------------------------------------------------------------------------- */
+
+/* Of each iteration, in the row with most of it: from one loop to the next, and in places of their own. */
+struct bytes {
+    int kept, places;
+};
+
+static struct bytes bytes_among(const struct cuda_plan *plan, const struct ir_stmt *block, bool packs)
 {
     struct cuda_row row;
-    struct cuda_row_words most = {0, 0};
+    struct bytes most = {0, 0};
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (!cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, &row))
+        if (!cuda_row_of(plan, stmt, NULL, CUDA_ROW_WORDS, packs, &row))
             continue;
-        int kept = words_kept(&row), places = words_of_places(&row);
+        int kept = bytes_kept(&row), places = bytes_of_places(&row);
         most.kept = kept > most.kept ? kept : most.kept;
         most.places = places > most.places ? places : most.places;
     }
     return most;
 }
 
-/* ---- classes of rows --------------------------------------------------------------------------- */
-
-/* Iterations whose elements a thread keeps, of so many words each. */
-static int iterations_kept(int words, int most_words)
+/* Iterations whose elements a thread keeps, of so many bytes each. */
+static int iterations_kept(int bytes, int words)
 {
-    int iterations = most_words;
-    while (iterations > CUDA_ROW_PIECE && iterations * words > most_words)
+    int iterations = 2 * words;
+    while (iterations > CUDA_ROW_PIECE && iterations * bytes > 4 * words)
         iterations /= 2;
     return iterations;
 }
 
-/* For squads, and for blocks as long as these have few rows to a thread: boundaries that rows of which one
- * word is kept and those of several have in common. */
+/* For squads, and for the shortest rows of blocks: with boundaries that rows of which one word is kept and
+ * those of several have in common. */
 static int shorter_classes(int words, bool has_squads, struct cuda_row_class *classes)
 {
     static const struct {
@@ -411,23 +434,23 @@ static int shorter_classes(int words, bool has_squads, struct cuda_row_class *cl
 }
 
 /* The fewer words a thread has, and the fewer threads a row, the more rows are under way; so a class has what
- * it takes to keep its longest row whole. With more words than usual, what finds no place that others leave
- * must have room too. */
-int cuda_row_classes(struct cuda_row_words words, bool has_squads,
-                     struct cuda_row_class classes[CUDA_ROW_CLASSES])
+ * it takes to keep its longest row whole. In all but the first of these, where registers are scarce, elements
+ * of 16 bits share words, and what finds no place that others leave must have room too. */
+static int longer_classes(struct bytes plain, struct bytes packed, bool has_squads, int count,
+                          struct cuda_row_class *classes)
 {
-    static const struct cuda_row_class longer[] = {
+    static const struct cuda_row_class rows[] = {
         {.threads = CUDA_THREADS, .words = CUDA_ROW_WORDS},
-        {.threads = CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS},
-        {.threads = 2 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS},
-        {.threads = 4 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS}};
-    int count = shorter_classes(words.kept, has_squads, classes);
-    int last = has_squads ? sizeof longer / sizeof *longer - 1 : 0;
+        {.threads = CUDA_THREADS, .words = CUDA_ROW_WORDS, .packs = true},
+        {.threads = CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
+        {.threads = 2 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
+        {.threads = 4 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true}};
+    int last = has_squads ? sizeof rows / sizeof *rows - 1 : 0;
     for (int k = 0; k <= last; k++) {
-        struct cuda_row_class class = longer[k];
-        int wanted = class.words > CUDA_ROW_WORDS ? words.places : words.kept;
-        int iterations = iterations_kept(wanted, class.words);
-        while (iterations_kept(words.kept, class.words) > iterations)
+        struct cuda_row_class class = rows[k];
+        int kept = class.packs ? packed.kept : plain.kept;
+        int iterations = iterations_kept(class.packs ? packed.places : kept, class.words);
+        while (iterations_kept(kept, class.words) > iterations)
             class.words /= 2;
         class.least = classes[count - 1].most + 1;
         class.most = k < last ? (int64_t) class.threads * iterations : INT64_MAX;
@@ -435,4 +458,14 @@ int cuda_row_classes(struct cuda_row_words words, bool has_squads,
             classes[count++] = class;
     }
     return count;
+}
+
+int cuda_row_classes(const struct cuda_plan *plan, const struct ir_stmt *block, bool has_squads,
+                     struct cuda_row_class classes[CUDA_ROW_CLASSES])
+{
+    struct bytes plain = bytes_among(plan, block, false), packed = bytes_among(plan, block, true);
+    if (!plain.kept)
+        return 0;
+    return longer_classes(plain, packed, has_squads, shorter_classes(plain.kept / 4, has_squads, classes),
+                          classes);
 }

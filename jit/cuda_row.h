@@ -15,10 +15,10 @@ enum {
     CUDA_ROW_LOOPS = 8,
     CUDA_ROW_KEPT = 4,  /* elements of an iteration */
     CUDA_ROW_PIECE = 4, /* iterations that a thread may take at a time */
-    /* Of 32 bits, what a thread keeps at most: there are to be four blocks on a processor. The threads of a
-     * squad keep twice as much, so that a row of 1024 is kept whole. */
+    /* Of 32 bits, what a thread keeps: there are to be four blocks on a processor. The threads of a squad
+     * keep twice as much, so that a row of 1024 is kept whole, and so do those of long rows. */
     CUDA_ROW_WORDS = 16,
-    CUDA_ROW_CLASSES = 8 /* of rows, at most */
+    CUDA_ROW_CLASSES = 9 /* of rows, at most */
 };
 
 struct cuda_kept {
@@ -34,6 +34,7 @@ struct cuda_row {
     struct cuda_kept kept[CUDA_ROW_KEPT];
     int kept_count;
     int most_words;
+    bool packs; /* two elements of 16 bits share a word */
     int pieces; /* of CUDA_ROW_PIECE iterations, whose elements a thread keeps; it keeps nothing of further
                    ones */
 };
@@ -43,24 +44,21 @@ struct cuda_row_class {
     bool is_squad;       /* threads of a warp; else all of a block */
     int threads;         /* of a block */
     int words;           /* that a thread keeps */
+    bool packs;          /* two elements of 16 bits in one */
     int64_t least, most; /* iterations; INT64_MAX: any number */
 };
 
 /* The loops from `first` on, in the statements before `end`, of which a thread keeps so many words; false
  * where nothing is to be kept. */
 bool cuda_row_of(const struct cuda_plan *plan, const struct ir_stmt *first, const struct ir_stmt *end,
-                 int most_words, struct cuda_row *row);
-/* Words of 32 bits of each iteration that threads keep in rows among the statements: from one loop to the
- * next, and those of all that has a place of its own. 0: there is no row. */
-struct cuda_row_words {
-    int kept, places;
-};
-struct cuda_row_words cuda_row_words(const struct cuda_plan *plan, const struct ir_stmt *block);
-
-/* By length, for rows of each of whose iterations so many words are kept; their number. Where the statements
- * are no matter of a single warp, there are none for squads, and none with more threads than usual. */
-int cuda_row_classes(struct cuda_row_words words, bool has_squads,
+                 int most_words, bool packs, struct cuda_row *row);
+/* Whether it shares its words. */
+bool cuda_row_packs(const struct cuda_row *row, int kept);
+/* By length, for the rows among the statements; their number, 0: there are none. Where the statements are no
+ * matter of a single warp, there are none for squads, and none with more threads than usual. */
+int cuda_row_classes(const struct cuda_plan *plan, const struct ir_stmt *block, bool has_squads,
                      struct cuda_row_class classes[CUDA_ROW_CLASSES]);
+
 /* Whether what a thread keeps is more than its words: some of it could take the place of other, but does not.
  */
 bool cuda_row_is_crowded(const struct cuda_row *row);

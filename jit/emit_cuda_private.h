@@ -265,8 +265,11 @@ void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, 
 void emit_cuda_end_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt);
 /* The loop that starts with the chain, if it is one of those at hand. */
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain);
-/* Where the iteration that is emitted has what an access is; NULL: it is not kept. */
-const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_access *access);
+/* Whether the iteration that is emitted keeps what an access is; a text that keeps a value, if so, and has
+ * that value; and where a piece of four of what is kept begins, which are two to a word (`packed`) or one. */
+bool emit_cuda_row_has(struct cuda_emitter *cuda, const struct ir_access *access);
+const char *emit_cuda_row_keep(struct cuda_emitter *cuda, const struct ir_access *access, const char *value);
+const char *emit_cuda_row_piece(struct cuda_emitter *cuda, const struct ir_access *access, bool *packed);
 /* Whether the loop that is emitted begins with the load of it. */
 bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access);
 /* The store of something that is kept, in a loop that keeps it. */

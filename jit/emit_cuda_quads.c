@@ -245,16 +245,21 @@ static void emit_loads(struct quads *quads, bool kept)
     for (int k = 0; k < quads->found.window_count; k++) {
         const struct cuda_window *window = &quads->found.windows[k];
         const char *name = loaded_name(quads, k);
-        if (!kept && emit_cuda_row_place(quads->cuda, window->access))
+        bool packed = false;
+        if (!kept && emit_cuda_row_has(quads->cuda, window->access))
             continue;
         if (kept && !emit_cuda_row_begins(quads->cuda, window->access))
             continue;
         if (kept)
-            name = arena_format(&emitter->arena, "&%s", emit_cuda_row_place(quads->cuda, window->access));
+            name = emit_cuda_row_piece(quads->cuda, window->access, &packed);
         else if (!*quads->turn)
             emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
                       window_length(window, quads->found.length));
-        if (is_plain(quads, window))
+        if (packed)
+            emit_line(emitter, "akg_take_halves(%s, (%sunsigned short *)&%s);", name,
+                      window->access->buffer->role == IR_INPUT ? "const " : "",
+                      element_text(quads, window->access));
+        else if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
                       arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));
         else
@@ -314,10 +319,9 @@ static void emit_statements(struct quads *quads)
             continue;
         }
         struct emit_value value = emit_shallow(emitter, stmt->value);
-        const char *kept = emit_cuda_row_place(quads->cuda, &stmt->access);
-        emit_line(emitter, "%s%s%s[one_] = %s;", kept ? kept : "", kept ? " = " : "",
-                  quad_name(quads, "stored", number),
-                  emit_stored(emitter, stmt->access.buffer->dtype, value));
+        const char *stored = emit_stored(emitter, stmt->access.buffer->dtype, value);
+        emit_line(emitter, "%s[one_] = %s;", quad_name(quads, "stored", number),
+                  emit_cuda_row_keep(quads->cuda, &stmt->access, stored));
     }
 }
 

@@ -14,46 +14,82 @@ _Static_assert((int)CUDA_ROW_PIECE == (int)CUDA_QUAD, "a piece is moved at once"
 
 /* ---- what is kept ------------------------------------------------------------------------ */
 
-static const char *kept_text(struct cuda_emitter *cuda, int number, const char *place)
+static const char *kept_name(struct cuda_emitter *cuda, int number)
 {
-    return arena_format(&cuda->emitter.arena, "%s_kept%d_[%s]", cuda->row_name, cuda->row->kept[number].place,
-                        place);
+    return arena_format(&cuda->emitter.arena, "%s_kept%d_", cuda->row_name, cuda->row->kept[number].place);
 }
 
-const char *emit_cuda_row_place(struct cuda_emitter *cuda, const struct ir_access *access)
+/* What is kept for the iteration at hand. */
+static const char *kept_text(struct cuda_emitter *cuda, int number)
+{
+    const char *storage = dtype_table[cuda->row->kept[number].access->buffer->dtype].c_storage;
+    if (cuda_row_packs(cuda->row, number))
+        return arena_format(&cuda->emitter.arena, "(%s)akg_kept_half(%s, %s)", storage,
+                            kept_name(cuda, number), cuda->row_place);
+    return arena_format(&cuda->emitter.arena, "%s[%s]", kept_name(cuda, number), cuda->row_place);
+}
+
+/* Keeping a value, which is that of the text. */
+static const char *keep_text(struct cuda_emitter *cuda, int number, const char *value)
+{
+    const char *storage = dtype_table[cuda->row->kept[number].access->buffer->dtype].c_storage;
+    if (cuda_row_packs(cuda->row, number))
+        return arena_format(&cuda->emitter.arena, "(%s)akg_keep_half(%s, %s, %s)", storage,
+                            kept_name(cuda, number), cuda->row_place, value);
+    return arena_format(&cuda->emitter.arena, "%s[%s] = %s", kept_name(cuda, number), cuda->row_place, value);
+}
+
+/* The number of what an access is, where the iteration that is emitted has it; or -1. */
+static int number_at_hand(struct cuda_emitter *cuda, const struct ir_access *access)
 {
     int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
-    if (number < 0 || cuda->row->kept[number].first > cuda->row_loop)
-        return NULL;
-    return kept_text(cuda, number, cuda->row_place);
+    return number >= 0 && cuda->row->kept[number].first <= cuda->row_loop ? number : -1;
+}
+
+bool emit_cuda_row_has(struct cuda_emitter *cuda, const struct ir_access *access)
+{
+    return number_at_hand(cuda, access) >= 0;
+}
+
+const char *emit_cuda_row_keep(struct cuda_emitter *cuda, const struct ir_access *access, const char *value)
+{
+    int number = number_at_hand(cuda, access);
+    return number >= 0 ? keep_text(cuda, number, value) : value;
+}
+
+const char *emit_cuda_row_piece(struct cuda_emitter *cuda, const struct ir_access *access, bool *packed)
+{
+    int number = number_at_hand(cuda, access);
+    *packed = cuda_row_packs(cuda->row, number);
+    return arena_format(&cuda->emitter.arena, *packed ? "&%s[(%s) / 2]" : "&%s[%s]", kept_name(cuda, number),
+                        cuda->row_place);
 }
 
 bool emit_cuda_row_only_keeps(struct cuda_emitter *cuda, const struct ir_access *access)
 {
-    int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
-    return number >= 0 && cuda->row->kept[number].first <= cuda->row_loop &&
-           cuda_row_stores_again(cuda->row, cuda->row_loop, number);
+    int number = number_at_hand(cuda, access);
+    return number >= 0 && cuda_row_stores_again(cuda->row, cuda->row_loop, number);
 }
 
 bool emit_cuda_row_begins(struct cuda_emitter *cuda, const struct ir_access *access)
 {
-    int number = cuda->row_place ? cuda_row_find(cuda->row, cuda->row_loop, access) : -1;
+    int number = number_at_hand(cuda, access);
     return number >= 0 && cuda->row->kept[number].first == cuda->row_loop && !cuda->row->kept[number].stored;
 }
 
 bool emit_cuda_row_store(struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     struct emitter *emitter = &cuda->emitter;
-    const char *kept = emit_cuda_row_place(cuda, &stmt->access);
-    if (!kept)
+    if (!emit_cuda_row_has(cuda, &stmt->access))
         return false;
     const char *target = "";
     if (!emit_cuda_row_only_keeps(cuda, &stmt->access))
         target = arena_format(&emitter->arena, "%s = ", emit_access(emitter, &stmt->access).text);
     struct emit_value value = emit_shallow(emitter, stmt->value);
-    emit_statement_line(emitter, stmt,
-                        arena_format(&emitter->arena, "%s%s = %s;", target, kept,
-                                     emit_stored(emitter, stmt->access.buffer->dtype, value)));
+    const char *stored = emit_stored(emitter, stmt->access.buffer->dtype, value);
+    emit_statement_line(
+        emitter, stmt,
+        arena_format(&emitter->arena, "%s%s;", target, emit_cuda_row_keep(cuda, &stmt->access, stored)));
     return true;
 }
 
@@ -75,10 +111,11 @@ static void declare_row(struct cuda_emitter *cuda)
         emit_line(emitter, "const int %s_pieces_ = %s;", cuda->row_name, well);
     }
     for (int k = 0; k < row->kept_count; k++)
-        if (row->kept[k].place == k)
-            emit_line(emitter, "%s %s_kept%d_[%d];",
-                      dtype_table[row->kept[k].access->buffer->dtype].c_storage, cuda->row_name, k,
-                      row->pieces * CUDA_QUAD);
+        if (row->kept[k].place == k && cuda_row_packs(row, k))
+            emit_line(emitter, "unsigned int %s[%d];", kept_name(cuda, k), row->pieces * CUDA_QUAD / 2);
+        else if (row->kept[k].place == k)
+            emit_line(emitter, "%s %s[%d];", dtype_table[row->kept[k].access->buffer->dtype].c_storage,
+                      kept_name(cuda, k), row->pieces * CUDA_QUAD);
 }
 
 /* How many are to have registers on a processor at once: squads have masks besides, and blocks with more
@@ -98,7 +135,7 @@ void emit_cuda_begin_row(struct cuda_emitter *cuda, const struct ir_stmt *stmt, 
 {
     struct cuda_row *row = cuda->row ? NULL : arena_new(&cuda->emitter.arena, struct cuda_row);
     int words = cuda->step->words ? cuda->step->words : CUDA_ROW_WORDS;
-    if (!row || !cuda_row_of(&cuda->plan, stmt, end, words, row))
+    if (!row || !cuda_row_of(&cuda->plan, stmt, end, words, cuda->step->packs, row))
         return;
     cuda->row = row;
     int blocks = blocks_for(row, cuda->step, words);
@@ -144,8 +181,8 @@ static void emit_begin_of_one(struct cuda_emitter *cuda, const struct ir_stmt *b
     (void)block;
     for (int k = 0; k < cuda->row->kept_count; k++)
         if (cuda->row->kept[k].first == cuda->row_loop && !cuda->row->kept[k].stored)
-            emit_line(emitter, "%s = %s;", kept_text(cuda, k, cuda->row_place),
-                      emit_access(emitter, cuda->row->kept[k].access).text);
+            emit_line(emitter, "%s;",
+                      keep_text(cuda, k, emit_access(emitter, cuda->row->kept[k].access).text));
 }
 
 static void emit_body_of_one(struct cuda_emitter *cuda, const struct ir_stmt *block)
@@ -158,7 +195,7 @@ static void substitute(struct cuda_emitter *cuda)
 {
     for (int k = 0; k < cuda->row->kept_count; k++) {
         const struct ir_expr *load = cuda_row_load(cuda->row, cuda->row_loop, k);
-        struct emit_value kept = emit_name(kept_text(cuda, k, cuda->row_place));
+        struct emit_value kept = emit_name(kept_text(cuda, k));
         if (load)
             cuda->substitutes[cuda->substitute_count++] =
                 (struct cuda_substitute){load, emit_loaded(&cuda->emitter, load->dtype, kept)};
