@@ -63,7 +63,8 @@ struct cuda_emitter {
     int in_turns; /* or so many that it has under way; 0 */
     int in_rows;  /* threads of it keep elements from one loop to the next: so many blocks are to have
                      registers for that; 0: they do not */
-    int unrolled; /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
+    bool backwards; /* a loop that goes by pieces is to begin with the last ones */
+    int unrolled;   /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     const struct cuda_sums *summed;  /* that the threads at hand have parts of; NULL: none */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
     struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */

@@ -551,15 +551,33 @@ static void emit_group(struct quads *quads, const struct cuda_loop_texts *texts,
     quads->turn = "";
 }
 
+/* The lines with which a loop begins, for a number from `first` on by `step`, up to before `end`; all are
+ * texts. `stmt` is the loop that the first line tells of, or NULL. Backwards it counts upwards all the same,
+ * for then the compiler knows how often. */
+static void begin_loop(struct quads *quads, const struct ir_stmt *stmt, const char *number, const char *first,
+                       const char *end, const char *step)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    bool backwards = quads->cuda->backwards;
+    const char *counter = backwards ? arena_format(&emitter->arena, "%sback_", number) : number;
+    const char *line = arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", counter,
+                                    first, counter, end, counter, step);
+    emit_line(emitter, "#pragma unroll 1");
+    if (stmt)
+        emit_statement_line(emitter, stmt, line);
+    else
+        emit_line(emitter, "%s", line);
+    emitter->indent++;
+    if (backwards)
+        emit_line(emitter, "const long long %s = 2 * (%s) + akg_last(%s - (%s), %s) - %s;", number, first,
+                  end, first, step, counter);
+}
+
 static void emit_in_turn(struct quads *quads, const struct cuda_loop_texts *texts, const char *number,
                          const char *count, const char *first, const char *step)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    emit_line(emitter, "#pragma unroll 1");
-    emit_statement_line(emitter, quads->found.chain->loops[0],
-                        arena_format(&emitter->arena, "for (long long %s = %s; %s < %s; %s += %s) {", number,
-                                     first, number, count, number, step));
-    emitter->indent++;
+    begin_loop(quads, quads->found.chain->loops[0], number, first, count, step);
     emit_piece(quads, texts, number, false);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -571,10 +589,7 @@ static void emit_groups(struct quads *quads, const struct cuda_loop_texts *texts
     struct emitter *emitter = &quads->cuda->emitter;
     struct arena *arena = &emitter->arena;
     const char *from = arena_format(arena, "%sfrom_", number);
-    emit_line(emitter, "#pragma unroll 1");
-    emit_line(emitter, "for (long long %s = %s; %s < %s; %s += %d * (%s)) {", from, first, from, count, from,
-              together, step);
-    emitter->indent++;
+    begin_loop(quads, NULL, from, first, count, arena_format(arena, "%d * (%s)", together, step));
     emit_line(emitter, "if (%s + %d * (%s) < %s) {", from, together - 1, step, count);
     emitter->indent++;
     emit_group(quads, texts, from, step, together, NULL);

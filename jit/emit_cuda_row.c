@@ -296,9 +296,12 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     int pieces = cuda->row->pieces;
     const char *all = cuda->together.all;
     cuda->unrolled = emit_cuda_under_way(cuda, cuda_chain_body(chain));
+    /* what the loop before ended with is still near */
+    cuda->backwards = cuda->row_loop % 2 && cuda_step_threads(cuda->step) > CUDA_THREADS;
     emit_cuda_each_from(cuda, chain, texts, arena_format(&emitter->arena, "%s * %d", all, pieces * CUDA_QUAD),
                         arena_format(&emitter->arena, "%s * %d", all, pieces), cuda->together.thread,
                         cuda->together.threads);
+    cuda->backwards = false;
     cuda->unrolled = 0;
     return true;
 }
