@@ -207,7 +207,9 @@ const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cu
     return lanes;
 }
 
-/* By the length of the loop inside: threads, squads, teams. Few rows are for teams, if they are not short. */
+/* By the length of the loop inside: threads, squads, teams. Few rows are for teams, if they are not short.
+ * The host asks for the length first, since most launches of a kernel are for others, and of long rows for
+ * nothing else. */
 const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
                                       const struct cuda_step *step)
 {
@@ -218,7 +220,7 @@ const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct
         ir_operation(kernel, OP_GE, inner_length(kernel, step), ir_integer(kernel, AKG_INT64, few), NULL);
     if (step->kind == CUDA_STEP_THREADS)
         return ir_operation(kernel, OP_SELECT, is_long, none, some);
-    if (step->squads) {
+    if (step->squads && step->least <= CUDA_SQUAD_LONG) {
         struct ir_expr *is_short = ir_operation(kernel, OP_LT, inner_length(kernel, step),
                                                 ir_integer(kernel, AKG_INT64, CUDA_LONG), NULL);
         struct ir_expr *is_many = ir_operation(
@@ -238,5 +240,5 @@ const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct
         some = ir_operation(kernel, OP_SELECT, at_least(kernel, step, step->least), some, none);
     if (step->most && step->most < INT64_MAX)
         some = ir_operation(kernel, OP_SELECT, at_least(kernel, step, step->most + 1), none, some);
-    return ir_operation(kernel, OP_SELECT, is_long, some, none);
+    return step->least >= few ? some : ir_operation(kernel, OP_SELECT, is_long, some, none);
 }

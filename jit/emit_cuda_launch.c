@@ -98,13 +98,13 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
         /* fallthrough */
     case CUDA_STEP_THREADS:
         launch.work = nest_work(cuda, step);
+        if (step->spread)
+            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
         if (step->inner)
             launch.work = cuda_inner_work(&cuda->plan, launch.work, step);
         if (step->kind == CUDA_STEP_SQUADS)
             launch.work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch.work,
                                        (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
-        if (step->spread)
-            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
         break;
     case CUDA_STEP_SPREAD:
         launch.per_block = 1;
