@@ -408,27 +408,34 @@ static int iterations_kept(int bytes, int words)
 }
 
 /* For squads, and for the shortest rows of blocks: with boundaries that rows of which one word is kept and
- * those of several have in common. */
-static int shorter_classes(int words, bool has_squads, struct cuda_row_class *classes)
+ * those of several have in common. Rows of which a half is kept have two in a word, and fewer threads each.
+ */
+static int shorter_classes(struct bytes plain, struct bytes packed, bool has_squads,
+                           struct cuda_row_class *classes)
 {
+    enum { ROWS = 4, WORD = 4 };
     static const struct {
         bool is_squad;
         int64_t least, most;
         int iterations, most_words; /* that a thread keeps */
-    } rows[] = {{true, 0, 256, 8, 32},
-                {true, 257, 512, 16, 32},
-                {true, 513, CUDA_SQUAD_LONG, 32, 32},
-                {false, 0, 2048, 8, CUDA_ROW_WORDS}};
+    } rows[2][ROWS] = {
+        {{true, 0, 256, 8, 32},
+         {true, 257, 512, 16, 32},
+         {true, 513, CUDA_SQUAD_LONG, 32, 32},
+         {false, 0, 2048, 8, CUDA_ROW_WORDS}},
+        {{true, 0, 512, 16, 32}, {true, 513, CUDA_SQUAD_LONG, 32, 32}, {false, 0, 4096, 16, CUDA_ROW_WORDS}}};
+    bool halves = packed.places == WORD / 2;
     int count = 0;
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        int wanted = words * rows[k].iterations;
-        if (!rows[k].is_squad || has_squads)
-            classes[count++] =
-                (struct cuda_row_class){.is_squad = rows[k].is_squad,
-                                        .threads = CUDA_THREADS,
-                                        .words = wanted < rows[k].most_words ? wanted : rows[k].most_words,
-                                        .least = rows[k].least,
-                                        .most = rows[k].most};
+    for (int k = 0; k < ROWS && rows[halves][k].most; k++) {
+        int wanted = (halves ? packed.kept : plain.kept) * rows[halves][k].iterations / WORD;
+        int most = rows[halves][k].most_words;
+        if (!rows[halves][k].is_squad || has_squads)
+            classes[count++] = (struct cuda_row_class){.is_squad = rows[halves][k].is_squad,
+                                                       .threads = CUDA_THREADS,
+                                                       .words = wanted < most ? wanted : most,
+                                                       .packs = halves,
+                                                       .least = rows[halves][k].least,
+                                                       .most = rows[halves][k].most};
     }
     return count;
 }
@@ -466,6 +473,6 @@ int cuda_row_classes(const struct cuda_plan *plan, const struct ir_stmt *block, 
     struct bytes plain = bytes_among(plan, block, false), packed = bytes_among(plan, block, true);
     if (!plain.kept)
         return 0;
-    return longer_classes(plain, packed, has_squads, shorter_classes(plain.kept / 4, has_squads, classes),
-                          classes);
+    int shorter = shorter_classes(plain, packed, has_squads, classes);
+    return longer_classes(plain, packed, has_squads, shorter, classes);
 }

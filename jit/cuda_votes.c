@@ -192,6 +192,8 @@ int cuda_squad_each(const struct cuda_step *step)
     struct narrowest narrowest = {step->inner->symbol, 4};
     if (!step->words)
         ir_block_expressions(step->inner->body, note_size, &narrowest);
+    if (step->packs)
+        return 2 * CUDA_SQUAD_EACH;
     return CUDA_SQUAD_EACH * 4 / narrowest.size;
 }
 
