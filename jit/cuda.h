@@ -97,7 +97,6 @@ struct cuda_launch {
     const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
     int64_t per_block;
     int64_t most_blocks;
-    bool alone; /* a processor has room for one block: no more are to be there than there are processors */
     /* Not 0: only devices of this compute capability (90: 9.0) run it. */
     int architecture;
     /* Not 0: it is left out where so many launches before it is one that runs, with work. */

@@ -93,7 +93,6 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
     case CUDA_STEP_SQUADS:
     case CUDA_STEP_TEAMS:
         launch.per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
-        launch.alone = cuda_step_is_alone(step);
         if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
             launch.most_blocks = CUDA_SCRATCH_BLOCKS;
         /* fallthrough */

@@ -7,7 +7,6 @@
  * for the iterations of long rows beyond those, where there are such.
  */
 #include "emit_cuda_private.h"
-#include "pass.h"
 
 #include <string.h>
 
@@ -265,67 +264,6 @@ static const char *declare_slots(struct cuda_emitter *cuda, const struct cuda_ch
     return slots;
 }
 
-/* ---- the next row ------------------------------------------------------------------------------ */
-
-static bool is_no_scalar(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || (expr->symbol->kind != IR_SYMBOL_LET &&
-                                                                 expr->symbol->kind != IR_SYMBOL_VARIABLE));
-}
-
-/* Whether the element lies, in each iteration of the loop, behind that of the one before, and its place hangs
- * on loops and the call alone. */
-static bool lies_in_a_row(const struct ir_access *access, const struct ir_stmt *loop)
-{
-    struct pass_affine affine;
-    int last = access->buffer->rank - 1;
-    if (last < 0 || loop->step != 1 || !access->buffer->contiguous ||
-        !pass_affine_of(access->indices[last], &affine) ||
-        pass_affine_coefficient(&affine, loop->symbol) != 1)
-        return false;
-    for (int axis = 0; axis <= last; axis++)
-        if (!ir_expr_walk(access->indices[axis], is_no_scalar, NULL) ||
-            (axis < last && pass_mentions(access->indices[axis], loop->symbol)))
-            return false;
-    return true;
-}
-
-/* A block that has a processor to itself waits for what it loads with nobody to compute meanwhile: what it
- * keeps of its next row is on the way into the second-level cache by then. */
-static void emit_ahead(struct cuda_emitter *cuda, const struct cuda_chain *chain,
-                       const struct cuda_loop_texts *texts, const char *slots)
-{
-    struct emitter *emitter = &cuda->emitter;
-    const struct cuda_chain *outer = &cuda->step->chain;
-    struct cuda_loop_texts rows[CUDA_CHAIN];
-    if (cuda->row_loop != 0 || chain->count != 1 || !cuda_step_is_alone(cuda->step))
-        return;
-    emit_line(emitter, "{");
-    emitter->indent++;
-    emit_cuda_trips(cuda, outer, rows);
-    emit_line(emitter, "const long long next_ = %s_at_ + gridDim.x;",
-              emitter->symbols[outer->loops[0]->symbol->slot].name);
-    emit_line(emitter, "if (next_ < %s) {", emit_cuda_product(cuda, outer, rows));
-    emitter->indent++;
-    emit_cuda_apart(cuda, outer, rows, "next_");
-    emit_line(emitter, "const long long %s = %s;", emitter->symbols[chain->loops[0]->symbol->slot].name,
-              texts[0].low.text);
-    emit_line(emitter, "%c%d", EMIT_PENDING, chain->loops[0]->symbol->slot);
-    for (int k = 0; k < cuda->row->kept_count; k++) {
-        const struct cuda_kept *kept = &cuda->row->kept[k];
-        if (kept->first == 0 && !kept->stored && lies_in_a_row(kept->access, chain->loops[0]))
-            emit_line(emitter, "akg_early(&%s, %s * %d);", emit_access(emitter, kept->access).text, slots,
-                      dtype_table[kept->access->buffer->dtype].size);
-    }
-    for (int k = 0; k < 2; k++) {
-        emitter->indent--;
-        emit_line(emitter, "}");
-    }
-}
-
-/* ---- all ---------------------------------------------------------------------------------------- */
-
 bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -341,7 +279,6 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
         emitter->indent++;
         if (begin)
             emit_pieces(cuda, chain, texts, slots, true);
-        emit_ahead(cuda, chain, texts, slots);
         emit_pieces(cuda, chain, texts, slots, false);
         emitter->indent--;
         emit_line(emitter, "} else {");
@@ -349,7 +286,6 @@ bool emit_cuda_row(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     }
     if (begin)
         emit_ones(cuda, chain, texts, slots, true);
-    emit_ahead(cuda, chain, texts, slots);
     emit_ones(cuda, chain, texts, slots, false);
     if (cuda->row_by_pieces) {
         emitter->indent--;

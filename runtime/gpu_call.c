@@ -134,8 +134,6 @@ static unsigned blocks_of(const struct gpu_running *run, const struct cuda_launc
 {
     int64_t most = launch->most_blocks, work, blocks;
 
-    if (launch->alone && most > run->device->processors)
-        most = run->device->processors;
     if (launch->architecture && launch->architecture != run->device->major * 10 + run->device->minor)
         return 0;
     if (launch->round >= 0 && !has_rounds(run, &run->program->rounds.items[launch->round]))

@@ -141,9 +141,6 @@ static akg_status set_up(struct gpu_device *device, struct gpu_failure *failure)
         result = driver->cuDeviceGetAttribute(&device->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                                               device->device);
     if (result == CUDA_SUCCESS)
-        result = driver->cuDeviceGetAttribute(&device->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                              device->device);
-    if (result == CUDA_SUCCESS)
         result = driver->cuDevicePrimaryCtxRetain(&device->context, device->device);
     if (result != CUDA_SUCCESS)
         return gpu_check(device, result, "open it", failure);

@@ -116,8 +116,7 @@ struct gpu_device {
     CUcontext context;
     CUstream stream;
     int major, minor; /* compute capability */
-    int processors;
-    atomic_int lost; /* the CUresult after which nothing works any more, or 0 */
+    atomic_int lost;  /* the CUresult after which nothing works any more, or 0 */
     struct gpu_memory memory;
     struct gpu_staging staging;
     pthread_mutex_t code_lock; /* held while an instance is compiled */
