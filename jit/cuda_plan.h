@@ -174,9 +174,9 @@ const struct ir_expr *cuda_chain_work(struct ir_kernel *kernel, const struct cud
 /* The same, where the step is one of two ways of which a call takes one; 0 for the other. */
 const struct ir_expr *cuda_inner_work(const struct cuda_plan *plan, const struct ir_expr *work,
                                       const struct cuda_step *step);
-/* Iterations of the inner loop that a thread of a squad has, at most: as many bytes of the narrowest tensor of
- * which it loads a row as CUDA_SQUAD_EACH of four bytes come to; where it keeps them, CUDA_SQUAD_EACH, or twice
- * as many of two in a word. */
+/* Iterations of the inner loop that a thread of a squad has, at most: as many bytes of the narrowest tensor
+ * of which it loads a row as CUDA_SQUAD_EACH of four bytes come to; where it keeps them, CUDA_SQUAD_EACH, or
+ * twice as many of two in a word. */
 int cuda_squad_each(const struct cuda_step *step);
 /* Threads of a squad: what akg_lane_count gives for so many iterations a thread. */
 const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step);

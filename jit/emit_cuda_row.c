@@ -118,16 +118,19 @@ static void declare_row(struct cuda_emitter *cuda)
                       kept_name(cuda, k), row->pieces * CUDA_QUAD);
 }
 
-/* How many are to have registers on a processor at once: squads have masks besides, and blocks with more
- * threads than usual half of a processor's registers, or all. */
+/* How many are to have registers on a processor at once: squads have masks besides, for which those that keep
+ * few words have room, and blocks with more threads than usual half of a processor's registers, or all. */
 static int blocks_for(const struct cuda_row *row, const struct cuda_step *step, int words)
 {
-    bool stores = false, is_squad = step->kind == CUDA_STEP_SQUADS;
+    bool stores = false, is_narrow = words <= 8;
     if (cuda_step_threads(step) > CUDA_THREADS)
         return 4 * CUDA_THREADS / cuda_step_threads(step);
-    for (int k = 0; k < row->kept_count; k++)
+    for (int k = 0; k < row->kept_count; k++) {
         stores |= row->kept[k].stored;
-    int blocks = (words <= 8 ? 6 : words <= 16 ? 5 : 3) - is_squad;
+        is_narrow &= dtype_table[row->kept[k].access->buffer->dtype].size <= 4;
+    }
+    int blocks = words <= 8 ? 6 : words <= 16 ? 5 : 3;
+    blocks -= step->kind == CUDA_STEP_SQUADS && !is_narrow;
     return cuda_row_is_crowded(row) ? (blocks + 1) / 2 : blocks - (stores && blocks > 3);
 }
 
