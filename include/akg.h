@@ -551,7 +551,7 @@ typedef enum akg_stage {
     AKG_STAGE_OPTIMISED, /* the loop IR after the optimising passes, which is what code is made of */
     AKG_STAGE_ASM,       /* the instructions of its vector loops, for this processor */
     AKG_STAGE_CUDA,      /* the CUDA C translation unit; nvcc compiles it as it is */
-    AKG_STAGE_PTX        /* what NVRTC makes of that, where it is installed, for the newest GPU it knows */
+    AKG_STAGE_PTX /* what NVRTC makes of that, where it is installed, for the target or the newest GPU */
 } akg_stage;
 
 /* The text of one stage, for people: of one kernel (for that call if arguments
@@ -565,7 +565,9 @@ AKG_API akg_status jit_emit(const jit_source *source, akg_stage stage, const cha
                             akg_diagnostics **diagnostics);
 
 /* The same of a module that is compiled with these options, which may be NULL: CUDA, PTX and the instructions
- * are other ones with `strict`, CUDA with `tf32`. */
+ * are other ones with `strict`, CUDA with `tf32`. The target of PTX is a GPU: "sm_" and 10 times its compute
+ * capability, or NULL for the newest that NVRTC knows; of one that it knows not it is AKG_ERROR_USAGE with a
+ * message. */
 AKG_API akg_status jit_emit_with(const jit_source *source, const jit_options *options, akg_stage stage,
                                  const char *kernel_name, const akg_argument *arguments,
                                  size_t argument_count, char **text, akg_diagnostics **diagnostics);

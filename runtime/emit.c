@@ -1,6 +1,7 @@
 /*
  * emit.c: jit_emit: the text of one stage of the compiler, for people.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../dsl/format.h"
@@ -15,6 +16,8 @@
 struct emission {
     jit_source source;          /* its text is at hand */
     const jit_options *options; /* or NULL */
+    enum x86_target target;     /* of stages for the CPU */
+    int architecture;           /* of PTX: 80 for sm_80; 0: the newest */
     akg_stage stage;
     bool dumps; /* the passes, one after the other, are wanted; `pass`: this one only */
     const char *pass;
@@ -94,11 +97,29 @@ static bool emit_is_strict(const struct emission *emission)
     return emission->options && emission->options->strict;
 }
 
-/* What CUDA's compiler makes of it, for the newest GPU that the compiler knows. */
+/* "sm_" and a compute capability of two digits or three: 10 times the major, and the minor version. */
+static bool emit_architecture(const char *target, int *architecture)
+{
+    char *end;
+
+    if (strncmp(target, "sm_", 3) != 0 || target[3] < '1' || target[3] > '9')
+        return false;
+    long number = strtol(target + 3, &end, 10);
+    if (*end || number < 10 || number > 999)
+        return false;
+    *architecture = (int)number;
+    return true;
+}
+
+/* What CUDA's compiler makes of it, for the GPU that is the target, or the newest that the compiler knows. */
 static akg_status emit_ptx(struct emission *emission, const struct ir_kernel *kernel, const char *text)
 {
-    const struct nvrtc_request request = {
-        .name = kernel->name, .text = text, .ptx = true, .strict = emit_is_strict(emission)};
+    const struct nvrtc_request request = {.name = kernel->name,
+                                          .text = text,
+                                          .major = emission->architecture / 10,
+                                          .minor = emission->architecture % 10,
+                                          .ptx = true,
+                                          .strict = emit_is_strict(emission)};
     struct nvrtc_code code;
     akg_status status = nvrtc_compile(&request, &code, emission->diagnostics);
 
@@ -135,7 +156,7 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
     bool good;
 
     if (emission->stage == AKG_STAGE_ASM) {
-        struct vector_options vectors = {.target = x86_cpu_target(),
+        struct vector_options vectors = {.target = emission->target,
                                          .strict = emit_is_strict(emission),
                                          .stream_bytes = x86_cpu_stream_bytes(),
                                          .permutes = x86_cpu_permutes_bytes(),
@@ -161,7 +182,7 @@ static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
 {
     struct passes_options options = {.verify = true,
                                      .for_threads = emit_is_for_threads(emission->stage),
-                                     .target = x86_cpu_target(),
+                                     .target = emission->target,
                                      .dump_only = emission->pass};
     struct jit_sites sites = {0};
 
@@ -256,8 +277,14 @@ static akg_status emit_module(struct emission *emission, akg_module *module)
 static akg_status emit_back_end(struct emission *emission, akg_diagnostics **diagnostics)
 {
     akg_module *module;
-    akg_status status = jit_compile(&emission->source, emission->options, &module, diagnostics);
+    jit_options options = {.target = NULL};
+    akg_status status;
 
+    if (emission->options)
+        options = *emission->options;
+    if (emission->stage == AKG_STAGE_PTX)
+        options.target = NULL; /* one that no module is compiled for */
+    status = jit_compile(&emission->source, &options, &module, diagnostics);
     if (status != AKG_OK)
         return status;
     status = emit_module(emission, module);
@@ -334,6 +361,15 @@ static bool emit_needs_kernels(akg_stage stage)
            stage == AKG_STAGE_ASM || emit_is_for_threads(stage);
 }
 
+static bool emit_target(struct emission *emission)
+{
+    const char *target = emission->options ? emission->options->target : NULL;
+
+    emission->target = x86_cpu_target();
+    return !target || (emission->stage == AKG_STAGE_PTX ? emit_architecture(target, &emission->architecture)
+                                                        : x86_target_from_name(target, &emission->target));
+}
+
 /* `wanted` says what; the rest of an emission is made here. */
 static akg_status emit_run(const jit_source *source, const struct emission *wanted, char **text,
                            akg_diagnostics **diagnostics)
@@ -349,7 +385,7 @@ static akg_status emit_run(const jit_source *source, const struct emission *want
     *text = NULL;
     if (!source || (!source->text && !source->name) || (unsigned)emission.stage > AKG_STAGE_PTX ||
         (emission.argument_count && !emission.kernel_name) ||
-        !call_arguments_are_there(emission.arguments, emission.argument_count))
+        !call_arguments_are_there(emission.arguments, emission.argument_count) || !emit_target(&emission))
         return AKG_ERROR_USAGE;
     emission.source = *source;
     if (!source->name)

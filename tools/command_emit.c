@@ -73,12 +73,15 @@ struct emission {
     akg_diagnostics *warnings;
 };
 
-/* The kernel must be known before its values can be read: compiles the program for that. */
+/* The kernel must be known before its values can be read: compiles the program for that, whatever the target.
+ */
 static bool bind_kernel(const struct options *options, struct emission *emission, struct problem *problem)
 {
     struct program *program = &emission->program;
     akg_kernel *kernel = NULL;
-    if (!program_compile(options, program, problem) || !program_kernel(program, &kernel, problem))
+    struct options any = *options;
+    any.target = NULL;
+    if (!program_compile(&any, program, problem) || !program_kernel(program, &kernel, problem))
         return false;
     emission->kernel_name = akg_kernel_name(kernel);
     return !program_has_values(program) || arguments_bind(kernel, program->values, program->value_count,
@@ -97,7 +100,8 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     if (stage->of_kernel && !bind_kernel(options, emission, problem))
         return false;
     const struct arguments *arguments = &emission->arguments;
-    const jit_options settings = {.strict = options->strict, .tf32 = options->tf32};
+    const jit_options settings = {
+        .strict = options->strict, .tf32 = options->tf32, .target = options->target};
     akg_status status =
         stage == &passes_row
             ? jit_emit_passes(&emission->program.source,
@@ -110,6 +114,12 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
         return true;
     akg_diagnostics *diagnostics = emission->warnings;
     emission->warnings = NULL;
+    if (status == AKG_ERROR_USAGE && options->target && akg_diagnostics_count(diagnostics) == 0) {
+        problem_set(problem, status, "the stage '%s' is not made for %.100s", stage->name, options->target);
+        return problem_help(problem,
+                            "ptx is for GPUs, such as sm_80, and the others for what this processor has: "
+                            "avx512, avx2 or none");
+    }
     /* without a compiled module, the library alone can tell that the name is unknown */
     if (status == AKG_ERROR_USAGE && emission->kernel_name && akg_diagnostics_count(diagnostics) == 0)
         return problem_set(problem, status, "%.200s has no function '%.100s'", emission->program.source.name,

@@ -99,8 +99,10 @@ static const struct option_row option_table[OPTION_COUNT] = {
                        "bitwise what the interpreter computes: sums in order, no fused products"},
     [OPTION_TF32] = {"--tf32", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(BENCH),
                      "on a device: float32 factors of sums of products may be rounded to 11 bits"},
-    [OPTION_TARGET] = {"--target", APART("NAME"), FOR(RUN) | FOR(CACHE) | FOR(BENCH),
-                       "vector instructions to use: avx512, avx2 or none (default: the best there are)"},
+    [OPTION_TARGET] =
+        {"--target", APART("NAME"), FOR(RUN) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
+         "vector instructions to use: avx512, avx2 or none (default: the best there are); of --stage ptx "
+         "the GPU, as sm_80"},
     [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
                          "neither use nor keep code on disk"},
     [OPTION_TIER] = {"--tier", APART("TIER"), FOR(RUN) | FOR(BENCH),
@@ -208,11 +210,13 @@ static bool set_device(struct options *options, const char *value, struct proble
     return problem_help(problem, "the devices are cpu, cuda and, where there are several, cuda:1 and so on");
 }
 
-/* Whether the processor has it, the library says. */
+/* Whether the processor has it, or CUDA's compiler, the library says. */
 static bool set_target(const char *value, struct problem *problem)
 {
     static const char *const names[] = {"avx512", "avx2", "none"};
     struct nearest nearest = {.word = value};
+    if (strncmp(value, "sm_", 3) == 0)
+        return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(value, names[i]) == 0)
             return true;

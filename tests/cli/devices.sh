@@ -143,7 +143,15 @@ expect 0 "PTX as of a call" emit square.akg --stage ptx
 asks --fmad=true
 expect 0 "PTX of the deterministic mode" emit square.akg --stage ptx --strict
 asks --fmad=false
+expect 0 "PTX for a GPU" emit square.akg --stage ptx --target sm_75
+asks --gpu-architecture=compute_75
 unset AKG_STUB_NVRTC_OPTIONS
+expect 2 "PTX for a processor" emit square.akg --stage ptx --target avx2
+stderr_has "the stage 'ptx' is not made for avx2"
+expect 2 "CUDA for a GPU" emit square.akg --stage cuda --target sm_80
+stderr_has "the stage 'cuda' is not made for sm_80"
+expect 2 "PTX for none" emit square.akg --stage ptx --target sm_8x
+stderr_has "the stage 'ptx' is not made for sm_8x"
 
 # ---- the text for other modes
 

@@ -79,6 +79,9 @@ case $(cat stdout) in
     ;;
 esac
 
+expect 0 'assembler without vectors' emit vector.akg axpy --stage asm --target none
+stdout_has '# axpy, target none'
+
 # In order, a product is rounded before it is added.
 expect 0 'assembler, strict' emit vector.akg axpy --stage asm --strict
 assert 'no product is fused with a sum' [ "$(grep -c vfmadd stdout)" = 0 ]
