@@ -169,6 +169,14 @@ bool command_emit(const struct options *options, struct problem *problem)
         problem_set(problem, AKG_ERROR_USAGE, "--stage and --dump-ir are two things");
         stage = NULL;
     }
+    if (stage == &passes_row && (options->strict || options->tf32 || options->target)) {
+        problem_set(problem, AKG_ERROR_USAGE, "--dump-ir takes no %s",
+                    options->strict ? "--strict"
+                    : options->tf32 ? "--tf32"
+                                    : "--target");
+        problem_help(problem, "the passes are those for this processor; --stage asm and cuda show the rest");
+        stage = NULL;
+    }
     bool good = stage && program_open(options, &emission.program, problem) &&
                 emit(options, stage, &emission, problem) &&
                 print_emission(options, stage, &emission, problem);

@@ -44,6 +44,8 @@ refuse 'emit without a stage' 'emit needs --stage' emit square.akg
 refuse 'unknown pass' "there is no pass 'inline'" emit square.akg --dump-ir=inline
 refuse 'misspelt pass' "did you mean 'fuse'?" emit square.akg --dump-ir=fues
 refuse 'stage and pass' 'two things' emit square.akg --stage ir --dump-ir=all
+refuse 'passes and strict' '--dump-ir takes no --strict' emit square.akg --dump-ir=all --strict
+refuse 'passes and a target' '--dump-ir takes no --target' emit square.akg --dump-ir=all --target avx2
 refuse 'unknown stage' "there is no stage 'machine'" emit square.akg --stage machine
 refuse 'unknown target' "there is no target 'sse'" run square.akg x=[1] --target sse
 refuse 'misspelt stage' "did you mean 'tokens'?" emit square.akg --stage token
