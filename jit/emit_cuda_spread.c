@@ -98,7 +98,8 @@ static void emit_statements(struct cuda_emitter *cuda, const struct ir_stmt *fir
 
 /* ---- where a thread is ---------------------------------------------------------------------- */
 
-/* The outer iterations, and how a block lies over them: `side_` by side, each of `each_`, both texts. */
+/* The outer iterations, and how a block lies over them: so many threads side by side, with so many each, both
+ * texts. */
 static void emit_extents(struct cuda_emitter *cuda, const struct cuda_loop_texts *texts, const char *side,
                          const char *each)
 {
