@@ -114,6 +114,17 @@ int vector_operation(struct vector_builder *builder, enum operation operation, a
     return vector_add(builder, value);
 }
 
+int vector_fused(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b,
+                 int c)
+{
+    struct vector_value value = vector_blank(VECTOR_FUSED, dtype);
+    value.operation = operation;
+    value.operands[0] = a;
+    value.operands[1] = b;
+    value.operands[2] = c;
+    return vector_add(builder, value);
+}
+
 int vector_argument_new(struct vector_builder *builder, struct vector_argument argument)
 {
     list_push(builder->arena, &builder->loop->arguments, argument);

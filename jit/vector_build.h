@@ -49,6 +49,9 @@ struct vector_value vector_blank(enum vector_kind kind, akg_dtype dtype);
 int vector_constant(struct vector_builder *builder, akg_dtype dtype, union dtype_value number);
 int vector_operation(struct vector_builder *builder, enum operation operation, akg_dtype dtype,
                      akg_dtype from, int a, int b, int c);
+/* a * b + c, - c (OP_SUB) or c - a * b (OP_NEG), rounded once. */
+int vector_fused(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b,
+                 int c);
 int vector_argument_new(struct vector_builder *builder, struct vector_argument argument);
 /* The value that a scalar of the body has now; NULL: it is declared outside. */
 int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbol);
@@ -182,6 +185,14 @@ const struct ir_stmt *vector_loop_around(const struct vector_builder *builder,
 
 /* a ^ b, of that dtype; -1: it is left to a function. */
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b);
+
+/* ---- vector_whole_power.c ---- */
+
+enum { VECTOR_MOST_WHOLE = 256 };
+
+/* x ^ exponent of float32 or float64, within 2 units; the exponent is at least 3 and at most
+ * VECTOR_MOST_WHOLE, or as much below 0. */
+int vector_whole_power(struct vector_builder *builder, akg_dtype real, int x, int exponent);
 
 /* ---- vector_trim.c ---- */
 

@@ -1,15 +1,14 @@
 /*
  * vector_power.c: powers in lanes: of floats, and known ones of integers, which are products.
  *
- * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers products too; what is
- * whole and a half, or a fourth, takes square roots. Whole powers of float64 that are known are products,
- * with what these were rounded by. Other powers of float32 and of halves are computed in float64, whose 53
- * bits leave the rounding to float32 the only one that counts: whole ones that are known by squaring, others
- * as 2^(y log2 |x|); what is negative or 0 gets its sign, and nan, by whether y is whole and odd. A base that
- * is the same in all iterations has one logarithm, which C computes before the loop to more digits than the
- * lanes have: as the sum of two of their numbers, so that lanes of float32 stay what they are, and float64
- * needs no function. No part of strict results, which, as other powers of float64, are computed by a
- * function.
+ * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers and other whole ones that
+ * are known products too (vector_whole_power.c); what is whole and a half, or a fourth, takes square roots.
+ * Other powers of float32 and of halves are computed in float64, whose 53 bits leave the rounding to float32
+ * the only one that counts: whole ones that are known by squaring, others as 2^(y log2 |x|); what is negative
+ * or 0 gets its sign, and nan, by whether y is whole and odd. A base that is the same in all iterations has
+ * one logarithm, which C computes before the loop to more digits than the lanes have: as the sum of two of
+ * their numbers, so that lanes of float32 stay what they are, and float64 needs no function. No part of
+ * strict results, which, as other powers of float64, are computed by a function.
  */
 #include "scalar_library.h"
 #include "vector_build.h"
@@ -51,25 +50,13 @@ static int choose(struct vector_builder *builder, akg_dtype dtype, int condition
     return vector_operation(builder, OP_SELECT, dtype, dtype, condition, a, b);
 }
 
-/* a * b + c, or - c (OP_SUB), rounded once. */
-static int fused(struct vector_builder *builder, enum operation operation, akg_dtype dtype, int a, int b,
-                 int c)
-{
-    struct vector_value value = vector_blank(VECTOR_FUSED, dtype);
-    value.operation = operation;
-    value.operands[0] = a;
-    value.operands[1] = b;
-    value.operands[2] = c;
-    return vector_add(builder, value);
-}
-
 /* What akg_pow computes by products, or what these are within 2 units of; -1: not that power. */
 static int by_products(struct vector_builder *builder, akg_dtype real, int a, double exponent)
 {
     double most = builder->options->strict ? 3 : 4;
     if (exponent == -1)
         return apply(builder, OP_TRUEDIV, real, number(builder, real, 1), a);
-    if (exponent == -2 && !builder->options->strict && real == AKG_FLOAT32) {
+    if (exponent == -2 && !builder->options->strict) {
         int inverse = apply(builder, OP_TRUEDIV, real, number(builder, real, 1), a);
         return apply(builder, OP_MUL, real, inverse, inverse);
     }
@@ -105,48 +92,19 @@ static int by_roots(struct vector_builder *builder, akg_dtype real, int a, doubl
     return whole == 0 ? root : apply(builder, OP_MUL, real, x, root);
 }
 
-/* ---- whole powers of float64 ------------------------------------------------------------------------ */
-
-/* The sum of two numbers, as values; the lesser may be -1: there is none. */
-struct sum {
-    int high, low;
-};
-
-static struct sum product_of(struct vector_builder *builder, struct sum a, struct sum b)
+/* A whole power of a half: float32 has so many more digits that each product may be rounded. */
+static int of_half(struct vector_builder *builder, int a, double exponent)
 {
-    int high = apply(builder, OP_MUL, AKG_FLOAT64, a.high, b.high);
-    int low = fused(builder, OP_SUB, AKG_FLOAT64, a.high, b.high, high);
-    if (a.low >= 0)
-        low = fused(builder, OP_ADD, AKG_FLOAT64, a.low, b.high, low);
-    if (b.low >= 0)
-        low = fused(builder, OP_ADD, AKG_FLOAT64, a.high, b.low, low);
-    return (struct sum){high, low};
-}
-
-/* y is whole: by squaring, with what products are rounded by. Of a negative one, the reciprocal first: what
- * its powers come to is 0 or infinite only where the result is. Beside what is infinite, or comes from what
- * is, the rest is no number, and beside 0 nothing that its sign should hang on. */
-static int by_sums(struct vector_builder *builder, int x, double exponent)
-{
-    int one = number(builder, AKG_FLOAT64, 1);
-    struct sum factor = {x, -1}, result = {-1, -1};
-    if (exponent < 0) {
-        factor.high = apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, x);
-        int rest = fused(builder, OP_NEG, AKG_FLOAT64, factor.high, x, one);
-        factor.low = apply(builder, OP_MUL, AKG_FLOAT64, factor.high, rest);
-    }
+    int result = -1;
+    if (exponent < 0)
+        a = apply(builder, OP_TRUEDIV, AKG_FLOAT32, number(builder, AKG_FLOAT32, 1), a);
     for (int left = (int)fabs(exponent); left > 0; left /= 2) {
         if (left % 2)
-            result = result.high < 0 ? factor : product_of(builder, result, factor);
+            result = result < 0 ? a : apply(builder, OP_MUL, AKG_FLOAT32, result, a);
         if (left > 1)
-            factor = product_of(builder, factor, factor);
+            a = apply(builder, OP_MUL, AKG_FLOAT32, a, a);
     }
-    if (result.low < 0)
-        return result.high < 0 ? one : result.high;
-    int high = apply(builder, OP_ABS, AKG_FLOAT64, result.high, -1);
-    int low = apply(builder, OP_ABS, AKG_FLOAT64, result.low, -1);
-    return choose(builder, AKG_FLOAT64, compare(builder, OP_LT, AKG_FLOAT64, low, high),
-                  apply(builder, OP_ADD, AKG_FLOAT64, result.high, result.low), result.high);
+    return result;
 }
 
 /* ---- powers of float32, in float64 ------------------------------------------------------------------ */
@@ -234,8 +192,8 @@ static int by_logarithm(struct vector_builder *builder, const struct base *base,
     int product = apply(builder, OP_MUL, real, base->high, y);
     if (base->low < 0)
         return apply(builder, OP_EXP2, real, product, -1);
-    int rest = fused(builder, OP_SUB, real, base->high, y, product);
-    rest = fused(builder, OP_ADD, real, base->low, y, rest);
+    int rest = vector_fused(builder, OP_SUB, real, base->high, y, product);
+    rest = vector_fused(builder, OP_ADD, real, base->low, y, rest);
     int size = apply(builder, OP_ABS, real, product, -1);
     int near = compare(builder, OP_LT, real, size, number(builder, real, far));
     rest = choose(builder, real, near, rest, number(builder, real, 0));
@@ -359,9 +317,18 @@ static int of_integer(struct vector_builder *builder, akg_dtype dtype, int a,
     return result < 0 ? vector_constant(builder, dtype, (union dtype_value){.i = 1}) : result;
 }
 
+/* A whole exponent that is moderate. */
+static int by_whole(struct vector_builder *builder, akg_dtype dtype, akg_dtype real, int a, double exponent)
+{
+    if (exponent == 0 || exponent == 1)
+        return exponent == 0 ? number(builder, real, 1) : a;
+    return dtype == real ? vector_whole_power(builder, real, a, (int)exponent)
+                         : of_half(builder, a, exponent);
+}
+
 int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
 {
-    enum { MOST_SQUARED = 1 << 20, MOST_BY_SUMS = 256 };
+    enum { MOST_SQUARED = 1 << 20, MOST_OF_HALF = 64 };
     const struct vector_value *exponent = &builder->loop->values.items[b];
     akg_dtype real = dtype_is_half(dtype) ? AKG_FLOAT32 : dtype;
     if (!dtype_is_float(dtype))
@@ -375,8 +342,9 @@ int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
     result = by_roots(builder, real, a, known);
     if (result < 0)
         result = of_base(builder, real, a, b);
-    if (result < 0 && real == AKG_FLOAT64 && known == floor(known) && fabs(known) <= MOST_BY_SUMS)
-        result = by_sums(builder, a, known);
+    if (result < 0 && known == floor(known) &&
+        fabs(known) <= (real == dtype ? VECTOR_MOST_WHOLE : MOST_OF_HALF))
+        result = by_whole(builder, dtype, real, a, known);
     if (result >= 0 || real == AKG_FLOAT64)
         return result < 0 ? -1 : cast(builder, dtype, real, result);
     int x = cast(builder, AKG_FLOAT64, dtype, a);

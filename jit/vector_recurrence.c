@@ -212,12 +212,7 @@ static int put_together(struct vector_builder *builder, const struct vector_valu
         factor = apply(builder, like, OP_MUL, factor, number(builder, like, affine->factor));
     if (affine->rest == NONE)
         return apply(builder, like, OP_MUL, total, factor);
-    struct vector_value fused = vector_blank(VECTOR_FUSED, like->dtype);
-    fused.operation = OP_ADD;
-    fused.operands[0] = total;
-    fused.operands[1] = factor;
-    fused.operands[2] = affine->rest;
-    return vector_add(builder, fused);
+    return vector_fused(builder, OP_ADD, like->dtype, total, factor, affine->rest);
 }
 
 static int shorten(struct vector_builder *builder, const struct vector_value *old, const struct chain *chain,

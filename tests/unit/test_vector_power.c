@@ -165,10 +165,15 @@ static void check_knowns(akg_dtype dtype, enum x86_target target)
     static const double roots[] = {0.5, -0.5, 0.25, -0.25, 1.5, -1.5, 1.25, 2.5};
     for (size_t k = 0; k < sizeof roots / sizeof *roots; k++)
         check_known(dtype, roots[k], 2, target);
-    for (int exponent = -12; exponent <= 12; exponent++)
-        check_known(dtype, exponent, exponent == -2 || exponent == 3 || exponent == 4 ? 2 : 0.51, target);
-    check_known(dtype, 255, 0.51, target);
-    check_known(dtype, -100, 0.51, target);
+    for (int exponent = -16; exponent <= 16; exponent++)
+        check_known(dtype, exponent,
+                    abs(exponent) < 2 ? 0.51 : fmax(2, exponent < 0 ? -1.5 * exponent : 0.8 * exponent),
+                    target);
+    static const int whole[] = {17,  20,  24,  31,  33,  48,  100,  127,  255,  256,
+                                -17, -20, -24, -31, -33, -48, -100, -127, -255, -256};
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        check_known(dtype, whole[k], 2, target);
+    check_known(dtype, 257, dtype == AKG_FLOAT64 ? 1 : 0.51, target);
     check_known(dtype, 0.75, dtype == AKG_FLOAT64 ? 1 : 0.51, target);
     check_known(dtype, -3.5, dtype == AKG_FLOAT64 ? 1 : 0.51, target);
 }
@@ -229,12 +234,15 @@ static void check_target(enum x86_target target)
     check_form(AKG_FLOAT32, "x[i] ** 0.7", 0.7f, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** -0.375", -0.375, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** 4", 4, 2, target);
-    check_form(AKG_FLOAT32, "x[i] ** 5.0", 5, 0.51, target);
-    check_form(AKG_FLOAT32, "x[i] ** 12.0", 12, 0.51, target);
-    check_form(AKG_FLOAT32, "x[i] ** -3.0", -3, 0.51, target);
+    check_form(AKG_FLOAT32, "x[i] ** 5.0", 5, 4, target);
+    check_form(AKG_FLOAT32, "x[i] ** 12.0", 12, 9.6, target);
+    check_form(AKG_FLOAT32, "x[i] ** -3.0", -3, 4.5, target);
     check_form(AKG_FLOAT32, "x[i] ** 2000000000.0", 2000000000, 0.51, target);
     check_form(AKG_FLOAT16, "x[i] ** e[i]", NAN, 0.51, target);
     check_form(AKG_FLOAT16, "x[i] ** 2.5", 2.5, 0.51, target);
+    check_form(AKG_FLOAT16, "x[i] ** 6", 6, 0.51, target);
+    check_form(AKG_FLOAT16, "x[i] ** -7", -7, 0.51, target);
+    check_form(AKG_FLOAT16, "x[i] ** 64", 64, 0.51, target);
     check_bases(AKG_FLOAT32, target);
     check_bases(AKG_FLOAT64, target);
     check_knowns(AKG_FLOAT32, target);
