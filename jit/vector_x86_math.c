@@ -205,6 +205,11 @@ int real_floor(const struct real *real, int a)
     return rounded(real, a, 9);
 }
 
+int real_floor_at(const struct real *real, int a, int digits)
+{
+    return rounded(real, a, digits << 4 | 9);
+}
+
 int real_nearest(const struct real *real, int a)
 {
     return rounded(real, a, 8);

@@ -73,6 +73,8 @@ int real_pick(const struct real *real, const float table[16], int places);
 int real_clamped(const struct real *real, int x, double low, double high);
 
 int real_floor(const struct real *real, int a);
+/* To so many digits behind the point, at most 15; with AVX2, none. */
+int real_floor_at(const struct real *real, int a, int digits);
 int real_nearest(const struct real *real, int a);
 
 /* ---- vector_x86_modulo.c ---- */

@@ -11,6 +11,10 @@
  * n is the whole number nearest to a r, with r = 1 / b rounded, which below 2^22 is off by less than a half.
  * So a - n b is less than b to either side, and, a multiple of the last place of the lesser of a and b, it is
  * a float. Where it is below 0 n is one less, and adding b rounds once, as the function does.
+ *
+ * By a power of two r is exact, and so is a r, but where it overflows or vanishes: no lane is rare. What is
+ * below the numbers is at least rounded towards 0, of which the sign of the rest tells. A remainder by 1, 1 /
+ * 2 and so on is what a is above its multiple below, which one instruction finds.
  */
 #include "vector_x86_math.h"
 
@@ -35,6 +39,30 @@ static double known_number(const struct real *real, int b)
                        : 0;
     }
     return 0;
+}
+
+/* By which power of two a known b divides; false: by none. */
+static bool is_power_of_two(const struct real *real, int b, int *exponent)
+{
+    double known = known_number(real, b);
+    if (known == 0 || frexp(known, exponent) != 0.5)
+        return false;
+    --*exponent;
+    return true;
+}
+
+/* a % 2^-digits: a - the multiple of that below a. */
+static int rest_of_digits(const struct real *real, int a, int digits)
+{
+    return real_subtract(real, a, real_floor_at(real, a, digits));
+}
+
+/* a // 2^exponent, which is not above 1: what overflows does so in the function too. Of infinity it is nan,
+ * which a * 0 makes it; other numbers that leaves, and the signs of zeros. */
+static int floor_of_product(const struct real *real, int a, int exponent)
+{
+    int product = real_multiply(real, a, real_number(real, ldexp(1, -exponent)));
+    return real_plus_product(real, real_floor(real, product), a, real_number(real, 0));
 }
 
 /* Rounded once. */
@@ -97,7 +125,16 @@ static int quotient_of(const struct real *real, const struct division *division,
 
 int real_modulo(const struct real *real, enum operation operation, int a, int b)
 {
+    enum { MOST_DIGITS = 15 };
+    int exponent, most = machine_is_avx512(real->machine) ? MOST_DIGITS : 0;
+    bool is_power = is_power_of_two(real, b, &exponent);
+    if (is_power && operation == OP_MOD && exponent <= 0 && -exponent <= most)
+        return rest_of_digits(real, a, -exponent);
+    if (is_power && operation == OP_FLOORDIV && exponent <= 0)
+        return floor_of_product(real, a, exponent);
     struct division division = divide(real, a, b);
+    if (is_power && operation == OP_MOD && exponent > 0)
+        return remainder_of(real, &division, b);
     struct machine_rarity rarity = {
         .x = a, .y = b, .size = size_of(real, &division, b), .is_quotient = machine_is_avx512(real->machine)};
     rarity.result = operation == OP_MOD ? remainder_of(real, &division, b) : quotient_of(real, &division, b);

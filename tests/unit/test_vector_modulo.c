@@ -30,8 +30,22 @@ static const double special[] = {0,           -0.0,
                                  5.9999995};
 enum { SPECIAL = sizeof special / sizeof *special, COUNT = SPECIAL * SPECIAL + RANDOM };
 
-static const char *const operations[] = {"a[i] % b[i]", "a[i] // b[i]", "a[i] % g",    "a[i] // g",
-                                         "a[i] % 6.0",  "a[i] % 0.25",  "a[i] // 0.1", "a[i] % -3.0"};
+static const char *const operations[] = {"a[i] % b[i]",
+                                         "a[i] // b[i]",
+                                         "a[i] % g",
+                                         "a[i] // g",
+                                         "a[i] % 6.0",
+                                         "a[i] % 0.25",
+                                         "a[i] // 0.1",
+                                         "a[i] % -3.0",
+                                         "a[i] % 1.0",
+                                         "a[i] // 0.25",
+                                         "a[i] // 1.0",
+                                         "a[i] % 4.0",
+                                         "a[i] // 4.0",
+                                         "a[i] % 1e-6",
+                                         "a[i] % 9.5367431640625e-07",
+                                         "a[i] // 9.5367431640625e-07"};
 
 static double uniform(void)
 {
