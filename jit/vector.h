@@ -60,6 +60,8 @@ enum vector_kind {
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
                          the operand is whole, so many bits hold it, and what does not fit may wrap; where
                          `rounds`, it is rounded to nearest, not cut.
+                         OP_ABS of a float, where `bits` is not 0: of -0 and of -infinity alone; OP_SQRT:
+                         likewise, of what that makes.
                          OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1.
                          OP_EXP2: of the sum of its operands, the second of which, if there, is below 1 */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */

@@ -66,6 +66,17 @@ static int by_products(struct vector_builder *builder, akg_dtype real, int a, do
     return exponent == 2 ? square : apply(builder, OP_MUL, real, square, exponent == 3 ? a : square);
 }
 
+/* OP_ABS or OP_SQRT of what is no -0 or -infinity, but without a sign. */
+static int without_ends(struct vector_builder *builder, enum operation operation, akg_dtype real, int a)
+{
+    struct vector_value value = vector_blank(VECTOR_OPERATION, real);
+    value.operation = operation;
+    value.from = real;
+    value.operands[0] = a;
+    value.bits = 1;
+    return vector_add(builder, value);
+}
+
 /* Products of square roots and of whole powers, within 2 units; -1: not that power. Of -0 and of -infinity
  * powers are those of 0 and of infinity, and roots are not. */
 static int by_roots(struct vector_builder *builder, akg_dtype real, int a, double exponent)
@@ -75,18 +86,18 @@ static int by_roots(struct vector_builder *builder, akg_dtype real, int a, doubl
     bool is_fourth = rest == 0.25 && exponent >= -0.25 && exponent <= 1.25;
     if (!is_half && !is_fourth)
         return -1;
-    int infinity = number(builder, real, INFINITY);
-    int is_lowest = compare(builder, OP_EQ, real, a, number(builder, real, -INFINITY));
-    int x =
-        apply(builder, OP_ADD, real, choose(builder, real, is_lowest, infinity, a), number(builder, real, 0));
+    if (exponent == 0.5)
+        return without_ends(builder, OP_SQRT, real, a);
+    int x = without_ends(builder, OP_ABS, real, a);
+    if (exponent < 0) { /* a product may be 0 or infinite where this is not */
+        int inverse = apply(builder, OP_RSQRT, real, x, -1);
+        if (is_fourth)
+            inverse = apply(builder, OP_SQRT, real, inverse, -1);
+        return whole == 0 ? inverse : apply(builder, OP_TRUEDIV, real, inverse, x);
+    }
     int root = apply(builder, OP_SQRT, real, x, -1);
     if (is_fourth)
         root = apply(builder, OP_SQRT, real, root, -1);
-    if (exponent < 0) { /* a product may be 0 or infinite where this is not */
-        int inverse = is_half ? apply(builder, OP_RSQRT, real, x, -1)
-                              : apply(builder, OP_TRUEDIV, real, number(builder, real, 1), root);
-        return whole == 0 ? inverse : apply(builder, OP_TRUEDIV, real, inverse, x);
-    }
     if (whole == 2)
         x = apply(builder, OP_MUL, real, x, x);
     return whole == 0 ? root : apply(builder, OP_MUL, real, x, root);

@@ -413,6 +413,8 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
                    const int *operands);
 /* 1 / sqrt(x) of float32, with AVX-512. */
 int machine_reciprocal_root(struct machine *machine, int x);
+/* sqrt(x) of float32, with AVX-512; of_size: -0 and -infinity taken without their sign. */
+int machine_estimated_root(struct machine *machine, int x, bool of_size);
 
 /* ---- vector_x86_rare.c ---- */
 

@@ -239,6 +239,31 @@ int machine_reciprocal_root(struct machine *machine, int x)
     return real_plus_product(&real, y, half, real_least(&real, rest, real_number(&real, 0x1p-12)));
 }
 
+/* ---- sqrt(x) -------------------------------------------------------------------------------------- */
+
+/* The same estimate y: x * y, and a step of Newton for that and y / 2, within 0.9 units, and exact where the
+ * root is a float. Lanes of 0 and of infinity keep x (`of_size`: its magnitude, which -infinity has as well).
+ * The instruction for roots takes twice as long; to put to the result what its square lacks of x takes half
+ * as long again. */
+int machine_estimated_root(struct machine *machine, int x, bool of_size)
+{
+    enum { ZERO = 0x02 | 0x04, INFINITE = 0x08, LOWEST = 0x10 };
+    struct real real = {.machine = machine, .type = VECTOR_F32, .bits = machine_bits(machine, VECTOR_F32)};
+    int ends = machine_rmi(machine, X86_VFPCLASSPS, real.bits, x, ZERO | INFINITE | (of_size ? LOWEST : 0));
+    int y = machine_rm(machine, X86_VRSQRT14PS, real.bits, x);
+    int rest =
+        machine_rvm(machine, X86_VPSUBUSW, real.bits, y, machine_constant(machine, VECTOR_F32, 0x00800000));
+    int root = real_multiply(&real, x, y);
+    machine_into(machine, X86_VFNMADD213PS, real.bits, rest, root, real_number(&real, 0.5), 0);
+    machine_into(machine, X86_VFMADD231PS, real.bits, root, root, rest, 0);
+    if (of_size)
+        machine_into(machine, X86_VANDPS, real.bits, root, x,
+                     machine_constant(machine, VECTOR_F32, INT32_MAX), ends);
+    else
+        machine_put(machine, VECTOR_F32, root, x, ends);
+    return root;
+}
+
 /* ---- all ------------------------------------------------------------------------------------------ */
 
 int machine_inline(struct machine *machine, enum operation operation, enum vector_type type,

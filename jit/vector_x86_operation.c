@@ -149,6 +149,26 @@ static int magnitude(struct machine *machine, akg_dtype dtype, int a)
                           machine_rm(machine, type == VECTOR_I64 ? X86_VPABSQ : X86_VPABSD, bits, a));
 }
 
+/* -0 and -infinity without their sign. */
+static int magnitude_of_ends(struct machine *machine, akg_dtype dtype, int a)
+{
+    enum { ENDS = 0x04 | 0x10 };
+    enum vector_type type = vector_type_of(dtype);
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type);
+    if (machine_is_avx512(machine)) {
+        int result = machine_copy(machine, bits, a);
+        int ends = machine_rmi(machine, wide ? X86_VFPCLASSPD : X86_VFPCLASSPS, bits, a, ENDS);
+        machine_into(machine, wide ? X86_VANDPD : X86_VANDPS, bits, result, a,
+                     machine_constant(machine, type, wide ? INT64_MAX : INT32_MAX), ends);
+        return result;
+    }
+    int infinity = machine_float(machine, type, __builtin_inf());
+    int is_lowest = machine_compare(machine, OP_EQ, dtype, a, machine_float(machine, type, -__builtin_inf()));
+    return pair(machine, add_forms, type, bits, machine_select(machine, type, is_lowest, infinity, a),
+                machine_constant(machine, type, 0));
+}
+
 /* -1, 0 or 1; nan stays. */
 static int sign_of(struct machine *machine, akg_dtype dtype, int a)
 {
@@ -388,6 +408,11 @@ static int square_root(struct machine *machine, const struct vector_value *value
     int bits = machine_bits(machine, value->type);
     if (value->operation == OP_RSQRT && !wide && machine_is_avx512(machine) && !machine->options->strict)
         return to_half(machine, value->dtype, machine_reciprocal_root(machine, a));
+    if (value->operation == OP_SQRT && !wide && machine->lanes > 1 && machine_is_avx512(machine) &&
+        !machine->options->strict)
+        return to_half(machine, value->dtype, machine_estimated_root(machine, a, value->bits));
+    if (value->bits)
+        a = magnitude_of_ends(machine, value->type == VECTOR_F64 ? AKG_FLOAT64 : AKG_FLOAT32, a);
     int root = machine_rm(machine, wide ? X86_VSQRTPD : X86_VSQRTPS, bits, a);
     if (value->operation == OP_RSQRT)
         root = pair(machine, divide_forms, value->type, bits, machine_float(machine, value->type, 1), root);
@@ -464,7 +489,7 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
     case OP_NEG:
         return negate(machine, dtype, a);
     case OP_ABS:
-        return magnitude(machine, dtype, a);
+        return value->bits ? magnitude_of_ends(machine, dtype, a) : magnitude(machine, dtype, a);
     case OP_SIGN:
         return sign_of(machine, dtype, a);
     case OP_MIN:

@@ -38,7 +38,8 @@ static const struct row {
 };
 
 /* What AVX2 computes in another way: it takes no exponents out of floats, and picks no floats from tables. */
-static const struct row apart[] = {{"rsqrt", reciprocal_root, reciprocal_rootl, 1.5, 1.5, 1000},
+static const struct row apart[] = {{"sqrt", sqrt, sqrtl, 0.9, 0.51, 1e6},
+                                   {"rsqrt", reciprocal_root, reciprocal_rootl, 1.5, 1.5, 1000},
                                    {"1 / sqrt", reciprocal_root, reciprocal_rootl, 2, 1.5, 1000},
                                    {"log", log, logl, 1.1, 1.1, 1e6},
                                    {"log2", log2, log2l, 2, 2, 1e6},

@@ -164,7 +164,7 @@ static void check_knowns(akg_dtype dtype, enum x86_target target)
 {
     static const double roots[] = {0.5, -0.5, 0.25, -0.25, 1.5, -1.5, 1.25, 2.5};
     for (size_t k = 0; k < sizeof roots / sizeof *roots; k++)
-        check_known(dtype, roots[k], 2, target);
+        check_known(dtype, roots[k], roots[k] == 2.5 ? 2.1 : 2, target);
     for (int exponent = -16; exponent <= 16; exponent++)
         check_known(dtype, exponent,
                     abs(exponent) < 2 ? 0.51 : fmax(2, exponent < 0 ? -1.5 * exponent : 0.8 * exponent),
@@ -230,7 +230,7 @@ static void check_target(enum x86_target target)
     for (size_t k = 0; k < sizeof scalars / sizeof *scalars; k++)
         check_form(AKG_FLOAT32, "x[i] ** g", scalars[k], 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** e[i]", NAN, 0.51, target);
-    check_form(AKG_FLOAT32, "x[i] ** 2.5", 2.5, 2, target);
+    check_form(AKG_FLOAT32, "x[i] ** 2.5", 2.5, 2.1, target);
     check_form(AKG_FLOAT32, "x[i] ** 0.7", 0.7f, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** -0.375", -0.375, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** 4", 4, 2, target);
