@@ -61,7 +61,8 @@ enum vector_kind {
                          the operand is whole, so many bits hold it, and what does not fit may wrap; where
                          `rounds`, it is rounded to nearest, not cut.
                          OP_ABS of a float, where `bits` is not 0: of -0 and of -infinity alone; OP_SQRT:
-                         likewise, of what that makes.
+                         likewise, of what that makes; OP_MIN and OP_MAX: that operand, counted from 1,
+                         hangs on what is handed on, and is what is left of two zeros.
                          OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1.
                          OP_EXP2: of the sum of its operands, the second of which, if there, is below 1 */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */

@@ -7,7 +7,8 @@
  * one does: how long that takes is how long the loop takes. Where such a chain is made of sums and of
  * products and quotients by numbers, what is handed on has a place of its own in it, all the rest is computed
  * without it, and one operation puts both together. Of the least of several, or the greatest, what hangs on
- * it comes last, too: min(min(s, a), b) is min(s, min(a, b)).
+ * it comes last, too: min(min(s, a), b) is min(s, min(a, b)). Which operand that is is noted, for code that
+ * looks at the other one alone before it is needed.
  *
  * Consumes the values of one iteration of a serial loop, VECTOR_SETs included; changes them. The sums are
  * those of the program in another order, so strict code has its own, and it keeps out of where the order is
@@ -298,6 +299,19 @@ static bool turn_one(struct vector_builder *builder, int total)
     return false;
 }
 
+/* Of all that hang on the total by one operand alone, which one it is. */
+static void note_sides(struct vector_builder *builder, int total)
+{
+    struct vector_loop *loop = builder->loop;
+    const bool *hangs = find_hanging(builder, total);
+    for (int k = total + 1; k < loop->values.count; k++) {
+        struct vector_value *value = &loop->values.items[k];
+        bool is_float = value->dtype == AKG_FLOAT32 || value->dtype == AKG_FLOAT64;
+        if (is_float && is_choice(value, value) && hangs[value->operands[0]] != hangs[value->operands[1]])
+            value->bits = hangs[value->operands[0]] ? 1 : 2;
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------------------
  */
 
@@ -334,5 +348,10 @@ void vector_shorten(struct vector_builder *builder)
         }
         if (!builder->options->strict && !builder->refused)
             shorten_sums(builder, slot);
+    }
+    for (int slot = 0; slot < loop->accumulators.count && !builder->options->strict; slot++) {
+        int total = find(loop, VECTOR_TOTAL, slot);
+        if (total != NONE && !builder->refused)
+            note_sides(builder, total);
     }
 }

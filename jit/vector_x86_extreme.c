@@ -103,6 +103,24 @@ static int extreme_with_bound(struct machine *machine, const struct vector_value
     return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
 }
 
+/* Of a serial loop, `late` being the operand that is waited for: vmaxps and vminps give their second one
+ * where either is nan or both are zeros. So it is nan where the late one is, and a mask that is there before
+ * it keeps the other one, where that is nan. A result that knows of both takes half as long again. */
+static int extreme_of_late(struct machine *machine, const struct vector_value *value, int early, int late)
+{
+    bool wide = value->type == VECTOR_F64, least = value->operation == OP_MIN;
+    int bits = machine_bits(machine, value->type);
+    int ordered =
+        machine_rvmi(machine, wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK, bits, early, early, ORDERED);
+    int result = machine_copy(machine, bits, early);
+    machine_into(machine,
+                 wide    ? least ? X86_VMINPD : X86_VMAXPD
+                 : least ? X86_VMINPS
+                         : X86_VMAXPS,
+                 bits, result, early, late, ordered);
+    return result;
+}
+
 static int extreme_of_integers(struct machine *machine, enum operation operation, akg_dtype dtype, int bits,
                                int a, int b)
 {
@@ -231,6 +249,8 @@ int machine_extreme_value(struct machine *machine, const struct vector_value *va
     for (int bound = 0; bound < 2; bound++)
         if (is_plain_bound(machine, value->operation, value->type, value->operands[bound]))
             return extreme_with_bound(machine, value, operands, bound);
+    if (value->bits && machine_is_avx512(machine))
+        return extreme_of_late(machine, value, operands[value->bits == 1], operands[value->bits - 1]);
     if (is_in_chain(machine, value))
         return extreme_in_chain(machine, value, operands);
     return machine_extreme(machine, value->operation, value->dtype, machine_bits(machine, value->type),

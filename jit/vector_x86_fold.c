@@ -7,8 +7,9 @@
  * Such a pair is decoded, renamed and kept in flight as one instruction, so that more loads that miss the
  * caches are under way at a time. Instructions encoded with VEX or EVEX need no alignment. Of a fused product
  * it is what is added that is taken from memory, where that is loaded. A load under a mask goes into an
- * instruction under the same mask, which reads no other lanes either. A mask that is only inverted is the one
- * of the opposite comparison.
+ * instruction under the same mask, which reads no other lanes either. Of code of one lane what is loaded is
+ * one element, which the instruction's form for one element reads. A mask that is only inverted is the one of
+ * the opposite comparison.
  */
 #include "vector_x86.h"
 
@@ -121,21 +122,66 @@ static bool turn(struct x86_instruction *instruction)
     return true;
 }
 
+/* Instructions that need no more of vectors than their first lanes, and what computes these alone. */
+static const struct {
+    enum x86_form load, whole, element;
+} single[] = {
+    {X86_VMOVSS_LOAD, X86_VADDPS, X86_VADDSS},
+    {X86_VMOVSS_LOAD, X86_VSUBPS, X86_VSUBSS},
+    {X86_VMOVSS_LOAD, X86_VMULPS, X86_VMULSS},
+    {X86_VMOVSS_LOAD, X86_VDIVPS, X86_VDIVSS},
+    {X86_VMOVSS_LOAD, X86_VMINPS, X86_VMINSS},
+    {X86_VMOVSS_LOAD, X86_VMAXPS, X86_VMAXSS},
+    {X86_VMOVSS_LOAD, X86_VFMADD231PS, X86_VFMADD231SS},
+    {X86_VMOVSS_LOAD, X86_VFMADD213PS, X86_VFMADD213SS},
+    {X86_VMOVSS_LOAD, X86_VFNMADD231PS, X86_VFNMADD231SS},
+    {X86_VMOVSS_LOAD, X86_VFNMADD213PS, X86_VFNMADD213SS},
+    {X86_VMOVSD_LOAD, X86_VADDPD, X86_VADDSD},
+    {X86_VMOVSD_LOAD, X86_VSUBPD, X86_VSUBSD},
+    {X86_VMOVSD_LOAD, X86_VMULPD, X86_VMULSD},
+    {X86_VMOVSD_LOAD, X86_VDIVPD, X86_VDIVSD},
+    {X86_VMOVSD_LOAD, X86_VMINPD, X86_VMINSD},
+    {X86_VMOVSD_LOAD, X86_VMAXPD, X86_VMAXSD},
+    {X86_VMOVSD_LOAD, X86_VFMADD231PD, X86_VFMADD231SD},
+    {X86_VMOVSD_LOAD, X86_VFMADD213PD, X86_VFMADD213SD},
+    {X86_VMOVSD_LOAD, X86_VFNMADD231PD, X86_VFNMADD231SD},
+    {X86_VMOVSD_LOAD, X86_VFNMADD213PD, X86_VFNMADD213SD},
+};
+
+static bool is_single(enum x86_form form)
+{
+    return form == X86_VMOVSS_LOAD || form == X86_VMOVSD_LOAD;
+}
+
+/* The form that reads what the load does; X86_NO_FORM: there is none. */
+static enum x86_form form_that_takes(enum x86_form form, const struct x86_instruction *load)
+{
+    if (!is_single(load->form))
+        return form;
+    for (size_t k = 0; k < sizeof single / sizeof *single; k++)
+        if (single[k].load == load->form && single[k].whole == form && !load->mask)
+            return single[k].element;
+    return X86_NO_FORM;
+}
+
 /* Makes the load an operand of the instruction, the last one. */
 static bool take(struct x86_instruction *instruction, const struct x86_instruction *load)
 {
+    enum x86_form form = form_that_takes(instruction->form, load);
     const struct x86_row *row = &x86_rows[instruction->form];
     int number = load->reg;
     bool reads_memory = row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RVMI;
     if (instruction->form == X86_VMOVAPS /* takes aligned memory alone */ || instruction->has_memory ||
         instruction->mask != load->mask || (load->mask && !is_lane_by_lane(instruction->form)) ||
-        instruction->bits != load->bits || !reads_memory || row->rm != X86_V ||
-        row->reg == X86_D /* vmovmskps */ || instruction->reg == number || instruction->fourth == number)
+        (instruction->bits != load->bits && !is_single(load->form)) || form == X86_NO_FORM || !reads_memory ||
+        row->rm != X86_V || row->reg == X86_D /* vmovmskps */ || instruction->reg == number ||
+        instruction->fourth == number)
         return false;
     if (instruction->vvvv == number && instruction->rm != number && !turn(instruction))
         return false;
     if (instruction->rm != number || (row->shape != X86_RM && instruction->vvvv == number))
         return false;
+    instruction->form = form;
     instruction->has_memory = true;
     instruction->memory = load->memory;
     return true;
@@ -145,8 +191,9 @@ static bool is_load(const struct machine *machine, const struct machine_item *it
 {
     const struct x86_instruction *load = &item->instruction;
     return item->kind == MACHINE_INSTRUCTION &&
-           (load->form == X86_VMOVUPS_LOAD || load->form == X86_VMOVUPD_LOAD) && load->has_memory &&
-           load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
+           (load->form == X86_VMOVUPS_LOAD || load->form == X86_VMOVUPD_LOAD ||
+            (machine->lanes == 1 && is_single(load->form))) &&
+           load->has_memory && load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
            !machine->registers.items[load->reg - MACHINE_VIRTUAL].kept;
 }
 

@@ -141,7 +141,8 @@ static bool is_part(const struct machine *machine, akg_dtype dtype)
     return size >= 4 && size * machine->lanes < 16;
 }
 
-/* Without a mask. */
+/* Without a mask; of one lane, with one as well: what is more than the element that was just stored waits
+ * until that is in the cache. */
 static enum x86_form whole_load_form(const struct machine *machine, akg_dtype dtype)
 {
     if (!is_part(machine, dtype))
@@ -190,7 +191,8 @@ int machine_load_from(struct machine *machine, const struct vector_value *value,
     if (mask && !machine_is_avx512(machine))
         return load_lanes_avx2(machine, value, memory, machine_mask_for(machine, value->type, mask));
     int bits = machine_bits(machine, lanes_of(value)), result = machine_new_vector(machine, bits);
-    enum x86_form form = mask ? load_form(value->dtype) : whole_load_form(machine, value->dtype);
+    enum x86_form form =
+        mask && machine->lanes > 1 ? load_form(value->dtype) : whole_load_form(machine, value->dtype);
     struct x86_instruction load = at(memory, form, bits, result, mask);
     load.zeroing = mask != 0;
     machine_add(machine, load);
@@ -584,11 +586,11 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
         machine_store_lanes(machine, value, memory, operand, machine_mask_for(machine, value->type, mask));
     else if (dtype_table[dtype].size < 4 && dtype != AKG_FLOAT16 && !machine_is_avx512(machine))
         store_small_avx2(machine, dtype, memory, operand);
-    else if (!mask && is_part(machine, dtype))
+    else if ((!mask || machine->lanes == 1) && is_part(machine, dtype))
         machine_add(machine,
                     at(memory,
                        dtype_table[dtype].size * machine->lanes == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE,
-                       bits, operand, 0));
+                       bits, operand, mask));
     else
         machine_add(machine, at(memory,
                                 machine_stores_past(machine) && !mask && dtype_table[dtype].size >= 4
