@@ -665,6 +665,14 @@ bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
 bool machine_build_serial(struct machine *machine);
 
+/* ---- vector_x86_general.c ---- */
+
+/* Whether a value of straight code sets a slot to what general registers can compute. */
+bool machine_is_general_set(const struct machine *machine, int number);
+void machine_general_set(struct machine *machine, int number);
+/* Which values of straight code are computed in lanes. */
+bool *machine_values_in_lanes(struct machine *machine);
+
 /* Where to jump with the iterations that are done in rax, to end early. */
 int machine_stop(struct machine *machine);
 /* One vector's worth of iterations; `ahead`: elements from the index to it, `is_last`: those of the tail. */

@@ -6,7 +6,7 @@
  * What an iteration hands on stays in registers, within the line without a move.
  *
  * Straight code, a part of a band, is one iteration: what it needs of other parts it takes out of their
- * slots.
+ * slots; addresses it computes in general registers (vector_x86_general.c).
  */
 #include "vector_x86.h"
 
@@ -102,10 +102,14 @@ static int build_value(struct serial_code *code, const struct vector_value *valu
 static void build_iteration(struct serial_code *code, int ahead)
 {
     struct machine *machine = code->machine;
+    const bool *in_lanes = code->loop->is_once ? machine_values_in_lanes(machine) : NULL;
     machine->ahead = ahead;
     for (int k = 0; k < code->loop->values.count && !machine->refused; k++) {
         machine->line = code->loop->values.items[k].line;
-        code->registers[k] = build_value(code, &code->loop->values.items[k]);
+        if (!in_lanes || in_lanes[k])
+            code->registers[k] = build_value(code, &code->loop->values.items[k]);
+        else if (machine_is_general_set(machine, k))
+            machine_general_set(machine, k);
     }
     for (int k = 0; k < code->loop->values.count && !machine->refused; k++)
         if (code->loop->values.items[k].kind == VECTOR_SET && !code->loop->is_once)
