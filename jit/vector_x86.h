@@ -669,7 +669,8 @@ bool machine_build_serial(struct machine *machine);
 
 /* Whether a value of straight code sets a slot to what general registers can compute. */
 bool machine_is_general_set(const struct machine *machine, int number);
-void machine_general_set(struct machine *machine, int number);
+/* `lanes`: registers of the values that are computed in lanes. */
+void machine_general_set(struct machine *machine, int number, const int *lanes);
 /* Which values of straight code are computed in lanes. */
 bool *machine_values_in_lanes(struct machine *machine);
 

@@ -109,7 +109,7 @@ static void build_iteration(struct serial_code *code, int ahead)
         if (!in_lanes || in_lanes[k])
             code->registers[k] = build_value(code, &code->loop->values.items[k]);
         else if (machine_is_general_set(machine, k))
-            machine_general_set(machine, k);
+            machine_general_set(machine, k, code->registers);
     }
     for (int k = 0; k < code->loop->values.count && !machine->refused; k++)
         if (code->loop->values.items[k].kind == VECTOR_SET && !code->loop->is_once)

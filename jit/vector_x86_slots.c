@@ -64,6 +64,14 @@ static enum slot_class class_of(enum x86_form form)
     case X86_SUB:
     case X86_CMP:
     case X86_IMUL:
+    case X86_CMOVA:
+    case X86_CMOVAE:
+    case X86_CMOVE:
+    case X86_CMOVNE:
+    case X86_CMOVL:
+    case X86_CMOVLE:
+    case X86_CMOVG:
+    case X86_CMOVGE:
         return SLOT_GENERAL;
     default:
         return SLOT_STAYS;
