@@ -3,7 +3,8 @@
  * memory one element at a time becomes the innermost one: sums of columns go along the rows. Functions such
  * as cos whose argument would change with that loop, and does not with another one, speak against it, unless
  * they go into tables (pass tabulate); and so does it if the loop is known to be short, unless it can be
- * written out in vectors of the loop around.
+ * written out in vectors of the loop around. That is best where the short loop goes over the elements between
+ * two of the loop around (`y[2 * j + v]`): together they are whole vectors.
  *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
@@ -205,6 +206,51 @@ static int longer_loop(const struct nest *nest)
     return k;
 }
 
+static int64_t step_of(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    struct pass_affine affine;
+    return pass_affine_of(access->indices[access->buffer->rank - 1], &affine)
+               ? pass_affine_coefficient(&affine, variable)
+               : 0;
+}
+
+struct filling {
+    const struct ir_stmt *longer, *shorter;
+    bool fills;
+};
+
+static void look_between(struct filling *filling, const struct ir_access *access)
+{
+    const struct ir_stmt *shorter = filling->shorter;
+    int64_t count = shorter->high->integer - shorter->low->integer;
+    filling->fills |= access->buffer->rank > 0 && count > 1 && count <= FEW &&
+                      step_of(access, filling->longer->symbol) == count &&
+                      step_of(access, shorter->symbol) == 1;
+}
+
+static bool look_between_loads(struct ir_expr *expr, void *filling)
+{
+    if (expr->kind == IR_LOAD)
+        look_between(filling, &expr->access);
+    return true;
+}
+
+static bool look_between_stores(struct ir_stmt *stmt, void *filling)
+{
+    if (stmt->kind == IR_STORE)
+        look_between(filling, &stmt->access);
+    return ir_stmt_expressions(stmt, look_between_loads, filling);
+}
+
+/* Whether the innermost loop, a short one, goes over what the longer one leaves out between two of its
+ * elements. */
+static bool fills_gaps(const struct nest *nest, int longer)
+{
+    struct filling filling = {.longer = nest->loops[longer], .shorter = nest->loops[nest->depth - 1]};
+    ir_block_walk(filling.shorter->body, look_between_stores, &filling);
+    return filling.fills;
+}
+
 /* Short loops are written out in the iterations of the loop around, which become vectors; where these hang on
  * each other, each access is one of its own. */
 static void add_short_loops(struct pass *pass, struct nest *nest)
@@ -212,7 +258,10 @@ static void add_short_loops(struct pass *pass, struct nest *nest)
     int longer = longer_loop(nest), cost = nest->apart;
     const struct dependences *dependences;
 
-    if (longer < 0 || longer == nest->depth - 1 || !may_matter(nest) || !may_move(nest))
+    if (longer < 0 || longer == nest->depth - 1 || !may_move(nest))
+        return;
+    bool fills = fills_gaps(nest, longer);
+    if (!fills && !may_matter(nest))
         return;
     dependences = pass_dependences(pass, nest->loops[0]);
     if (!dependences)
@@ -222,6 +271,8 @@ static void add_short_loops(struct pass *pass, struct nest *nest)
     for (int k = 0; k < nest->depth; k++)
         if (is_short(nest->loops[k]) && nest->cost[k] < cost)
             nest->cost[k] = cost;
+    if (fills && cost < nest->apart)
+        nest->cost[nest->depth - 1] = cost;
 }
 
 /* ---- accesses -------------------------------------------------------------------------------------------
