@@ -438,8 +438,7 @@ int machine_load_every_other(struct machine *machine, const struct vector_value 
 
 /* ---- backwards ------------------------------------------------------------------------------ */
 
-/* The elements of all lanes lie one before the other. The last group is left to gathers: its mask would have
- * to be turned too, which it is where it is a vector. */
+/* The elements of all lanes lie one before the other; a mask is turned with them. */
 static bool is_backwards(const struct machine *machine, const struct vector_value *value, int mask)
 {
     const struct vector_stream *stream = stream_of(machine, value);
@@ -447,7 +446,7 @@ static bool is_backwards(const struct machine *machine, const struct vector_valu
     if (stream->step_kind != VECTOR_CONSTANT_STEP || stream->step != -1)
         return false;
     if (machine_is_avx512(machine))
-        return !mask && (size >= 4 || value->type == VECTOR_I32 || value->type == VECTOR_F32) &&
+        return (size >= 4 || (!mask && (value->type == VECTOR_I32 || value->type == VECTOR_F32))) &&
                machine->lanes == vector_group(machine->loop->wide);
     return (!mask || size >= 4) && value->type != VECTOR_MASK;
 }
@@ -465,14 +464,38 @@ static int reversed(struct machine *machine, const struct vector_value *value, i
     return picked(machine, value, operand, operand, PAIRS_REVERSED);
 }
 
+/* With AVX-512: the first lane's bit becomes the last one. */
+static int reversed_mask(struct machine *machine, const struct vector_value *value, int mask)
+{
+    enum vector_type type = lanes_of(value);
+    bool wide = vector_type_is_wide(type);
+    int bits = machine_bits(machine, type), lanes = machine_new_vector(machine, bits);
+    int result = machine_new_mask(machine);
+    machine_add(machine, (struct x86_instruction){
+                             .form = wide ? X86_VMOVAPD : X86_VMOVAPS,
+                             .bits = bits,
+                             .reg = lanes,
+                             .rm = machine_constant(machine, type, wide ? UINT64_MAX : UINT32_MAX),
+                             .mask = mask,
+                             .zeroing = true});
+    lanes = reversed(machine, value, lanes);
+    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VPTESTMQ : X86_VPTESTMD,
+                                                  .bits = bits,
+                                                  .reg = result,
+                                                  .vvvv = lanes,
+                                                  .rm = lanes});
+    return result;
+}
+
 static int load_backwards(struct machine *machine, const struct vector_value *value, int mask)
 {
     struct x86_memory memory = backwards_memory(machine, value);
-    int elements =
-        mask ? load_lanes_avx2(machine, value, memory,
-                               reversed(machine, value, machine_mask_for(machine, value->type, mask)))
-             : machine_load_from(machine, value, memory, 0);
-    return reversed(machine, value, elements);
+    if (mask && !machine_is_avx512(machine)) {
+        int lanes = reversed(machine, value, machine_mask_for(machine, value->type, mask));
+        return reversed(machine, value, load_lanes_avx2(machine, value, memory, lanes));
+    }
+    int turned = mask ? reversed_mask(machine, value, mask) : 0;
+    return reversed(machine, value, machine_load_from(machine, value, memory, turned));
 }
 
 /* Under a condition the element of a stream that does not move is not there before the loop. */
@@ -602,7 +625,10 @@ void machine_store_to(struct machine *machine, const struct vector_value *value,
 static void store_backwards(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     int elements = reversed(machine, value, operand);
-    if (mask)
+    if (mask && machine_is_avx512(machine))
+        machine_store_to(machine, value, backwards_memory(machine, value), elements,
+                         reversed_mask(machine, value, mask));
+    else if (mask)
         machine_store_lanes(machine, value, backwards_memory(machine, value), elements,
                             reversed(machine, value, machine_mask_for(machine, value->type, mask)));
     else
