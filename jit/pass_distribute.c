@@ -76,16 +76,43 @@ static bool find_rows(struct rows *rows)
     return false;
 }
 
-/* Variables that begin with a constant are declared right before what has to do with them. One that passes
- * nothing but other variables stays, or two of them would pass each other for ever. */
+/* Whether the statement, which a declaration passes, leaves what it begins with as it is. */
+static bool leaves(struct ir_stmt *stmt, void *declaration)
+{
+    struct ir_expr *value = ((struct ir_stmt *)declaration)->value;
+    if (stmt->kind == IR_STORE || stmt->kind == IR_ALLOCATE)
+        return value->kind != IR_LOAD || stmt->access.buffer != value->access.buffer;
+    return stmt->kind != IR_ASSIGN || !pass_mentions(value, stmt->symbol);
+}
+
+static bool may_pass(struct ir_stmt *stmt, struct ir_stmt *declaration)
+{
+    return leaves(stmt, declaration) && ir_block_walk(stmt->body, leaves, declaration) &&
+           ir_block_walk(stmt->otherwise, leaves, declaration);
+}
+
+/* A constant, or an element whose place is plain. */
+static bool is_plain_start(struct ir_stmt *stmt)
+{
+    if (stmt->kind != IR_VARIABLE || stmt->value->kind != IR_LOAD)
+        return stmt->kind == IR_VARIABLE && (stmt->value->kind == IR_INTEGER || stmt->value->kind == IR_REAL);
+    const struct ir_access *access = &stmt->value->access;
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (!pass_is_pure(access->indices[axis]))
+            return false;
+    return true;
+}
+
+/* Variables that begin with a constant, or with an element that stays until then, are declared right before
+ * what has to do with them. One that passes nothing but other variables stays, or two of them would pass each
+ * other for ever. */
 static void sink_variables(struct ir_stmt **block)
 {
     for (struct ir_stmt **place = block; *place;) {
         struct ir_stmt *stmt = *place, **to = &stmt->next;
-        bool sinks =
-            stmt->kind == IR_VARIABLE && (stmt->value->kind == IR_INTEGER || stmt->value->kind == IR_REAL);
-        bool passes = false;
-        while (sinks && *to && ((*to)->kind == IR_VARIABLE || !distribute_has_to_do(*to, stmt->symbol))) {
+        bool sinks = is_plain_start(stmt), passes = false;
+        while (sinks && *to && may_pass(*to, stmt) &&
+               ((*to)->kind == IR_VARIABLE || !distribute_has_to_do(*to, stmt->symbol))) {
             passes |= (*to)->kind != IR_VARIABLE;
             to = &(*to)->next;
         }
