@@ -82,6 +82,7 @@ enum kept_kind {
                           long loop */
     KEPT_STEPS,        /* 0, 1, 2, ... times `bits` */
     KEPT_LANES,        /* 0, 1, 2, ... as 32 or 64 bits */
+    KEPT_MASK,         /* the lanes whose bits are set in `bits` */
     KEPT_INDICES,      /* of a stream with a step: distances in bytes, 32 bits wide */
     KEPT_PAIRS,        /* which elements of two vectors, by a number of those below */
     KEPT_THIRDS,       /* of eight elements, which lane each of every third has: `number` of a table */
@@ -664,6 +665,12 @@ void machine_build_setup(struct machine *machine, machine_section *section);
 bool machine_build_loop(struct machine *machine);
 /* Of a serial one, or of straight code of one lane (vector_x86_serial.c). */
 bool machine_build_serial(struct machine *machine);
+
+/* ---- vector_x86_strided.c ---- */
+
+bool machine_is_few_apart(const struct machine *machine, const struct vector_value *value);
+/* Of all lanes. */
+int machine_load_few_apart(struct machine *machine, const struct vector_value *value);
 
 /* ---- vector_x86_general.c ---- */
 

@@ -510,7 +510,8 @@ bool machine_loads_points(const struct machine *machine, const struct vector_val
 {
     const struct vector_stream *stream = stream_of(machine, value);
     return stream->step_kind != VECTOR_UNIT && machine->lanes > 1 && !is_one_element(machine, value, 0) &&
-           !is_pairs(stream) && !is_backwards(machine, value, 0) && machine_can_load_points(machine, value);
+           !is_pairs(stream) && !is_backwards(machine, value, 0) && !machine_is_few_apart(machine, value) &&
+           machine_can_load_points(machine, value);
 }
 
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
@@ -529,6 +530,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
     int small = machine_load_pair(machine, value, mask);
     if (small)
         return small;
+    if (!mask && machine_is_few_apart(machine, value))
+        return machine_load_few_apart(machine, value);
     if (!mask && machine_can_load_points(machine, value))
         return machine_load_points(machine, value);
     if (!machine_is_avx512(machine) || (!mask && machine_can_load_apart(machine, value)))

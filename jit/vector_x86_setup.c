@@ -325,6 +325,10 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_LANES:
         machine_spread_lanes(machine, kept->virtual_register, kept->type);
         break;
+    case KEPT_MASK:
+        set_general(machine, kept->bits);
+        spread(machine, kept->virtual_register, VECTOR_MASK);
+        break;
     case KEPT_INDICES:
         setup_indices(machine, kept);
         break;

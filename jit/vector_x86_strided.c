@@ -1,0 +1,75 @@
+/*
+ * vector_x86_strided.c: every third to sixth element of 4 bytes, as whole vectors that are permuted.
+ *
+ * Consumes a load of all lanes of a stream with such a step; appends loads of all vectors from the first
+ * lane's element to the last one's. For AVX-512.
+ */
+#include "vector_x86_points.h"
+
+static int count_loads(const struct vector_loop *loop, int stream)
+{
+    int count = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        count += loop->values.items[k].kind == VECTOR_LOAD && loop->values.items[k].stream == stream;
+    return count;
+}
+
+/* Every third to sixth element, with AVX-512: to bring them one by one takes longer than to load all. Three
+ * of a group and more are better turned (vector_x86_points.c). */
+bool machine_is_few_apart(const struct machine *machine, const struct vector_value *value)
+{
+    enum { LEAST = 3, MOST = 6, LANES = 16, MOST_LOADS = 2 };
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    return machine_is_avx512(machine) && stream->step_kind == VECTOR_CONSTANT_STEP &&
+           !vector_has_groups(stream) && stream->step >= LEAST && stream->step <= MOST &&
+           dtype_table[stream->dtype].size == 4 && machine->lanes == LANES &&
+           machine_bits(machine, value->type) == 512 &&
+           count_loads(machine->loop, value->stream) <= MOST_LOADS;
+}
+
+static int mask_of_lanes(struct machine *machine, uint64_t lanes)
+{
+    return machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, lanes);
+}
+
+/* The lanes whose elements are in the vector number k of those that begin with the first lane's one. */
+static int mask_of_part(struct machine *machine, int64_t step, int k)
+{
+    uint64_t lanes = 0;
+    for (int lane = 0; lane < machine->lanes; lane++)
+        lanes |= (uint64_t)(lane * step / machine->lanes == k) << lane;
+    return mask_of_lanes(machine, lanes);
+}
+
+/* One vector after the other, each permuted into the lanes that it has elements for: by the low bits of
+ * lane * step, which are the place in the vector. Of the last one only what is before the last lane's element
+ * is loaded, behind which the tensor may end. */
+int machine_load_few_apart(struct machine *machine, const struct vector_value *value)
+{
+    enum { BITS = 512, VECTOR = BITS / 8 };
+    int step = (int)machine->loop->streams.items[value->stream].step,
+        result = machine_new_vector(machine, BITS);
+    int places = machine_keep(machine, KEPT_STEPS, VECTOR_I32, 0, (uint64_t)step);
+    struct x86_memory memory = machine_step_memory(machine, value);
+    for (int k = 0; k < step - 1; k++, memory.displacement += VECTOR) {
+        machine_add(machine, (struct x86_instruction){.form = X86_VPERMPS_WIDE,
+                                                      .bits = BITS,
+                                                      .reg = result,
+                                                      .vvvv = places,
+                                                      .mask = k ? mask_of_part(machine, step, k) : 0,
+                                                      .has_memory = true,
+                                                      .memory = memory});
+    }
+    int last = machine_new_vector(machine, BITS);
+    uint64_t lanes = ((uint64_t)1 << (machine->lanes + 1 - step)) - 1;
+    machine_add(machine, (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
+                                                  .bits = BITS,
+                                                  .reg = last,
+                                                  .mask = mask_of_lanes(machine, lanes),
+                                                  .zeroing = true,
+                                                  .has_memory = true,
+                                                  .memory = memory});
+    machine_into(machine, X86_VPERMPS_WIDE, BITS, result, places, last,
+                 mask_of_part(machine, step, step - 1));
+    return result;
+}
