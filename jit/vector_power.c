@@ -77,7 +77,7 @@ static int without_ends(struct vector_builder *builder, enum operation operation
     return vector_add(builder, value);
 }
 
-/* Products of square roots and of whole powers, within 2 units; -1: not that power. Of -0 and of -infinity
+/* Products of square roots and of whole powers, within 2.1 units; -1: not that power. Of -0 and of -infinity
  * powers are those of 0 and of infinity, and roots are not. */
 static int by_roots(struct vector_builder *builder, akg_dtype real, int a, double exponent)
 {
@@ -86,21 +86,20 @@ static int by_roots(struct vector_builder *builder, akg_dtype real, int a, doubl
     bool is_fourth = rest == 0.25 && exponent >= -0.25 && exponent <= 1.25;
     if (!is_half && !is_fourth)
         return -1;
-    if (exponent == 0.5)
-        return without_ends(builder, OP_SQRT, real, a);
-    int x = without_ends(builder, OP_ABS, real, a);
     if (exponent < 0) { /* a product may be 0 or infinite where this is not */
+        int x = without_ends(builder, OP_ABS, real, a);
         int inverse = apply(builder, OP_RSQRT, real, x, -1);
         if (is_fourth)
             inverse = apply(builder, OP_SQRT, real, inverse, -1);
         return whole == 0 ? inverse : apply(builder, OP_TRUEDIV, real, inverse, x);
     }
-    int root = apply(builder, OP_SQRT, real, x, -1);
+    int root = without_ends(builder, OP_SQRT, real, a);
     if (is_fourth)
         root = apply(builder, OP_SQRT, real, root, -1);
-    if (whole == 2)
-        x = apply(builder, OP_MUL, real, x, x);
-    return whole == 0 ? root : apply(builder, OP_MUL, real, x, root);
+    if (whole == 0)
+        return root;
+    int x = whole == 1 ? apply(builder, OP_ABS, real, a, -1) : apply(builder, OP_MUL, real, a, a);
+    return apply(builder, OP_MUL, real, x, root); /* of what is below 0 the root is nan, and so is this */
 }
 
 /* A whole power of a half: float32 has so many more digits that each product may be rounded. */
