@@ -89,6 +89,37 @@ static bool is_plain_bound(const struct machine *machine, enum operation operati
     return operation == OP_MAX || bound->bits != sign;
 }
 
+enum { NOBODY = -1, SEVERAL = -2 };
+
+/* By value, the only one that uses it. */
+static const int *find_users(struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
+    if (machine->users)
+        return machine->users;
+    machine->users = arena_array(machine->arena, int, loop->values.count);
+    for (int k = 0; k < loop->values.count; k++)
+        machine->users[k] = NOBODY;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        const int used[] = {value->operands[0], value->operands[1], value->operands[2], value->mask};
+        for (int j = 0; j < 4; j++)
+            if (used[j] >= 0)
+                machine->users[used[j]] = machine->users[used[j]] == NOBODY ? k : SEVERAL;
+    }
+    return machine->users;
+}
+
+/* Whether it is only added up: -0 makes a difference then where all else that is added is -0, too. */
+static bool is_only_added(struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_value *values = machine->loop->values.items;
+    int user = find_users(machine)[value - values];
+    return !machine->options->strict && user >= 0 && values[user].kind == VECTOR_ACCUMULATE &&
+           values[user].operation == OP_ADD &&
+           machine->loop->accumulators.items[values[user].slot].role == VECTOR_REDUCED;
+}
+
 /* max(x, 0), as of relu, and other bounds that are known: one instruction, or two where -0 has to become 0.
  */
 static int extreme_with_bound(struct machine *machine, const struct vector_value *value, const int *operands,
@@ -98,7 +129,8 @@ static int extreme_with_bound(struct machine *machine, const struct vector_value
     int bits = machine_bits(machine, value->type), limit = operands[bound];
     enum x86_form form = wide ? least ? X86_VMINPD : X86_VMAXPD : least ? X86_VMINPS : X86_VMAXPS;
     int result = machine_rvm(machine, form, bits, limit, operands[1 - bound]);
-    if (least || machine->loop->values.items[value->operands[bound]].bits != 0)
+    if (least || machine->loop->values.items[value->operands[bound]].bits != 0 ||
+        is_only_added(machine, value))
         return result;
     return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
 }
@@ -146,27 +178,6 @@ int machine_extreme(struct machine *machine, enum operation operation, akg_dtype
 }
 
 /* ---- of several values -------------------------------------------------------------------------- */
-
-enum { NOBODY = -1, SEVERAL = -2 };
-
-/* By value, the only one that uses it. */
-static const int *find_users(struct machine *machine)
-{
-    const struct vector_loop *loop = machine->loop;
-    if (machine->users)
-        return machine->users;
-    machine->users = arena_array(machine->arena, int, loop->values.count);
-    for (int k = 0; k < loop->values.count; k++)
-        machine->users[k] = NOBODY;
-    for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *value = &loop->values.items[k];
-        const int used[] = {value->operands[0], value->operands[1], value->operands[2], value->mask};
-        for (int j = 0; j < 4; j++)
-            if (used[j] >= 0)
-                machine->users[used[j]] = machine->users[used[j]] == NOBODY ? k : SEVERAL;
-    }
-    return machine->users;
-}
 
 static bool has_plain_bound(const struct machine *machine, const struct vector_value *value)
 {
