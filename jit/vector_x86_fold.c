@@ -9,7 +9,8 @@
  * it is what is added that is taken from memory, where that is loaded. A load under a mask goes into an
  * instruction under the same mask, which reads no other lanes either. Of code of one lane what is loaded is
  * one element, which the instruction's form for one element reads. A mask that is only inverted is the one of
- * the opposite comparison.
+ * the opposite comparison. With AVX-512 an operation on bits of
+ * what another one gives is one with that.
  */
 #include "vector_x86.h"
 
@@ -348,6 +349,99 @@ static void add_from_memory(const struct machine *machine, machine_section *sect
     }
 }
 
+/* ---- two operations on bits ------------------------------------------------------------------------- */
+
+enum bits_operation { BITS_NONE, BITS_AND, BITS_OR, BITS_XOR };
+
+static enum bits_operation bits_of(const struct machine_item *item)
+{
+    const struct x86_instruction *instruction = &item->instruction;
+    if (item->kind != MACHINE_INSTRUCTION || instruction->mask || instruction->has_memory)
+        return BITS_NONE;
+    switch (instruction->form) {
+    case X86_VANDPS:
+    case X86_VANDPD:
+        return BITS_AND;
+    case X86_VORPS:
+    case X86_VORPD:
+        return BITS_OR;
+    case X86_VXORPS:
+    case X86_VXORPD:
+        return BITS_XOR;
+    default:
+        return BITS_NONE;
+    }
+}
+
+static bool apply_bits(enum bits_operation operation, bool a, bool b)
+{
+    return operation == BITS_AND ? a && b : operation == BITS_OR ? a || b : a != b;
+}
+
+/* What each bit becomes, by the bits of c, x and y: the outer operation on c and the inner one on x and y. */
+static int table_of(enum bits_operation inner, enum bits_operation outer)
+{
+    int table = 0;
+    for (int k = 0; k < 8; k++)
+        table |= apply_bits(outer, apply_bits(inner, k >> 1 & 1, k & 1), k >> 2) << k;
+    return table;
+}
+
+/* The operation whose result only the one at a position uses, both of whose operands are still there; -1. */
+static int find_inner(const struct machine *machine, const machine_section *section, int position, int number)
+{
+    int made = -1, uses = 0;
+    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept)
+        return -1;
+    for (int k = 0; k < section->count; k++) {
+        if (!mentions(&section->items[k], number))
+            continue;
+        uses++;
+        made = made < 0 ? k : made;
+    }
+    if (uses != 2 || made >= position || made + NEAR < position ||
+        bits_of(&section->items[made]) == BITS_NONE || section->items[made].instruction.reg != number ||
+        section->items[made].instruction.bits != section->items[position].instruction.bits)
+        return -1;
+    const struct x86_instruction *inner = &section->items[made].instruction;
+    for (int k = made + 1; k < position; k++)
+        if (!is_quiet(&section->items[k]) || section->items[k].instruction.reg == inner->vvvv ||
+            section->items[k].instruction.reg == inner->rm)
+            return -1;
+    return made;
+}
+
+/* Two operations on bits are one, into a copy of what the outer one has besides; a copy takes no time. */
+static void join_bits(struct machine *machine, machine_section *section)
+{
+    for (int k = 1; k < section->count; k++) {
+        struct x86_instruction *outer = &section->items[k].instruction;
+        enum bits_operation operation = bits_of(&section->items[k]);
+        if (operation == BITS_NONE || outer->vvvv == outer->rm)
+            continue;
+        int made = find_inner(machine, section, k, outer->vvvv), other = outer->rm;
+        if (made < 0) {
+            made = find_inner(machine, section, k, outer->rm);
+            other = outer->vvvv;
+        }
+        if (made < 0)
+            continue;
+        struct x86_instruction joined = section->items[made].instruction;
+        int result = outer->reg;
+        if (result == joined.vvvv || result == joined.rm)
+            continue;
+        joined.form = X86_VPTERNLOGD;
+        joined.immediate = table_of(bits_of(&section->items[made]), operation);
+        joined.reg = result;
+        memmove(&section->items[made], &section->items[made + 1],
+                (size_t)(k - 1 - made) * sizeof *section->items);
+        section->items[k - 1] = section->items[k];
+        section->items[k - 1].instruction = (struct x86_instruction){
+            .form = X86_VMOVAPS, .bits = joined.bits, .line = joined.line, .reg = result, .rm = other};
+        section->items[k].instruction = joined;
+    }
+}
+
 void machine_fold(struct machine *machine, machine_section *section)
 {
     enum { LONGEST = 1500 /* every load is looked for in all of it */ };
@@ -355,6 +449,8 @@ void machine_fold(struct machine *machine, machine_section *section)
     if (section->count > LONGEST)
         return;
     invert(machine, section);
+    if (machine_is_avx512(machine))
+        join_bits(machine, section);
     add_from_memory(machine, section);
     for (int k = 0; k < section->count; k++) {
         int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
