@@ -193,6 +193,7 @@ const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, con
 struct cuda_sums {
     const struct dependence_scalar *items[CUDA_SUMS];
     int count;
+    const struct cuda_sums *around; /* while they are emitted: those that threads have parts of besides */
 };
 void cuda_sums_of(const struct cuda_plan *plan, const struct cuda_chain *chain, struct cuda_sums *sums);
 

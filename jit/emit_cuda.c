@@ -55,9 +55,10 @@ static bool is_part(const struct cuda_emitter *cuda, const struct ir_stmt *stmt)
 {
     if (!cuda->summed || cuda->plan.options->deterministic || stmt->kind != IR_ASSIGN)
         return false;
-    for (int k = 0; k < cuda->summed->count; k++)
-        if (cuda->summed->items[k]->symbol == stmt->symbol)
-            return true;
+    for (const struct cuda_sums *sums = cuda->summed; sums; sums = sums->around)
+        for (int k = 0; k < sums->count; k++)
+            if (sums->items[k]->symbol == stmt->symbol)
+                return true;
     return false;
 }
 
@@ -489,6 +490,7 @@ static void begin_function(struct cuda_emitter *cuda)
     cuda->shared_scalars = 0;
     cuda->resident = cuda->in_quads = cuda->in_rows = 0;
     cuda->in_turns = 0;
+    cuda->summed = NULL;
     cuda->together = block_of(cuda);
 }
 

@@ -29,12 +29,34 @@ static bool only_lives_go_in(const struct spread *spread, const struct ir_stmt *
     return true;
 }
 
+/* Whether it is the same for all columns; `symbol` is the variable of theirs. Scalars are for each. */
+static bool is_of_the_row(struct ir_expr *expr, void *symbol)
+{
+    if (expr->kind != IR_SYMBOL)
+        return true;
+    if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return ir_expr_walk(expr->symbol->value, is_of_the_row, symbol);
+    return expr->symbol != symbol && expr->symbol->kind != IR_SYMBOL_LET &&
+           expr->symbol->kind != IR_SYMBOL_VARIABLE;
+}
+
+/* LETs between the loops are computed once for a row. */
+static bool only_rows_stand_between(const struct cuda_chain *inner, const struct ir_symbol *column)
+{
+    for (int k = 0; k < inner->count - 1; k++)
+        for (const struct ir_stmt *stmt = inner->loops[k]->body; stmt->kind == IR_LET; stmt = stmt->next)
+            if (!ir_expr_walk(stmt->value, is_of_the_row, (void *)column))
+                return false;
+    return true;
+}
+
 bool emit_cuda_columns_of(struct cuda_emitter *cuda, const struct spread *spread, struct columns *columns)
 {
     const struct cuda_chain *outer = &cuda->step->chain, *inner = &spread->phase->chain;
     const struct ir_stmt *fastest = outer->loops[outer->count - 1];
     if (!spread->phase->across || !spread->sums.count || outer->fastest != outer->count - 1 ||
-        inner->count + outer->count > CUDA_CHAIN || !only_lives_go_in(spread, cuda_chain_body(outer)))
+        inner->count + outer->count > CUDA_CHAIN || !only_lives_go_in(spread, cuda_chain_body(outer)) ||
+        !only_rows_stand_between(inner, fastest->symbol))
         return false;
     columns->innermost = *fastest;
     columns->innermost.body = (struct ir_stmt *)cuda_chain_body(inner);

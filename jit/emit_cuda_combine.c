@@ -435,9 +435,15 @@ const char *emit_cuda_scaled_type(akg_dtype dtype)
     return dtype_is_float(dtype) ? "double" : "unsigned long long";
 }
 
-void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+akg_dtype emit_cuda_part_dtype(const struct cuda_emitter *cuda, akg_dtype dtype)
+{
+    return dtype_is_half(dtype) && !cuda->plan.options->deterministic ? AKG_FLOAT32 : dtype;
+}
+
+void emit_cuda_begin_sums(struct cuda_emitter *cuda, struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
+    sums->around = cuda->summed;
     cuda->summed = sums;
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
@@ -464,10 +470,10 @@ static struct combining_call combining_call(struct cuda_emitter *cuda)
     return (struct combining_call){"block", arena_format(&cuda->emitter.arena, ", %d", threads / 32)};
 }
 
-void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+void emit_cuda_end_sums(struct cuda_emitter *cuda, struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
-    cuda->summed = NULL;
+    cuda->summed = sums->around;
     struct combining_call call = combining_call(cuda);
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
@@ -492,9 +498,10 @@ static const char *part_text(struct cuda_emitter *cuda, const struct cuda_sums *
                         dtype_is_float(sums->items[number]->symbol->dtype) ? "d" : "i");
 }
 
-void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums)
+void emit_cuda_begin_parts(struct cuda_emitter *cuda, struct cuda_sums *sums)
 {
     struct emitter *emitter = &cuda->emitter;
+    sums->around = cuda->summed;
     cuda->summed = sums;
     for (int k = 0; k < sums->count; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
@@ -508,7 +515,7 @@ void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *su
 void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams)
 {
     struct emitter *emitter = &cuda->emitter;
-    cuda->summed = NULL;
+    cuda->summed = sums->around;
     for (int k = 0; k < sums->count && !teams; k++) {
         const struct ir_symbol *symbol = sums->items[k]->symbol;
         const char *name = emitter->symbols[symbol->slot].name;
@@ -545,8 +552,9 @@ void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain
                                          emit_name(arena_format(&emitter->arena, "%s_part_", name))};
         emit_line(emitter, "const %s %s = (%s)%s;", type, operands[1].text, type,
                   part_text(cuda, &sums, k, "part_"));
+        akg_dtype dtype = emit_cuda_part_dtype(cuda, symbol->dtype);
         emit_line(emitter, "%s = %s;", name,
-                  emit_combined(emitter, sums.items[k]->reduction, symbol->dtype, operands).text);
+                  emit_combined(emitter, sums.items[k]->reduction, dtype, operands).text);
     }
     emitter->indent--;
     emit_line(emitter, "}");

@@ -65,7 +65,7 @@ struct cuda_emitter {
                      registers for that; 0: they do not */
     bool backwards; /* a loop that goes by pieces is to begin with the last ones */
     int unrolled;   /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
-    const struct cuda_sums *summed;  /* that the threads at hand have parts of; NULL: none */
+    const struct cuda_sums *summed;  /* that the threads at hand have parts of, the innermost; NULL: none */
     const struct ir_buffer *counted; /* of which each block has a copy, which it accumulates into; or NULL */
     struct seek *seek;               /* what the loop at hand looks for; NULL: nothing */
     const struct ir_stmt *settled;   /* the loop whose last assignments are emitted */
@@ -131,9 +131,11 @@ const char *emit_cuda_total(struct cuda_emitter *cuda, const struct cuda_chain *
 
 /* ---- emit_cuda_combine.c ---------------------------------------------------- */
 
+/* Of parts of a sum of that dtype: those of halves are float32, unless the order is to be the loop's. */
+akg_dtype emit_cuda_part_dtype(const struct cuda_emitter *cuda, akg_dtype dtype);
 /* Around a loop that a block shares: the scalars are what a thread has of them, and then what all have. */
-void emit_cuda_begin_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
-void emit_cuda_end_sums(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+void emit_cuda_begin_sums(struct cuda_emitter *cuda, struct cuda_sums *sums);
+void emit_cuda_end_sums(struct cuda_emitter *cuda, struct cuda_sums *sums);
 /* What combining with changes nothing. */
 const char *emit_cuda_neutral(struct cuda_emitter *cuda, enum operation operation, akg_dtype dtype);
 /* The type of values that are combined, and the ending of the names of functions that do it: "add_float32".
@@ -145,7 +147,7 @@ const char *emit_cuda_combiner(struct cuda_emitter *cuda, enum operation operati
 const char *emit_cuda_scaler(akg_dtype dtype);
 const char *emit_cuda_scaled_type(akg_dtype dtype);
 /* Around a chain that the grid shares, by threads or by teams: the blocks leave their parts. */
-void emit_cuda_begin_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums);
+void emit_cuda_begin_parts(struct cuda_emitter *cuda, struct cuda_sums *sums);
 void emit_cuda_end_parts(struct cuda_emitter *cuda, const struct cuda_sums *sums, bool teams);
 /* One block combines the parts. */
 void emit_cuda_collect(struct cuda_emitter *cuda, const struct cuda_chain *chain);

@@ -16,6 +16,8 @@ static struct spread spread_of(struct cuda_emitter *cuda)
     struct spread spread = {
         .found = step->spread, .phase = &step->spread->phases[step->phase], .number = step->phase};
     cuda_sums_of(&cuda->plan, &spread.phase->chain, &spread.sums);
+    if (spread.phase->best) /* what it counts beside is settled with the best */
+        spread.sums.count = 0;
     return spread;
 }
 
@@ -229,7 +231,7 @@ static struct emit_value all_of(struct cuda_emitter *cuda, const struct ir_symbo
 static void emit_together(struct cuda_emitter *cuda, const struct dependence_scalar *sum, int number)
 {
     struct emitter *emitter = &cuda->emitter;
-    akg_dtype dtype = sum->symbol->dtype;
+    akg_dtype dtype = emit_cuda_part_dtype(cuda, sum->symbol->dtype);
     const char *type = emit_type(dtype);
     struct emit_value operands[2] = {all_of(cuda, sum->symbol), emit_name("one_")};
     const char *all = operands[0].text;

@@ -163,16 +163,17 @@ bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code)
 /* ---- launching
  * ------------------------------------------------------------------------------------------------- */
 
-/* Close behind the launch before, where the device can: its blocks begin while the last ones of that are at
- * work, and wait for them (AKG_BEGIN in emit_cuda_prelude.c). */
-static CUresult launch_one(struct gpu_running *run, CUfunction function, unsigned blocks,
-                           const struct cuda_launch *launch, void **parameters)
+/* Close behind the launch before, where the device can and the code is for it: its blocks begin while the last
+ * ones of that are at work, and wait for them (AKG_BEGIN in emit_cuda_prelude.c). */
+static CUresult launch_one(struct gpu_running *run, const struct gpu_code *code, int number, void **parameters)
 {
+    const struct cuda_launch *launch = &run->program->launches.items[number];
+    CUfunction function = gpu_code_function(code, number);
     struct gpu_device *device = run->device;
     const struct gpu_driver *driver = device->driver;
     CUlaunchAttribute close = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                .value = {.programmaticStreamSerializationAllowed = 1}};
-    const CUlaunchConfig config = {.gridDimX = blocks,
+    const CUlaunchConfig config = {.gridDimX = run->grids[number],
                                    .gridDimY = 1,
                                    .gridDimZ = 1,
                                    .blockDimX = (unsigned)launch->threads,
@@ -183,10 +184,11 @@ static CUresult launch_one(struct gpu_running *run, CUfunction function, unsigne
                                    .attrs = &close,
                                    .numAttrs = 1};
 
-    if (device->major >= 9 && driver->cuLaunchKernelEx)
+    if (device->major >= 9 && driver->cuLaunchKernelEx &&
+        !atomic_load_explicit(&((struct gpu_code *)code)->is_older, memory_order_relaxed))
         return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
-    return driver->cuLaunchKernel(function, blocks, 1, 1, config.blockDimX, 1, 1, config.sharedMemBytes,
-                                  device->stream, parameters, NULL);
+    return driver->cuLaunchKernel(function, config.gridDimX, 1, 1, config.blockDimX, 1, 1,
+                                  config.sharedMemBytes, device->stream, parameters, NULL);
 }
 
 static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code, int first, int end)
@@ -194,11 +196,9 @@ static CUresult launch_some(struct gpu_running *run, const struct gpu_code *code
     void *parameters[] = {run->words};
     CUresult result = CUDA_SUCCESS;
 
-    for (int k = first; k < end && result == CUDA_SUCCESS; k++) {
-        const struct cuda_launch *launch = &run->program->launches.items[k];
+    for (int k = first; k < end && result == CUDA_SUCCESS; k++)
         if (run->grids[k])
-            result = launch_one(run, gpu_code_function(code, k), run->grids[k], launch, parameters);
-    }
+            result = launch_one(run, code, k, parameters);
     return result;
 }
 

@@ -59,6 +59,13 @@ static CUresult find_functions(struct gpu_code *code, const struct cuda_program 
     return result;
 }
 
+/* What a compiler makes for a device that is newer than it begins as any PTX does: with a comment, or its
+ * version. */
+static bool is_ptx(const char *image)
+{
+    return strncmp(image, "//", 2) == 0 || strncmp(image, ".version", 8) == 0;
+}
+
 /* The functions that were found before one could not be are as good as others: the module stays. */
 static akg_status load(struct gpu_code *code, const struct jit_instance *instance, const bool *wanted,
                        const char *image, struct gpu_failure *failure)
@@ -74,6 +81,8 @@ static akg_status load(struct gpu_code *code, const struct jit_instance *instanc
         return failure->status;
     }
     snprintf(what, sizeof what, "load the code of '%.60s'", instance->kernel->name);
+    if (is_ptx(image))
+        atomic_store_explicit(&code->is_older, true, memory_order_relaxed);
     CUresult result = code->device->driver->cuModuleLoadDataEx(&module->module, image, 0, NULL, NULL);
     if (result == CUDA_SUCCESS) {
         module->next = code->modules;

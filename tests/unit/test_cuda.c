@@ -528,6 +528,22 @@ static const struct mapping spread[] = {
      "for j = 0 to N step 1 {\nvar c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\n"
      "c = (c + x[i, j])\n}\nlet u: float32 = (c * 0.5:float32)\nvar d: float32 = 0.0:float32\n"
      "for i1 = 0 to M step 1 {\nd = (d + ((x[i1, j] - u) * z[j]))\n}\ny[j] = (d + u)\n}\n"},
+    {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* between two loops, a value of each column */
+     "for j = 0 to N step 1 {\nvar c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\n"
+     "let u: float32 = (x[i, j] * 0.5:float32)\nfor i1 = 0 to M step 1 {\nc = (c + (u * x[i1, j]))\n}\n}\n"
+     "y[j] = c\n}\n"},
+    {"int32", false, "akg_lanes_add_int64(c, lanes_)", /* a place of each column */
+     "for j = 0 to N step 1 {\nvar c: int32 = 0:int32\nfor i = 0 to M step 1 {\n"
+     "let r: int64 = min(i, j)\nfor i1 = 0 to M step 1 {\nc = (c + (x[r, j] * x[i1, j]))\n}\n}\n"
+     "y[j] = c\n}\n"},
+    {"int32", false, "akg_lanes_add_int64(d, lanes_)", /* a scalar of each column */
+     "for j = 0 to N step 1 {\nvar c: int32 = 0:int32\nfor i = 0 to M step 1 {\nc = (c + x[i, j])\n}\n"
+     "var d: int32 = 0:int32\nfor i1 = 0 to M step 1 {\nlet u: int32 = (c * int32(i1))\n"
+     "for i2 = 0 to M step 1 {\nd = (d + (u * x[i2, j]))\n}\n}\ny[j] = d\n}\n"},
+    {"float32", false, "c_found_ = c;", /* what is counted beside the best */
+     "for j = 0 to N step 1 {\nvar c: float32 = z[j]\nvar p: int64 = 3\nvar e: int64 = 1\n"
+     "for i = 0 to M step 1 {\nif (x[i, j] < c) {\nc = x[i, j]\np = i\n}\ne = (e + 2)\n}\n"
+     "y[j] = (c + float32((p - e)))\n}\n"},
 };
 
 /* Rows that all threads of a large block keep. */
