@@ -452,6 +452,7 @@ static int longer_classes(struct bytes plain, struct bytes packed, bool has_squa
         {.threads = CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
         {.threads = 2 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
         {.threads = 4 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true}};
+    _Static_assert(4 + sizeof rows / sizeof *rows <= CUDA_ROW_CLASSES, "shorter classes are four at most");
     int last = has_squads ? sizeof rows / sizeof *rows - 1 : 0;
     for (int k = 0; k <= last; k++) {
         struct cuda_row_class class = rows[k];

@@ -283,21 +283,6 @@ struct emit_value emit_loaded(struct emitter *emitter, akg_dtype dtype, struct e
 
 /* ---- floats and casts ---------------------------------------------------------------- */
 
-/* A float result as a half holds it; the bits are kept, for a store needs only them. */
-static struct emit_value rounded_to_half(struct emitter *emitter, akg_dtype dtype, const char *function,
-                                         struct emit_value value)
-{
-    const char *rounded = emitter->dialect->bfloat_rounded;
-    struct emit_value bits = emit_call(emitter, function, 1, &value), wide;
-    if (rounded && strcmp(function, "akg_float_to_bfloat") == 0)
-        wide = emit_call(emitter, rounded, 1, &value);
-    else
-        wide =
-            emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
-    wide.raw = bits.text;
-    return wide;
-}
-
 static const char *half_from(akg_dtype half, const char *from)
 {
     static const struct {
@@ -310,6 +295,21 @@ static const char *half_from(akg_dtype half, const char *from)
     while (strcmp(rows[row].from, from) != 0)
         row++;
     return half == AKG_FLOAT16 ? rows[row].half : rows[row].bfloat;
+}
+
+/* A float result as a half holds it; the bits are kept, for a store needs only them. */
+static struct emit_value rounded_to_half(struct emitter *emitter, akg_dtype dtype, const char *from,
+                                         struct emit_value value)
+{
+    const char *rounded = emitter->dialect->bfloat_rounded;
+    struct emit_value bits = emit_call(emitter, half_from(dtype, from), 1, &value), wide;
+    if (rounded && dtype == AKG_BFLOAT16 && strcmp(from, "float") == 0)
+        wide = emit_call(emitter, rounded, 1, &value);
+    else
+        wide =
+            emit_call(emitter, dtype == AKG_FLOAT16 ? "akg_half_to_float" : "akg_bfloat_to_float", 1, &bits);
+    wide.raw = bits.text;
+    return wide;
 }
 
 /* Operations whose result a half holds if it holds the operands. */
@@ -356,7 +356,7 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
                           precedence);
     }
     if (dtype_is_half(expr->dtype) && !stays_half(expr->operation) && expr != emitter->unrounded)
-        return rounded_to_half(emitter, dtype, half_from(dtype, "float"), value);
+        return rounded_to_half(emitter, dtype, "float", value);
     return value;
 }
 
@@ -368,7 +368,7 @@ static struct emit_value cast_from_float(struct emitter *emitter, akg_dtype to, 
                      arena_format(&emitter->arena, "%s != 0", emit_operand(emitter, value, EMIT_LESS)),
                      EMIT_EQUAL);
     if (dtype_is_half(to))
-        return rounded_to_half(emitter, to, half_from(to, from == AKG_FLOAT64 ? "double" : "float"), value);
+        return rounded_to_half(emitter, to, from == AKG_FLOAT64 ? "double" : "float", value);
     if (dtype_is_float(to)) {
         if (to == AKG_FLOAT64 || from == AKG_FLOAT64)
             return emit_made(value.depth + 1,
@@ -399,7 +399,7 @@ struct emit_value emit_cast(struct emitter *emitter, akg_dtype to, akg_dtype fro
         return emit_integer_cast(emitter, to, from, value);
     bool wide = from == AKG_INT64 || from == AKG_UINT64;
     if (dtype_is_half(to))
-        return rounded_to_half(emitter, to, half_from(to, wide ? dtype_table[from].name : "double"), value);
+        return rounded_to_half(emitter, to, wide ? dtype_table[from].name : "double", value);
     if (from == AKG_UINT64)
         return emit_call(emitter, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", 1,
                          &value);

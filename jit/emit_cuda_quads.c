@@ -1,7 +1,8 @@
 /*
- * emit_cuda_quads.c: a chain of loops whose threads take four iterations of the innermost one at a time.
+ * emit_cuda_quads.c: a chain of loops whose threads take four iterations of the innermost one at a time, or
+ * eight where all elements are narrow.
  *
- * Consumes what cuda_quads.h found: windows are loaded before the four iterations, pieces are stored behind
+ * Consumes what cuda_quads.h found: windows are loaded before the iterations, pieces are stored behind
  * them. Everything else in the body is done one by one. Whether tensors lie well enough for that is only
  * known when the code runs; what is not done so is left to the chain as it is.
  */
@@ -256,9 +257,7 @@ static void emit_loads(struct quads *quads, bool kept)
             emit_line(emitter, "%s %s[%d];", storage_of(window->access), name,
                       window_length(window, quads->found.length));
         if (packed)
-            emit_line(emitter, "akg_take_halves(%s, (%sunsigned short *)&%s);", name,
-                      window->access->buffer->role == IR_INPUT ? "const " : "",
-                      element_text(quads, window->access));
+            emit_line(emitter, "akg_take_two(%s, &%s);", name, element_text(quads, window->access));
         else if (is_plain(quads, window))
             emit_move(quads, "take", window->access, name,
                       arena_format(&emitter->arena, "&%s", element_text(quads, window->access)));

@@ -163,9 +163,10 @@ bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code)
 /* ---- launching
  * ------------------------------------------------------------------------------------------------- */
 
-/* Close behind the launch before, where the device can and the code is for it: its blocks begin while the last
- * ones of that are at work, and wait for them (AKG_BEGIN in emit_cuda_prelude.c). */
-static CUresult launch_one(struct gpu_running *run, const struct gpu_code *code, int number, void **parameters)
+/* Close behind the launch before, where the device can and the code is for it: its blocks begin while the
+ * last ones of that are at work, and wait for them (AKG_BEGIN in emit_cuda_prelude.c). */
+static CUresult launch_one(struct gpu_running *run, const struct gpu_code *code, int number,
+                           void **parameters)
 {
     const struct cuda_launch *launch = &run->program->launches.items[number];
     CUfunction function = gpu_code_function(code, number);

@@ -140,8 +140,8 @@ struct gpu_module {
 struct gpu_code {
     struct jit_device_code head;
     struct gpu_device *device;
-    struct gpu_module *modules;      /* the lock of code is held by who adds one */
-    atomic_bool is_older;            /* some of it was compiled for an older device: it may not wait by itself */
+    struct gpu_module *modules; /* the lock of code is held by who adds one */
+    atomic_bool is_older;       /* some of it was compiled for an older device: it may not wait by itself */
     _Atomic(CUfunction) functions[]; /* per launch of the program; NULL until its module is loaded */
 };
 

@@ -253,7 +253,6 @@ const struct shim_symbol shim_moves[] = {
     {"akg_leave_16_eight", "void akg_leave_16_eight(unsigned short *to, const unsigned short *from);",
      leave_16_eight},
     {"akg_take_16", "void akg_take_16(unsigned short *to, const unsigned short *from);", take_16},
-    {"akg_take_halves", "void akg_take_halves(unsigned int *to, const unsigned short *from);", take_16},
     {"akg_take_32", "void akg_take_32(float *to, const float *from);", take_32},
     {"akg_take_64", "void akg_take_64(double *to, const double *from);", take_64},
     {"akg_leave_16", "void akg_leave_16(unsigned short *to, const unsigned short *from);", leave_16},
