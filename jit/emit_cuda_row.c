@@ -4,7 +4,8 @@
  * Consumes the loops that cuda_row.h found. Each becomes one of a constant number of iterations, which the
  * compiler unrolls, so that what is kept has registers: of pieces of four where tensors lie well for that, of
  * single iterations else; which of the two is the same for all of them. Behind it stands the loop as it is,
- * for the iterations of long rows beyond those, where there are such.
+ * for the iterations of long rows beyond those, where there are such. Elements of 16 bits may lie two in a
+ * word.
  */
 #include "emit_cuda_private.h"
 

@@ -4,7 +4,8 @@
  * Consumes what cuda_spread.h found. A block lies over `lanes_` outer iterations side by side and, for each
  * of them, 256 / lanes_ terms at a time of the inner loop, in turn with the blocks that share the loop. What
  * its threads accumulate it combines, and leaves one part for each outer iteration; in the launch behind as
- * many threads combine the parts, one of which goes through the statements that follow.
+ * many threads combine the parts, one of which goes through the statements that follow. Where accesses run
+ * along the outer iterations and tensors lie well, a thread has several of these (emit_cuda_columns.c).
  */
 #include "emit_cuda_spread.h"
 

@@ -1,6 +1,6 @@
 /*
- * vector_x86_fold.c: loads that become an operand of the instruction that needs them, and comparisons that
- * compare the other way round.
+ * vector_x86_fold.c: loads that become an operand of the instruction that needs them, comparisons that
+ * compare the other way round, and two operations on bits that become one.
  *
  * Consumes a section with virtual registers; takes out each load of a whole vector whose only use, not far
  * behind it, can read memory itself, as long as nothing is stored and no address changes between the two.
@@ -9,8 +9,7 @@
  * it is what is added that is taken from memory, where that is loaded. A load under a mask goes into an
  * instruction under the same mask, which reads no other lanes either. Of code of one lane what is loaded is
  * one element, which the instruction's form for one element reads. A mask that is only inverted is the one of
- * the opposite comparison. With AVX-512 an operation on bits of
- * what another one gives is one with that.
+ * the opposite comparison. With AVX-512 an operation on bits of what another one gives is one with that.
  */
 #include "vector_x86.h"
 

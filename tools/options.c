@@ -101,8 +101,7 @@ static const struct option_row option_table[OPTION_COUNT] = {
                      "on a device: float32 factors of sums of products may be rounded to 11 bits"},
     [OPTION_TARGET] =
         {"--target", APART("NAME"), FOR(RUN) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
-         "vector instructions to use: avx512, avx2 or none (default: the best there are); of --stage ptx "
-         "the GPU, as sm_80"},
+         "vector instructions: avx512, avx2 or none (default: the best there are); of PTX the GPU, as sm_80"},
     [OPTION_NO_CACHE] = {"--no-cache", NO_VALUE, FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK),
                          "neither use nor keep code on disk"},
     [OPTION_TIER] = {"--tier", APART("TIER"), FOR(RUN) | FOR(BENCH),

@@ -3,13 +3,35 @@
  */
 #include "emulate.h"
 
+#include "../../jit/passes.h"
 #include "../../jit/scalar.h"
+#include "../../jit/sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WORDS = 512 };
+
+struct ir_kernel *emulate_read(struct arena *arena, jmp_buf *escape, const char *text, bool optimise,
+                               struct jit_sites *sites)
+{
+    akg_diagnostics *diagnostics = diagnostics_create("kernel.ir", text, strlen(text));
+    struct passes_options options = {.verify = true, .for_threads = true};
+    struct text complaint;
+
+    memset(sites, 0, sizeof *sites);
+    arena_init(arena, escape);
+    struct ir_kernel *kernel = ir_read(arena, text, strlen(text), diagnostics);
+    akg_diagnostics_free(diagnostics);
+    text_init(&complaint);
+    if (kernel && optimise && !passes_run(kernel, &options, &complaint))
+        kernel = NULL;
+    text_free(&complaint);
+    if (kernel)
+        sites_number(kernel, sites);
+    return kernel;
+}
 
 bool emulate_load(struct emulation *emulation, struct ir_kernel *kernel, const struct cuda_options *options,
                   char *reason)

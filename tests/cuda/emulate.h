@@ -5,6 +5,7 @@
 #define TESTS_CUDA_EMULATE_H
 
 #include "../../jit/cuda.h"
+#include "../../jit/sites.h"
 #include "shim.h"
 
 enum { EMULATE_REASON = 1000 };
@@ -21,6 +22,10 @@ struct emulate_buffer {
     size_t bytes, first; /* element 0 lies `first` bytes in */
 };
 
+/* The kernel of a text of loop IR, in the arena, which begins here and escapes there; `optimise`: by the
+ * passes for GPUs. NULL where it is none. */
+struct ir_kernel *emulate_read(struct arena *arena, jmp_buf *escape, const char *text, bool optimise,
+                               struct jit_sites *sites);
 /* The kernel's sites are numbered. False with the reason. */
 bool emulate_load(struct emulation *emulation, struct ir_kernel *kernel, const struct cuda_options *options,
                   char *reason);

@@ -105,20 +105,8 @@ static void test_shim(void)
 
 static bool side_make(struct side *side, jmp_buf *escape, const struct text *text, bool optimise)
 {
-    akg_diagnostics *diagnostics = diagnostics_create("random.ir", text->data, text->length);
-    struct passes_options options = {.verify = true, .for_threads = true};
-    struct text complaint;
-
-    memset(&side->sites, 0, sizeof side->sites);
-    arena_init(&side->arena, escape);
-    side->kernel = ir_read(&side->arena, text->data, text->length, diagnostics);
-    akg_diagnostics_free(diagnostics);
-    text_init(&complaint);
-    bool good = side->kernel && (!optimise || passes_run(side->kernel, &options, &complaint));
-    text_free(&complaint);
-    if (good)
-        sites_number(side->kernel, &side->sites);
-    return good;
+    side->kernel = emulate_read(&side->arena, escape, text->data, optimise, &side->sites);
+    return side->kernel != NULL;
 }
 
 static bool is_integer(const struct ir_kernel *kernel)

@@ -127,25 +127,15 @@ static void write_kernel(struct text *text, const struct nest *nest, akg_dtype d
 
 static bool side_make(struct side *side, const struct text *text, bool optimise)
 {
-    akg_diagnostics *diagnostics = diagnostics_create("nest.ir", text->data, text->length);
-    struct passes_options options = {.verify = true, .for_threads = true};
-    struct text complaint;
     jmp_buf escape;
 
     memset(side, 0, sizeof *side);
     if (setjmp(escape))
         return false;
-    arena_init(&side->arena, &escape);
-    side->kernel = ir_read(&side->arena, text->data, text->length, diagnostics);
-    text_init(&complaint);
-    bool good = side->kernel && (!optimise || passes_run(side->kernel, &options, &complaint));
-    if (good)
-        sites_number(side->kernel, &side->sites);
-    text_free(&complaint);
-    akg_diagnostics_free(diagnostics);
+    side->kernel = emulate_read(&side->arena, &escape, text->data, optimise, &side->sites);
     if (side->kernel)
         side->kernel->arena->escape = NULL;
-    return good;
+    return side->kernel != NULL;
 }
 
 static void side_free(struct side *side)

@@ -154,25 +154,15 @@ struct side {
 
 static bool side_make(struct side *side, const char *text, bool optimise)
 {
-    akg_diagnostics *diagnostics = diagnostics_create("nest.ir", text, strlen(text));
-    struct passes_options options = {.verify = true, .for_threads = true};
-    struct text complaint;
     jmp_buf escape;
 
     memset(side, 0, sizeof *side);
     if (setjmp(escape))
         return false;
-    arena_init(&side->arena, &escape);
-    side->kernel = ir_read(&side->arena, text, strlen(text), diagnostics);
-    text_init(&complaint);
-    bool good = side->kernel && (!optimise || passes_run(side->kernel, &options, &complaint));
-    if (good)
-        sites_number(side->kernel, &side->sites);
-    text_free(&complaint);
-    akg_diagnostics_free(diagnostics);
+    side->kernel = emulate_read(&side->arena, &escape, text, optimise, &side->sites);
     if (side->kernel)
         side->kernel->arena->escape = NULL;
-    return good;
+    return side->kernel != NULL;
 }
 
 static void side_free(struct side *side)
