@@ -25,7 +25,7 @@ struct skipper {
     const struct ir_stmt *rows; /* the loop that the condition stands in */
 };
 
-static bool is_load(struct ir_expr *expr, void *context)
+static bool is_no_load(struct ir_expr *expr, void *context)
 {
     (void)context;
     return expr->kind != IR_LOAD;
@@ -33,7 +33,7 @@ static bool is_load(struct ir_expr *expr, void *context)
 
 static bool has_load(struct ir_expr *expr)
 {
-    return !ir_expr_walk(expr, is_load, NULL);
+    return !ir_expr_walk(expr, is_no_load, NULL);
 }
 
 /* ---- what may change ------------------------------------------------------------------------------- */
