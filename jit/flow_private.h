@@ -9,7 +9,7 @@
 
 #include "flow.h"
 #include "frame.h"
-#include "vector_x86.h"
+#include "x86_encode.h"
 
 enum { FLOW_NONE = -1, FLOW_OPERANDS = 4 };
 

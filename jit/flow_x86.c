@@ -6,6 +6,7 @@
  * instruction demands of its operands. Where the kernel is to stop, code behind the loop says where and why.
  */
 #include "flow_private.h"
+#include "vector_x86_loop.h"
 
 enum {
     SCRATCH = FLOW_SCRATCH_FLOAT,

@@ -12,7 +12,7 @@
  * which its code knows that whole lines may go past the caches (vector_x86_far.c).
  */
 #include "vector_build.h"
-#include "vector_x86.h"
+#include "vector_listing.h"
 
 struct fetching {
     struct arena *arena;

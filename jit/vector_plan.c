@@ -11,7 +11,7 @@
 #include "deferred.h"
 #include "flow_plan.h"
 #include "split.h"
-#include "vector_x86.h"
+#include "vector_listing.h"
 
 #include <string.h>
 

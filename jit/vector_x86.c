@@ -12,7 +12,10 @@
  * System V convention.
  */
 #include "flow.h"
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
+#include "vector_x86_turn.h"
 #include "vector_x86_slim.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * free, and where none is free the value that is needed last goes to its home in the frame. A copy of what is
  * not needed any more costs nothing. What is kept and has no register of its own lives in its home.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 /* ---- operands ------------------------------------------------------------------------- */
 

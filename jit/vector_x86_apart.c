@@ -8,7 +8,8 @@
  * scatters, or masks small elements: there it is for all of these, and what is not to be touched is jumped
  * over. What is jumped over brings no register in and out, so that registers hold the same on both ways.
  */
-#include "vector_x86.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { AT = X86_R10, STEP = X86_RAX, QUARTER = 128, FARTHEST = 1 << 24 /* bytes */ };
 

@@ -9,7 +9,8 @@
  * Where loops may turn out to be no longer than a vector, or half of one, that code is there once more, with
  * each of them as one vector (vector_x86_short.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_operation.h"
 
 struct band_code {
     struct machine *machine; /* of the whole function */

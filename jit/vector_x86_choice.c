@@ -9,7 +9,8 @@
  * A lane keeps the number of the first iteration of its vector's round, plus its own; the place of the vector
  * in the round is added behind the loop. So all vectors of a round share one register that counts.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_operation.h"
 
 struct choosing {
     struct machine *machine;

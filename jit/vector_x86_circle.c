@@ -5,6 +5,7 @@
  * difference is exact, and what the second is rounded by is kept. Those that are too large go to the library.
  */
 #include "vector_x86_math.h"
+#include "vector_x86_operation.h"
 
 /* ---- sin, cos, tan --------------------------------------------------------------------------- */
 

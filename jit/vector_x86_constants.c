@@ -6,7 +6,7 @@
  * far as there are registers that nothing uses. Of short rows, an exponential loads as many constants as it
  * has operations.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
 
 #include <string.h>
 

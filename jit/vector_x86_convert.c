@@ -5,7 +5,7 @@
  * integers cut and saturated with nan giving 0, what becomes a half is rounded once. Refuses what would take
  * a rounding more.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 /* ---- halves, narrow integers ------------------------------------------------------------- */
 

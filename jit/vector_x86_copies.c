@@ -6,7 +6,7 @@
  * as both hold the same, or that give their result to where it is copied; copies that nothing reads then go.
  * Rows of a few elements are held up by the number of instructions, copies among them.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
 
 #include <string.h>
 

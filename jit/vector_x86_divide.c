@@ -16,7 +16,7 @@
  * A divisor that is known only at run time is looked at before the loop, and only where the loop is long: the
  * main loop then stands twice (vector_x86.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,8 @@
  * Consumes a body and what it took: the streams, the frame, registers that a function must preserve; appends
  * the entry, which comes first, and the way out.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_operation.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * elements of 32 bits are compared as integers: the greatest with a sign is the greatest float unless all are
  * negative; then that is the least without a sign. Nan lies beyond infinity in either order.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 enum { ORDERED = 7, UNORDERED = 3 };
 

@@ -18,7 +18,9 @@
  * Parts of bands (vector_fetch.c) fetch from where C says, on any processor, and may store past the caches
  * too.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum {
     LINE = 64,            /* bytes of the cache */

@@ -8,7 +8,8 @@
  * than for all that they hold. Those are what they begin with, which changes nothing, so results are the
  * same.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_operation.h"
 
 /* The iterations, as often as they are run; 0: they are not known, or something has to be found out of them.
  */

@@ -9,7 +9,9 @@
  * lanes that are left out, where others are not, the stream's first one, which is there if any is. With
  * AVX-512 elements side by side come together (vector_x86_neighbours.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { SCRATCH = X86_R10 };
 

@@ -7,7 +7,8 @@
  * memory, which takes longer than the address: a product of two rows of 16 has 25 instructions instead of 31.
  * Where a jump hangs on the number and was foreseen wrongly, all waits for it.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
 
 enum { FIRST = X86_RAX, SECOND = X86_R10, REGISTERS = 2 };
 

@@ -8,6 +8,8 @@
  * brought in order.
  */
 #include "vector_x86_points.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 bool vector_has_groups(const struct vector_stream *stream)
 {

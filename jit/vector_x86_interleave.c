@@ -9,7 +9,7 @@
  * labels, and lanes that are gone through one by one. Short bodies overlap by themselves, but those that look
  * for rare lanes come together to look once.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
 
 enum { LONG = 16 /* instructions; shorter ones overlap by themselves */ };
 

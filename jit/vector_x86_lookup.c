@@ -7,6 +7,7 @@
  * out of, the highest bit chooses.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_memory.h"
 
 enum { BITS = 512, VECTORS = 4, LESS = 1 /* a predicate of vpcmpb */ };
 

@@ -13,6 +13,7 @@
  * each of the first coefficients is rounded before the others are found.
  */
 #include "vector_x86_math.h"
+#include "vector_x86_operation.h"
 
 /* ---- arithmetic -------------------------------------------------------------------------- */
 

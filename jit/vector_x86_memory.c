@@ -4,7 +4,9 @@
  * Consumes streams whose addresses are in general registers or slots; appends instructions that turn elements
  * in memory into lanes and back. Lanes that the mask leaves out are neither read nor written.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { SCRATCH = X86_R10 }; /* rax carries masks to and from the frame */
 

@@ -17,6 +17,7 @@
  * 2 and so on is what a is above its multiple below, which one instruction finds.
  */
 #include "vector_x86_math.h"
+#include "vector_x86_operation.h"
 
 #include <math.h>
 

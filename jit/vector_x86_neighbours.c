@@ -10,6 +10,8 @@
  * through the frame into a general register. Nothing is loaded before a test of the others' indices.
  */
 #include "vector_x86_points.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { AT = X86_R10, MOST = 4 /* elements */, DEEPEST = 8, FARTHEST = 64 };
 

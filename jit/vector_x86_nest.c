@@ -14,6 +14,9 @@
  * stream the address at the start of the loop. General registers hold addresses while a section runs.
  */
 #include "vector_x86_nest.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 #include <string.h>
 

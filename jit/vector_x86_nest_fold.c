@@ -7,6 +7,8 @@
  * all of them, if it lies within as many: loads that begin anywhere mostly go over the end of a line.
  */
 #include "vector_x86_nest.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
 
 enum { UNITS = 16 /* of 32 bits, of a vector */, MOST_UNITS = 2 * UNITS };
 

@@ -5,7 +5,7 @@
  * what jit/scalar.c computes. Refuses what the target has no short way for.
  */
 #include "scalar_library.h"
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 /* ---- forms by type --------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
  * the size. Larger ones are brought into turn. A store waits for the other one, which nothing between the two
  * can tell: nothing there loads from the buffer, or stores to it elsewhere.
  */
-#include "vector_x86.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 static const struct vector_stream *stream_of(const struct machine *machine, const struct vector_value *value)
 {

@@ -11,6 +11,8 @@
  * are whole vectors, are vector_x86_groups.c's.
  */
 #include "vector_x86_points.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24 /* bytes */ };
 

@@ -8,7 +8,7 @@
  * main loop (vector_x86_interleave.c), one test does for all: finding out for each takes up to half of the
  * time of a remainder. Which vectors have such lanes is then found out of line.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 enum { ABOVE = 30 /* and ordered */, MAGNITUDE = 11 /* of vrangeps: the greater one, a number before nan */ };
 

@@ -5,7 +5,7 @@
  * instructions that combine them, then the lanes of what that gives, half with half, and hand the result to
  * its slot.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 /* Whether results are the same however they are grouped, as those of integers and extremes are: then there
  * may be as many partial results as keep the processor busy. */

@@ -7,7 +7,7 @@
  * Rows that are picked add their index to that, which is computed in rax, rcx, rdx and r10: what these hold
  * else is set behind. Rows that turn out to lie one behind the other are one.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
 
 static void move(struct machine *machine, enum x86_form form, int reg, int slot)
 {

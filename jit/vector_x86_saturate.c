@@ -5,7 +5,8 @@
  * itself, so that the cast before it need not, or one that stores the nearest number there is, so that the
  * minimum and the maximum need not be taken. What they computed stays, unused (machine_drop_unused).
  */
-#include "vector_x86.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 static bool is_narrow_integer(akg_dtype dtype)
 {

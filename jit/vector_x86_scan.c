@@ -10,7 +10,7 @@
  * Which is put to which does not hang on the machine: with AVX-512 such loops are of AVX2, too
  * (vector_x86.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 struct scan {
     struct machine *machine;

@@ -10,7 +10,8 @@
  * Scatters that wait for others put what they have into the frame, and the last one goes through all of them
  * lane by lane. With AVX-512 elements side by side are changed together (vector_x86_neighbours.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { SCRATCH = X86_R10 };
 

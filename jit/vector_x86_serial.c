@@ -8,7 +8,9 @@
  * Straight code, a part of a band, is one iteration: what it needs of other parts it takes out of their
  * slots; addresses it computes in general registers (vector_x86_general.c).
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 struct serial_code {
     struct machine *machine;

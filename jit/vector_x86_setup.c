@@ -5,6 +5,9 @@
  * the streams; appends instructions that fill their registers.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 static void set_general(struct machine *machine, uint64_t bits)
 {

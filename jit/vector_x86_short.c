@@ -11,7 +11,8 @@
  * out of a store is less for loads behind it to wait for.
  */
 #include "pass.h"
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_operation.h"
 
 /* Whether the slot holds the same in all iterations of the band, known before the first one. */
 static bool is_settled(const struct vector_loop *band, int slot)

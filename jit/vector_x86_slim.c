@@ -9,6 +9,9 @@
  * 64 bits behind it.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 static bool is_byte(const struct slim_body *body)
 {

@@ -6,6 +6,8 @@
  * mask leaves out is neither read nor written; with AVX2 it is read, and stored as it was.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 static bool widens(const struct slim_body *body, const struct vector_value *value)
 {

@@ -8,6 +8,7 @@
  * back. Which byte comes from where stands in tables behind the code.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_memory.h"
 
 enum { BITS = 512, VECTOR_BYTES = 64, HALF_BYTES = 32, MOST_VECTORS = 4 };
 

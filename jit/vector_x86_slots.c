@@ -10,7 +10,7 @@
  * A slot has a register where all that reads or writes it does so whole, as an address or a number of 64
  * bits, or as one lane of a vector. Slots that are written come first.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
 
 enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAYS };
 

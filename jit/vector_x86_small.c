@@ -9,6 +9,7 @@
  * leaves out, goes one by one through the frame, where it lies side by side.
  */
 #include "vector_x86_slim.h"
+#include "vector_x86_memory.h"
 
 enum { QUARTER = 16 /* bytes */, WHOLE = 4 /* quarters of a vector */, MOST = 2 * WHOLE, BYTE = X86_R10 };
 

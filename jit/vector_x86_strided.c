@@ -5,6 +5,7 @@
  * lane's element to the last one's. For AVX-512.
  */
 #include "vector_x86_points.h"
+#include "vector_x86_memory.h"
 
 static int count_loads(const struct vector_loop *loop, int stream)
 {

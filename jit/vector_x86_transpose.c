@@ -15,7 +15,8 @@
  * Where a tensor is more than the last cache holds, and the rows that are stored begin with lines, whole
  * lines go past the caches, from two squares side by side: of what is loaded that is two lines in turn.
  */
-#include "vector_x86.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_turn.h"
 
 /* Where things are while it runs; the slots are in rdi. */
 enum {

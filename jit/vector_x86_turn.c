@@ -7,7 +7,7 @@
  * columns come in blocks, of all rows each: the pages they lie in are known to the processor then, where of
  * a large tensor's each column would be one that has just been forgotten.
  */
-#include "vector_x86.h"
+#include "vector_x86_turn.h"
 
 enum {
     AT = X86_RAX,

@@ -5,7 +5,7 @@
  * has, to the bit. Halves of 32 bits become floats where they are put in the place of the low bits of a
  * power of two, which is then taken away again.
  */
-#include "vector_x86.h"
+#include "vector_x86_operation.h"
 
 enum { GREATER_OR_EQUAL = 29, ORDERED = 7 /* predicates of vcmpps */ };
 
