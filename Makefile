@@ -246,7 +246,7 @@ $(B)/tests/test_dependence_isl: private LIBS += $(ISL)
 # them in the folder of the unit tests; without the headers of CUDA it says what it skips.
 stubs := $(if $(CUDA),$(addprefix $(B)/tests/,libcuda_stub.so libnvrtc_stub.so))
 # As for libakg.so, all names but those of the driver become local.
-$(B)/tests/libcuda_stub.so: $(patsubst %.c,$(B)/%.o,$(wildcard tests/cuda/stub_[cm]*.c tests/cuda/shim*.c)) $(library_objects) \
+$(B)/tests/libcuda_stub.so: $(patsubst %.c,$(B)/%.o,$(filter-out %/stub_nvrtc.c,$(wildcard tests/cuda/stub_*.c tests/cuda/shim*.c))) $(library_objects) \
     $(B)/libtcc.o
 	$(call say,LINK,$@)
 	$(Q)ld -r $^ -o $(@:.so=.o)

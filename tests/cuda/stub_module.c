@@ -1,7 +1,7 @@
 /*
  * stub_module.c: modules of the stub of libcuda: emitted CUDA, compiled as C and run by fibres (shim.h).
  */
-#include "stub_cuda.h"
+#include "stub_private.h"
 
 #include "shim.h"
 
