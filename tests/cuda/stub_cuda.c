@@ -9,6 +9,7 @@
  *     devices    how many (1)        memory   bytes of each (256 MiB)
  *     pool       0: no stream-ordered pool (1)
  *     major, minor   compute capability (9, 0)
+ *     older      1: a driver without cuLaunchKernelEx and graphs (0)
  * Failures come from stub_fail, or from AKG_STUB_FAIL, "FUNCTION:AFTER:RESULT" with blanks between: after so
  * many more calls the function gives that CUresult, once. The name "kernel" stands for the kernel itself:
  * then its launch succeeds, and everything behind it fails. A number below 0 is a signal that the process

@@ -52,14 +52,18 @@ static struct CUgraphNode_st *add_node(CUgraph graph, const CUgraphNode *before,
     return node;
 }
 
-API CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
+static CUresult create(CUgraph *graph, unsigned flags)
 {
-    BEGIN;
-    if (flags)
-        return stub_end(CUDA_ERROR_INVALID_VALUE);
-    *graph = calloc(1, sizeof **graph);
-    END;
+    CUresult begun = stub_begin("cuGraphCreate");
+
+    if (begun == CUDA_SUCCESS && flags)
+        begun = CUDA_ERROR_INVALID_VALUE;
+    if (begun == CUDA_SUCCESS)
+        *graph = calloc(1, sizeof **graph);
+    return stub_end(begun);
 }
+
+API_OF_NEWER_DRIVERS(cuGraphCreate, create);
 
 API CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                   const CUDA_KERNEL_NODE_PARAMS *kernel)

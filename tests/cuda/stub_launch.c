@@ -75,10 +75,12 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
     return stub_end(stub_run_kernel(&launch));
 }
 
-API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
-                              void **extra)
+static CUresult launch_with(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                            void **extra)
 {
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                           config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
                           parameters, extra);
 }
+
+API_OF_NEWER_DRIVERS(cuLaunchKernelEx, launch_with);

@@ -64,6 +64,15 @@ CUresult stub_end(CUresult result);
     } while (0)
 #define END return stub_end(CUDA_SUCCESS)
 
+/* A function of the driver that dlsym does not find where AKG_STUB_CUDA asks for an older one: what the
+ * resolver returns is what dlsym does. */
+#define API_OF_NEWER_DRIVERS(name, there)                                                                    \
+    __attribute__((used)) static __typeof__(&name) resolve_##there(void)                                     \
+    {                                                                                                        \
+        return stub_setting("older", 0) ? NULL : there;                                                      \
+    }                                                                                                        \
+    API __typeof__(name) name __attribute__((ifunc("resolve_" #there)))
+
 /* ---- stub_memory.c ---- */
 
 /* What can be reached of an address of a device, if all of it lies in one allocation. */

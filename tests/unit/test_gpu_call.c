@@ -11,6 +11,7 @@
 
 #include "../../base/memory.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -613,9 +614,24 @@ static int run_lost(void)
     return check_failed;
 }
 
+/* A driver that cannot launch a kernel close behind another one: each is launched by itself. */
+static int run_older(void)
+{
+    check_failed = 0;
+    if (!CHECK(gpu_stub_open(&stub)) || !CHECK((module = api_compile(program)) != NULL))
+        return check_failed;
+    CHECK(!dlsym(dlopen(getenv("AKG_CUDA_LIBRARY"), RTLD_NOW), "cuLaunchKernelEx"));
+    test_call();
+    test_temporary();
+    test_launch_fails();
+    CHECK_INT(stub.errors(), 2); /* those that were asked for */
+    return check_failed;
+}
+
 int main(void)
 {
     CHECK(gpu_in_child("devices=2", "", run_lost));
+    CHECK(gpu_in_child("devices=2 memory=67108864 older=1", "", run_older));
     if (!CHECK(gpu_stub_open(&stub)) || !CHECK((module = api_compile(program)) != NULL))
         return check_done();
 #ifdef AKG_FAULT_INJECTION
