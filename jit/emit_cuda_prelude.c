@@ -2,9 +2,9 @@
  * emit_cuda_prelude.c: what stands above the launches in emitted CUDA.
  *
  * Consumes the words of the launches; produces macros, structs, and definitions of just those functions of
- * emit_cuda_library.def and emit_cuda_squares.def, of those that combine what the threads of a block have,
- * and of the snippets that are used. Where the text is compiled as C, whoever does it has defined AKG_LAUNCH,
- * AKG_FRAME, and CUDA's own words as macros (tests/cuda/shim.h).
+ * the library (emit_cuda_library.def and three more tables), of those that combine what the threads of a
+ * block have, and of the snippets that are used. Where the text is compiled as C, whoever does it has defined
+ * AKG_LAUNCH, AKG_FRAME, and CUDA's own words as macros (tests/cuda/shim.h).
  */
 #include "emit_cuda_private.h"
 
@@ -66,6 +66,8 @@ static const struct library_row {
 #define PLAIN(name, text) {#name, text, LIBRARY_PLAIN},
 #define DEVICE(name, text) {#name, text, LIBRARY_DEVICE},
 #include "emit_cuda_library.def"
+#include "emit_cuda_moves.def"
+#include "emit_cuda_cores.def"
 #include "emit_cuda_squares.def"
 #undef REAL
 #undef PLAIN
