@@ -88,8 +88,8 @@ static void store(struct machine *machine, const struct vector_value *value, con
 
 static int load(struct machine *machine, const struct vector_value *value, int mask)
 {
-    int passed = machine->shared ? machine_passed(machine, value) : 0;
-    return passed ? passed : machine_load(machine, value, mask);
+    int loaded = machine->shared ? machine_passed(machine, value) : machine_load_realigned(machine, value);
+    return loaded ? loaded : machine_load(machine, value, mask);
 }
 
 static int build_value(struct machine *machine, const struct vector_value *value, const int *registers,
@@ -161,8 +161,10 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
         registers[k] = build_value(machine, &loop->values.items[k], registers, step, is_last);
     }
     machine->line = 0;
-    if (machine->is_far)
+    if (machine->is_far) {
+        machine_advance_realigned(machine);
         machine_fetch_ahead(machine);
+    }
     machine_drop_unused(machine, section);
     machine_advance(machine);
 }
@@ -254,7 +256,7 @@ struct sections {
     bool may_repeat; /* the last lanes may be had in a vector that begins before what is left */
     machine_section long_setup, long_main[MACHINE_PARTIALS];
     bool has_long; /* a main loop for many iterations */
-    machine_section far_main[MACHINE_PARTIALS], far_first;
+    struct machine_far far;
     bool has_far; /* a main loop for more than caches hold */
     struct machine_slim slim;
     bool has_slim; /* loops over lanes of fewer bits come first */
@@ -384,6 +386,21 @@ static int most_pressure(struct machine *machine, const struct sections *section
     return most; /* pieces need no more than main */
 }
 
+static void build_far(struct machine *machine, struct machine_far *far)
+{
+    bool begins_aligned = machine_stores_past(machine);
+    machine_plan_realigned(machine);
+    for (int k = 0; k < machine->steps; k++)
+        machine_build_step(machine, &far->main[k], k, k * machine->lanes, false);
+    if (machine->realigned) {
+        machine_setup_realigned(machine, &far->setup);
+        machine_leave_realigned(machine, &far->leave);
+    }
+    machine->is_far = false;
+    if (begins_aligned)
+        machine_build_step(machine, &far->first, 0, 0, false);
+}
+
 /* The loops over iterations of which it is not known how many there are. */
 static void build_loops(struct machine *machine, struct sections *sections)
 {
@@ -400,12 +417,8 @@ static void build_loops(struct machine *machine, struct sections *sections)
         machine_build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
     machine->is_long = false;
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
-    for (int k = 0; k < machine->steps && machine->is_far; k++)
-        machine_build_step(machine, &sections->far_main[k], k, k * machine->lanes, false);
-    bool begins_aligned = machine_stores_past(machine);
-    machine->is_far = false;
-    if (begins_aligned)
-        machine_build_step(machine, &sections->far_first, 0, 0, false);
+    if (machine->is_far)
+        build_far(machine, &sections->far);
     for (int k = 0; k < sections->last_count; k++)
         machine_build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
@@ -438,7 +451,8 @@ static void build_sections(struct machine *machine, struct sections *sections)
     machine_build_choices(machine, &sections->choices);
     machine_interleave(machine, sections->main, machine->steps);
     machine_interleave(machine, sections->long_main, machine->steps);
-    machine_interleave(machine, sections->far_main, machine->steps);
+    if (!machine->realigned) /* else one vector hands lines to the next */
+        machine_interleave(machine, sections->far.main, machine->steps);
     machine_pin(machine, machine_vectors(machine) - most_pressure(machine, sections));
     int first = few->kept ? few->kept : machine->kept.count;
     build_kept(machine, &sections->setup, 0, first);
@@ -538,7 +552,7 @@ static void place_long(struct machine *machine, struct sections *sections)
     machine_test_divisors(machine, done);
     machine_allocate(machine, &sections->long_setup);
     machine_place_fetched(machine);
-    machine_place_rounds(machine, sections->long_main, done);
+    machine_place_rounds(machine, sections->long_main, 0, done);
 }
 
 /* Whole vectors as long as there are some. */
@@ -631,7 +645,7 @@ static void place_many(struct machine *machine, struct sections *sections, int e
     if (sections->has_slim)
         machine_place_slim(machine, &sections->slim, may_repeat(machine));
     if (sections->has_far)
-        machine_place_far(machine, sections->far_main, &sections->far_first);
+        machine_place_far(machine, &sections->far);
     if (sections->has_long)
         place_long(machine, sections);
     place_loops(machine, sections);

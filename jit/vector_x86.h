@@ -82,6 +82,7 @@ enum kept_kind {
     KEPT_EARLY,        /* of nests around a while: what value `number` loads for column `bits` of the tile */
     KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
     KEPT_TAIL,         /* which lanes of the last vector there are */
+    KEPT_WINDOW,       /* of lines of which several loads have their lanes (vector_x86_realign.c) */
     KEPT_PASSED        /* of short parts: number `number` of what one hands to another */
 };
 
@@ -124,6 +125,7 @@ struct machine_nan {
 enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5, MACHINE_PASSED = 2 };
 
 struct machine_change;
+struct machine_realigned;
 
 struct machine {
     struct arena *arena;
@@ -164,12 +166,13 @@ struct machine {
     int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
     LIST(struct machine_change *) changes;                  /* scatters that wait for others */
     struct machine_shared *shared;                          /* NULL: there is nothing of that kind */
-    int *before;    /* by accumulator that is scanned: what it was before each lane of the vector */
-    bool is_long;   /* what is being built is the main loop for many iterations */
-    bool is_far;    /* it is the one for more than caches hold */
-    bool is_short;  /* it is one vector (vector_x86_short.c) */
-    int short_bits; /* of such a vector, of the widest lanes */
-    bool is_late;   /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
+    int *before; /* by accumulator that is scanned: what it was before each lane of the vector */
+    struct machine_realigned *realigned; /* loads out of whole lines of memory; NULL: there are none */
+    bool is_long;                        /* what is being built is the main loop for many iterations */
+    bool is_far;                         /* it is the one for more than caches hold */
+    bool is_short;                       /* it is one vector (vector_x86_short.c) */
+    int short_bits;                      /* of such a vector, of the widest lanes */
+    bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
     bool refused;
 };
 

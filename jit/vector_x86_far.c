@@ -10,7 +10,8 @@
  *
  * Some processors foresee stores well enough, and what is fetched near by is in their way. On these, loops
  * over more than the last cache holds (vector_options.stream_bytes) store whole lines past the caches, which
- * are not read before, and fetch what they load from the page after the next, if it is of one tensor. A
+ * are not read before, and fetch what they load from pages further on, if it is of one tensor, or neighbours
+ * are loaded (vector_x86_realign.c): once where they compute much, else from far and again from near. A
  * vector is stored as usual first, so that the next one begins where a vector in memory does; its last lanes
  * are stored again. And loops that accumulate fetch so too, if they make so much of what they load that fewer
  * loads are on their way than memory could bring: from some pages on, for each call has a piece of the loop.
@@ -18,6 +19,7 @@
  * Parts of bands (vector_fetch.c) fetch from where C says, on any processor, and may store past the caches
  * too.
  */
+#include "pass.h"
 #include "vector_x86_loop.h"
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
@@ -26,6 +28,9 @@ enum {
     LINE = 64,            /* bytes of the cache */
     AHEAD = 512,          /* bytes from what is computed to what is fetched */
     AHEAD_PAST = 8192,    /* two pages; 6144 and 9216 were no better than nothing (Zen 5) */
+    AHEAD_FIRST = 16384,  /* of short bodies, what comes near by, */
+    AHEAD_SECOND = 4096,  /* and nearer: these two of two are best for loads of neighbours by far (Zen 5) */
+    SHORT = 20,           /* instructions */
     FAR = 2 << 20,        /* bytes that a loop goes over, at least */
     FAR_PIECE = 64 << 10, /* more than the nearest cache holds */
     LONGEST = 60,         /* instructions; longer bodies compute, and memory does not wait for them */
@@ -163,8 +168,32 @@ static bool loads_one_tensor(const struct vector_loop *loop)
     return first;
 }
 
-/* Whether the elements of the stream are worth fetching. Past the caches, also those that another one had
- * before: rows of a stencil have left the nearest cache until they are needed again. */
+/* Whether a lies behind b in memory, by constants in the indices. */
+static bool is_behind(const struct ir_access *a, const struct ir_access *b)
+{
+    for (int axis = 0; axis < a->buffer->rank; axis++) {
+        struct pass_affine distance, other;
+        if (!pass_affine_of(a->indices[axis], &distance) || !pass_affine_of(b->indices[axis], &other) ||
+            !pass_affine_add(&distance, -1, &other) || distance.count)
+            return false;
+        if (distance.constant)
+            return distance.constant > 0;
+    }
+    return false;
+}
+
+/* Whether another stream, x[i + 1, j] of x[i, j], comes by the same elements before. */
+static bool follows(const struct vector_loop *loop, int number)
+{
+    const struct vector_stream *streams = loop->streams.items;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (streams[k].access->buffer == streams[number].access->buffer &&
+            is_behind(streams[k].access, streams[number].access))
+            return true;
+    return false;
+}
+
+/* Whether the elements of the stream are worth fetching. */
 static bool is_fetched(const struct machine *machine, int number)
 {
     const struct vector_loop *loop = machine->loop;
@@ -173,34 +202,39 @@ static bool is_fetched(const struct machine *machine, int number)
     if (loop->is_part)
         return machine->fetched[number];
     if (machine_stores_past(machine))
-        return comes_from_far(loop, stream) && loads_one_tensor(loop);
+        return comes_from_far(loop, stream) && (machine->realigned || loads_one_tensor(loop)) &&
+               !follows(loop, number);
     return is_target(stream) || (is_source && is_alone(loop, number));
 }
 
-/* What the first element of the stream that is fetched lies at, and the bytes that the rest does behind it.
- */
-static int ahead_of(struct machine *machine, int number, int *distance)
+/* The lines of the vector at hand, so many bytes further on. */
+static void fetch_lines(struct machine *machine, int number, int base, int distance)
 {
-    bool has_place = machine->fetched[number];
-    *distance = has_place ? 0 : machine->options->stream_bytes ? AHEAD_PAST : AHEAD;
-    return has_place ? machine->fetched[number] : machine_base(machine, number);
+    const struct vector_stream *stream = &machine->loop->streams.items[number];
+    int size = dtype_table[stream->dtype].size, at = machine->ahead * size;
+    for (int line = (at + LINE - 1) / LINE * LINE; line < at + machine->lanes * size; line += LINE)
+        machine_add(machine,
+                    (struct x86_instruction){
+                        .form = stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
+                        .has_memory = true,
+                        .memory = {base, machine->index, size, stream->high * size + line + distance}});
 }
 
 void machine_fetch_ahead(struct machine *machine)
 {
-    const struct vector_loop *loop = machine->loop;
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        int size = dtype_table[stream->dtype].size, at = machine->ahead * size, distance;
+    bool goes_past = machine->options->stream_bytes;
+    bool is_twice = machine_stores_past(machine) && (machine->realigned || machine->section->count <= SHORT);
+    for (int k = 0; k < machine->loop->streams.count; k++) {
         if (!is_fetched(machine, k))
             continue;
-        int base = ahead_of(machine, k, &distance);
-        for (int line = (at + LINE - 1) / LINE * LINE; line < at + machine->lanes * size; line += LINE)
-            machine_add(machine,
-                        (struct x86_instruction){
-                            .form = stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
-                            .has_memory = true,
-                            .memory = {base, machine->index, size, stream->high * size + line + distance}});
+        if (machine->fetched[k]) {
+            fetch_lines(machine, k, machine->fetched[k], 0);
+            continue;
+        }
+        int base = machine_base(machine, k);
+        fetch_lines(machine, k, base, is_twice ? AHEAD_FIRST : goes_past ? AHEAD_PAST : AHEAD);
+        if (is_twice)
+            fetch_lines(machine, k, base, AHEAD_SECOND);
     }
 }
 
@@ -214,7 +248,7 @@ static int least_count(const struct vector_loop *loop, int limit)
     return limit / bytes;
 }
 
-void machine_place_rounds(struct machine *machine, machine_section *sections, int done)
+void machine_place_rounds(struct machine *machine, machine_section *sections, int ahead, int done)
 {
     int round = machine->lanes * machine->steps, head = machine->labels++;
     machine_emit_label(machine, head);
@@ -222,7 +256,7 @@ void machine_place_rounds(struct machine *machine, machine_section *sections, in
         machine_allocate(machine, &sections[k]);
     machine_emit_by(machine, X86_ADD_BY, machine->index, round);
     machine_emit_by(machine, X86_SUB_BY, machine->count, round);
-    machine_emit_by(machine, X86_CMP_BY, machine->count, round);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, round + ahead);
     machine_emit_jump(machine, X86_JGE, head);
     machine_emit_label(machine, done);
 }
@@ -288,13 +322,14 @@ void machine_place_fence(struct machine *machine, const struct vector_loop *loop
     machine_emit_label(machine, small);
 }
 
-static void place_past(struct machine *machine, machine_section *sections, machine_section *first)
+static void place_past(struct machine *machine, struct machine_far *far)
 {
     enum { ROUNDS = 2 /* of a row, that it is worth it */ };
     const struct vector_loop *loop = machine->loop;
     int round = machine->lanes * machine->steps, done = machine->labels++, stored = machine->labels++;
+    int ahead = machine_realigned_ahead(machine);
     bool is_first = true;
-    machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round);
+    machine_emit_by(machine, X86_CMP_BY, machine->count, ROUNDS * round + ahead);
     machine_emit_jump(machine, X86_JL, done);
     emit_least(machine, loop, done);
     for (int k = 0; k < loop->values.count; k++) {
@@ -302,14 +337,16 @@ static void place_past(struct machine *machine, machine_section *sections, machi
         if (value->kind != VECTOR_STORE)
             continue;
         if (is_first)
-            place_first(machine, value, first);
+            place_first(machine, value, &far->first);
         is_first = false;
         emit_place(machine, value);
         machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * dtype_table[value->dtype].size - 1);
         machine_emit_jump(machine, X86_JNE, done);
     }
     machine_place_fetched(machine);
-    machine_place_rounds(machine, sections, stored);
+    machine_allocate(machine, &far->setup);
+    machine_place_rounds(machine, far->main, ahead, stored);
+    machine_allocate(machine, &far->leave);
     if (!loop->nest && !loop->is_part) /* else behind all rows */
         machine_emit(machine, (struct x86_instruction){.form = X86_SFENCE});
     machine_emit_label(machine, done);
@@ -335,7 +372,7 @@ static void place_fetching(struct machine *machine, machine_section *sections)
     machine_emit_jump(machine, X86_JMP, done);
     machine_emit_label(machine, begin);
     machine_place_fetched(machine);
-    machine_place_rounds(machine, sections, done);
+    machine_place_rounds(machine, sections, 0, done);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
@@ -346,24 +383,24 @@ static void place_sum(struct machine *machine, machine_section *sections)
     int done = machine->labels++;
     machine_emit_by(machine, X86_CMP_BY, machine->count, least_count(machine->loop, FAR_PIECE));
     machine_emit_jump(machine, X86_JL, done);
-    machine_place_rounds(machine, sections, done);
+    machine_place_rounds(machine, sections, 0, done);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first)
+void machine_place_far(struct machine *machine, struct machine_far *far)
 {
     const struct vector_loop *loop = machine->loop;
     if (loop->is_part && !loop->elements) {
-        place_fetching(machine, sections);
+        place_fetching(machine, far->main);
         return;
     }
     if (fetches_for_sum(machine)) {
-        place_sum(machine, sections);
+        place_sum(machine, far->main);
         return;
     }
     if (machine->options->stream_bytes) {
-        place_past(machine, sections, first);
+        place_past(machine, far);
         return;
     }
     int done = machine->labels++, least = least_count(loop, FAR);
@@ -381,5 +418,5 @@ void machine_place_far(struct machine *machine, machine_section *sections, machi
         machine_emit_by(machine, X86_CMP_BY, machine->count, least);
     }
     machine_emit_jump(machine, X86_JL, done);
-    machine_place_rounds(machine, sections, done);
+    machine_place_rounds(machine, far->main, 0, done);
 }

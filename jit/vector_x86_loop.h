@@ -61,13 +61,35 @@ void machine_place_fetched(struct machine *machine);
 void machine_fetch_ahead(struct machine *machine);
 /* Whether what is being built stores past the caches. */
 bool machine_stores_past(const struct machine *machine);
-/* Whole rounds of it, where there is so much; what is left goes to the main loop. `first`: one vector, for
- * what stores past the caches. */
-void machine_place_far(struct machine *machine, machine_section *sections, machine_section *first);
+/* The loop for more than caches hold. */
+struct machine_far {
+    machine_section main[MACHINE_PARTIALS];
+    /* where it stores past the caches: one vector, so that the next one begins where a line does; what stands
+     * before and behind the rounds */
+    machine_section first, setup, leave;
+};
+
+/* Whole rounds of it, where there is so much; what is left goes to the main loop. */
+void machine_place_far(struct machine *machine, struct machine_far *far);
 /* Behind the last row of a loop over rows: what was stored past the caches is there for other processors. */
 void machine_place_fence(struct machine *machine, const struct vector_loop *loop);
-/* Whole rounds, of which there is at least one; `done`: the label behind them. */
-void machine_place_rounds(struct machine *machine, machine_section *sections, int done);
+/* Whole rounds, of which there is at least one, as long as `ahead` iterations are left behind; `done`: the
+ * label behind them. */
+void machine_place_rounds(struct machine *machine, machine_section *sections, int ahead, int done);
+
+/* ---- vector_x86_realign.c ---- */
+
+/* Plans which loads of the loop that stores past the caches come out of whole lines of memory. */
+void machine_plan_realigned(struct machine *machine);
+/* Iterations behind a round that must be left, since their elements may be read. */
+int machine_realigned_ahead(const struct machine *machine);
+/* Before that loop, in each row: what it begins with; behind it: pointers are what they were. */
+void machine_setup_realigned(struct machine *machine, machine_section *section);
+void machine_leave_realigned(struct machine *machine, machine_section *section);
+/* The vector; 0: it does not come so. */
+int machine_load_realigned(struct machine *machine, const struct vector_value *value);
+/* Behind the last load of a vector: the next one begins a line further on. */
+void machine_advance_realigned(struct machine *machine);
 
 /* ---- vector_x86_few.c ---- */
 

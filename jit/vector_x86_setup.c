@@ -371,6 +371,7 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         break;
     case KEPT_TAIL:
     case KEPT_PASSED:
+    case KEPT_WINDOW:
     case KEPT_EARLY:
     case KEPT_RECIPROCAL:
         break;
