@@ -85,7 +85,7 @@ struct vector_value {
     int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE, SET, SCAN: the condition, -1: always */
     int slot;
     int stream, offset; /* LOAD, STORE: which, and elements ahead */
-    int epoch;          /* LOAD, GATHER: stores to the buffer before it */
+    int epoch;          /* LOAD, GATHER: stores to the buffer before it, scattered ones, too */
     uint64_t bits;
     bool rounds;
     bool waits; /* SCATTER: it is done together with the next one into its tensor */

@@ -382,14 +382,16 @@ static bool is_stream(const struct vector_builder *builder, const struct ir_acce
     return builder->nest || !is_tested(builder, access);
 }
 
-/* Stores into the buffer so far. */
+/* Stores into the buffer so far, scattered ones, too. */
 static int epoch_of(const struct vector_builder *builder, const struct ir_buffer *buffer)
 {
     const struct vector_loop *loop = builder->loop;
     int count = 0;
-    for (int k = 0; k < loop->values.count; k++)
-        count += loop->values.items[k].kind == VECTOR_STORE &&
-                 loop->streams.items[loop->values.items[k].stream].access->buffer == buffer;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        count += (value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER) &&
+                 loop->streams.items[value->stream].access->buffer == buffer;
+    }
     return count;
 }
 

@@ -109,24 +109,48 @@ void machine_spread_lanes(struct machine *machine, int target, enum vector_type 
     load_table(machine, target, type, is_wide ? (const void *)wide : (const void *)narrow);
 }
 
-/* By number, from PAIRS_OVERLAP on. */
+/* By number, from PAIRS_OVERLAP on, for so many lanes; as lanes of 32 bits and of 64. */
+#define PAIRS_OF_2                                                                                           \
+    {                                                                                                        \
+        {0, 3}, {0, 2}, {1, 3}, {0, 2}, {1, 3},                                                              \
+        {                                                                                                    \
+            1, 0                                                                                             \
+        }                                                                                                    \
+    }
+#define PAIRS_OF_4                                                                                           \
+    {                                                                                                        \
+        {0, 2, 5, 7}, {0, 2, 4, 6}, {1, 3, 5, 7}, {0, 4, 1, 5}, {2, 6, 3, 7},                                \
+        {                                                                                                    \
+            3, 2, 1, 0                                                                                       \
+        }                                                                                                    \
+    }
+#define PAIRS_OF_8                                                                                           \
+    {                                                                                                        \
+        {0, 2, 4, 6, 9, 11, 13, 15}, {0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15},               \
+            {0, 8, 1, 9, 2, 10, 3, 11}, {4, 12, 5, 13, 6, 14, 7, 15}, {7, 6, 5, 4, 3, 2, 1, 0},              \
+    }
+
 static void load_pairs(struct machine *machine, int target, enum vector_type type, int number)
 {
-    static const int64_t wide[6][8] = {{0, 2, 4, 6, 9, 11, 13, 15},  {0, 2, 4, 6, 8, 10, 12, 14},
-                                       {1, 3, 5, 7, 9, 11, 13, 15},  {0, 8, 1, 9, 2, 10, 3, 11},
-                                       {4, 12, 5, 13, 6, 14, 7, 15}, {7, 6, 5, 4, 3, 2, 1, 0}};
-    static const int32_t eight[6][8] = {{0, 2, 4, 6, 9, 11, 13, 15},  {0, 2, 4, 6, 8, 10, 12, 14},
-                                        {1, 3, 5, 7, 9, 11, 13, 15},  {0, 8, 1, 9, 2, 10, 3, 11},
-                                        {4, 12, 5, 13, 6, 14, 7, 15}, {7, 6, 5, 4, 3, 2, 1, 0}};
+    static const int64_t wide_two[6][2] = PAIRS_OF_2, wide_four[6][4] = PAIRS_OF_4,
+                         wide_eight[6][8] = PAIRS_OF_8;
+    /* the lower half of each, and so the second one's begin at 4 */
+    static const int32_t two[6][4] = {{0, 5}, {0, 4}, {1, 5}, {0, 4}, {1, 5}, {1, 0}};
+    static const int32_t four[6][4] = PAIRS_OF_4, eight[6][8] = PAIRS_OF_8;
     static const int32_t sixteen[6][16] = {{0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31},
                                            {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
                                            {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31},
                                            {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
                                            {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31},
                                            {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}};
-    int row = number - PAIRS_OVERLAP;
-    const void *table = machine->lanes == 16 ? (const void *)sixteen[row] : eight[row];
-    load_table(machine, target, type, vector_type_is_wide(type) ? (const void *)wide[row] : table);
+    int row = number - PAIRS_OVERLAP, lanes = machine->lanes;
+    const void *table = lanes == 16  ? (const void *)sixteen[row]
+                        : lanes == 8 ? eight[row]
+                        : lanes == 4 ? four[row]
+                                     : two[row];
+    if (vector_type_is_wide(type))
+        table = lanes == 8 ? (const void *)wide_eight[row] : lanes == 4 ? wide_four[row] : wide_two[row];
+    load_table(machine, target, type, table);
 }
 
 /* Those of three vectors that begin with element 0, 1 and 2; back from lanes: as they are but for 1. */
