@@ -47,6 +47,8 @@ bool pass_jumps(struct ir_stmt *block);
 /* Whether it can be computed anywhere its symbols have values: it loads nothing, and divides integers by
  * constants at most. */
 bool pass_is_pure(struct ir_expr *expr);
+/* Likewise wherever what it loads is there. */
+bool pass_is_pure_of_loads(struct ir_expr *expr);
 /* Likewise, and it is the same all through a call: made of dims, attributes and constants. */
 bool pass_is_of_call(struct ir_expr *expr);
 bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol);

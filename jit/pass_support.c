@@ -111,11 +111,11 @@ bool pass_jumps(struct ir_stmt *block)
     return false;
 }
 
-static bool is_pure(struct ir_expr *expr, void *context)
+/* `may_load`: not NULL. */
+static bool is_pure(struct ir_expr *expr, void *may_load)
 {
-    (void)context;
     if (expr->kind != IR_OPERATION)
-        return expr->kind != IR_LOAD;
+        return expr->kind != IR_LOAD || may_load;
     /* what is not checked may have been proved for its place alone */
     return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
                               (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
@@ -124,6 +124,11 @@ static bool is_pure(struct ir_expr *expr, void *context)
 bool pass_is_pure(struct ir_expr *expr)
 {
     return ir_expr_walk(expr, is_pure, NULL);
+}
+
+bool pass_is_pure_of_loads(struct ir_expr *expr)
+{
+    return ir_expr_walk(expr, is_pure, expr);
 }
 
 static bool is_of_call(struct ir_expr *expr, void *context)

@@ -11,7 +11,8 @@
  * where it becomes vectors by that.
  *
  * In other loops inside of loops only functions go into tables, such as the cosine of a window's place in
- * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again.
+ * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again; there also those of
+ * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, and quotients.
  */
 #include "pass.h"
 #include "vector.h"
@@ -71,6 +72,25 @@ static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *
     return true;
 }
 
+/* Whether it is the element of an input that the loops themselves are over, so that it is there whatever
+ * stands around it. */
+static bool is_element(const struct tabulator *tabulator, const struct ir_access *access, struct axes *axes)
+{
+    if (!tabulator->only_functions || access->buffer->role != IR_INPUT || access->buffer->rank > AXES)
+        return false;
+    for (int k = 0; k < access->buffer->rank; k++) {
+        const struct ir_expr *index = access->indices[k];
+        if (index->kind != IR_SYMBOL || index->symbol->kind != IR_SYMBOL_LOOP ||
+            !add_axis(tabulator, index->symbol, axes))
+            return false;
+        const struct ir_stmt *loop = axes->loops[axis_of(axes, index->symbol)];
+        if (loop->low->kind != IR_INTEGER || loop->low->integer < 0 ||
+            !ir_expr_equal(loop->high, access->buffer->shape[k]))
+            return false;
+    }
+    return access->buffer->rank > 0;
+}
+
 /* False: it hangs on something else, or on too many loops. */
 static bool find_axes(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes, int depth)
 {
@@ -79,14 +99,14 @@ static bool find_axes(const struct tabulator *tabulator, struct ir_expr *expr, s
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP)
         return add_axis(tabulator, expr->symbol, axes);
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return expr->symbol->value && pass_is_pure(expr->symbol->value) &&
+        return expr->symbol->value && pass_is_pure_of_loads(expr->symbol->value) &&
                find_axes(tabulator, expr->symbol->value, axes, depth + 1);
     if (expr->kind == IR_SYMBOL)
         return expr->symbol->kind != IR_SYMBOL_VARIABLE;
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
         if (!find_axes(tabulator, expr->operands[k], axes, depth + 1))
             return false;
-    return expr->kind != IR_LOAD;
+    return expr->kind != IR_LOAD || is_element(tabulator, &expr->access, axes);
 }
 
 static bool has_lanes(akg_dtype dtype)
@@ -99,7 +119,7 @@ static bool is_tabular(const struct tabulator *tabulator, struct ir_expr *expr, 
 {
     *axes = (struct axes){.count = 0};
     return expr->kind != IR_INTEGER && expr->kind != IR_REAL && has_lanes(expr->dtype) &&
-           pass_is_pure(expr) && find_axes(tabulator, expr, axes, 0) && axes->is_of_nest;
+           pass_is_pure_of_loads(expr) && find_axes(tabulator, expr, axes, 0) && axes->is_of_nest;
 }
 
 static bool is_no_function(struct ir_expr *expr, void *unused)
@@ -108,6 +128,33 @@ static bool is_no_function(struct ir_expr *expr, void *unused)
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
         return ir_expr_walk(expr->symbol->value, is_no_function, NULL);
     return expr->kind != IR_OPERATION || (expr->operation < OP_EXP && expr->operation != OP_POW);
+}
+
+static bool is_no_load(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return ir_expr_walk(expr->symbol->value, is_no_load, NULL);
+    return expr->kind != IR_LOAD;
+}
+
+/* What is computed of elements pays where it takes several times as long as to load it. */
+static bool is_cheap(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return ir_expr_walk(expr->symbol->value, is_cheap, NULL);
+    return expr->kind != IR_OPERATION || !dtype_is_float(expr->dtype) ||
+           (expr->operation != OP_TRUEDIV && expr->operation != OP_POW &&
+            (expr->operation < OP_SQRT || expr->operation > OP_SIGMOID));
+}
+
+/* Of elements only along one loop: more of them are as dear to bring as what is computed with them. */
+static bool is_function(struct ir_expr *expr, const struct axes *axes)
+{
+    if (ir_expr_walk(expr, is_no_load, NULL))
+        return !ir_expr_walk(expr, is_no_function, NULL);
+    return axes->count == 1 && !ir_expr_walk(expr, is_cheap, NULL);
 }
 
 static bool goes_along(const struct ir_access *access, const struct axes *axes)
@@ -140,9 +187,9 @@ static bool has_room(const struct tabulator *tabulator, const struct axes *axes)
 /* A table is worth it where some loop repeats it. */
 static bool is_repeated(const struct tabulator *tabulator, struct ir_expr *expr, const struct axes *axes)
 {
-    return axes->count < tabulator->count &&
-           (!tabulator->only_functions ||
-            (!ir_expr_walk(expr, is_no_function, NULL) && has_room(tabulator, axes)));
+    if (axes->count == tabulator->count)
+        return false;
+    return !tabulator->only_functions || (is_function(expr, axes) && has_room(tabulator, axes));
 }
 
 static bool are_same(const struct axes *a, const struct axes *b)
@@ -183,6 +230,8 @@ static struct ir_expr *filled(struct tabulator *tabulator, const struct axes *ax
     struct ir_expr *copy = pass_copy(tabulator->pass, expr);
     for (int k = 0; copy->kind == IR_OPERATION && k < copy->count; k++)
         copy->operands[k] = filled(tabulator, axes, expr->operands[k]);
+    for (int k = 0; copy->kind == IR_LOAD && k < copy->access.buffer->rank; k++)
+        copy->access.indices[k] = filled(tabulator, axes, expr->access.indices[k]);
     return copy;
 }
 
