@@ -6,6 +6,7 @@
 #include "analysis.h"
 #include "cache_key.h"
 #include "emit_c.h"
+#include "pass.h"
 #include "scalar.h"
 #include "code_names.h"
 #include "vector_plan.h"
@@ -60,6 +61,27 @@ static const char *pipeline_expr_text(struct arena *arena, const struct ir_expr 
     return text_into_arena(&text, arena);
 }
 
+/* What keeps the index inside: of one that is too small or too large by a constant, whatever the extents are,
+ * a shorter loop (elaboration refuses constants alone). */
+static void pipeline_help_inside(struct diagnostic_entry *entry, const struct ir_precondition *row)
+{
+    struct pass_affine over, extent;
+
+    if (row->index->kind == IR_INTEGER && row->index->integer < 0) {
+        diagnostic_note(entry, "help: begin the loop %lld later, range(%lld, ...), or test the index before",
+                        (long long)-row->index->integer, (long long)-row->index->integer);
+        return;
+    }
+    if (row->extent->kind != IR_INTEGER && pass_affine_of(row->index, &over) &&
+        pass_affine_of(row->extent, &extent) && pass_affine_add(&over, -1, &extent) && !over.count) {
+        diagnostic_note(entry, "help: end the loop %lld sooner, range(... - %lld), or test the index before",
+                        (long long)over.constant + 1, (long long)over.constant + 1);
+        return;
+    }
+    diagnostic_note(
+        entry, "help: loops over a tensor run over its shape: for i in grid(%s.shape):", row->buffer->name);
+}
+
 /* An access that leaves its tensor in every call that reaches it is an error of the program. */
 static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kernel *kernel,
                                        akg_diagnostics *diagnostics)
@@ -75,8 +97,7 @@ static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kern
             diagnostics, MSG_IMPOSSIBLE_INDEX, row->span, pipeline_expr_text(arena, row->index),
             arena_format(arena, "%d", row->axis), row->buffer->name,
             arena_format(arena, "%s element%s", pipeline_expr_text(arena, row->extent), one ? "" : "s"));
-        diagnostic_note(entry, "help: loops over a tensor run over its shape: for i in grid(%s.shape):",
-                        row->buffer->name);
+        pipeline_help_inside(entry, row);
     }
 }
 
