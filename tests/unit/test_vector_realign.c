@@ -60,6 +60,7 @@ struct kernel {
     int margin[RANK];    /* of it more than what is computed */
     struct term terms[MOST_TERMS];
     bool has_other; /* another tensor is loaded once */
+    bool adds_up;   /* to what the result holds, which is the number of each element */
     akg_dtype dtype;
 };
 
@@ -70,6 +71,7 @@ static void choose(struct kernel *kernel)
     *kernel = (struct kernel){.rank = 1 + random_below(RANK),
                               .count = 2 + random_below(MOST_TERMS - 1),
                               .has_other = random_below(4) == 0,
+                              .adds_up = random_below(4) == 0,
                               .dtype = dtypes[random_below(5)]};
     for (int axis = 0; axis < kernel->rank; axis++) {
         bool is_last = axis == kernel->rank - 1;
@@ -87,16 +89,13 @@ static void choose(struct kernel *kernel)
 static void write_program(const struct kernel *kernel, struct text *text)
 {
     static const char names[] = "abc";
-    text_format(text, "def k(x, z):\n    y = output_tensor((");
-    for (int axis = 0; axis < kernel->rank; axis++)
-        text_format(text, "x.shape[%d] - %d, ", axis, kernel->margin[axis]);
-    text_format(text, "), x.dtype)\n");
+    text_format(text, "def k(x, z, y):\n");
     for (int axis = 0; axis < kernel->rank; axis++)
         text_format(text, "%*sfor %c in range(y.shape[%d]):\n", 4 * (axis + 1), "", names[axis], axis);
     text_format(text, "%*sy[", 4 * (kernel->rank + 1), "");
     for (int axis = 0; axis < kernel->rank; axis++)
         text_format(text, "%s%c", axis ? ", " : "", names[axis]);
-    text_format(text, "] = ");
+    text_format(text, kernel->adds_up ? "] += " : "] = ");
     for (int k = 0; k < kernel->count; k++) {
         text_format(text, "%s%d * x[", k ? " + " : "", kernel->terms[k].weight);
         for (int axis = 0; axis < kernel->rank; axis++)
@@ -155,7 +154,8 @@ static void set_at(akg_dtype dtype, void *data, int64_t at, int value)
 static double expected(const struct kernel *kernel, const void *x, const void *z, int64_t number)
 {
     int64_t place[RANK], rest = number;
-    double sum = kernel->has_other ? value_at(kernel->dtype, z, number) : 0;
+    double sum =
+        (kernel->has_other ? value_at(kernel->dtype, z, number) : 0) + (kernel->adds_up ? (double)number : 0);
     for (int axis = kernel->rank - 1; axis >= 0; axis--) {
         int64_t extent = kernel->shape[axis] - kernel->margin[axis];
         place[axis] = rest % extent;
@@ -185,21 +185,27 @@ static void check_result(const struct kernel *kernel, const akg_tensor *result, 
     }
 }
 
-static void call(const struct kernel *kernel, akg_argument arguments[2], const char *program,
+static void call(const struct kernel *kernel, akg_argument arguments[3], const char *program,
                  enum x86_target target)
 {
     jit_source source = {.name = "realign.akg", .text = program, .length = strlen(program)};
     jit_options options = {.target = x86_target_name(target), .cache = "off"};
     akg_module *module = NULL;
     akg_tensor *result = NULL;
-    bool good = CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK);
-    if (good)
+    const int64_t *inside = akg_tensor_shape(arguments[1].as.tensor);
+    bool good =
+        CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK) &&
+        CHECK(akg_tensor_create(kernel->dtype, kernel->rank, inside, &arguments[2].as.tensor) == AKG_OK);
+    if (good) {
         module->vectors.stream_bytes = LIMIT;
+        akg_tensor_fill_range(arguments[2].as.tensor, 0, 1);
+    }
     if (good &&
-        CHECK(akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 2, NULL, &result, NULL) == AKG_OK))
+        CHECK(akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 3, NULL, &result, NULL) == AKG_OK))
         check_result(kernel, result, akg_tensor_data(arguments[0].as.tensor),
                      akg_tensor_data(arguments[1].as.tensor), options.target, program);
     akg_tensor_release(result);
+    akg_tensor_release(arguments[2].as.tensor);
     akg_module_release(module);
 }
 
@@ -221,7 +227,8 @@ static void check_round(void)
     struct guarded memory[2];
     struct text program;
     int64_t inside[RANK];
-    akg_argument arguments[2] = {{.kind = AKG_ARGUMENT_TENSOR}, {.kind = AKG_ARGUMENT_TENSOR}};
+    akg_argument arguments[3] = {
+        {.kind = AKG_ARGUMENT_TENSOR}, {.kind = AKG_ARGUMENT_TENSOR}, {.kind = AKG_ARGUMENT_TENSOR}};
     choose(&kernel);
     for (int axis = 0; axis < kernel.rank; axis++)
         inside[axis] = kernel.shape[axis] - kernel.margin[axis];
