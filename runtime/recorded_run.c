@@ -168,27 +168,31 @@ static akg_status take_outputs(struct graph_run_call *call)
     return AKG_OK;
 }
 
-/* Whether a tensor that the graph writes shares memory with `tensor`. */
-static bool is_written_beside(const struct graph_run_call *call, const akg_tensor *tensor, size_t skip)
+/* The first tensor for outputs, but for one, that shares memory with `tensor`; their number: none does. */
+static size_t written_beside(const struct graph_run_call *call, const akg_tensor *tensor, size_t skip)
 {
-    for (size_t i = 0; i < call->graph->output_count; i++)
-        if (i != skip && call->outputs[i] && overlap_between(call->outputs[i], tensor))
-            return true;
-    return false;
+    size_t i = 0;
+
+    while (i < call->graph->output_count &&
+           (i == skip || !call->outputs[i] || !overlap_between(call->outputs[i], tensor)))
+        i++;
+    return i;
 }
 
 static akg_status check_overlap(const struct graph_run_call *call)
 {
     const struct recording *recording = call->graph->recording;
+    size_t count = call->graph->output_count;
 
-    for (size_t i = 0; i < call->graph->output_count; i++)
-        if (call->outputs[i] && is_written_beside(call, call->outputs[i], i))
+    for (size_t i = 0; i < count; i++)
+        if (call->outputs[i] && written_beside(call, call->outputs[i], i) < count)
             return refuse_output(call, i, "the tensor for it shares memory with that of another");
     for (int i = 0; i < recording->values.count; i++) {
         int input = recording->values.items[i].input;
         const akg_tensor *read = input >= 0 ? call->inputs[input] : recording->values.items[i].captured;
-        if (read && is_written_beside(call, read, SIZE_MAX))
-            return refuse_output(call, 0, "a tensor for outputs shares memory with one that is read");
+        size_t output = read ? written_beside(call, read, SIZE_MAX) : count;
+        if (output < count)
+            return refuse_output(call, output, "the tensor for it shares memory with one that is read");
     }
     return AKG_OK;
 }

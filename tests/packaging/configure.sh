@@ -19,7 +19,8 @@ check_status "a compiler that is not there" 1 $configure --cc=/nowhere/cc
 check "nothing is written when something is missing" test ! -f config.mk
 
 check "directories" $configure "--cc=$CC" --prefix=/opt/akg --mandir /opt/man CFLAGS=-O1
-check "--prefix" grep -q '^BINDIR = /opt/akg/bin$' config.mk
+check "--prefix" grep -q '^PREFIX = /opt/akg$' config.mk
+check "what follows it" grep -q '^BINDIR = $(PREFIX)/bin$' config.mk
 check "--mandir in two words" grep -q '^MANDIR = /opt/man$' config.mk
 check "CFLAGS" grep -q '^CFLAGS = -O1$' config.mk
 check "compilers of the optimising tier" grep -q "^CONFIGURED_COMPILERS = $CC\(,gcc\|,clang\)\?\$" config.mk
