@@ -308,6 +308,8 @@ struct vector_loop {
     bool is_part;   /* likewise: it is a part that goes over the rows of tensors */
     int count;      /* the slot of the iterations; not of nests */
     int elements;   /* the slot of how many there are of what is stored to; 0: nobody asks */
+    int nearby; /* likewise of a tensor that is loaded at several places, where stores go no way of their own
+                 */
     const struct vector_nest *nest; /* NULL: none */
     const struct vector_band *band; /* NULL: none */
     struct flow *flow;              /* it is one with branches, of which nothing else is here (flow.h) */

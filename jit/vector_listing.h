@@ -41,6 +41,9 @@ size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *lis
 
 /* The first stream that a long loop may store to past the caches; -1: it is not one that may. */
 int vector_far_target(const struct vector_loop *loop);
+/* A stream of a tensor that the loop loads at several places, for which it asks how many elements that has,
+ * where stores do not go past the caches; -1: it does not. */
+int vector_nearby_target(const struct vector_loop *loop);
 /* The stream that a loop over rows which only turns squares stores to: of a small tensor it loads them in
  * another way. -1: it is no such loop. */
 int vector_turned_target(const struct vector_loop *loop);

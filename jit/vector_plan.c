@@ -85,12 +85,17 @@ static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 /* A slot for what long loops ask. */
 static void ask_elements(struct planning *planning, struct vector_loop *loop)
 {
-    int stream = planning->options->stream_bytes ? vector_far_target(loop) : -1;
+    bool goes_past = planning->options->stream_bytes;
+    int stream = goes_past ? vector_far_target(loop) : -1, *slot = &loop->elements;
     if (stream < 0)
         stream = vector_turned_target(loop);
-    if (stream < 0 || loop->elements)
+    if (stream < 0 && goes_past && !loop->elements) {
+        stream = vector_nearby_target(loop);
+        slot = &loop->nearby;
+    }
+    if (stream < 0 || *slot)
         return;
-    loop->elements = loop->arguments.count;
+    *slot = loop->arguments.count;
     list_push(
         &planning->plan->arena, &loop->arguments,
         ((struct vector_argument){.kind = VECTOR_ARGUMENT_ELEMENTS, .stream = stream, .accumulator = -1}));

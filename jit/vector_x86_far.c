@@ -15,8 +15,8 @@
  * vector is stored as usual first, so that the next one begins where a vector in memory does; its last lanes
  * are stored again. And loops that accumulate fetch so too, if they make so much of what they load that fewer
  * loads are on their way than memory could bring: from some pages on, for each call has a piece of the loop.
- * And those that load neighbours, but store where they loaded: from as many bytes on as others go past the
- * caches.
+ * So do those that load neighbours and store where they loaded, or nowhere: from as many bytes on as others
+ * go past the caches.
  *
  * Parts of bands (vector_fetch.c) fetch from where C says, on any processor, and may store past the caches
  * too.
@@ -115,26 +115,33 @@ static bool fetches_for_sum(const struct machine *machine)
            !machine_has_quotients(machine);
 }
 
-/* Whether it loads a tensor at several places, and what it stores does not go past the caches: its loads keep
- * the processor from asking for more. (Zen 5, five points of 3000 x 3000 accumulated in another tensor: 3.3
- * ms, with both fetched from two places 2.4.) Sums come in pieces, of which none knows of how much it is one.
- */
-static bool fetches_neighbours(const struct machine *machine)
+/* Its loads keep the processor from asking for more. (Zen 5, five points of 3000 x 3000 accumulated in
+ * another tensor: 3.3 ms, with both fetched from two places 2.4; the sum of a residual of five points 3.2
+ * and 2.3.) */
+int vector_nearby_target(const struct vector_loop *loop)
 {
-    const struct vector_loop *loop = machine->loop;
-    if (!machine->options->stream_bytes || loop->elements || loop->is_part || loop->is_serial ||
-        loop->calls || loop->stops || loop->picks.count || loop->is_rest || loop->accumulators.count ||
-        loop->choices.count || machine_has_quotients(machine) || (loop->nest && !vector_is_rows(loop->nest)))
-        return false;
+    int found = -1;
+    if (loop->band || (loop->nest && !vector_is_rows(loop->nest)) || loop->is_part || loop->is_serial ||
+        loop->calls || loop->stops || loop->choices.count || loop->picks.count || loop->is_even ||
+        loop->is_rest)
+        return -1;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered || machine->pointers[k] < 0)
-            return false;
+        if (stream->step_kind != VECTOR_UNIT || stream->is_gathered)
+            return -1;
+        if (found < 0 && (!is_alone(loop, k) || stream->low < stream->high))
+            found = k;
     }
+    return found;
+}
+
+static bool fetches_nearby(const struct machine *machine)
+{
+    const struct vector_loop *loop = machine->loop;
     for (int k = 0; k < loop->streams.count; k++)
-        if (!is_alone(loop, k) || loop->streams.items[k].low < loop->streams.items[k].high)
-            return true;
-    return false;
+        if (machine->pointers[k] < 0)
+            return false;
+    return loop->nearby && !machine_has_quotients(machine);
 }
 
 /* Whether it is a part of a band that fetches ahead. */
@@ -160,7 +167,7 @@ bool machine_has_far(const struct machine *machine, const machine_section *body)
     if (fetches_for_sum(machine))
         return true;
     if (machine->options->stream_bytes)
-        return may_store_past(machine, body) || (body->count <= LONGEST && fetches_neighbours(machine));
+        return may_store_past(machine, body) || (body->count <= LONGEST && fetches_nearby(machine));
     if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine))
         return false;
     for (int k = 0; k < loop->streams.count; k++)
@@ -228,7 +235,7 @@ static bool is_fetched(const struct machine *machine, int number)
     if (machine_stores_past(machine))
         return comes_from_far(loop, stream) && (machine->realigned || loads_one_tensor(loop)) &&
                !follows(loop, number);
-    if (fetches_neighbours(machine))
+    if (loop->nearby)
         return (!loop->nest || stream->strides[VECTOR_ROWS].kind != VECTOR_STAYS) && !follows(loop, number);
     return is_target(stream) || (is_source && is_alone(loop, number));
 }
@@ -251,7 +258,7 @@ void machine_fetch_ahead(struct machine *machine)
     bool goes_past = machine->options->stream_bytes;
     bool is_twice =
         (machine_stores_past(machine) && (machine->realigned || machine->section->count <= SHORT)) ||
-        fetches_neighbours(machine);
+        machine->loop->nearby;
     for (int k = 0; k < machine->loop->streams.count; k++) {
         if (!is_fetched(machine, k))
             continue;
@@ -345,11 +352,11 @@ static void place_first(struct machine *machine, const struct vector_value *valu
  * find it there. */
 static void emit_least(struct machine *machine, const struct vector_loop *loop, int label)
 {
-    int limit = machine->options->stream_bytes;
+    int limit = machine->options->stream_bytes, elements = loop->nearby ? loop->nearby : loop->elements;
     machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                    .reg = X86_RAX,
                                                    .has_memory = true,
-                                                   .memory = machine_slot(machine, loop->elements)});
+                                                   .memory = machine_slot(machine, elements)});
     machine_emit_by(machine, X86_CMP_BY, X86_RAX,
                     least_count(loop, machine->realigned ? limit / 3 * 2 : limit));
     machine_emit_jump(machine, X86_JL, label);
@@ -416,6 +423,18 @@ static void place_fetching(struct machine *machine, machine_section *sections)
     machine_place_rounds(machine, sections, 0, done);
 }
 
+/* ---- neighbours ---------------------------------------------------------------------------------- */
+
+/* Whole rounds of a row, where the tensor has so many elements. */
+static void place_nearby(struct machine *machine, machine_section *sections)
+{
+    int done = machine->labels++;
+    machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes * machine->steps);
+    machine_emit_jump(machine, X86_JL, done);
+    emit_least(machine, machine->loop, done);
+    machine_place_rounds(machine, sections, 0, done);
+}
+
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
 /* Of a long loop each thread, or each of many calls, has a piece. */
@@ -440,15 +459,17 @@ void machine_place_far(struct machine *machine, struct machine_far *far)
         place_sum(machine, far->main);
         return;
     }
-    if (machine->options->stream_bytes && loop->elements) {
+    if (loop->nearby) {
+        place_nearby(machine, far->main);
+        return;
+    }
+    if (machine->options->stream_bytes) {
         place_past(machine, far);
         return;
     }
-    int limit = machine->options->stream_bytes ? machine->options->stream_bytes : FAR;
-    int done = machine->labels++, least = least_count(loop, limit), round = machine->lanes * machine->steps;
-    least = least < round ? round : least;
+    int done = machine->labels++, least = least_count(loop, FAR);
     if (loop->nest) { /* of the rows that are left, all together */
-        machine_emit_by(machine, X86_CMP_BY, machine->count, round);
+        machine_emit_by(machine, X86_CMP_BY, machine->count, machine->lanes * machine->steps);
         machine_emit_jump(machine, X86_JL, done);
         machine_emit(machine,
                      (struct x86_instruction){.form = X86_MOV, .reg = X86_RAX, .rm = machine->count});

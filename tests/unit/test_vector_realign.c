@@ -61,6 +61,7 @@ struct kernel {
     struct term terms[MOST_TERMS];
     bool has_other; /* another tensor is loaded once */
     bool adds_up;   /* to what the result holds, which is the number of each element */
+    bool is_sum;    /* of all, in the first element of the result */
     akg_dtype dtype;
 };
 
@@ -73,6 +74,7 @@ static void choose(struct kernel *kernel)
                               .has_other = random_below(4) == 0,
                               .adds_up = random_below(4) == 0,
                               .dtype = dtypes[random_below(5)]};
+    kernel->is_sum = kernel->dtype != AKG_FLOAT32 && kernel->dtype != AKG_INT32 && random_below(3) == 0;
     for (int axis = 0; axis < kernel->rank; axis++) {
         bool is_last = axis == kernel->rank - 1;
         kernel->margin[axis] = is_last ? random_below(is_far ? 24 : 4) : random_below(3);
@@ -88,14 +90,16 @@ static void choose(struct kernel *kernel)
 
 static void write_program(const struct kernel *kernel, struct text *text)
 {
-    static const char names[] = "abc";
+    static const char names[] = "abc", *const zeros[RANK] = {"0", "0, 0", "0, 0, 0"};
     text_format(text, "def k(x, z, y):\n");
+    if (kernel->is_sum)
+        text_format(text, "    s = 0 * x[%s]\n", zeros[kernel->rank - 1]);
     for (int axis = 0; axis < kernel->rank; axis++)
         text_format(text, "%*sfor %c in range(y.shape[%d]):\n", 4 * (axis + 1), "", names[axis], axis);
-    text_format(text, "%*sy[", 4 * (kernel->rank + 1), "");
-    for (int axis = 0; axis < kernel->rank; axis++)
+    text_format(text, "%*s%s", 4 * (kernel->rank + 1), "", kernel->is_sum ? "s" : "y[");
+    for (int axis = 0; axis < kernel->rank && !kernel->is_sum; axis++)
         text_format(text, "%s%c", axis ? ", " : "", names[axis]);
-    text_format(text, kernel->adds_up ? "] += " : "] = ");
+    text_format(text, "%s %s ", kernel->is_sum ? "" : "]", kernel->is_sum || kernel->adds_up ? "+=" : "=");
     for (int k = 0; k < kernel->count; k++) {
         text_format(text, "%s%d * x[", k ? " + " : "", kernel->terms[k].weight);
         for (int axis = 0; axis < kernel->rank; axis++)
@@ -108,6 +112,8 @@ static void write_program(const struct kernel *kernel, struct text *text)
             text_format(text, "%s%c", axis ? ", " : "", names[axis]);
         text_format(text, "]");
     }
+    if (kernel->is_sum)
+        text_format(text, "\n    y[%s] = s", zeros[kernel->rank - 1]);
     text_format(text, "\n    return y\n");
 }
 
@@ -150,12 +156,11 @@ static void set_at(akg_dtype dtype, void *data, int64_t at, int value)
     }
 }
 
-/* What element number k of the result should be. */
-static double expected(const struct kernel *kernel, const void *x, const void *z, int64_t number)
+/* What the loops compute for element number k of the result. */
+static double computed(const struct kernel *kernel, const void *x, const void *z, int64_t number)
 {
     int64_t place[RANK], rest = number;
-    double sum =
-        (kernel->has_other ? value_at(kernel->dtype, z, number) : 0) + (kernel->adds_up ? (double)number : 0);
+    double sum = kernel->has_other ? value_at(kernel->dtype, z, number) : 0;
     for (int axis = kernel->rank - 1; axis >= 0; axis--) {
         int64_t extent = kernel->shape[axis] - kernel->margin[axis];
         place[axis] = rest % extent;
@@ -170,13 +175,25 @@ static double expected(const struct kernel *kernel, const void *x, const void *z
     return sum;
 }
 
+/* What it should be, in a result of `count`. */
+static double expected(const struct kernel *kernel, const void *x, const void *z, int64_t number,
+                       int64_t count)
+{
+    double sum = 0;
+    if (!kernel->is_sum)
+        return computed(kernel, x, z, number) + (kernel->adds_up ? (double)number : 0);
+    for (int64_t k = 0; k < count && number == 0; k++)
+        sum += computed(kernel, x, z, k);
+    return number ? (double)number : sum;
+}
+
 static void check_result(const struct kernel *kernel, const akg_tensor *result, const void *x, const void *z,
                          const char *target, const char *program)
 {
     int64_t count = elements_of(kernel->rank, akg_tensor_shape(result));
     for (int64_t k = 0; k < count; k++) {
         double got = value_at(kernel->dtype, akg_tensor_data((akg_tensor *)result), k);
-        double wanted = expected(kernel, x, z, k);
+        double wanted = expected(kernel, x, z, k, count);
         if (CHECK(got == wanted))
             continue;
         fprintf(stderr, "    element %d of %d is %g with %s, not %g; rows of %d; of\n%s", (int)k, (int)count,
@@ -252,6 +269,11 @@ static const char five[] = "kernel five {\ninput x: %s[M, N]\noutput y: %s[M, N]
                            "for i = 1 to (M - 1) step 1 {\nfor j = 1 to (N - 1) step 1 {\n"
                            "y[i, j] = (x[(i - 1), j] + (x[(i + 1), j] + (x[i, (j - 1)] + x[i, (j + 1)])))\n"
                            "}\n}\n}\n}\n";
+static const char residual[] =
+    "kernel residual {\ninput x: %s[M, N]\ninput b: %s[M, N]\noutput y: %s[1]\nbody {\n"
+    "var s: float32 = 0.0:float32\nfor i = 0 to (M - 1) step 1 reduces sum s {\n"
+    "for j = 0 to N step 1 reduces sum s {\n"
+    "s = (s + ((x[i, j] - x[(i + 1), j]) * b[i, j]))\n}\n}\ny[0] = s\n}\n}\n";
 static const char one[] = "kernel one {\ninput x: %s[N]\ninput z: %s[N]\noutput y: %s[N]\nbody {\n"
                           "for i = 0 to N step 1 {\ny[i] = (x[i] + z[i])\n}\n}\n}\n";
 
@@ -277,6 +299,7 @@ int main(void)
 {
     CHECK(has(five, "float32", LIMIT, "vpermt2ps") && has(five, "int32", LIMIT, "vpermt2ps"));
     CHECK(has(five, "float64", LIMIT, "vpermt2pd") && !has(five, "float16", LIMIT, "vpermt2"));
+    CHECK(has(residual, "float32", LIMIT, "prefetcht0") && !has(residual, "float32", 0, "prefetcht0"));
     CHECK(!has(five, "float32", 0, "vpermt2") && !has(one, "float32", LIMIT, "vpermt2"));
     if (x86_cpu_target() == X86_TARGET_NONE) {
         puts("skipped: this processor has no vector target");
