@@ -269,19 +269,13 @@ static void emit_bring_pieces(struct cross *cross)
 /* Four elements of a square. */
 static void emit_piece_of(struct cross *cross, int load)
 {
-    static const struct {
-        const char *how, *type;
-    } moves[] =
-        {[1] = {"8", "unsigned char"}, [2] = {"16", "unsigned short"}, [4] = {"words", "unsigned int"}},
-      of_floats = {"32", "float"};
     struct emitter *emitter = &cross->cuda->emitter;
-    bool floats = cross->crossing->loads[load]->access.buffer->dtype == AKG_FLOAT32;
-    const char *how = floats ? of_floats.how : moves[size_of(cross, load)].how;
-    const char *type = floats ? of_floats.type : moves[size_of(cross, load)].type;
+    const struct cuda_move move =
+        emit_cuda_move(cross->crossing->loads[load]->access.buffer->dtype, CUDA_QUAD);
     emit_line(emitter, "%s piece%d_[%d];", storage_of(cross, load), load, CUDA_QUAD);
     emit_line(emitter,
               "akg_take_%s((%s *)piece%d_, (%s *)&square%d_[(row_ >> 2) * %d + (row_ & 3) * %d + lane_]);",
-              how, type, load, type, load, four_rows(cross), cross->edge);
+              move.name, move.type, load, move.type, load, four_rows(cross), cross->edge);
 }
 
 static void emit_piece_turn(struct cross *cross)

@@ -232,6 +232,13 @@ const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_ch
 void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                      const struct cuda_loop_texts *texts, const char *number, bool only);
 
+/* The function that moves so many elements at once, behind akg_take_ or akg_leave_ (emit_cuda_moves.def), and
+ * the type that it has them of: of floats of 32 and 64 bits their own, else of integers. */
+struct cuda_move {
+    const char *name, *type;
+};
+struct cuda_move emit_cuda_move(akg_dtype dtype, int length);
+
 /* For whoever goes through pieces otherwise, of which a thread has several: what is loaded has `turn`, a
  * text, behind its name. Whether the loop has such; when tensors lie well for them; the loop's variable at
  * the first. */

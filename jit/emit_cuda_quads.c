@@ -182,27 +182,36 @@ static const char *emit_outer(struct quads *quads, const struct cuda_loop_texts 
 
 /* ---- pieces ------------------------------------------------------------------------------------------- */
 
+struct cuda_move emit_cuda_move(akg_dtype dtype, int length)
+{
+    static const struct cuda_move
+        four[] = {[1] = {"8", "unsigned char"},
+                  [2] = {"16", "unsigned short"},
+                  [4] = {"words", "unsigned int"},
+                  [8] = {"longs", "unsigned long long"}},
+        eight[] = {[1] = {"8_eight", "unsigned char"}, [2] = {"16_eight", "unsigned short"}},
+        single = {"32", "float"}, twice = {"64", "double"};
+    int size = dtype_table[dtype].size;
+    if (length > CUDA_QUAD)
+        return eight[size];
+    if (dtype_is_float(dtype) && size >= 4)
+        return size == 4 ? single : twice;
+    return four[size];
+}
+
 /* Between addresses, as texts. */
 static void emit_move(struct quads *quads, const char *how, const struct ir_access *access, const char *to,
                       const char *from)
 {
     struct emitter *emitter = &quads->cuda->emitter;
-    const struct dtype_info *type = &dtype_table[access->buffer->dtype];
-    const char *moved = type->size == 1   ? "unsigned char"
-                        : type->size == 2 ? "unsigned short"
-                        : type->size == 4 ? "unsigned int"
-                                          : "unsigned long long";
+    const struct cuda_move move = emit_cuda_move(access->buffer->dtype, quads->found.length);
     if (dtype_is_float(access->buffer->dtype) && quads->found.length == CUDA_QUAD) {
-        emit_line(emitter, "akg_%s_%d(%s, %s);", how, 8 * type->size, to, from);
+        emit_line(emitter, "akg_%s_%s(%s, %s);", how, move.name, to, from);
         return;
     }
-    const char *name = arena_format(&emitter->arena, "akg_%s_%d", how, 8 * type->size);
-    if (quads->found.length > CUDA_QUAD)
-        name = arena_format(&emitter->arena, "%s_%s", name, "eight");
-    else if (type->size >= 4)
-        name = arena_format(&emitter->arena, "akg_%s_%s", how, type->size == 4 ? "words" : "longs");
     bool fixed = *how == 'l' || access->buffer->role == IR_INPUT;
-    emit_line(emitter, "%s((%s *)%s, (%s%s *)%s);", name, moved, to, fixed ? "const " : "", moved, from);
+    emit_line(emitter, "akg_%s_%s((%s *)%s, (%s%s *)%s);", how, move.name, move.type, to,
+              fixed ? "const " : "", move.type, from);
 }
 
 /* A piece of its own, or of what is kept. */
