@@ -232,6 +232,8 @@ const char *emit_cuda_quads_well(struct cuda_emitter *cuda, const struct cuda_ch
 void emit_cuda_piece(struct cuda_emitter *cuda, const struct cuda_chain *chain,
                      const struct cuda_loop_texts *texts, const char *number, bool only);
 
+/* ---- emit_cuda_quads_piece.c ------------------------------------------------------ */
+
 /* The function that moves so many elements at once, behind akg_take_ or akg_leave_ (emit_cuda_moves.def), and
  * the type that it has them of: of floats of 32 and 64 bits their own, else of integers. */
 struct cuda_move {
