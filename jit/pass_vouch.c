@@ -23,18 +23,14 @@
  */
 #include "pass_vouch.h"
 
-#include <string.h>
-
 enum {
     STATEMENTS = 40, /* of a nest, which there will be twice; */
     NESTS = 8,       /* of a kernel */
     PHASES = 3,
-    NODES = 400, /* of the expressions looked at, those of scalars each time they are used */
-    LONG = 64    /* iterations: of loops that are longer, and test in each, vectors that test are as good */
+    LONG = 64 /* iterations: of loops that are longer, and test in each, vectors that test are as good */
 };
 
 #define ENDLESS (1LL << 28) /* iterations: of longer loops around, what stops the nest may be near */
-#define SPAN (1LL << 31)    /* of iterations and slopes where ends are tested: their product does not wrap */
 
 static struct block begin_block(void)
 {
@@ -56,41 +52,9 @@ static void append(struct block *block, struct ir_stmt *stmt)
 
 static void build_block(struct voucher *voucher, struct ir_stmt *first, int context, struct block *out);
 
-/* ---- what indices hang on ---------------------------------------------------------------------------- */
-
-struct change {
-    const struct ir_buffer *buffer;
-    const struct ir_symbol *symbol;
-    bool found;
-};
-
-static bool note_change(struct ir_stmt *stmt, void *context)
-{
-    struct change *change = context;
-    change->found |= stmt->kind == IR_STORE && stmt->access.buffer == change->buffer;
-    change->found |= (stmt->kind == IR_ASSIGN || stmt->kind == IR_VARIABLE) && stmt->symbol == change->symbol;
-    return !change->found;
-}
-
-static bool changes(const struct voucher *voucher, const struct ir_buffer *buffer,
-                    const struct ir_symbol *symbol)
-{
-    struct change change = {buffer, symbol, false};
-    struct ir_stmt *nest = voucher->nest;
-    ir_block_walk(nest->body, note_change, &change);
-    return change.found;
-}
-
-/* Its note is its value then. */
-static bool is_declared_inside(const struct ir_symbol *symbol)
-{
-    return symbol->kind == IR_SYMBOL_LET && symbol->note;
-}
-
 /* ---- building ---------------------------------------------------------------------------------------- */
 
-/* A copy for the loops that test, in which earlier phases answer for what it loads. */
-static struct ir_expr *copy_of(struct voucher *voucher, const struct ir_expr *expr)
+struct ir_expr *vouch_copy(struct voucher *voucher, const struct ir_expr *expr)
 {
     struct ir_expr *copy = pass_copy(voucher->pass, expr);
     pass_trust_expression(copy);
@@ -125,15 +89,10 @@ struct ir_symbol *vouch_declare(struct voucher *voucher, const char *name, struc
     return stmt->symbol;
 }
 
-static bool is_cast(const struct ir_expr *expr)
-{
-    return expr->kind == IR_OPERATION && expr->operation == OP_CAST;
-}
-
 /* The integer of up to 32 bits that the index is; NULL: it is none. */
 static struct ir_expr *narrow_index(struct ir_expr *index)
 {
-    if (!is_cast(index))
+    if (!vouch_is_cast(index))
         return NULL;
     akg_dtype dtype = index->operands[0]->dtype;
     return dtype_is_integer(dtype) && dtype_table[dtype].size <= 4 ? index->operands[0] : NULL;
@@ -179,121 +138,16 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
     struct ir_expr *narrow = narrow_index(bound->index);
     bool known = false;
     if (narrow) {
-        struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, copy_of(voucher, narrow));
+        struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, vouch_copy(voucher, narrow));
         vouch_extreme(voucher, out, bound->greatest, OP_MAX, value);
     } else {
-        vouch_extreme(voucher, out, bound->least, OP_MIN, copy_of(voucher, bound->index));
-        vouch_extreme(voucher, out, bound->greatest, OP_MAX, copy_of(voucher, bound->index));
+        vouch_extreme(voucher, out, bound->least, OP_MIN, vouch_copy(voucher, bound->index));
+        vouch_extreme(voucher, out, bound->greatest, OP_MAX, vouch_copy(voucher, bound->index));
     }
     for (int k = 0; k < bound->extents.count; k++)
         known |= ir_expr_equal(bound->extents.items[k], extent);
     if (!known)
         list_push(voucher->pass->arena, &bound->extents, extent);
-}
-
-/* ---- phases -------------------------------------------------------------------------------------------- */
-
-/* As below, of an expression of the dtype, int32 or int64; int32 ones wrap soon. */
-static bool find_slope_in(struct ir_expr *expr, akg_dtype dtype, const struct ir_symbol *symbol,
-                          long long *slope)
-{
-    const struct ir_expr *value = dtype == AKG_INT32 && is_cast(expr) ? expr->operands[0] : expr;
-    long long other = 0, limit = dtype == AKG_INT64 ? SPAN : 1;
-    *slope = value->kind == IR_SYMBOL && value->symbol == symbol;
-    if (*slope || !pass_mentions(expr, symbol))
-        return true;
-    if (expr->kind != IR_OPERATION || expr->dtype != dtype || expr->count != 2 ||
-        !find_slope_in(expr->operands[0], dtype, symbol, slope))
-        return false;
-    if (expr->operation == OP_MUL && expr->operands[1]->kind == IR_INTEGER) {
-        long long factor = expr->operands[1]->integer;
-        if (factor > limit || factor < -limit)
-            return false;
-        *slope *= factor;
-    } else if (expr->operation == OP_ADD || expr->operation == OP_SUB) {
-        if (!find_slope_in(expr->operands[1], dtype, symbol, &other))
-            return false;
-        *slope += expr->operation == OP_ADD ? other : -other;
-    } else {
-        return false;
-    }
-    return *slope <= limit && *slope >= -limit;
-}
-
-/* By what it grows with each value of the symbol; false: not by the same, or by so much that it may come back
- * from outside within SPAN values: integers wrap. */
-static bool find_slope(struct ir_expr *expr, const struct ir_symbol *symbol, long long *slope)
-{
-    if (is_cast(expr) && expr->operands[0]->dtype == AKG_INT32)
-        return find_slope_in(expr->operands[0], AKG_INT32, symbol, slope);
-    return find_slope_in(expr, AKG_INT64, symbol, slope);
-}
-
-static bool is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    long long slope;
-    return find_slope(expr, symbol, &slope);
-}
-
-/* Whether one test before the loop and one for its last iteration will do. */
-static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
-{
-    bool measures = false;
-    for (int axis = 0; axis < access->buffer->rank; axis++) {
-        long long slope;
-        if (access->checks[axis] != IR_CHECK_ELEMENT)
-            continue;
-        if (!find_slope(copy_of(voucher, access->indices[axis]), voucher->range, &slope))
-            return false;
-        measures |= slope != 0;
-    }
-    voucher->is_measured |= measures;
-    return true;
-}
-
-static int later(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static int phase_of(struct voucher *voucher, const struct ir_expr *expr, int context);
-
-/* That in which the access is tested; else that behind which its indices may be evaluated. */
-static int phase_of_access(struct voucher *voucher, const struct ir_access *access, int context)
-{
-    int phase = 0;
-    bool tested = false;
-    for (int axis = 0; axis < access->buffer->rank; axis++) {
-        phase = later(phase, phase_of(voucher, access->indices[axis], context));
-        tested |= access->checks[axis] == IR_CHECK_ELEMENT;
-    }
-    if (!tested || voucher->refused)
-        return phase;
-    return later(phase, voucher->range && tests_ends(voucher, access) ? voucher->range_context : context) + 1;
-}
-
-/* The phase behind which it may be evaluated; 0: at once. `context`: that behind which it is known that the
- * program comes here. Refuses what may not be evaluated ahead. */
-static int phase_of(struct voucher *voucher, const struct ir_expr *expr, int context)
-{
-    int phase = 0;
-    if (++voucher->nodes > NODES)
-        voucher->refused = true;
-    if (voucher->refused)
-        return 0;
-    if (expr->kind == IR_SYMBOL && is_declared_inside(expr->symbol))
-        return phase_of(voucher, expr->symbol->value, context);
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        voucher->refused |= changes(voucher, NULL, expr->symbol);
-    if (expr->kind == IR_OPERATION) {
-        voucher->refused |= expr->checked;
-        for (int k = 0; k < expr->count; k++)
-            phase = later(phase, phase_of(voucher, expr->operands[k], context));
-    }
-    if (expr->kind != IR_LOAD)
-        return phase;
-    voucher->refused |= changes(voucher, expr->access.buffer, NULL);
-    return phase_of_access(voucher, &expr->access, context);
 }
 
 /* ---- tests of expressions ----------------------------------------------------------------------------- */
@@ -320,7 +174,7 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
         test_expression(voucher, expr->operands[k], context, out);
     if (!is_lazy)
         return;
-    context = later(context, phase_of(voucher, expr->operands[0], context));
+    context = vouch_later(context, vouch_phase_of(voucher, expr->operands[0], context));
     struct block last = test_guarded(voucher, expr->operands[expr->count - 1], context),
                  middle = begin_block();
     if (expr->operation == OP_SELECT)
@@ -330,8 +184,8 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
         last = begin_block();
     }
     if ((middle.first || last.first) && !voucher->refused)
-        append(out,
-               vouch_if(voucher, copy_of(voucher, expr->operands[0]), middle.first, last.first, expr->span));
+        append(out, vouch_if(voucher, vouch_copy(voucher, expr->operands[0]), middle.first, last.first,
+                             expr->span));
 }
 
 static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context)
@@ -352,10 +206,10 @@ static void test_access(struct voucher *voucher, const struct ir_access *access,
         test_expression(voucher, access->indices[axis], context, out);
         tested |= access->checks[axis] == IR_CHECK_ELEMENT;
     }
-    int phase = phase_of_access(voucher, access, context);
+    int phase = vouch_phase_of_access(voucher, access, context);
     if (!tested || voucher->refused)
         return;
-    voucher->last_phase = later(voucher->last_phase, phase);
+    voucher->last_phase = vouch_later(voucher->last_phase, phase);
     for (int axis = 0; axis < access->buffer->rank && phase == voucher->phase; axis++)
         if (access->checks[axis] == IR_CHECK_ELEMENT)
             append_index(voucher, out, access->indices[axis], access->buffer->shape[axis]);
@@ -376,7 +230,7 @@ static bool block_mentions(struct ir_stmt *block, struct ir_symbol *symbol)
 static bool is_linear_block(const struct ir_stmt *block, const struct ir_symbol *symbol)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind != IR_ASSIGN || !is_linear(stmt->value->operands[1], symbol))
+        if (stmt->kind != IR_ASSIGN || !vouch_is_linear(stmt->value->operands[1], symbol))
             return false;
     return true;
 }
@@ -438,13 +292,13 @@ static void test_distance(struct voucher *voucher, const struct ir_stmt *loop, s
     if (!wraps)
         return;
     if (vouch_is_of_call(loop)) {
-        ask_for_brevity(voucher, loop, SPAN);
+        ask_for_brevity(voucher, loop, VOUCH_SPAN);
         return;
     }
     struct pass *pass = voucher->pass;
     struct ir_expr *distance =
         vouch_operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
-    append_index(voucher, out, distance, ir_integer(pass->kernel, AKG_INT64, SPAN));
+    append_index(voucher, out, distance, ir_integer(pass->kernel, AKG_INT64, VOUCH_SPAN));
 }
 
 /* Whether all is under what the call says. */
@@ -550,16 +404,16 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     struct block inner = begin_block();
     test_expression(voucher, stmt->low, context, out);
     test_expression(voucher, stmt->high, context, out);
-    context =
-        later(context, later(phase_of(voucher, stmt->low, context), phase_of(voucher, stmt->high, context)));
+    context = vouch_later(context, vouch_later(vouch_phase_of(voucher, stmt->low, context),
+                                               vouch_phase_of(voucher, stmt->high, context)));
     if (voucher->refused)
         return;
     struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, stmt->span);
     loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, stmt->symbol->name, stmt->symbol->dtype);
     loop->symbol->span = stmt->symbol->span;
     loop->symbol->label = stmt->symbol->label;
-    loop->low = copy_of(voucher, stmt->low);
-    loop->high = copy_of(voucher, stmt->high);
+    loop->low = vouch_copy(voucher, stmt->low);
+    loop->high = vouch_copy(voucher, stmt->high);
     loop->step = stmt->step;
     stmt->symbol->note = ir_symbol_use(pass->kernel, loop->symbol);
     build_body(voucher, stmt, loop, context, &inner);
@@ -579,7 +433,7 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     test_expression(voucher, stmt->value, context, out);
     if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
         return;
-    context = later(context, phase_of(voucher, stmt->value, context));
+    context = vouch_later(context, vouch_phase_of(voucher, stmt->value, context));
     const struct ir_symbol *range = voucher->range;
     voucher->range = NULL;
     build_block(voucher, stmt->body, context, &body);
@@ -587,7 +441,7 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     voucher->range = range;
     if ((body.first || otherwise.first) && !voucher->refused)
         append(out,
-               vouch_if(voucher, copy_of(voucher, stmt->value), body.first, otherwise.first, stmt->span));
+               vouch_if(voucher, vouch_copy(voucher, stmt->value), body.first, otherwise.first, stmt->span));
 }
 
 /* Scalars of the nest stand for their values while its block is gone through. */

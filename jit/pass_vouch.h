@@ -6,6 +6,9 @@
 
 #include "pass.h"
 
+/* Of iterations and slopes where ends are tested: their product does not wrap. */
+#define VOUCH_SPAN (1LL << 31)
+
 /* What is known of an index when its phase is over: as uint32 the greatest, or the least and the greatest. */
 struct bound {
     struct ir_expr *index; /* in the nest */
@@ -37,8 +40,15 @@ struct block {
     struct ir_stmt *first, **end;
 };
 
+static inline bool vouch_is_cast(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && expr->operation == OP_CAST;
+}
+
 /* ---- pass_vouch.c ---- */
 
+/* A copy for the loops that test, in which earlier phases answer for what it loads. */
+struct ir_expr *vouch_copy(struct voucher *voucher, const struct ir_expr *expr);
 struct ir_expr *vouch_use(struct voucher *voucher, struct ir_symbol *symbol);
 struct ir_expr *vouch_operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
                                 struct ir_expr *b);
@@ -52,6 +62,21 @@ void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol 
 /* Whether the call says the bounds of the loop; whether all is under a condition of which it says so. */
 bool vouch_is_of_call(const struct ir_stmt *loop);
 bool vouch_is_choice_of_call(const struct ir_stmt *block);
+
+/* ---- pass_vouch_phase.c ---- */
+
+/* The phase behind which it may be evaluated; 0: at once. `context`: that behind which it is known that the
+ * program comes here. Refuses what may not be evaluated ahead. */
+int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int context);
+/* That in which the access is tested; else that behind which its indices may be evaluated. */
+int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *access, int context);
+/* Whether it grows by as much with each value of the symbol, and cannot come back from outside. */
+bool vouch_is_linear(struct ir_expr *expr, const struct ir_symbol *symbol);
+
+static inline int vouch_later(int a, int b)
+{
+    return a > b ? a : b;
+}
 
 /* ---- pass_vouch_range.c ---- */
 

@@ -1,0 +1,134 @@
+/*
+ * pass_vouch_phase.c: in which phase an index is tested: behind all that tests what it is made of.
+ *
+ * Consumes expressions of the nest. Refuses the nest where one hangs on what the nest changes, or may stop by
+ * something else than an index. Finds, too, which indices need but two tests in a loop: they are linear in
+ * its variable, and do not wrap.
+ */
+#include "pass_vouch.h"
+
+enum { NODES = 400 /* of the expressions looked at, those of scalars each time they are used */ };
+
+struct change {
+    const struct ir_buffer *buffer;
+    const struct ir_symbol *symbol;
+    bool found;
+};
+
+static bool note_change(struct ir_stmt *stmt, void *context)
+{
+    struct change *change = context;
+    change->found |= stmt->kind == IR_STORE && stmt->access.buffer == change->buffer;
+    change->found |= (stmt->kind == IR_ASSIGN || stmt->kind == IR_VARIABLE) && stmt->symbol == change->symbol;
+    return !change->found;
+}
+
+static bool changes(const struct voucher *voucher, const struct ir_buffer *buffer,
+                    const struct ir_symbol *symbol)
+{
+    struct change change = {buffer, symbol, false};
+    struct ir_stmt *nest = voucher->nest;
+    ir_block_walk(nest->body, note_change, &change);
+    return change.found;
+}
+
+/* Its note is its value then. */
+static bool is_declared_inside(const struct ir_symbol *symbol)
+{
+    return symbol->kind == IR_SYMBOL_LET && symbol->note;
+}
+
+/* As below, of an expression of the dtype, int32 or int64; int32 ones wrap soon. */
+static bool find_slope_in(struct ir_expr *expr, akg_dtype dtype, const struct ir_symbol *symbol,
+                          long long *slope)
+{
+    const struct ir_expr *value = dtype == AKG_INT32 && vouch_is_cast(expr) ? expr->operands[0] : expr;
+    long long other = 0, limit = dtype == AKG_INT64 ? VOUCH_SPAN : 1;
+    *slope = value->kind == IR_SYMBOL && value->symbol == symbol;
+    if (*slope || !pass_mentions(expr, symbol))
+        return true;
+    if (expr->kind != IR_OPERATION || expr->dtype != dtype || expr->count != 2 ||
+        !find_slope_in(expr->operands[0], dtype, symbol, slope))
+        return false;
+    if (expr->operation == OP_MUL && expr->operands[1]->kind == IR_INTEGER) {
+        long long factor = expr->operands[1]->integer;
+        if (factor > limit || factor < -limit)
+            return false;
+        *slope *= factor;
+    } else if (expr->operation == OP_ADD || expr->operation == OP_SUB) {
+        if (!find_slope_in(expr->operands[1], dtype, symbol, &other))
+            return false;
+        *slope += expr->operation == OP_ADD ? other : -other;
+    } else {
+        return false;
+    }
+    return *slope <= limit && *slope >= -limit;
+}
+
+/* By what it grows with each value of the symbol; false: not by the same, or by so much that it may come back
+ * from outside within VOUCH_SPAN values: integers wrap. */
+static bool find_slope(struct ir_expr *expr, const struct ir_symbol *symbol, long long *slope)
+{
+    if (vouch_is_cast(expr) && expr->operands[0]->dtype == AKG_INT32)
+        return find_slope_in(expr->operands[0], AKG_INT32, symbol, slope);
+    return find_slope_in(expr, AKG_INT64, symbol, slope);
+}
+
+bool vouch_is_linear(struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    long long slope;
+    return find_slope(expr, symbol, &slope);
+}
+
+/* Whether one test before the loop and one for its last iteration will do. */
+static bool tests_ends(struct voucher *voucher, const struct ir_access *access)
+{
+    bool measures = false;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        long long slope;
+        if (access->checks[axis] != IR_CHECK_ELEMENT)
+            continue;
+        if (!find_slope(vouch_copy(voucher, access->indices[axis]), voucher->range, &slope))
+            return false;
+        measures |= slope != 0;
+    }
+    voucher->is_measured |= measures;
+    return true;
+}
+
+int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *access, int context)
+{
+    int phase = 0;
+    bool tested = false;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        phase = vouch_later(phase, vouch_phase_of(voucher, access->indices[axis], context));
+        tested |= access->checks[axis] == IR_CHECK_ELEMENT;
+    }
+    if (!tested || voucher->refused)
+        return phase;
+    return vouch_later(phase,
+                       voucher->range && tests_ends(voucher, access) ? voucher->range_context : context) +
+           1;
+}
+
+int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int context)
+{
+    int phase = 0;
+    if (++voucher->nodes > NODES)
+        voucher->refused = true;
+    if (voucher->refused)
+        return 0;
+    if (expr->kind == IR_SYMBOL && is_declared_inside(expr->symbol))
+        return vouch_phase_of(voucher, expr->symbol->value, context);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        voucher->refused |= changes(voucher, NULL, expr->symbol);
+    if (expr->kind == IR_OPERATION) {
+        voucher->refused |= expr->checked;
+        for (int k = 0; k < expr->count; k++)
+            phase = vouch_later(phase, vouch_phase_of(voucher, expr->operands[k], context));
+    }
+    if (expr->kind != IR_LOAD)
+        return phase;
+    voucher->refused |= changes(voucher, expr->access.buffer, NULL);
+    return vouch_phase_of_access(voucher, &expr->access, context);
+}
