@@ -69,6 +69,103 @@ static const struct ir_expr *nest_work(struct cuda_emitter *cuda, const struct c
                             : cuda_chain_work(kernel, &step->chain);
 }
 
+/* Of a nest by threads, by squads of them or by teams. */
+static void describe_nest(struct cuda_emitter *cuda, const struct cuda_step *step, struct cuda_launch *launch)
+{
+    bool alone = step->kind == CUDA_STEP_THREADS;
+    launch->per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
+    if (!alone && !ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
+        launch->most_blocks = CUDA_SCRATCH_BLOCKS;
+    launch->work = nest_work(cuda, step);
+    if (step->spread)
+        launch->work = cuda_spread_rest(&cuda->plan, step->spread, launch->work);
+    if (step->inner)
+        launch->work = cuda_inner_work(&cuda->plan, launch->work, step);
+    if (step->kind == CUDA_STEP_SQUADS)
+        launch->work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch->work,
+                                    (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
+}
+
+static void describe_tiles(struct cuda_emitter *cuda, const struct cuda_step *step,
+                           struct cuda_launch *launch)
+{
+    launch->per_block = 1;
+    launch->work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
+                   : step->wide ? cuda_wide_work(&cuda->plan, step->tiling)
+                                : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
+    if (step->wide) {
+        launch->architecture = CUDA_WIDE_ARCHITECTURE;
+        launch->shared = CUDA_WIDE_BYTES;
+    } else if (step->tiling->cores && !step->splits) {
+        launch->behind = step->tiling->most_parts - step->parts + 1;
+    }
+}
+
+/* The work of the step, and how much of it a block does. */
+static void describe(struct cuda_emitter *cuda, const struct cuda_step *step, struct cuda_launch *launch)
+{
+    switch (step->kind) {
+    case CUDA_STEP_CLEAR:
+        launch->work = step->frame ? cuda_frame_work(cuda->plan.kernel, step->frame, step->cleared)
+                                   : elements_of(cuda->plan.kernel, step->cleared);
+        launch->span = step->cleared->span;
+        break;
+    case CUDA_STEP_TEAM:
+        launch->most_blocks = launch->per_block = 1;
+        if (step->instead)
+            launch->work = choice(cuda, step->first, 0, 1);
+        break;
+    case CUDA_STEP_SQUADS:
+    case CUDA_STEP_TEAMS:
+    case CUDA_STEP_THREADS:
+        describe_nest(cuda, step, launch);
+        break;
+    case CUDA_STEP_SPREAD:
+        launch->per_block = 1;
+        launch->work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
+        break;
+    case CUDA_STEP_GATHER:
+        launch->per_block = CUDA_SPREAD_GATHERED;
+        launch->work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
+        break;
+    case CUDA_STEP_PARTS:
+    case CUDA_STEP_SCAN:
+        launch->per_block = CUDA_SCAN_TILE;
+        launch->most_blocks = CUDA_SUM_BLOCKS;
+        launch->work = scan_work(cuda, step, launch->per_block);
+        break;
+    case CUDA_STEP_TILES:
+        describe_tiles(cuda, step, launch);
+        break;
+    case CUDA_STEP_JOIN:
+        launch->work = cuda_split_work(&cuda->plan, step->tiling, true);
+        break;
+    case CUDA_STEP_CROSS:
+        launch->per_block = 1;
+        launch->work = cuda_crossing_work(&cuda->plan, &step->chain, step->crossing, true);
+        break;
+    }
+}
+
+/* A thread may do several iterations at once; where blocks leave parts of sums, there are only so many
+ * blocks. */
+static void share(struct cuda_emitter *cuda, const struct cuda_step *step, struct cuda_launch *launch)
+{
+    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;
+    if (step->kind == CUDA_STEP_THREADS)
+        launch->per_block *= items;
+    if (emit_cuda_counts(cuda)) {
+        launch->per_block *= CUDA_SUM_ITEMS;
+        launch->most_blocks = 2 * CUDA_SUM_BLOCKS; /* more than run at once: the last ones fill up */
+    }
+    if (step->sums) {
+        launch->per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
+        launch->most_blocks = launch->most_blocks < CUDA_SUM_BLOCKS ? launch->most_blocks : CUDA_SUM_BLOCKS;
+    }
+    if (!launch->work && launch->most_blocks > CUDA_UNKNOWN_BLOCKS)
+        launch->most_blocks = CUDA_UNKNOWN_BLOCKS;
+}
+
 void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
 {
     const struct cuda_step *step = cuda->step;
@@ -79,80 +176,8 @@ void emit_cuda_add_launch(struct cuda_emitter *cuda, const char *entry)
                                  .most_blocks = CUDA_MOST_BLOCKS};
     if (step->first)
         launch.span = step->first->span;
-    switch (step->kind) {
-    case CUDA_STEP_CLEAR:
-        launch.work = step->frame ? cuda_frame_work(cuda->plan.kernel, step->frame, step->cleared)
-                                  : elements_of(cuda->plan.kernel, step->cleared);
-        launch.span = step->cleared->span;
-        break;
-    case CUDA_STEP_TEAM:
-        launch.most_blocks = launch.per_block = 1;
-        if (step->instead)
-            launch.work = choice(cuda, step->first, 0, 1);
-        break;
-    case CUDA_STEP_SQUADS:
-    case CUDA_STEP_TEAMS:
-        launch.per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
-        if (!ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
-            launch.most_blocks = CUDA_SCRATCH_BLOCKS;
-        /* fallthrough */
-    case CUDA_STEP_THREADS:
-        launch.work = nest_work(cuda, step);
-        if (step->spread)
-            launch.work = cuda_spread_rest(&cuda->plan, step->spread, launch.work);
-        if (step->inner)
-            launch.work = cuda_inner_work(&cuda->plan, launch.work, step);
-        if (step->kind == CUDA_STEP_SQUADS)
-            launch.work = ir_operation(cuda->plan.kernel, OP_MUL, (struct ir_expr *)launch.work,
-                                       (struct ir_expr *)cuda_squad_lanes(cuda->plan.kernel, step), NULL);
-        break;
-    case CUDA_STEP_SPREAD:
-        launch.per_block = 1;
-        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, false, nest_work(cuda, step));
-        break;
-    case CUDA_STEP_GATHER:
-        launch.per_block = CUDA_SPREAD_GATHERED;
-        launch.work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
-        break;
-    case CUDA_STEP_PARTS:
-    case CUDA_STEP_SCAN:
-        launch.per_block = CUDA_SCAN_TILE;
-        launch.most_blocks = CUDA_SUM_BLOCKS;
-        launch.work = scan_work(cuda, step, launch.per_block);
-        break;
-    case CUDA_STEP_TILES:
-        launch.per_block = 1;
-        launch.work = step->splits ? cuda_split_work(&cuda->plan, step->tiling, false)
-                      : step->wide ? cuda_wide_work(&cuda->plan, step->tiling)
-                                   : cuda_tiling_work(&cuda->plan, step->tiling, step->parts);
-        if (step->wide) {
-            launch.architecture = CUDA_WIDE_ARCHITECTURE;
-            launch.shared = CUDA_WIDE_BYTES;
-        } else if (step->tiling->cores && !step->splits) {
-            launch.behind = step->tiling->most_parts - step->parts + 1;
-        }
-        break;
-    case CUDA_STEP_JOIN:
-        launch.work = cuda_split_work(&cuda->plan, step->tiling, true);
-        break;
-    case CUDA_STEP_CROSS:
-        launch.per_block = 1;
-        launch.work = cuda_crossing_work(&cuda->plan, &step->chain, step->crossing, true);
-        break;
-    }
-    int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;
-    if (step->kind == CUDA_STEP_THREADS)
-        launch.per_block *= items;
-    if (emit_cuda_counts(cuda)) {
-        launch.per_block *= CUDA_SUM_ITEMS;
-        launch.most_blocks = 2 * CUDA_SUM_BLOCKS; /* more than run at once: the last ones fill up */
-    }
-    if (step->sums) {
-        launch.per_block *= step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_SUM_ITEMS / items;
-        launch.most_blocks = launch.most_blocks < CUDA_SUM_BLOCKS ? launch.most_blocks : CUDA_SUM_BLOCKS;
-    }
-    if (!launch.work && launch.most_blocks > CUDA_UNKNOWN_BLOCKS)
-        launch.most_blocks = CUDA_UNKNOWN_BLOCKS;
+    describe(cuda, step, &launch);
+    share(cuda, step, &launch);
     list_push(&cuda->program->arena, &cuda->program->launches, launch);
 }
 
@@ -266,42 +291,36 @@ static void add_round(struct cuda_emitter *cuda, const struct ir_stmt *loop, int
     add_word(cuda, CUDA_WORD_ROUND, number, 0);
 }
 
-void emit_cuda_add_words(struct cuda_emitter *cuda)
+/* A temporary that is no buffer's: the `number`-th place behind those of the buffers is its. */
+static void add_beside(struct cuda_emitter *cuda, int number, struct cuda_temporary temporary)
+{
+    cuda->places[cuda->plan.kernel->buffers.count + number] = cuda->program->words.count;
+    add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
+}
+
+/* What steps leave for others. */
+static void add_kept(struct cuda_emitter *cuda)
+{
+    const int64_t scalar = (int64_t)sizeof(union jit_scalar);
+    if (cuda->kept_count)
+        add_beside(cuda, 0, (struct cuda_temporary){.element_bytes = scalar * cuda->kept_count});
+    int parts = most_parts(cuda);
+    if (parts)
+        add_beside(cuda, 1, (struct cuda_temporary){.element_bytes = scalar * parts});
+    const struct ir_expr *split = most_split(cuda);
+    if (split)
+        add_beside(cuda, 2, (struct cuda_temporary){.elements = split, .element_bytes = CUDA_SPLITS * 8});
+    const struct ir_expr *spread = most_spread(cuda);
+    if (spread)
+        add_beside(cuda, 3, (struct cuda_temporary){.elements = spread, .element_bytes = scalar});
+    const struct ir_expr *scanned = most_scanned(cuda);
+    if (scanned)
+        add_beside(cuda, 4, (struct cuda_temporary){.elements = scanned, .element_bytes = scalar});
+}
+
+static void add_strides(struct cuda_emitter *cuda)
 {
     const struct ir_kernel *kernel = cuda->plan.kernel;
-    for (int k = 0; k < kernel->buffers.count; k++)
-        add_buffer(cuda, kernel->buffers.items[k]);
-    if (cuda->kept_count) {
-        cuda->places[kernel->buffers.count] = cuda->program->words.count;
-        struct cuda_temporary kept = {.element_bytes = (int64_t)sizeof(union jit_scalar) * cuda->kept_count};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, kept), 0);
-    }
-    int parts = most_parts(cuda);
-    if (parts) {
-        cuda->places[kernel->buffers.count + 1] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.element_bytes = (int64_t)sizeof(union jit_scalar) * parts};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *most = most_split(cuda);
-    if (most) {
-        cuda->places[kernel->buffers.count + 2] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = most, .element_bytes = CUDA_SPLITS * 8};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *words = most_spread(cuda);
-    if (words) {
-        cuda->places[kernel->buffers.count + 3] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = words, .element_bytes = sizeof(union jit_scalar)};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    const struct ir_expr *scanned = most_scanned(cuda);
-    if (scanned) {
-        cuda->places[kernel->buffers.count + 4] = cuda->program->words.count;
-        struct cuda_temporary temporary = {.elements = scanned, .element_bytes = sizeof(union jit_scalar)};
-        add_word(cuda, CUDA_WORD_TEMPORARY, add_temporary(cuda, temporary), 0);
-    }
-    for (int k = 0; k < kernel->dims.count; k++)
-        add_word(cuda, CUDA_WORD_DIM, k, 0);
     int strides = 0;
     for (int k = 0; k < kernel->buffers.count; k++) {
         cuda->stride_places[k] = strides;
@@ -311,6 +330,17 @@ void emit_cuda_add_words(struct cuda_emitter *cuda)
             strides++;
         }
     }
+}
+
+void emit_cuda_add_words(struct cuda_emitter *cuda)
+{
+    const struct ir_kernel *kernel = cuda->plan.kernel;
+    for (int k = 0; k < kernel->buffers.count; k++)
+        add_buffer(cuda, kernel->buffers.items[k]);
+    add_kept(cuda);
+    for (int k = 0; k < kernel->dims.count; k++)
+        add_word(cuda, CUDA_WORD_DIM, k, 0);
+    add_strides(cuda);
     for (int k = 0; k < kernel->attributes.count; k++)
         add_word(cuda, CUDA_WORD_SCALAR, k, 0);
     for (int k = 0; k < cuda->plan.rounds.count; k++)
