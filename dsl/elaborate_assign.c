@@ -286,6 +286,73 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
     return true;
 }
 
+/* A temporary with the extents of the slices. */
+static struct ir_buffer *slice_copy(struct elaborator *e, const struct ir_buffer *buffer,
+                                    const struct ast_stmt *stmt, int count)
+{
+    struct ir_buffer *copy = ir_buffer_new(e->kernel, "slice", IR_TEMPORARY, buffer->dtype, count);
+    bool invariant = true;
+
+    copy->contiguous = true;
+    copy->span = stmt->span;
+    for (int i = 0; i < count; i++) {
+        copy->shape[i] = elaborate_extent_or_none(e, e->slices[i].length);
+        invariant &= expr_is_invariant(copy->shape[i]);
+    }
+    if (!invariant) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_SHAPE_VALUE, stmt->span);
+        diagnostic_note(message, "note: both sides touch '%s', so the right side must be kept apart",
+                        buffer->name);
+        diagnostic_note(message, "help: write the loop in the order you mean");
+    }
+    return copy;
+}
+
+/* The element of the iteration in it. */
+static struct ir_expr **slice_places(struct elaborator *e, int count)
+{
+    struct ir_expr **at = arena_array(e->arena, struct ir_expr *, count + 1);
+
+    for (int i = 0; i < count; i++)
+        at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
+    return at;
+}
+
+/* The value into a temporary, in the loops that begin at *first; behind these, loops that store it. */
+static void store_through_copy(struct elaborator *e, struct ir_buffer *buffer, const struct ast_stmt *stmt,
+                               int count, struct value value, struct ir_stmt **first)
+{
+    struct ir_buffer *copy = slice_copy(e, buffer, stmt, count);
+    struct ir_stmt *allocate = arena_new(e->arena, struct ir_stmt), *loops = *first, *last;
+    struct ir_expr **indices;
+
+    elaborate_store(e, copy, slice_places(e, count), value, stmt->value, stmt->span);
+    allocate->kind = IR_ALLOCATE;
+    allocate->span = stmt->span;
+    allocate->access.buffer = copy;
+    allocate->next = loops;
+    *first = allocate;
+    for (last = loops; last->next; last = last->next)
+        ;
+    e->tail = &last->next;
+    if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
+        (indices = elaborate_indices(e, buffer, stmt->target)) != NULL)
+        elaborate_store(e, buffer, indices, elaborate_load(e, copy, slice_places(e, count), stmt->span),
+                        stmt->value, stmt->span);
+}
+
+/* The right side, of `+=` with the element that is there. */
+static struct value slice_value(struct elaborator *e, struct ir_buffer *buffer, const struct ast_stmt *stmt)
+{
+    struct value value = elaborate_expr(e, stmt->value);
+    struct ir_expr **again;
+
+    if (stmt->kind != AST_AUGMENTED || !(again = elaborate_indices(e, buffer, stmt->target)))
+        return value;
+    return elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span), value,
+                            stmt->target, stmt->value, stmt->span);
+}
+
 /* buffer[slices] = value: loops; through a temporary when the right side reads other elements of the same
  * tensor, since the right side is evaluated first. */
 static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer, const struct ast_stmt *stmt,
@@ -295,62 +362,18 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
     struct slice_loop *outer_slices = e->slices;
     int outer_count = e->slice_count;
     struct ir_expr **indices;
-    struct value value;
-    struct slice_reads reads;
 
     e->tail = &first;
     e->before_slices = NULL;
     e->loops++;
     if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
         (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
-        value = elaborate_expr(e, stmt->value);
-        if (stmt->kind == AST_AUGMENTED) {
-            struct ir_expr **again = elaborate_indices(e, buffer, stmt->target);
-            if (again)
-                value =
-                    elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span),
-                                     value, stmt->target, stmt->value, stmt->span);
-        }
-        reads = (struct slice_reads){buffer, indices, buffer->rank};
-        if (value_is_number(&value) && !ir_expr_walk(value.expr, elaborate_slice_reads, &reads)) {
-            struct ir_buffer *copy = ir_buffer_new(e->kernel, "slice", IR_TEMPORARY, buffer->dtype, count);
-            struct ir_expr **at = arena_array(e->arena, struct ir_expr *, count + 1);
-            struct ir_stmt *allocate = arena_new(e->arena, struct ir_stmt), *loops = first, *last;
-            bool invariant = true;
-
-            copy->contiguous = true;
-            copy->span = stmt->span;
-            for (int i = 0; i < count; i++) {
-                copy->shape[i] = elaborate_extent_or_none(e, e->slices[i].length);
-                invariant &= expr_is_invariant(copy->shape[i]);
-                at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
-            }
-            if (!invariant) {
-                struct diagnostic_entry *message = elaborate_error(e, MSG_SHAPE_VALUE, stmt->span);
-                diagnostic_note(message, "note: both sides touch '%s', so the right side must be kept apart",
-                                buffer->name);
-                diagnostic_note(message, "help: write the loop in the order you mean");
-            }
-            elaborate_store(e, copy, at, value, stmt->value, stmt->span);
-            allocate->kind = IR_ALLOCATE;
-            allocate->span = stmt->span;
-            allocate->access.buffer = copy;
-            allocate->next = loops;
-            first = allocate;
-            for (last = loops; last->next; last = last->next)
-                ;
-            e->tail = &last->next;
-            if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
-                (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
-                at = arena_array(e->arena, struct ir_expr *, count + 1);
-                for (int i = 0; i < count; i++)
-                    at[i] = ir_symbol_use(e->kernel, e->slices[i].symbol);
-                elaborate_store(e, buffer, indices, elaborate_load(e, copy, at, stmt->span), stmt->value,
-                                stmt->span);
-            }
-        } else {
+        struct value value = slice_value(e, buffer, stmt);
+        struct slice_reads reads = {buffer, indices, buffer->rank};
+        if (value_is_number(&value) && !ir_expr_walk(value.expr, elaborate_slice_reads, &reads))
+            store_through_copy(e, buffer, stmt, count, value, &first);
+        else
             elaborate_store(e, buffer, indices, value, stmt->value, stmt->span);
-        }
     }
     e->loops--;
     e->slices = outer_slices;
