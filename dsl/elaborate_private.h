@@ -4,7 +4,8 @@
  * elaborate.c             parameters, results, the entry
  * elaborate_statement.c   statements, loops, scopes
  * elaborate_assign.c      assignments, slices, declarations
- * elaborate_expression.c  names, operators, conditions
+ * elaborate_expression.c  names, comparisons, conditions
+ * elaborate_operation.c   operators, and the type that operands take
  * elaborate_exact.c       integers against untyped ones that their dtype may not hold
  * elaborate_index.c       subscripts, shapes, members
  * elaborate_call.c        builtins by name
@@ -221,6 +222,16 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
 /* An operation with the operands coerced to one type: the type rules of operations.def. */
 struct value elaborate_operation(struct elaborator *e, enum operation operation, struct value *operands,
                                  int count, const struct ast_expr *const *places, struct span span);
+/* `-x`, `+x`, `~x` and `not x`. */
+struct value elaborate_unary(struct elaborator *e, const struct ast_expr *expr);
+struct value elaborate_join_tuples(struct elaborator *e, struct value a, struct value b, struct span span);
+/* The load of a 0-d tensor that stands as a value. */
+struct value elaborate_scalar_tensor(struct elaborator *e, struct value value, struct span span);
+/* Whether an operation can take the value; false after a message. `place` may be NULL. */
+bool elaborate_operand_fits(struct elaborator *e, const struct value *value, enum operation operation,
+                            const struct ast_expr *place);
+/* That of the operands which says what the others become: typed, untyped with a fraction, or untyped. */
+enum value_kind elaborate_common_kind(const struct value *operands, int count);
 /* Whether an untyped integer, known in the run or handed in, may be outside that dtype of integers. */
 bool elaborate_may_not_fit(const struct value *value, akg_dtype type);
 /* A typed and an untyped integer, compared as the numbers they are. */
