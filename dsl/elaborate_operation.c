@@ -183,46 +183,63 @@ static struct value elaborate_untyped_float(struct elaborator *e, enum operation
     return value_of(rule == RULE_COMPARE || rule == RULE_CLASSIFY ? VALUE_SCALAR : VALUE_FLOAT, expr);
 }
 
+/* The operand of one type beside one of another. `typed_place`, `place`: of the two, NULL where they are not
+ * known. */
+static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
+                         const struct ast_expr *typed_place, const struct ast_expr *place, struct span span)
+{
+    struct diagnostic_entry *message =
+        elaborate_error(e, MSG_MIXED_DTYPES, span, type_text(&e->types, type), type_text(&e->types, other));
+    akg_dtype to = type_find(&e->types, type), from = type_find(&e->types, other);
+
+    diagnostic_note(message, "note: no conversion is silent here");
+    if (from == AKG_BOOL || to == AKG_BOOL) {
+        const struct ast_expr *truth = from == AKG_BOOL ? place : typed_place;
+        if (truth)
+            diagnostic_note(message, "help: as a number it is 1 if %s else 0", elaborate_source(e, truth));
+    } else if (e->in_standard && !type_is_variable(to)) {
+        diagnostic_note(message, "help: convert one of the two: cast(x, %s)", dtype_table[to].name);
+    } else if (place && !type_is_variable(to) &&
+               (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from))) {
+        diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name, elaborate_source(e, place));
+    } else if (typed_place && !type_is_variable(from)) {
+        diagnostic_note(message, "help: write %s(%s)", dtype_table[from].name,
+                        elaborate_source(e, typed_place));
+    }
+}
+
+/* The type that all operands with one have; AKG_DTYPE_COUNT, with a message: they have several. */
+static akg_dtype common_type(struct elaborator *e, const struct value *v, int count,
+                             const struct ast_expr *const *places, struct span span)
+{
+    const struct ast_expr *typed_place = NULL;
+    akg_dtype type = AKG_DTYPE_COUNT;
+
+    for (int i = 0; i < count; i++) {
+        const struct ast_expr *place = places ? places[i] : NULL;
+        if (v[i].kind != VALUE_SCALAR)
+            continue;
+        if (type == AKG_DTYPE_COUNT) {
+            type = v[i].expr->dtype;
+            typed_place = place;
+        } else if (!type_unify(&e->types, type, v[i].expr->dtype)) {
+            refuse_mixed(e, type, v[i].expr->dtype, typed_place, place, span);
+            return AKG_DTYPE_COUNT;
+        }
+    }
+    return type;
+}
+
 /* A typed operand at least: all take its type. */
 static struct value elaborate_typed(struct elaborator *e, enum operation operation, struct value *v,
                                     int count, const struct ast_expr *const *places, struct span span)
 {
     enum operation_rule rule = operation_table[operation].rule;
     struct ir_expr *operands[3] = {NULL, NULL, NULL}, *expr;
-    akg_dtype type = AKG_DTYPE_COUNT;
-    const struct ast_expr *typed_place = NULL;
+    akg_dtype type = common_type(e, v, count, places, span);
 
-    for (int i = 0; i < count; i++) {
-        if (v[i].kind != VALUE_SCALAR)
-            continue;
-        if (type == AKG_DTYPE_COUNT) {
-            type = v[i].expr->dtype;
-            typed_place = places ? places[i] : NULL;
-        } else if (!type_unify(&e->types, type, v[i].expr->dtype)) {
-            struct diagnostic_entry *message =
-                elaborate_error(e, MSG_MIXED_DTYPES, span, type_text(&e->types, type),
-                                type_text(&e->types, v[i].expr->dtype));
-            akg_dtype to = type_find(&e->types, type), from = type_find(&e->types, v[i].expr->dtype);
-            diagnostic_note(message, "note: no conversion is silent here");
-            if (from == AKG_BOOL || to == AKG_BOOL) {
-                const struct ast_expr *truth = from == AKG_BOOL && places ? places[i] : typed_place;
-                if (truth)
-                    diagnostic_note(message, "help: as a number it is 1 if %s else 0",
-                                    elaborate_source(e, truth));
-                return value_error();
-            }
-            if (e->in_standard && !type_is_variable(to))
-                diagnostic_note(message, "help: convert one of the two: cast(x, %s)", dtype_table[to].name);
-            else if (places && places[i] && !type_is_variable(to) &&
-                     (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from)))
-                diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name,
-                                elaborate_source(e, places[i]));
-            else if (typed_place && !type_is_variable(from))
-                diagnostic_note(message, "help: write %s(%s)", dtype_table[from].name,
-                                elaborate_source(e, typed_place));
-            return value_error();
-        }
-    }
+    if (type == AKG_DTYPE_COUNT)
+        return value_error();
     if (!type_restrict(&e->types, type, elaborate_rule_set(operation))) {
         for (int i = 0; i < count; i++) /* 0.5 / k is not a quotient of integers */
             if (v[i].kind == VALUE_FLOAT &&
