@@ -145,6 +145,30 @@ static struct ir_kernel *instance_vouched(struct instance_making *making, const 
     return after > before ? kernel : NULL;
 }
 
+/* From now on calls are told apart by the numbers that turned out to shape the code. */
+static void instance_demand(struct akg_kernel *kernel, const struct elaborate_result *result)
+{
+    for (int i = 0; i < kernel->function->parameter_count; i++)
+        if (result->needs_constant[i])
+            atomic_store(&kernel->needs_constant[i], true);
+    if (result->needs_units)
+        atomic_store(&kernel->needs_units, true);
+}
+
+/* What the instance is for, by which it is found again. */
+static void instance_keep_request(struct jit_instance *instance, const struct jit_request *request,
+                                  const struct akg_module *module)
+{
+    instance->key = (const unsigned char *)arena_copy(&instance->arena, request->key, request->key_length);
+    instance->key_length = request->key_length;
+    instance->hash = request->hash;
+    instance->backend = request->backend;
+    instance->trust_indices = request->trust_indices;
+    instance->strict = module->vectors.strict;
+    instance->tf32 = module->tf32;
+    instance->cache = &module->cache;
+}
+
 /* The stages for one signature; escapes when memory runs out. */
 static akg_status instance_build(struct instance_making *making)
 {
@@ -157,11 +181,7 @@ static akg_status instance_build(struct instance_making *making)
     pipeline_specialise(&instance->arena, kernel->module->tree, kernel->function, making->request->arguments,
                         false, &result, making->diagnostics);
     if (result.retry) {
-        for (int i = 0; i < kernel->function->parameter_count; i++)
-            if (result.needs_constant[i])
-                atomic_store(&kernel->needs_constant[i], true);
-        if (result.needs_units)
-            atomic_store(&kernel->needs_units, true);
+        instance_demand(kernel, &result);
         diagnostics_rewind(making->diagnostics, mark); /* what is wrong there is found again */
         making->retry = true;
         return AKG_OK;
@@ -179,15 +199,7 @@ static akg_status instance_build(struct instance_making *making)
     sites_number(instance->kernel, &instance->sites);
     instance->lives = lives_find(&instance->arena, instance->kernel);
     since = instance_time(instance, JIT_STAGE_OPTIMISE, since);
-    instance->key = (const unsigned char *)arena_copy(&instance->arena, making->request->key,
-                                                      making->request->key_length);
-    instance->key_length = making->request->key_length;
-    instance->hash = making->request->hash;
-    instance->backend = making->request->backend;
-    instance->strict = kernel->module->vectors.strict;
-    instance->tf32 = kernel->module->tf32;
-    instance->trust_indices = making->request->trust_indices;
-    instance->cache = &kernel->module->cache;
+    instance_keep_request(instance, making->request, kernel->module);
     instance_list_buffers(instance);
     if (instance->backend == JIT_BACKEND_INTERPRETER)
         return AKG_OK;
