@@ -193,6 +193,41 @@ void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_valu
         dtype_store(dtype, pair->bytes[side][buffer] + PAIR_GUARD + place * dtype_table[dtype].size, value);
 }
 
+unsigned pair_draw(uint64_t *state, unsigned count)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33) % count;
+}
+
+int64_t pair_interesting(uint64_t *state, akg_dtype dtype)
+{
+    static const int64_t values[] = {0,  1,  2,   3,         5,         7,         8,        -1,
+                                     -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    return dtype_wrap(dtype, values[pair_draw(state, sizeof values / sizeof *values)]);
+}
+
+static union dtype_value some_value(uint64_t *state, akg_dtype dtype, bool rare)
+{
+    union dtype_value value = {.i = pair_interesting(state, dtype)};
+    if (!dtype_is_float(dtype))
+        return value;
+    double number = pair_draw(state, 3) ? (int)pair_draw(state, 2000) / 64.0 - 15
+                                        : (double)pair_interesting(state, AKG_INT64);
+    if (rare && pair_draw(state, 30) == 0)
+        number = pair_draw(state, 2) ? __builtin_nan("") : -__builtin_inf();
+    return dtype_from_double(dtype, number);
+}
+
+void pair_fill(struct jit_pair *pair, uint64_t *state, bool rare)
+{
+    for (int k = 0; k < pair->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
+        int64_t count = (int64_t)pair->sizes[k] / dtype_table[buffer->dtype].size;
+        for (int64_t at = 0; at < count && buffer->role == IR_INPUT; at++)
+            pair_set(pair, k, at, some_value(state, buffer->dtype, rare));
+    }
+}
+
 /* The part, with temporaries of its own, in which there is anything. */
 static int run_apart(const struct jit_frame *frame, jit_part *part, int64_t from, int64_t to,
                      const union jit_scalar *kept, const struct jit_own *own)

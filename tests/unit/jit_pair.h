@@ -55,6 +55,11 @@ bool pair_allocate(struct jit_pair *pair);
 void *pair_data(const struct jit_pair *pair, int side, int buffer);
 /* Both sides get the same element, at a place in memory order. */
 void pair_set(struct jit_pair *pair, int buffer, int64_t place, union dtype_value value);
+/* A number below the count, and an integer at which arithmetic may stumble, from a state that moves on. */
+unsigned pair_draw(uint64_t *state, unsigned count);
+int64_t pair_interesting(uint64_t *state, akg_dtype dtype);
+/* Such integers, and floats of some size, into all inputs; `rare`: nan and infinities as well. */
+void pair_fill(struct jit_pair *pair, uint64_t *state, bool rare);
 /* A loop in pieces, one after the other: small ones, where that makes no difference. Temporaries that its
  * iterations make lie elsewhere in each piece. */
 jit_split pair_split;

@@ -28,8 +28,7 @@ struct generator {
 
 static unsigned draw(struct generator *g, unsigned count)
 {
-    g->state = g->state * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)(g->state >> 33) % count;
+    return pair_draw(&g->state, count);
 }
 
 static int some_loop(struct generator *g)
@@ -51,10 +50,7 @@ static void expression(struct generator *g, akg_dtype dtype, int depth);
 
 static int64_t interesting(struct generator *g, akg_dtype dtype)
 {
-    static const int64_t values[] = {0,  1,  2,   3,         5,         7,         8,        -1,
-                                     -2, -5, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
-    int64_t value = values[draw(g, sizeof values / sizeof *values)];
-    return dtype_wrap(dtype, value);
+    return pair_interesting(&g->state, dtype);
 }
 
 static void constant(struct generator *g, akg_dtype dtype, bool positive)
@@ -360,23 +356,6 @@ static void kernel_text(struct generator *g)
     put(g, " }\n}\n");
 }
 
-static void fill(struct generator *g, struct jit_pair *pair)
-{
-    for (int k = 0; k < pair->kernel->buffers.count; k++) {
-        const struct ir_buffer *buffer = pair->kernel->buffers.items[k];
-        int64_t count = (int64_t)pair->sizes[k] / dtype_table[buffer->dtype].size;
-        if (buffer->role != IR_INPUT)
-            continue;
-        for (int64_t at = 0; at < count; at++) {
-            union dtype_value value = {.i = interesting(g, buffer->dtype)};
-            if (dtype_is_float(buffer->dtype))
-                value = dtype_from_double(buffer->dtype, draw(g, 3) ? (int)draw(g, 2000) / 64.0 - 15
-                                                                    : (double)interesting(g, AKG_INT64));
-            pair_set(pair, k, at, value);
-        }
-    }
-}
-
 /* ---- gcc --------------------------------------------------------- */
 
 /* The library's functions are not visible to a shared object: it gets one for each that goes through a table.
@@ -461,7 +440,7 @@ static bool random_agrees(uint64_t seed, bool compiled, int *stopped, int *flows
     bool good = pair_read(&pair, g.text.data) && pair_compile(&pair, false) && pair_allocate(&pair);
     *flows += pair.flows;
     if (good) {
-        fill(&g, &pair);
+        pair_fill(&pair, &g.state, false);
         good = pair_run(&pair, &status) && (!compiled || agrees_compiled(&pair));
         *stopped += status;
     }
