@@ -3,22 +3,11 @@
  * writes, several roots and outputs, chosen tensors, second order, values with gradients.
  */
 #include "autograd_support.h"
-#include "check.h"
+#include "refused.h"
 
 #include <math.h>
 
 static akg_tape *tape;
-static akg_diagnostics *diagnostics;
-
-/* The expression has this status, and its first error that name and a message with that piece. */
-#define REFUSED(expression, status, name, piece)                                                             \
-    do {                                                                                                     \
-        CHECK_INT(expression, status);                                                                       \
-        CHECK_STRING(api_error(diagnostics), name);                                                          \
-        CHECK(api_says(diagnostics, piece));                                                                 \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
 
 static void check_near(const akg_tensor *tensor, int64_t index, double expected, int line)
 {

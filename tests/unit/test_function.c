@@ -3,21 +3,11 @@
  * function can break, with its message.
  */
 #include "autograd_support.h"
-#include "check.h"
+#include "refused.h"
 
 #include <math.h>
 
 static akg_tape *tape;
-static akg_diagnostics *diagnostics;
-
-#define REFUSED(expression, status, name, piece)                                                             \
-    do {                                                                                                     \
-        CHECK_INT(expression, status);                                                                       \
-        CHECK_STRING(api_error(diagnostics), name);                                                          \
-        CHECK(api_says(diagnostics, piece));                                                                 \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
 
 static void check_near(const akg_tensor *tensor, int64_t index, double expected, int line)
 {

@@ -2,23 +2,11 @@
  * test_operator.c: registries: operators from modules and from the standard library, their names, what is
  * said when something is registered twice or is not there; operator information of kernels.
  */
-#include "api_support.h"
-#include "check.h"
+#include "refused.h"
 
 #include <pthread.h>
 
 static akg_registry *registry;
-static akg_diagnostics *diagnostics;
-
-/* The expression has that status, and its first error has that name and says that. */
-#define REFUSED(expression, status, name, piece)                                                             \
-    do {                                                                                                     \
-        CHECK_INT(expression, status);                                                                       \
-        CHECK_STRING(api_error(diagnostics), name);                                                          \
-        CHECK(api_says(diagnostics, piece));                                                                 \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
 
 static const char square_text[] = "def square(x):\n"
                                   "    \"\"\"Each element times itself.\"\"\"\n"

@@ -2,30 +2,10 @@
  * test_operator_gradient.c: gradients of operators that are given from C: as functions and as graphs of
  * operators, of operators written in C and of kernels; what of them is built and run; and the error of each.
  */
-#include "api_support.h"
-#include "check.h"
+#include "refused.h"
 
 static akg_registry *registry;
 static akg_tape *tape;
-static akg_diagnostics *diagnostics;
-
-#define REFUSED(expression, status, name, piece)                                                             \
-    do {                                                                                                     \
-        CHECK_INT(expression, status);                                                                       \
-        CHECK_STRING(api_error(diagnostics), name);                                                          \
-        if (!CHECK(api_says(diagnostics, piece)) && akg_diagnostics_count(diagnostics))                      \
-            fprintf(stderr, "    says %s\n", akg_diagnostics_at(diagnostics, 0)->message);                   \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
-
-#define ACCEPTED(expression)                                                                                 \
-    do {                                                                                                     \
-        if (!CHECK((expression) == AKG_OK) && akg_diagnostics_count(diagnostics))                            \
-            fprintf(stderr, "    says %s\n", akg_diagnostics_at(diagnostics, 0)->message);                   \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
 
 static akg_operator *find(const char *name)
 {

@@ -3,34 +3,13 @@
  * kind, inference, selection of kernels, operator information, scratch memory, empty outputs; and the error
  * of each.
  */
-#include "api_support.h"
-#include "check.h"
+#include "refused.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 static akg_registry *registry;
-static akg_diagnostics *diagnostics;
-
-#define REFUSED(expression, status, name, piece)                                                             \
-    do {                                                                                                     \
-        CHECK_INT(expression, status);                                                                       \
-        CHECK_STRING(api_error(diagnostics), name);                                                          \
-        if (!CHECK(api_says(diagnostics, piece)) && akg_diagnostics_count(diagnostics))                      \
-            fprintf(stderr, "    says %s\n", akg_diagnostics_at(diagnostics, 0)->message);                   \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
-
-#define ACCEPTED(expression)                                                                                 \
-    do {                                                                                                     \
-        if (!CHECK_INT_OK(expression) && akg_diagnostics_count(diagnostics))                                 \
-            fprintf(stderr, "    says %s\n", akg_diagnostics_at(diagnostics, 0)->message);                   \
-        akg_diagnostics_free(diagnostics);                                                                   \
-        diagnostics = NULL;                                                                                  \
-    } while (0)
-#define CHECK_INT_OK(expression) CHECK((expression) == AKG_OK)
 
 static akg_operator *find(const char *name)
 {
