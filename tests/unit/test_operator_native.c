@@ -4,9 +4,6 @@
  */
 #include "native_operator.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* ---- myrelu: one input, two dtypes ------------------------------------------------------------ */
 
 #define RELU(type)                                                                                           \
