@@ -37,12 +37,12 @@ gradient-used-up          tests/unit/test_autograd.c
 gradient-nested           tests/unit/test_autograd.c
 gradient-second           tests/unit/test_autograd.c
 gradient-no-value         tests/unit/test_autograd.c
-graph-form                tests/unit/test_recorded.c
-graph-no-step             tests/unit/test_recorded.c
-graph-stand-in            tests/unit/test_recorded.c
-graph-broken              tests/unit/test_recorded.c
+graph-form                tests/unit/test_recorded_refused.c
+graph-no-step             tests/unit/test_recorded_refused.c
+graph-stand-in            tests/unit/test_recorded_refused.c
+graph-broken              tests/unit/test_recorded_refused.c
 graph-differs             tests/unit/test_recorded.c
-graph-input               tests/unit/test_recorded.c
+graph-input               tests/unit/test_recorded_refused.c
 graph-output              tests/unit/test_recorded.c
 graph-host                tests/unit/test_recorded_host.c
 function-no-input         tests/unit/test_function.c

@@ -8,6 +8,7 @@
 
 #include "api_support.h"
 #include "gpu_support.h"
+#include "recorded_support.h"
 
 #ifdef HAVE_CUDA
 
@@ -22,77 +23,29 @@ static akg_tape *tape;
 static akg_tensor *weight; /* float32[3, 4] on the device */
 static bool real;          /* --device */
 
-#define NET(name)                                                                                            \
-    static akg_status name(akg_tape *tape, void *user, akg_tensor *const *inputs, size_t input_count,        \
-                           akg_tensor **outputs, akg_diagnostics **diagnostics)
-
 /* ---- computations ----------------------------------------------------------------------------------------
  */
-
-/* Calls of operators in a row; after a failure nothing more is called. */
-struct calls {
-    akg_tape *tape;
-    akg_diagnostics **diagnostics;
-    akg_status status;
-    akg_tensor *made[16];
-    int count;
-};
-
-static akg_tensor *apply(struct calls *calls, const char *name, const akg_argument *arguments, size_t count)
-{
-    akg_operator *found;
-    akg_tensor *made = NULL;
-
-    for (size_t i = 0; i < count; i++)
-        if (arguments[i].kind == AKG_ARGUMENT_TENSOR && !arguments[i].as.tensor)
-            return NULL;
-    if (calls->status == AKG_OK)
-        calls->status = akg_registry_find(registry, name, &found, calls->diagnostics);
-    if (calls->status == AKG_OK)
-        calls->status = akg_call(calls->tape, found, arguments, count, &made, calls->diagnostics);
-    calls->made[calls->count++] = made;
-    return made;
-}
-
-static akg_tensor *apply_1(struct calls *calls, const char *name, akg_tensor *a)
-{
-    return apply(calls, name, (akg_argument[]){api_tensor(NULL, a)}, 1);
-}
-
-static akg_tensor *apply_2(struct calls *calls, const char *name, akg_tensor *a, akg_tensor *b)
-{
-    return apply(calls, name, (akg_argument[]){api_tensor(NULL, a), api_tensor(NULL, b)}, 2);
-}
-
-static akg_status finish(struct calls *calls, akg_tensor *result, akg_tensor **output)
-{
-    if (calls->status == AKG_OK)
-        *output = akg_tensor_retain(result);
-    for (int i = 0; i < calls->count; i++)
-        akg_tensor_release(calls->made[i]);
-    return calls->status;
-}
 
 /* Elementwise, with a broadcast operand. */
 NET(chain)
 {
     struct calls calls = {.tape = tape, .diagnostics = diagnostics};
-    akg_tensor *h = apply_2(&calls, "multiply", inputs[0], inputs[1]);
+    akg_tensor *h = calls_two(&calls, "multiply", inputs[0], inputs[1]);
 
     (void)user, (void)input_count;
-    h = apply_2(&calls, "add", apply_1(&calls, "exp", apply_1(&calls, "neg", h)), inputs[1]);
-    return finish(&calls, apply_1(&calls, "tanh", h), &outputs[0]);
+    h = calls_two(&calls, "add", calls_one(&calls, "exp", calls_one(&calls, "neg", h)), inputs[1]);
+    return calls_end(&calls, calls_one(&calls, "tanh", h), &outputs[0]);
 }
 
 /* With the weight of the program. */
 NET(layer)
 {
     struct calls calls = {.tape = tape, .diagnostics = diagnostics};
-    akg_tensor *h = apply_2(&calls, "linear", inputs[0], weight);
+    akg_tensor *h = calls_two(&calls, "linear", inputs[0], weight);
 
     (void)user, (void)input_count;
-    h = apply_2(&calls, "multiply", apply_1(&calls, "tanh", h), apply_1(&calls, "sigmoid", h));
-    return finish(&calls, apply_1(&calls, "mean", apply_1(&calls, "softmax", h)), &outputs[0]);
+    h = calls_two(&calls, "multiply", calls_one(&calls, "tanh", h), calls_one(&calls, "sigmoid", h));
+    return calls_end(&calls, calls_one(&calls, "mean", calls_one(&calls, "softmax", h)), &outputs[0]);
 }
 
 /* The value, and the gradients by the first input and the weight where it is used. */
@@ -118,30 +71,23 @@ NET(step)
 {
     struct calls calls = {.tape = tape, .diagnostics = diagnostics};
     akg_tensor *loss =
-        apply_1(&calls, "mean", apply_1(&calls, "abs", apply_2(&calls, "linear", inputs[0], weight)));
+        calls_one(&calls, "mean", calls_one(&calls, "abs", calls_two(&calls, "linear", inputs[0], weight)));
     akg_tensor *gradient = NULL;
 
     (void)user, (void)input_count;
     if (calls.status == AKG_OK)
         calls.status = akg_gradients(tape, &loss, NULL, 1, &weight, 1, NULL, &gradient, diagnostics);
     bool before = akg_tape_set_recording(tape, false);
-    apply(&calls, "sgd",
-          (akg_argument[]){api_tensor(NULL, weight), api_tensor(NULL, gradient), api_real("rate", 0.1)}, 3);
+    calls_make(&calls, "sgd",
+               (akg_argument[]){api_tensor(NULL, weight), api_tensor(NULL, gradient), api_real("rate", 0.1)},
+               3);
     akg_tape_set_recording(tape, before);
     akg_tensor_release(gradient);
-    return finish(&calls, loss, &outputs[0]);
+    return calls_end(&calls, loss, &outputs[0]);
 }
 
 /* ---- support
  * ------------------------------------------------------------------------------------------------ */
-
-static void release(akg_tensor **tensors, int count)
-{
-    for (int i = 0; i < count; i++) {
-        akg_tensor_release(tensors[i]);
-        tensors[i] = NULL;
-    }
-}
 
 /* On a device of its own kind the compiler fuses what an operator multiplies last with what the next one adds
  * first, where both are one kernel: that rounds once less. */
@@ -166,7 +112,7 @@ static bool is_same_there(akg_tensor *a, akg_tensor *b)
                 (real && akg_tensor_device(a).kind == AKG_DEVICE_CUDA ? is_near(here[0], here[1])
                                                                       : api_same(here[0], here[1]));
 
-    release(here, 2);
+    tensors_release(here, 2);
     return same;
 }
 
@@ -200,9 +146,9 @@ static void compare(akg_graph *graph, akg_net net, void *user, akg_tensor *const
         CHECK_INT(akg_graph_run(graph, inputs, replayed, NULL), AKG_OK);
         for (size_t i = 0; i < akg_graph_output_count(graph); i++)
             CHECK(is_same_there(eager[i], replayed[i]));
-        release(replayed, 3);
+        tensors_release(replayed, 3);
     }
-    release(eager, 3);
+    tensors_release(eager, 3);
 }
 
 /* ---- tests
@@ -226,7 +172,7 @@ static void test_same(void)
         compare(graphs[1], gradients, NULL, inputs, 2);
         compare(graphs[2], layer, NULL, inputs + 2, 1);
         compare(graphs[3], gradients, &weight, inputs + 2, 1);
-        release(inputs, 3);
+        tensors_release(inputs, 3);
     }
     for (size_t i = 0; i < API_COUNT(graphs); i++)
         akg_graph_release(graphs[i]);
@@ -254,7 +200,7 @@ static void test_anywhere(void)
         CHECK_INT(akg_tensor_device(made).index, devices[k].index);
         CHECK_INT(stub.launches() - before, devices[k].kind == AKG_DEVICE_CUDA);
         akg_tensor_release(made);
-        release(inputs, 2);
+        tensors_release(inputs, 2);
     }
     akg_graph_release(graph);
 }
@@ -281,10 +227,10 @@ static void test_launches(void)
     updates = stub.updates();
     CHECK_INT(akg_graph_run(graph, &other, made, NULL), AKG_OK);
     CHECK(stub.updates() > updates && stub.updates() - updates < (long)measures.steps);
-    release(made, 3);
+    tensors_release(made, 3);
     compare(graph, gradients, &weight, &other, 1);
     akg_graph_release(graph);
-    release((akg_tensor *[]){x, other}, 2);
+    tensors_release((akg_tensor *[]){x, other}, 2);
 }
 
 /* A failure of any part of it is told, and the next run makes it anew. */
@@ -304,7 +250,7 @@ static void test_launch_fails(void)
         bool late = k == API_COUNT(functions) - 1;
         if (late) {
             CHECK_INT(akg_graph_run(graph, &inputs[1], made, NULL), AKG_OK);
-            release(made, 3);
+            tensors_release(made, 3);
         }
         stub.fail(functions[k], late ? 1 : 0, STUB_INVALID_VALUE);
         akg_status status = akg_graph_run(graph, &inputs[0], made, &diagnostics);
@@ -314,7 +260,7 @@ static void test_launch_fails(void)
         compare(graph, gradients, &weight, inputs, 1);
         akg_graph_release(graph);
     }
-    release(inputs, 2);
+    tensors_release(inputs, 2);
 }
 
 static void test_training(void)
@@ -338,10 +284,10 @@ static void test_training(void)
         CHECK(i < 2 || is_same_there(again, loss));
         akg_tensor_release(again);
     }
-    release(&loss, 1);
+    tensors_release(&loss, 1);
     akg_tensor_to(weight, cpu, &loss, NULL);
     CHECK(real ? is_near(loss, after) : api_same(loss, after));
-    release((akg_tensor *[]){x, start, after, loss}, 4);
+    tensors_release((akg_tensor *[]){x, start, after, loss}, 4);
     akg_graph_release(graph);
 }
 
@@ -362,7 +308,7 @@ static void test_refused(void)
     status = akg_graph_run(weighted, &here, &made, &diagnostics);
     check_refused(status, diagnostics, "devices-differ", "cuda:0");
     CHECK(made == NULL);
-    release((akg_tensor *[]){there, row, here}, 3);
+    tensors_release((akg_tensor *[]){there, row, here}, 3);
     akg_graph_release(graph);
     akg_graph_release(weighted);
 }
@@ -387,12 +333,12 @@ static void test_full(void)
             stub.set_memory(64 << 20);
         }
         CHECK_INT(akg_graph_run(graph, inputs, made, NULL), AKG_OK);
-        release(made, 2);
+        tensors_release(made, 2);
         akg_graph_release(graph);
         CHECK(round < 2 || stub.used(0) == used);
         used = stub.used(0);
     }
-    release(inputs, 2);
+    tensors_release(inputs, 2);
 }
 
 #ifdef AKG_FAULT_INJECTION
@@ -419,12 +365,12 @@ static void test_faults(void)
         failed += status != AKG_OK;
         CHECK(status == AKG_ERROR_MEMORY || (status == AKG_OK && is_same_there(made[0], expected[0]) &&
                                              is_same_there(made[1], expected[1])));
-        release(made, 2);
+        tensors_release(made, 2);
         akg_graph_release(graph);
     }
     CHECK(most > 50 && failed > 50);
-    release(expected, 3);
-    release(inputs, 2);
+    tensors_release(expected, 3);
+    tensors_release(inputs, 2);
 }
 #endif
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "../../base/memory.h"
-#include "api_support.h"
 #include "check.h"
+#include "recorded_support.h"
 
 #ifndef AKG_FAULT_INJECTION
 #define memory_fail_after(count) ((void)(count))
@@ -152,12 +152,6 @@ static akg_status gradients(akg_tape *given, void *user, akg_tensor *const *inpu
 
 static const char *const forms[] = {"float32[N]", "float32[1]"};
 
-static void release(akg_tensor **tensors, int count)
-{
-    for (int i = 0; i < count; i++)
-        akg_tensor_release(tensors[i]);
-}
-
 static void make_inputs(int64_t length, akg_tensor **inputs)
 {
     inputs[0] = api_vector(AKG_FLOAT32, length, -0.7, 0.11);
@@ -182,9 +176,9 @@ static void test_bits(bool both)
         CHECK(seen.looks == 1 && seen.backwards == 1 && seen.length == lengths[k]);
         for (int i = 0; i < 3; i++)
             CHECK(api_same(eager[i], replayed[i]));
-        release(inputs, 2);
-        release(eager, 3);
-        release(replayed, 3);
+        tensors_release(inputs, 2);
+        tensors_release(eager, 3);
+        tensors_release(replayed, 3);
         seen.looks = 0;
     }
     CHECK(seen.absent == !both);
@@ -218,7 +212,7 @@ static void test_wrong(void)
     seen.way = RIGHT;
     CHECK_INT(akg_graph_run(graph, inputs, &output, NULL), AKG_OK);
     akg_tensor_release(output);
-    release(inputs, 2);
+    tensors_release(inputs, 2);
     akg_graph_release(graph);
 }
 
@@ -241,8 +235,8 @@ static bool journey(long allowed)
     CHECK(status == AKG_OK || (struck && status == AKG_ERROR_MEMORY));
     akg_diagnostics_free(diagnostics);
     akg_graph_release(graph);
-    release(inputs, 2);
-    release(outputs, 3);
+    tensors_release(inputs, 2);
+    tensors_release(outputs, 3);
     return struck;
 }
 
