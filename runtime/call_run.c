@@ -325,6 +325,8 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
 {
     const struct ir_buffer *buffer = result->buffer;
     int64_t shape[AKG_MAX_RANK];
+    char text[TENSOR_UNLIKE_TEXT];
+    const char *unlike;
 
     if (buffer->role == IR_INOUT)
         return given == run->tensors[buffer->index]
@@ -336,15 +338,9 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
                    : run_refuse_output(run, result, "is not the one given before");
     if (!call_run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
-    if (given->dtype != buffer->dtype)
-        return run_refuse_output(run, result, "has another dtype");
-    if (given->rank != buffer->rank ||
-        memcmp(shape, tensor_shape(given), sizeof *shape * (size_t)given->rank) != 0)
-        return run_refuse_output(run, result, "has another shape");
-    if (!given->contiguous)
-        return run_refuse_output(run, result, "is not contiguous");
-    if (given->device != run->device)
-        return run_refuse_output(run, result, "is on another device than the arguments");
+    unlike = tensor_unlike(given, buffer->dtype, buffer->rank, shape, run->device, text);
+    if (unlike)
+        return run_refuse_output(run, result, unlike);
     run->tensors[buffer->index] = given;
     return AKG_OK;
 }

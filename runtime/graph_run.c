@@ -45,16 +45,11 @@ static int running_origin(const struct graph_plan *plan, int number)
 static bool running_check_form(struct graph_running *running, size_t item, const akg_tensor *described,
                                const akg_tensor *given)
 {
-    if (given->dtype != described->dtype)
-        return running_refuse(running, item, "has another dtype");
-    if (given->rank != described->rank ||
-        !tensor_same_shape(given->rank, tensor_shape(given), tensor_shape(described)))
-        return running_refuse(running, item, "has another shape");
-    if (!given->contiguous)
-        return running_refuse(running, item, "is not contiguous");
-    if (given->device != described->device)
-        return running_refuse(running, item, "is on another device than the arguments");
-    return true;
+    char text[TENSOR_UNLIKE_TEXT];
+    const char *unlike = tensor_unlike(given, described->dtype, described->rank, tensor_shape(described),
+                                       described->device, text);
+
+    return !unlike || running_refuse(running, item, unlike);
 }
 
 static bool running_check_apart(struct graph_running *running, size_t item, int origin,

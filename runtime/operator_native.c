@@ -73,15 +73,12 @@ static akg_status native_take_output(akg_invocation *invocation, size_t index, a
     const akg_description *needed = &invocation->descriptions[index];
     akg_tensor *given = outputs[index];
 
-    if (given->dtype != needed->dtype)
-        return native_refuse_output(invocation, index, "has another dtype");
-    if (given->rank != needed->rank ||
-        memcmp(tensor_shape(given), needed->shape, sizeof *needed->shape * (size_t)needed->rank) != 0)
-        return native_refuse_output(invocation, index, "has another shape");
-    if (!given->contiguous)
-        return native_refuse_output(invocation, index, "is not contiguous");
-    if (given->device != invocation->gpu)
-        return native_refuse_output(invocation, index, "is on another device than the arguments");
+    char text[TENSOR_UNLIKE_TEXT];
+    const char *unlike =
+        tensor_unlike(given, needed->dtype, needed->rank, needed->shape, invocation->gpu, text);
+
+    if (unlike)
+        return native_refuse_output(invocation, index, unlike);
     for (size_t i = 0; i < invocation->input_tensor_count; i++)
         if (overlap_between(given, invocation->input_tensors[i]))
             return native_refuse_output(invocation, index, "shares memory with an input");

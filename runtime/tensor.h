@@ -52,6 +52,12 @@ enum { TENSOR_FORM_TEXT = 320 }; /* the longest dtype and 16 extents of 13 digit
 /* "float32[2, 3]", for messages, into TENSOR_FORM_TEXT bytes. */
 void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dims);
 
+/* Why a tensor that the caller gives cannot take a result of that form on that device ("has another dtype:
+ * int32[3] instead of float32[3]"), perhaps in TENSOR_UNLIKE_TEXT bytes of `text`; NULL: it can. */
+enum { TENSOR_UNLIKE_TEXT = 2 * TENSOR_FORM_TEXT + 64 };
+const char *tensor_unlike(const akg_tensor *given, akg_dtype dtype, int rank, const int64_t *dims,
+                          const struct gpu_device *device, char *text);
+
 static inline const int64_t *tensor_shape(const akg_tensor *tensor)
 {
     return tensor->dims;

@@ -130,3 +130,21 @@ void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dim
                            (long long)dims[axis]);
     snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), "]");
 }
+
+const char *tensor_unlike(const akg_tensor *given, akg_dtype dtype, int rank, const int64_t *dims,
+                          const struct gpu_device *device, char *text)
+{
+    char is[TENSOR_FORM_TEXT], needed[TENSOR_FORM_TEXT];
+    bool has_dtype = given->dtype == dtype;
+
+    if (!has_dtype || given->rank != rank || !tensor_same_shape(rank, tensor_shape(given), dims)) {
+        tensor_print_form(is, given->dtype, given->rank, tensor_shape(given));
+        tensor_print_form(needed, dtype, rank, dims);
+        snprintf(text, TENSOR_UNLIKE_TEXT, "has another %s: %s instead of %s", has_dtype ? "shape" : "dtype",
+                 is, needed);
+        return text;
+    }
+    if (!given->contiguous)
+        return "is not contiguous";
+    return given->device == device ? NULL : "is on another device than the arguments";
+}

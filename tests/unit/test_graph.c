@@ -313,7 +313,7 @@ static void test_given(struct bench *bench)
     akg_tensor *longer = api_vector(AKG_FLOAT64, 4, 7, 0), *outputs[2] = {first, second};
     const akg_argument argument = api_tensor(NULL, x);
 
-    refuses_given(bench, x, first, longer, "has another shape");
+    refuses_given(bench, x, first, longer, "has another shape: ");
     refuses_given(bench, x, first, other, "has another dtype");
     refuses_given(bench, x, first, first, "shares memory with that for another output");
     refuses_given(bench, x, x, NULL, "shares memory with an argument");

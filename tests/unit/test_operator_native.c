@@ -79,10 +79,12 @@ static void test_strided(void)
     REFUSED(call("myrelu", &argument, 1, &base), AKG_ERROR_CALL, "call-output",
             "shares memory with an input");
     y = api_vector(AKG_FLOAT32, 5, 0, 0);
-    REFUSED(call("myrelu", &argument, 1, &y), AKG_ERROR_CALL, "call-output", "has another shape");
+    REFUSED(call("myrelu", &argument, 1, &y), AKG_ERROR_CALL, "call-output",
+            "has another shape: float32[5] instead of float32[6]");
     akg_tensor_release(y);
     y = api_vector(AKG_FLOAT64, 6, 0, 0);
-    REFUSED(call("myrelu", &argument, 1, &y), AKG_ERROR_CALL, "call-output", "has another dtype");
+    REFUSED(call("myrelu", &argument, 1, &y), AKG_ERROR_CALL, "call-output",
+            "has another dtype: float64[6] instead of float32[6]");
     akg_tensor_release(y);
     akg_tensor_release(base);
 }

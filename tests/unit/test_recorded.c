@@ -486,6 +486,7 @@ static void test_outputs(struct bench *bench)
     outputs[2] = akg_tensor_retain(strided); /* an output over an input */
     CHECK(akg_graph_run(graph, &x, outputs, &diagnostics) == AKG_ERROR_CALL);
     CHECK_STRING(api_error(diagnostics), "graph-output");
+    CHECK(api_says(diagnostics, "output 2 of the graph"));
     akg_diagnostics_free(diagnostics);
     tensors_release(outputs, 4);
     outputs[1] = akg_tensor_retain(wrong);
