@@ -132,10 +132,14 @@ static bool see_stmt(struct ir_stmt *stmt, void *context)
 
 /* ---- elements that pick rows ------------------------------------------------------------------------ */
 
-/* `int64(label[i])`, or without the cast, of what the kernel never writes and no test guards. */
+/* `int64(label[i])`, or without the cast, of what the kernel never writes and no test guards; or modulo what
+ * is the same all through the call, which back ends pick rows by too. */
 static bool is_element(const struct ir_expr *expr)
 {
     if (expr->kind == IR_OPERATION && expr->operation == OP_CAST)
+        expr = expr->operands[0];
+    if (expr->kind == IR_OPERATION && expr->operation == OP_MOD && expr->dtype == AKG_INT32 &&
+        !expr->checked && pass_is_of_call(expr->operands[1]))
         expr = expr->operands[0];
     if (expr->kind != IR_LOAD || !dtype_is_integer(expr->dtype) || expr->access.buffer->role != IR_INPUT)
         return false;
