@@ -286,10 +286,18 @@ void emit_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_
                struct emit_value high)
 {
     bool other;
-    if (emit_flow(emitter, stmt, low.text, high.text, &other))
+    const char *copied;
+    if (emit_copy(emitter, stmt, low, high, &copied))
         return;
-    emit_vectors(emitter, stmt, low, high);
-    emit_flow_end(emitter, other);
+    if (copied) {
+        emit_line(emitter, "if (!%s) {", copied);
+        emitter->indent++;
+    }
+    if (!emit_flow(emitter, stmt, low.text, high.text, &other)) {
+        emit_vectors(emitter, stmt, low, high);
+        emit_flow_end(emitter, other);
+    }
+    emit_flow_end(emitter, copied != NULL);
 }
 
 static void emit_for(struct emitter *emitter, const struct ir_stmt *stmt)

@@ -238,7 +238,12 @@ enum emit_vector {
     EMIT_VECTOR_SOMETIMES, /* unless *done, a C variable, is 0: then the loop in C must follow */
     EMIT_VECTOR_PARTLY,    /* *done is where the loop in C must go on */
 };
-/* A FOR whose variable has its entry, and whose bounds were emitted. */
+/* Of a FOR whose variable has its entry, and whose bounds were emitted, short rows that are copied. True:
+ * nothing else is needed of it; else, where *copied is not NULL, it must follow unless that, a C variable, is
+ * not 0. */
+bool emit_copy(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+               struct emit_value high, const char **copied);
+/* Of such a FOR, vectors. */
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done);
 

@@ -527,6 +527,10 @@ static const char *slot_tests(struct vector_emission *emission)
     struct arena *arena = &emission->emitter->arena;
     const struct vector_loop *loop = emission->loop;
     const char *tests = emit_test_bounds(emission, test_loop(emission, NULL, loop));
+    if (loop->most)
+        tests = emit_test_beside(
+            emission, tests,
+            arena_format(arena, "%s <= %d", emit_slot(emission, loop->nest->depth - 1, "i"), loop->most));
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
         tests = test_loop(emission, tests, loop->band->parts.items[k].loop);
     for (int slot = 0; slot < loop->arguments.count; slot++) {
@@ -613,26 +617,56 @@ static void emit_whole(struct vector_emission *emission, int number, const char 
     emitter->leave = NULL;
 }
 
+/* The loop of that number, whose variable begins and ends there. */
+static struct vector_emission begin_emission(struct emitter *emitter, const struct ir_stmt *stmt, int number,
+                                             struct emit_value high)
+{
+    const char *name = emitter->symbols[stmt->symbol->slot].name;
+    return (struct vector_emission){.emitter = emitter,
+                                    .stmt = stmt,
+                                    .loop = emitter->options->plan->loops.items[number],
+                                    .first = arena_format(&emitter->arena, "%s_first_", name),
+                                    .slots = arena_format(&emitter->arena, "%s_slots_", name),
+                                    .high = emit_operand(emitter, high, EMIT_SHIFT),
+                                    .variable = name};
+}
+
+bool emit_copy(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
+               struct emit_value high, const char **copied)
+{
+    int number = vector_plan_find_copy(emitter->options->plan, stmt);
+    *copied = NULL;
+    if (number < 0)
+        return false;
+    struct vector_emission emission = begin_emission(emitter, stmt, number, high);
+    const char *strides = call_tests(&emission);
+    bool always = !*strides && !emission.loop->most;
+    if (!always) {
+        *copied = arena_format(&emitter->arena, "%s_copied_", emission.variable);
+        emit_line(emitter, "int %s = 0;", *copied);
+    }
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
+    emit_whole(&emission, number, strides, *copied);
+    emitter->indent--;
+    emit_line(emitter, "}");
+    return always;
+}
+
 enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                                   struct emit_value high, const char **done)
 {
     int number = vector_plan_find(emitter->options->plan, stmt);
     if (number < 0 || emitter->options->plan->loops.items[number]->flow)
         return EMIT_VECTOR_NONE;
-    struct emit_symbol *entry = &emitter->symbols[stmt->symbol->slot];
-    struct vector_emission emission = {.emitter = emitter,
-                                       .stmt = stmt,
-                                       .loop = emitter->options->plan->loops.items[number],
-                                       .first = arena_format(&emitter->arena, "%s_first_", entry->name),
-                                       .slots = arena_format(&emitter->arena, "%s_slots_", entry->name),
-                                       .high = emit_operand(emitter, high, EMIT_SHIFT),
-                                       .variable = entry->name};
+    struct vector_emission emission = begin_emission(emitter, stmt, number, high);
     const char *strides = call_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
     bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops &&
                   !emission.loop->reaches.count && !pass_block_may_stop(stmt->body);
-    *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", entry->name);
+    *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", emission.variable);
     emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
     if (emission.loop->stops)
         emit_line(emitter, "long long %s = %s;", *done, emission.first);

@@ -251,6 +251,17 @@ static bool fills_gaps(const struct nest *nest, int longer)
     return filling.fills;
 }
 
+/* Whether the innermost loop, a short one, copies elements side by side: back ends copy short rows as they
+ * are (vector_copy.c). */
+static bool copies_rows(const struct nest *nest)
+{
+    const struct ir_stmt *innermost = nest->loops[nest->depth - 1], *store = innermost->body;
+    return store->kind == IR_STORE && !store->next && store->value->kind == IR_LOAD &&
+           store->access.buffer != store->value->access.buffer &&
+           cost_of(&store->access, innermost->symbol, STRIDED) == 1 &&
+           cost_of(&store->value->access, innermost->symbol, STRIDED) == 1;
+}
+
 /* Short loops are written out in the iterations of the loop around, which become vectors; where these hang on
  * each other, each access is one of its own. */
 static void add_short_loops(struct pass *pass, struct nest *nest)
@@ -258,7 +269,7 @@ static void add_short_loops(struct pass *pass, struct nest *nest)
     int longer = longer_loop(nest), cost = nest->apart;
     const struct dependences *dependences;
 
-    if (longer < 0 || longer == nest->depth - 1 || !may_move(nest))
+    if (longer < 0 || longer == nest->depth - 1 || copies_rows(nest) || !may_move(nest))
         return;
     bool fills = fills_gaps(nest, longer);
     if (!fills && !may_matter(nest))

@@ -7,7 +7,7 @@
  * in them stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of
  * what small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
  * becomes vectors. Loops along which no element lies beside the next one, or that store none, may have twice
- * as many iterations.
+ * as many iterations. Rows of more elements than a few, which are copied, stay loops.
  * What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
@@ -195,9 +195,10 @@ static bool is_candidate(const struct pass *pass, struct ir_stmt *loop)
 {
     int64_t low;
 
-    return loop->kind == IR_FOR && !is_row(pass, loop) && iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 &&
-           can_be_written_out(pass, loop) && ir_block_walk(loop->body, jumps, NULL) &&
-           !loops_may_stop(loop->body);
+    return loop->kind == IR_FOR && !is_row(pass, loop) &&
+           !vector_copy_suits(pass->arena, loop, &usual_options) &&
+           iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 && can_be_written_out(pass, loop) &&
+           ir_block_walk(loop->body, jumps, NULL) && !loops_may_stop(loop->body);
 }
 
 static const struct dependence_loop *parallel(const struct dependences *dependences,

@@ -306,8 +306,10 @@ struct vector_loop {
     bool begins_anew;        /* likewise: where it begins is found out in each iteration of that */
     bool is_parted; /* threads may share it: how many of its iterations come at a time is not known */
     bool is_part;   /* likewise: it is a part that goes over the rows of tensors */
-    int count;      /* the slot of the iterations; not of nests */
-    int elements;   /* the slot of how many there are of what is stored to; 0: nobody asks */
+    bool copies; /* it is a nest that copies short rows (vector_copy.c), which other code may stand beside: */
+    int most;    /* it is for rows of so many elements; 0: of any */
+    int count;   /* the slot of the iterations; not of nests */
+    int elements; /* the slot of how many there are of what is stored to; 0: nobody asks */
     int nearby; /* likewise of a tensor that is loaded at several places, where stores go no way of their own
                  */
     const struct vector_nest *nest; /* NULL: none */
@@ -383,6 +385,12 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
                                       const struct dependence_loop *verdict,
                                       const struct dependences *dependences,
                                       const struct vector_options *options);
+/* The loops, which hold nothing but short rows that are copied, as one call; NULL where they are not that. */
+struct vector_loop *vector_copy_build(struct arena *arena, const struct ir_stmt *stmt,
+                                      const struct vector_options *options);
+/* Whether they are, and better stay so than be lanes: more elements than a few are stored side by side, or
+ * what is loaded for the iterations lies apart. */
+bool vector_copy_suits(struct arena *arena, const struct ir_stmt *stmt, const struct vector_options *options);
 static inline bool vector_is_rows(const struct vector_nest *nest)
 {
     return nest && nest->depth == VECTOR_DEPTHS && !nest->is_while;

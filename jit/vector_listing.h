@@ -36,6 +36,8 @@ bool vector_x86_nest(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing);
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing);
+bool vector_x86_copy(struct arena *arena, const struct vector_loop *loop,
+                     const struct vector_options *options, struct vector_listing *listing);
 /* Appends their bytes and, behind them, those of the data. Returns the size of the former. */
 size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
 

@@ -106,7 +106,7 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
 {
     struct arena *arena = &planning->plan->arena;
     struct vector_listing listing;
-    if (loop && !loop->flow)
+    if (loop && !loop->flow && !loop->copies)
         ask_elements(planning, loop);
     if (loop)
         loop->is_parted = vector_plan_splits(planning->plan, loop->stmt);
@@ -401,6 +401,13 @@ static bool plan_merged_rows(struct planning *planning, const struct ir_stmt *st
     return add_loop(planning, loop) && is_for_all_strides(loop) && !nest->equals.count;
 }
 
+/* Short rows that are copied; whether all of what the loop is is done by that. */
+static bool plan_copy(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct vector_loop *copy = vector_copy_build(&planning->plan->arena, stmt, planning->options);
+    return add_loop(planning, copy) && !copy->most && is_for_all_strides(copy);
+}
+
 static bool is_unmarked(struct ir_stmt *stmt, void *unused)
 {
     (void)unused;
@@ -462,7 +469,8 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
-        if (stmt->kind == IR_FOR && (plan_merged(planning, stmt) || plan_nest(planning, stmt)))
+        if (stmt->kind == IR_FOR &&
+            (plan_copy(planning, stmt) || plan_merged(planning, stmt) || plan_nest(planning, stmt)))
             continue;
         if (stmt->kind == IR_FOR && vector_plan_find(planning->plan, stmt) < 0 &&
             plan_merged_rows(planning, stmt))
@@ -481,7 +489,16 @@ static bool is_untouched(struct ir_stmt *stmt, void *context)
 {
     const struct planning *planning = context;
     return !is_left_out(planning, stmt) &&
-           (stmt->kind != IR_FOR || vector_plan_find(planning->plan, stmt) < 0);
+           (stmt->kind != IR_FOR ||
+            (vector_plan_find(planning->plan, stmt) < 0 && vector_plan_find_copy(planning->plan, stmt) < 0));
+}
+
+/* Whether other code is not needed of what is copied. */
+static bool is_copied(const struct planning *planning, const struct ir_stmt *stmt)
+{
+    int number = vector_plan_find_copy(planning->plan, stmt);
+    const struct vector_loop *copy = number < 0 ? NULL : planning->plan->loops.items[number];
+    return copy && !copy->most && is_for_all_strides(copy);
 }
 
 /* Whether a loop of the block is machine code already, or a branch in it is left out. */
@@ -499,6 +516,8 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
         return;
     for (const struct ir_stmt *stmt = first; stmt && plan->loops.count < MOST; stmt = stmt->next) {
         bool loops = stmt->kind == IR_FOR || stmt->kind == IR_WHILE, has_short = in_short;
+        if (is_copied(planning, stmt))
+            continue;
         if (loops && vector_plan_find(plan, stmt) >= 0) {
             add_loop(planning, flow_plan_ragged(plan, planning->kernel, stmt, planning->options));
             continue;
@@ -594,7 +613,15 @@ bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *st
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)
 {
     for (int k = 0; plan && k < plan->loops.count; k++)
-        if (plan->loops.items[k]->stmt == stmt)
+        if (plan->loops.items[k]->stmt == stmt && !plan->loops.items[k]->copies)
+            return k;
+    return -1;
+}
+
+int vector_plan_find_copy(const struct vector_plan *plan, const struct ir_stmt *stmt)
+{
+    for (int k = 0; plan && k < plan->loops.count; k++)
+        if (plan->loops.items[k]->stmt == stmt && plan->loops.items[k]->copies)
             return k;
     return -1;
 }
@@ -664,6 +691,8 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
         int bits = loop->wide ? 64 : 32, lanes = listing->lanes, slim = listing->slim_lanes;
         if (loop->flow)
             text_format(out, "\nakg_vector_%d: # line %d, with branches\n", k, loop->stmt->span.line);
+        else if (loop->copies)
+            text_format(out, "\nakg_vector_%d: # line %d, short rows are copied\n", k, loop->stmt->span.line);
         else if (loop->band)
             text_format(out, "\nakg_vector_%d: # line %d, a band of %d parts\n", k, loop->stmt->span.line,
                         loop->band->parts.count);
@@ -672,7 +701,7 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
                         lanes, lanes == 1 ? "" : "s", bits);
         if (slim && !loop->band && !loop->flow)
             text_format(out, " behind %d of %d", slim, lanes * bits / slim);
-        if (!loop->band && !loop->flow)
+        if (!loop->band && !loop->flow && !loop->copies)
             text_string(out, "\n");
         print_listing(out, listing);
     }

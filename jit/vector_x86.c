@@ -726,6 +726,8 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
 {
     if (loop->flow)
         return flow_x86(arena, loop, options, listing);
+    if (loop->copies)
+        return vector_x86_copy(arena, loop, options, listing);
     if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop, options)) {
         struct vector_options *narrower = arena_new(arena, struct vector_options);
         *narrower = *options;

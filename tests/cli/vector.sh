@@ -140,6 +140,41 @@ esac
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
 best=$(cat stdout)
+cat >patches.akg <<'PROGRAM'
+def patches(x: T[H, W], P: int):
+    y = output_tensor((H // 8, W // 8, 8, 8), x.dtype)
+    for i in range(H // 8):
+        for j in range(W // 8):
+            for u in range(8):
+                for v in range(8):
+                    y[i, j, u, v] = x[8 * i + u, 8 * j + v]
+    return y
+
+
+def turned_blocks(x: T[A, B, C]):
+    y = output_tensor((B, A, C), x.dtype)
+    for b in range(B):
+        for a in range(A):
+            for c in range(C):
+                y[b, a, c] = x[a, b, c]
+    return y
+PROGRAM
+expect 0 'rows of a known length' emit patches.akg patches 'x=randn(64,64)' P=8 --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has '1 vector loop'
+    stdout_has 'akg_vector_0: # line 3, short rows are copied'
+    ;;
+esac
+expect 0 'rows of any length' emit patches.akg turned_blocks 'x=randn(5,6,7)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'akg_vector_0: # line 13, short rows are copied'
+    stdout_has 'lanes of 32 bits'
+    ;;
+esac
 for target in avx512 avx2; do
     status=0 what="target $target" ran="run vector.akg total x=randn(1000) --target $target"
     "$AKGRUN" run vector.akg total 'x=randn(1000)' --target $target >stdout 2>stderr || status=$?
