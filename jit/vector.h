@@ -64,7 +64,8 @@ enum vector_kind {
                          likewise, of what that makes; OP_MIN and OP_MAX: that operand, counted from 1,
                          hangs on what is handed on, and is what is left of two zeros.
                          OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1.
-                         OP_EXP2: of the sum of its operands, the second of which, if there, is below 1 */
+                         OP_EXP2: of the sum of its operands, the second of which, if there, is below 1.
+                         OP_POW, where `bits` is not 0: operand 0 ^ (1 / 3), this rounded to the dtype */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */
@@ -93,6 +94,13 @@ struct vector_value {
     int section;            /* in nests: 0, 1, 2 */
     bool by_row, by_column; /* in nests: it differs from row to row, from column to column */
 };
+
+/* Whether it is that power which is computed in line. */
+static inline bool vector_is_cube_root(const struct vector_value *value)
+{
+    return value->kind == VECTOR_OPERATION && value->operation == OP_POW && value->bits &&
+           dtype_is_float(value->dtype);
+}
 
 /* In nests: how far it is from one iteration of a loop to the next. */
 enum vector_stride_kind { VECTOR_STAYS, VECTOR_STRIDE, VECTOR_RUN_TIME_STRIDE };

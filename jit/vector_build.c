@@ -520,7 +520,8 @@ void vector_fuse(struct vector_builder *builder)
 /* Whether the value is a function's that is really called. */
 static bool is_real_call(const struct vector_builder *builder, const struct vector_value *value)
 {
-    if (value->kind != VECTOR_OPERATION || !dtype_is_float(value->from) || !vector_is_call(value->operation))
+    if (value->kind != VECTOR_OPERATION || !dtype_is_float(value->from) ||
+        !vector_is_call(value->operation) || vector_is_cube_root(value))
         return false;
     return builder->options->strict || !vector_is_inline(value->operation, value->from);
 }
@@ -690,7 +691,7 @@ int vector_latency(const struct vector_value *value)
 {
     if (value->kind != VECTOR_OPERATION)
         return 1;
-    if (vector_is_inline(value->operation, value->from))
+    if (vector_is_inline(value->operation, value->from) || vector_is_cube_root(value))
         return 20;
     return value->operation == OP_TRUEDIV || value->operation == OP_SQRT || value->operation == OP_RSQRT ? 5
                                                                                                          : 1;

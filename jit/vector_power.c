@@ -2,7 +2,8 @@
  * vector_power.c: powers in lanes: of floats, and known ones of integers, which are products.
  *
  * Squares, cubes and reciprocals are what akg_pow makes of them, and fourth powers and other whole ones that
- * are known products too (vector_whole_power.c); what is whole and a half, or a fourth, takes square roots.
+ * are known products too (vector_whole_power.c); what is whole and a half, or a fourth, takes square roots,
+ * and a third has a root of its own (vector_x86_root.c).
  * Other powers of float32 and of halves are computed in float64, whose 53 bits leave the rounding to float32
  * the only one that counts: whole ones that are known by squaring, others as 2^(y log2 |x|); what is negative
  * or 0 gets its sign, and nan, by whether y is whole and odd. A base that is the same in all iterations has
@@ -100,6 +101,18 @@ static int by_roots(struct vector_builder *builder, akg_dtype real, int a, doubl
         return root;
     int x = whole == 1 ? apply(builder, OP_ABS, real, a, -1) : apply(builder, OP_MUL, real, a, a);
     return apply(builder, OP_MUL, real, x, root); /* of what is below 0 the root is nan, and so is this */
+}
+
+/* x ^ (1 / 3), within 1.2 units; -1: it is another power. */
+static int by_cube_root(struct vector_builder *builder, akg_dtype real, int a, double exponent)
+{
+    struct vector_value root = vector_blank(VECTOR_OPERATION, real);
+    if (exponent != (real == AKG_FLOAT64 ? 1.0 / 3 : (double)(float)(1.0 / 3)))
+        return -1;
+    root.operation = OP_POW;
+    root.operands[0] = a;
+    root.bits = 1;
+    return vector_add(builder, root);
 }
 
 /* A whole power of a half: float32 has so many more digits that each product may be rounded. */
@@ -350,6 +363,8 @@ int vector_power(struct vector_builder *builder, akg_dtype dtype, int a, int b)
     if (builder->options->strict)
         return -1;
     result = by_roots(builder, real, a, known);
+    if (result < 0 && real == dtype)
+        result = by_cube_root(builder, real, a, known);
     if (result < 0)
         result = of_base(builder, real, a, b);
     if (result < 0 && known == floor(known) &&

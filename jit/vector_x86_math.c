@@ -302,6 +302,8 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
         return real_arc(&real, operation, x);
     case OP_ATAN2:
         return real_arc_of_two(&real, x, operands[1]);
+    case OP_POW:
+        return real_cube_root(&real, x);
     case OP_FLOORDIV:
     case OP_MOD:
         return real_modulo(&real, operation, x, operands[1]);

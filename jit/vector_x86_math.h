@@ -101,6 +101,11 @@ int real_bell(const struct real *real, int square, int rest, int factor);
 int real_logarithm(const struct real *real, enum operation operation, int x);
 int real_logarithm_of_sum(const struct real *real, int x);
 
+/* ---- vector_x86_root.c ---- */
+
+/* x ^ (1 / 3), where that is rounded to the dtype. */
+int real_cube_root(const struct real *real, int x);
+
 /* ---- vector_x86_error.c ---- */
 
 int real_error_function(const struct real *real, int x);

@@ -461,7 +461,8 @@ static int real_operation(struct machine *machine, const struct vector_value *va
     case OP_ISFINITE:
         return classify(machine, value->operation, value->from, operands[0]);
     default:
-        if (!machine->options->strict && vector_is_inline(value->operation, value->dtype))
+        if (!machine->options->strict &&
+            (vector_is_inline(value->operation, value->dtype) || vector_is_cube_root(value)))
             return to_half(machine, value->dtype,
                            machine_inline(machine, value->operation, value->type, operands));
         return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));

@@ -137,6 +137,25 @@ case $(cat stdout) in
     ;;
 esac
 
+# Of float32 and float64 a cube root is no general power.
+cat >cubes.akg <<'PROGRAM'
+def edges(x: T[N]):
+    y = output_tensor((N,), x.dtype)
+    for i in range(N):
+        y[i] = x[i] ** (1.0 / 3.0)
+    return y
+PROGRAM
+expect 0 'cube roots' emit cubes.akg 'x=rand(100):float64' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has ' lanes of 64 bits'
+    assert 'no call' sh -c '! grep -q call stdout'
+    ;;
+esac
+expect 0 'the cube roots' run cubes.akg 'x=[27,-0.0,8e-30,-8]'
+stdout_is 'y float32[4] = [3, 0, 1.9999986e-10, nan]'
+
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
 best=$(cat stdout)
