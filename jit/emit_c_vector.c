@@ -432,6 +432,17 @@ static const char *test_count(struct vector_emission *emission, const char *test
     return tests;
 }
 
+/* Whether the index is ahead of the one that is stored at. */
+static void emit_ahead_of(struct vector_emission *emission, const struct vector_reach *reach,
+                          const char *inside, const char *name)
+{
+    const struct ir_expr *stored = reach->stored->indices[reach->axis];
+    emit_lets(emission, stored);
+    const char *text = emit_operand(emission->emitter, emit_index(emission->emitter, stored), EMIT_SHIFT);
+    emit_line(emission->emitter, "%s = %s && %s %s %s;", inside, inside, name,
+              emission->stmt->step > 0 ? ">=" : "<=", text);
+}
+
 /* Whether the index of this iteration is inside, if that is to be tested, and, where `from` is its name in
  * the first one, as far from that as there are iterations. Returns its name. */
 static const char *emit_reach(struct vector_emission *emission, int number, const char *inside,
@@ -448,6 +459,8 @@ static const char *emit_reach(struct vector_emission *emission, int number, cons
         emit_line(
             emitter, "%s = %s && (unsigned long long)%s < (unsigned long long)%s;", inside, inside, name,
             emit_operand(emitter, emit_extent(emitter, reach->access->buffer, reach->axis), EMIT_UNARY));
+    if (!from && reach->stored)
+        emit_ahead_of(emission, reach, inside, name);
     if (from && reach->grows)
         emit_line(emitter, "%s = %s && %s - %s == %s - 1;", inside, inside, reach->grows > 0 ? name : from,
                   reach->grows > 0 ? from : name, emit_slot(emission, emission->loop->count, "i"));

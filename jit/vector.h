@@ -290,6 +290,7 @@ struct vector_reach {
     bool is_tested;
     int grows; /* by 1 or -1 in each iteration; computed in 32 bits, unless the last index is not that far
                   from the first; 0: in 64 bits */
+    const struct ir_access *stored; /* it must not come to an element before this does; NULL: none */
 };
 
 struct vector_loop {

@@ -607,6 +607,35 @@ static bool looks_ahead(const struct vector_builder *builder, const struct depen
     return item->kind == DEPENDENCE_ANTI && (item->source <= item->sink || source->stmt == sink->stmt);
 }
 
+/* The same, if C finds it to be so. */
+static bool may_look_ahead(const struct vector_builder *builder, const struct dependence *item,
+                           const struct dependence_access *source, const struct dependence_access *sink)
+{
+    bool is_anti = item->kind == DEPENDENCE_ANTI;
+    const struct dependence_access *load = is_anti ? source : sink, *store = is_anti ? sink : source;
+    if (looks_ahead(builder, item, source, sink))
+        return true;
+    return item->kind != DEPENDENCE_OUTPUT && load->load && (load < store || load->stmt == store->stmt) &&
+           vector_may_be_ahead(builder, load->access, store->access);
+}
+
+/* C is to find out what the analysis could not. */
+static void demand_ahead(struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    const struct dependences *dependences = builder->dependences;
+    int loop = (int)(verdict - dependences->loops.items);
+    for (int k = 0; k < dependences->items.count; k++) {
+        const struct dependence *item = &dependences->items.items[k];
+        const struct dependence_access *source = &dependences->accesses.items[item->source];
+        const struct dependence_access *sink = &dependences->accesses.items[item->sink];
+        bool is_anti = item->kind == DEPENDENCE_ANTI;
+        if (source->loop == loop && sink->loop == loop && item->level == verdict->depth &&
+            !looks_ahead(builder, item, source, sink))
+            vector_demand_ahead(builder, (is_anti ? source : sink)->access,
+                                (is_anti ? sink : source)->access);
+    }
+}
+
 /* Which iteration is the last to store into an element that is found by data. */
 static bool is_overwritten(const struct vector_builder *builder, const struct dependence *item,
                            const struct dependence_access *source, const struct dependence_access *sink)
@@ -660,16 +689,22 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
-        vector_step_is_large(stmt) || !verdict_allows(&builder, verdict))
+        vector_step_is_large(stmt))
+        return NULL;
+    bool allows = verdict_allows(&builder, verdict);
+    if (!allows && !(verdict && dependences && !verdict->leaves && !verdict->incomplete &&
+                     all_allowed(&builder, verdict, may_look_ahead)))
         return NULL;
     builder.is_parallel = verdict->verdict == DEPENDENCE_PARALLEL;
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
     builder.loop->count = vector_argument_new(
         &builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0, NULL, NULL});
-    bool chooses = vector_may_choose(verdict);
+    bool chooses = allows && vector_may_choose(verdict);
     if (chooses)
         vector_begin_choices(&builder);
+    if (!allows)
+        demand_ahead(&builder, verdict);
     vector_statements(&builder, stmt->body);
     if (chooses && !builder.refused && !vector_build_scans(&builder))
         vector_end_choices(&builder);

@@ -279,6 +279,12 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
 struct vector_slope vector_index_slope(const struct vector_builder *builder, const struct ir_expr *index);
 /* Whether the index is as it seems in all iterations where C finds the first and the last one so. */
 bool vector_is_reach(const struct vector_builder *builder, const struct ir_access *access, int axis);
+/* Whether what is loaded may lie in each iteration where later ones store, as far as C can find out. */
+bool vector_may_be_ahead(const struct vector_builder *builder, const struct ir_access *load,
+                         const struct ir_access *store);
+/* C is to find that out. */
+void vector_demand_ahead(struct vector_builder *builder, const struct ir_access *load,
+                         const struct ir_access *store);
 /* The access without the tests of these indices, which are noted. */
 const struct ir_access *vector_without_reaches(struct vector_builder *builder,
                                                const struct ir_access *access);

@@ -6,7 +6,9 @@
  * condition: what is to be tested is inside in all of them where it is at both ends, `x[start[i] + j]` say.
  * What is computed in 32 bits or fewer, and therefore may wrap, goes on by one all the way where the last
  * index is as far from the first as there are iterations: then both and all between them are numbers of that
- * many bits. Produces vector_reach; where what C finds is something else, the loop stays C in this call.
+ * many bits. An index that is ahead of the one that is stored at, by what is the same in all iterations
+ * (`dp[w - weight]`, w downwards), stays so. Produces vector_reach; where what C finds is something else, the
+ * loop stays C in this call.
  */
 #include "vector_build.h"
 
@@ -114,10 +116,10 @@ static void add_reach(struct vector_builder *builder, const struct ir_access *ac
 {
     struct vector_loop *loop = builder->loop;
     const struct ir_expr *index = access->indices[axis];
-    struct vector_reach reach = {access, axis, access->checks[axis] == IR_CHECK_ELEMENT, 0};
+    struct vector_reach reach = {access, axis, access->checks[axis] == IR_CHECK_ELEMENT, 0, NULL};
     for (int k = 0; k < loop->reaches.count; k++) {
         const struct vector_reach *other = &loop->reaches.items[k];
-        if (other->axis == axis && other->access->buffer == access->buffer &&
+        if (other->axis == axis && !other->stored && other->access->buffer == access->buffer &&
             other->is_tested >= reach.is_tested && ir_expr_equal(other->access->indices[axis], index))
             return;
     }
@@ -142,4 +144,42 @@ const struct ir_access *vector_without_reaches(struct vector_builder *builder, c
         add_reach(builder, access, axis);
     }
     return result ? result : access;
+}
+
+/* ---- ahead of what is stored ------------------------------------------------------------------------- */
+
+/* Which way a sum with what is the same in all iterations lies from the other operand, so to say: `w -
+ * weight` before it. A program that means the other way has a negative number there. */
+static int side_of(const struct vector_builder *builder, const struct ir_expr *index)
+{
+    const struct ir_expr *narrow = narrow_part(index), *sum = narrow ? narrow : index;
+    if (sum->kind != IR_OPERATION || (sum->operation != OP_ADD && sum->operation != OP_SUB))
+        return 0;
+    bool moves = !vector_is_invariant(builder, sum->operands[0]);
+    if (moves == !vector_is_invariant(builder, sum->operands[1]))
+        return 0;
+    return sum->operation == OP_ADD ? 1 : moves ? -1 : 0;
+}
+
+bool vector_may_be_ahead(const struct vector_builder *builder, const struct ir_access *load,
+                         const struct ir_access *store)
+{
+    int last = load->buffer->rank - 1;
+    if (!has_ends(builder) || load->buffer != store->buffer || last < 0)
+        return false;
+    for (int axis = 0; axis < last; axis++)
+        if (!ir_expr_equal(load->indices[axis], store->indices[axis]))
+            return false;
+    const struct ir_expr *from = load->indices[last], *to = store->indices[last];
+    struct vector_slope a = vector_index_slope(builder, from), b = vector_index_slope(builder, to);
+    int64_t side = (side_of(builder, from) - side_of(builder, to)) * builder->stmt->step;
+    return is_by_one(a) && is_by_one(b) && a.value == 1 && b.value == 1 && side > 0 &&
+           goes_on(builder, from) && goes_on(builder, to);
+}
+
+void vector_demand_ahead(struct vector_builder *builder, const struct ir_access *load,
+                         const struct ir_access *store)
+{
+    struct vector_reach reach = {load, load->buffer->rank - 1, false, 0, store};
+    list_push(builder->arena, &builder->loop->reaches, reach);
 }

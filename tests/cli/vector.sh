@@ -156,6 +156,22 @@ esac
 expect 0 'the cube roots' run cubes.akg 'x=[27,-0.0,8e-30,-8]'
 stdout_is 'y float32[4] = [3, 0, 1.9999986e-10, nan]'
 
+# What is loaded lies where later iterations store, which the call tells.
+cat >knapsack.akg <<'PROGRAM'
+def knapsack(weight: T1[N], worth: T2[N], dp: T2[W]):
+    for i in range(N):
+        for w in range(W - 1, weight[i] - 1, -1):
+            dp[w] = max(dp[w], dp[w - weight[i]] + worth[i])
+    return dp
+PROGRAM
+expect 0 'ahead' emit knapsack.akg 'weight=zeros(9):int32' 'worth=rand(9)' 'dp=zeros(99)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has '# line 3, 16 lanes of 32 bits'
+    ;;
+esac
+
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
 best=$(cat stdout)
