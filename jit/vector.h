@@ -397,8 +397,8 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
 /* The loops, which hold nothing but short rows that are copied, as one call; NULL where they are not that. */
 struct vector_loop *vector_copy_build(struct arena *arena, const struct ir_stmt *stmt,
                                       const struct vector_options *options);
-/* Whether they are, and better stay so than be lanes: more elements than a few are stored side by side, or
- * what is loaded for the iterations lies apart. */
+/* Whether they are, and better stay so than be lanes: rows are of more elements than a few, or what is
+ * loaded for the iterations lies apart. */
 bool vector_copy_suits(struct arena *arena, const struct ir_stmt *stmt, const struct vector_options *options);
 static inline bool vector_is_rows(const struct vector_nest *nest)
 {

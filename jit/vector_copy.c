@@ -146,7 +146,8 @@ static int64_t along_level(const struct vector_builder *builder, const struct ir
 
 bool vector_copy_suits(struct arena *arena, const struct ir_stmt *stmt, const struct vector_options *options)
 {
-    enum { FEW = 4 /* elements of each iteration: vectors of these are put in order for the lanes */ };
+    /* elements of a row, and of each iteration: vectors of these are put in order for the lanes */
+    enum { FEW = 4, FEW_TOGETHER = 16 };
     const struct vector_loop *copy = vector_copy_build(arena, stmt, options);
     if (!copy)
         return false;
@@ -158,5 +159,6 @@ bool vector_copy_suits(struct arena *arena, const struct ir_stmt *stmt, const st
             break;
         together *= vector_known_extent(nest.loops[level]);
     }
-    return apart < 1 || apart > FEW || together == 0 || together > FEW;
+    int row = vector_known_extent(nest.loops[nest.depth - 1]);
+    return apart < 1 || apart > FEW || row == 0 || row > FEW || together == 0 || together > FEW_TOGETHER;
 }

@@ -7,14 +7,15 @@
  * load into a part of a vector (with AVX-512 a broadcast under a mask, which reads nothing that the mask
  * leaves out); the vectors are then turned, so that each holds one element of all iterations. The values of
  * one vector of iterations share that. With AVX2 it is for elements of 4 bytes, of which more than four are
- * loaded four at a time. Three or four that lie behind those of the iteration before, so that some iterations
+ * loaded four at a time. More than four that are all stored, once they are all there, are stored four at a
+ * time, too. Three or four that lie behind those of the iteration before, so that some iterations
  * are whole vectors, are vector_x86_groups.c's.
  */
 #include "vector_x86_points.h"
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
 
-enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, FARTHEST = 1 << 24 /* bytes */ };
+enum { AT = X86_R10, STEP = X86_RAX, MOST = 4 /* elements */, MANY = 16, FARTHEST = 1 << 24 /* bytes */ };
 
 /* The least element of those that are loaded together with this one. With AVX2 more than a few are loaded a
  * few at a time. */
@@ -465,10 +466,35 @@ static void store_rows(struct points *points)
     }
 }
 
+/* Whether they are more than fit a part, and all still fit registers when the last one is there. */
+static bool are_many(const struct machine *machine, const struct vector_value *value, int span)
+{
+    int most = machine_is_avx512(machine) ? MANY : MANY / 2;
+    return span > MOST && span <= most && are_points(machine, value, MOST);
+}
+
+/* A few elements of each iteration, from the one so far behind the least on. */
+static void store_some(struct points points, int from, const int *operands)
+{
+    points.low += from;
+    points.halves = points.size == 8 && points.span > 2;
+    points_turn_back(&points, operands + from);
+    (machine_is_avx512(points.machine) ? store_rows : store_points_avx2)(&points);
+}
+
+/* The last ones overlap those before: with fewer than a part holds each would be stored by itself. */
+static void store_many(struct points points, const int *operands)
+{
+    int span = points.span;
+    points.span = MOST;
+    for (int from = 0; from < span; from += MOST)
+        store_some(points, from + MOST <= span ? from : span - MOST, operands);
+}
+
 bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
-    int operands[MOST] = {0};
+    int operands[MANY] = {0};
     struct points points = {.machine = machine,
                             .value = value,
                             .stream = stream,
@@ -476,20 +502,20 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
                             .low = stream->low,
                             .span = stream->high - stream->low + 1};
 
-    bool is_group = points_are_groups(machine, value);
-    if ((!is_group && !are_points(machine, value, points.span)) || !are_all_stored(machine, value))
+    bool is_group = points_are_groups(machine, value), is_many = are_many(machine, value, points.span);
+    if ((!is_group && !is_many && !are_points(machine, value, points.span)) ||
+        !are_all_stored(machine, value))
         return false;
     struct machine_waiting row = {machine->section, value, operand};
     list_push(machine->arena, &machine->waiting, row);
     if (find_waiting(machine, value, operands) < points.span)
         return true;
     points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
-    points.halves = points.size == 8 && points.span > 2;
-    if (is_group) {
+    if (is_group)
         points_store_group(&points, operands);
-        return true;
-    }
-    points_turn_back(&points, operands);
-    (machine_is_avx512(machine) ? store_rows : store_points_avx2)(&points);
+    else if (is_many)
+        store_many(points, operands);
+    else
+        store_some(points, 0, operands);
     return true;
 }

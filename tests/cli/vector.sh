@@ -172,6 +172,26 @@ case $(cat stdout) in
     ;;
 esac
 
+# More than four elements of each iteration, side by side, are stored four at a time.
+cat >records.akg <<'PROGRAM'
+def powers(x: T[N]):
+    y = output_tensor((N, 5), x.dtype)
+    for i in range(N):
+        y[i, 0] = 1.0
+        y[i, 1] = x[i]
+        y[i, 2] = x[i] * x[i]
+        y[i, 3] = x[i] * x[i] * x[i]
+        y[i, 4] = 2.0 * x[i]
+    return y
+PROGRAM
+expect 0 'records' emit records.akg 'x=rand(100)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'vunpcklps'
+    ;;
+esac
+
 # All targets give the same bits; the sum in order is another one.
 expect 0 'the best target' run vector.akg total 'x=randn(1000)'
 best=$(cat stdout)

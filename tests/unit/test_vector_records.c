@@ -1,0 +1,88 @@
+/*
+ * test_vector_records.c: loops that store many elements side by side for each iteration, as lanes, against
+ * the interpreter, to the bit.
+ *
+ * Records are of 2 to 18 elements, stored in any order, alone in their rows or with some left out beside
+ * them, in rows whose length is known or not, forwards and backwards.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "api_support.h"
+#include "check.h"
+
+#include <stdio.h>
+
+enum { LEAST = 2, MOST = 18 };
+
+static uint64_t state = 17;
+
+static int random_below(int limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)limit);
+}
+
+struct record {
+    int first, count, columns; /* elements, from the first on, of a row of so many */
+    bool is_known;             /* how many a row has */
+    bool is_backwards;
+};
+
+static void write_program(char *program, size_t size, const struct record *record)
+{
+    int order[MOST];
+    size_t used = (size_t)snprintf(program, size,
+                                   "def k(x: T[N, 2], like: float32[C]):\n"
+                                   "    y = output_tensor((N, %s), x.dtype)\n    for i in range(N):\n",
+                                   record->is_known ? "COLUMNS" : "C");
+    for (int k = 0; k < record->count; k++) {
+        int at = random_below(k + 1);
+        order[k] = order[at];
+        order[at] = k;
+    }
+    for (int k = 0; k < record->count; k++)
+        used +=
+            (size_t)snprintf(program + used, size - used, "        y[%s, %d] = x[i, %d] + %d * x[i, 1]\n",
+                             record->is_backwards ? "N - 1 - i" : "i", record->first + order[k], k % 2, k);
+    snprintf(program + used, size - used, "    return y\n\n\nCOLUMNS = %d\n", record->columns);
+}
+
+static void check_record(const struct record *record, akg_dtype dtype, int64_t rows)
+{
+    char program[2000];
+    const int64_t shape[] = {rows, 2}, columns = record->columns;
+    akg_tensor *inputs[] = {api_range(dtype, 2, shape, 1, 1), api_range(AKG_FLOAT32, 1, &columns, 0, 1)},
+               *expected = NULL;
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    write_program(program, sizeof program, record);
+    if (CHECK(api_run(program, &options, inputs, 2, NULL, &expected)))
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+            jit_options fast = {
+                .target = x86_target_name((enum x86_target)target), .cache = "off", .strict = true};
+            akg_tensor *output = NULL;
+            if (!CHECK(api_run(program, &fast, inputs, 2, NULL, &output) && api_same(output, expected)))
+                fprintf(stderr, "%s, %d rows:\n%s", fast.target, (int)rows, program);
+            akg_tensor_release(output);
+        }
+    else
+        fprintf(stderr, "%s", program);
+    akg_tensor_release(expected);
+    for (int k = 0; k < 2; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+int main(void)
+{
+    static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32, AKG_INT64, AKG_UINT8, AKG_INT16};
+    for (int count = LEAST; count <= MOST; count++)
+        for (size_t k = 0; k < API_COUNT(dtypes); k++)
+            for (int form = 0; form < 4; form++) {
+                struct record record = {.first = form % 2 ? random_below(3) : 0,
+                                        .count = count,
+                                        .is_known = random_below(2),
+                                        .is_backwards = random_below(4) == 0};
+                record.columns = record.first + count + (form % 2 ? random_below(3) : 0);
+                check_record(&record, dtypes[k], random_below(70));
+            }
+    return check_done();
+}
