@@ -175,32 +175,6 @@ static bool tests_differ(const struct vector_builder *builder, const struct ir_a
     return tested && !same && !builder->options->trust_indices;
 }
 
-/* Whether the last index of the access is that of the stream's but for a constant, and the others the same:
- * then it lies that many elements away, where elements along the last axis are neighbours. (Of a UNIT they
- * are, or C finds out that they are not.) */
-static bool goes_along(const struct vector_builder *builder, const struct vector_stream *stream,
-                       const struct ir_access *access, int *offset)
-{
-    enum { FARTHEST = 32 };
-    const struct ir_access *first = stream->access;
-    int last = access->buffer->rank - 1;
-    int64_t a, b, distance;
-    if (stream->is_gathered || first->buffer != access->buffer || tests_differ(builder, first, access))
-        return false;
-    for (int axis = 0; axis < last; axis++)
-        if (!ir_expr_equal(first->indices[axis], access->indices[axis]))
-            return false;
-    const struct ir_expr *left = without_constant(first->indices[last], &a);
-    const struct ir_expr *right = without_constant(access->indices[last], &b);
-    if (!left != !right || (left && !ir_expr_equal(left, right)) ||
-        (a != b && stream->step_kind != VECTOR_UNIT && !access->buffer->contiguous))
-        return false;
-    if (__builtin_sub_overflow(b, a, &distance) || distance < -FARTHEST || distance > FARTHEST)
-        return false;
-    *offset = (int)distance;
-    return true;
-}
-
 /* Elements from one index of the axis to the next, where they are a constant; else 0. */
 static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
 {
@@ -212,6 +186,45 @@ static int64_t constant_pitch(const struct ir_buffer *buffer, int axis)
             __builtin_mul_overflow(pitch, buffer->shape[k]->integer, &pitch))
             return 0;
     return pitch;
+}
+
+/* How far the index of the axis lies behind another one; false where that is not known. */
+static bool find_distance(const struct ir_expr *from, const struct ir_expr *to, int64_t *distance)
+{
+    int64_t a, b;
+    const struct ir_expr *left = without_constant(from, &a), *right = without_constant(to, &b);
+    return !left == !right && (!left || ir_expr_equal(left, right)) &&
+           !__builtin_sub_overflow(b, a, distance);
+}
+
+/* Whether the indices of the access are those of the stream's but for constants: then it lies so many
+ * elements away, where elements along the last axis are neighbours. (Of a UNIT they are, or C finds out that
+ * they are not.) Indices of other axes are numbers then, and the stream has a step: those of a matrix for
+ * each iteration are put together. */
+static bool goes_along(const struct vector_builder *builder, const struct vector_stream *stream,
+                       const struct ir_access *access, int *offset)
+{
+    enum { FARTHEST = 32 };
+    const struct ir_access *first = stream->access;
+    int last = access->buffer->rank - 1;
+    int64_t distance = 0, part;
+    if (stream->is_gathered || first->buffer != access->buffer || tests_differ(builder, first, access))
+        return false;
+    for (int axis = 0; axis <= last; axis++) {
+        if (axis < last && ir_expr_equal(first->indices[axis], access->indices[axis]))
+            continue;
+        bool by_step = stream->step_kind == VECTOR_CONSTANT_STEP && access->buffer->contiguous &&
+                       access->indices[axis]->kind == IR_INTEGER;
+        int64_t pitch = axis == last ? 1 : by_step ? constant_pitch(access->buffer, axis) : 0;
+        if (!pitch || !find_distance(first->indices[axis], access->indices[axis], &part) ||
+            __builtin_mul_overflow(part, pitch, &part) || __builtin_add_overflow(distance, part, &distance))
+            return false;
+    }
+    if ((distance && stream->step_kind != VECTOR_UNIT && !access->buffer->contiguous) ||
+        distance < -FARTHEST || distance > FARTHEST)
+        return false;
+    *offset = (int)distance;
+    return true;
 }
 
 /* What an index that grows by `slope` moves the element by, where that is little and known; else 0. */

@@ -184,6 +184,21 @@ def powers(x: T[N]):
         y[i, 4] = 2.0 * x[i]
     return y
 PROGRAM
+cat >matrices.akg <<'PROGRAM'
+def turned(a: T[N, 2, 2]):
+    y = output_tensor((N, 2, 2), a.dtype)
+    for i in range(N):
+        y[i, 0, 0] = 2.0 * a[i, 0, 0]
+        y[i, 0, 1] = 2.0 * a[i, 1, 0]
+        y[i, 1, 0] = 2.0 * a[i, 0, 1]
+        y[i, 1, 1] = 2.0 * a[i, 1, 1]
+    return y
+PROGRAM
+expect 0 'matrices' emit matrices.akg 'a=rand(100,2,2)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*) assert 'whole vectors' sh -c '! grep -q -e vextractf32x4 -e vmovsd stdout' ;;
+esac
 expect 0 'records' emit records.akg 'x=rand(100)' --stage asm
 case $(cat stdout) in
 *'target none'*) ;;

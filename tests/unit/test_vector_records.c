@@ -3,7 +3,8 @@
  * the interpreter, to the bit.
  *
  * Records are of 2 to 18 elements, stored in any order, alone in their rows or with some left out beside
- * them, in rows whose length is known or not, forwards and backwards.
+ * them, in rows whose length is known or not, forwards and backwards; or as a matrix of two columns, loaded
+ * from such matrices.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -47,21 +48,35 @@ static void write_program(char *program, size_t size, const struct record *recor
     snprintf(program + used, size - used, "    return y\n\n\nCOLUMNS = %d\n", record->columns);
 }
 
-static void check_record(const struct record *record, akg_dtype dtype, int64_t rows)
+/* The same number of rows as a matrix, each element of which is computed from another one. */
+static void write_matrices(char *program, size_t size, int rows)
 {
-    char program[2000];
-    const int64_t shape[] = {rows, 2}, columns = record->columns;
-    akg_tensor *inputs[] = {api_range(dtype, 2, shape, 1, 1), api_range(AKG_FLOAT32, 1, &columns, 0, 1)},
+    size_t used = (size_t)snprintf(program, size,
+                                   "def k(x: T[N, %d, 2], like: float32[C]):\n"
+                                   "    y = output_tensor((N, %d, 2), x.dtype)\n    for i in range(N):\n",
+                                   rows, rows);
+    for (int k = 0; k < 2 * rows; k++) {
+        int other = random_below(2 * rows);
+        used += (size_t)snprintf(program + used, size - used,
+                                 "        y[i, %d, %d] = x[i, %d, %d] + %d * x[i, %d, %d]\n", k / 2, k % 2,
+                                 other / 2, other % 2, k, rows - 1 - k / 2, k % 2);
+    }
+    snprintf(program + used, size - used, "    return y\n");
+}
+
+static void check_program(const char *program, akg_dtype dtype, int rank, const int64_t *shape,
+                          int64_t columns)
+{
+    akg_tensor *inputs[] = {api_range(dtype, rank, shape, 1, 1), api_range(AKG_FLOAT32, 1, &columns, 0, 1)},
                *expected = NULL;
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
-    write_program(program, sizeof program, record);
     if (CHECK(api_run(program, &options, inputs, 2, NULL, &expected)))
         for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
             jit_options fast = {
                 .target = x86_target_name((enum x86_target)target), .cache = "off", .strict = true};
             akg_tensor *output = NULL;
             if (!CHECK(api_run(program, &fast, inputs, 2, NULL, &output) && api_same(output, expected)))
-                fprintf(stderr, "%s, %d rows:\n%s", fast.target, (int)rows, program);
+                fprintf(stderr, "%s, %d rows:\n%s", fast.target, (int)shape[0], program);
             akg_tensor_release(output);
         }
     else
@@ -71,11 +86,28 @@ static void check_record(const struct record *record, akg_dtype dtype, int64_t r
         akg_tensor_release(inputs[k]);
 }
 
+static void check_record(const struct record *record, akg_dtype dtype, int64_t rows)
+{
+    char program[2000];
+    const int64_t shape[] = {rows, 2};
+    write_program(program, sizeof program, record);
+    check_program(program, dtype, 2, shape, record->columns);
+}
+
+static void check_matrices(int matrix_rows, akg_dtype dtype, int64_t rows)
+{
+    char program[2000];
+    const int64_t shape[] = {rows, matrix_rows, 2};
+    write_matrices(program, sizeof program, matrix_rows);
+    check_program(program, dtype, 3, shape, 1);
+}
+
 int main(void)
 {
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32, AKG_INT64, AKG_UINT8, AKG_INT16};
     for (int count = LEAST; count <= MOST; count++)
-        for (size_t k = 0; k < API_COUNT(dtypes); k++)
+        for (size_t k = 0; k < API_COUNT(dtypes); k++) {
+            check_matrices(count / 2, dtypes[k], random_below(70));
             for (int form = 0; form < 4; form++) {
                 struct record record = {.first = form % 2 ? random_below(3) : 0,
                                         .count = count,
@@ -84,5 +116,6 @@ int main(void)
                 record.columns = record.first + count + (form % 2 ? random_below(3) : 0);
                 check_record(&record, dtypes[k], random_below(70));
             }
+        }
     return check_done();
 }
