@@ -161,6 +161,26 @@ static int side_of(const struct vector_builder *builder, const struct ir_expr *i
     return sum->operation == OP_ADD ? 1 : moves ? -1 : 0;
 }
 
+static bool is_no_choice(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    return expr->kind != IR_OPERATION ||
+           (expr->operation != OP_SELECT && expr->operation != OP_AND && expr->operation != OP_OR);
+}
+
+static bool is_no_branch(struct ir_stmt *stmt, void *unused)
+{
+    (void)unused;
+    return stmt->kind != IR_IF && ir_stmt_expressions(stmt, is_no_choice, NULL);
+}
+
+/* Whether the index may be evaluated before the loop: what it loads is there whatever conditions say, or
+ * there are none. */
+static bool is_there_before(const struct vector_builder *builder, struct ir_expr *index)
+{
+    return vector_is_harmless(index) || ir_block_walk(builder->stmt->body, is_no_branch, NULL);
+}
+
 bool vector_may_be_ahead(const struct vector_builder *builder, const struct ir_access *load,
                          const struct ir_access *store)
 {
@@ -174,7 +194,8 @@ bool vector_may_be_ahead(const struct vector_builder *builder, const struct ir_a
     struct vector_slope a = vector_index_slope(builder, from), b = vector_index_slope(builder, to);
     int64_t side = (side_of(builder, from) - side_of(builder, to)) * builder->stmt->step;
     return is_by_one(a) && is_by_one(b) && a.value == 1 && b.value == 1 && side > 0 &&
-           goes_on(builder, from) && goes_on(builder, to);
+           goes_on(builder, from) && goes_on(builder, to) && is_there_before(builder, load->indices[last]) &&
+           is_there_before(builder, store->indices[last]);
 }
 
 void vector_demand_ahead(struct vector_builder *builder, const struct ir_access *load,

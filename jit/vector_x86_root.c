@@ -5,7 +5,7 @@
  * estimate r of 1 / cbrt(x) by which 1 - x r^3 is at most 0.103. A step of Householder's leaves the fourth
  * power of that, and another one nothing. y = x r^2 is the root, to which goes what its cube lacks of x. The
  * exponent is a third rounded to the dtype, so that y^(1 + d) is what is asked for: d times the logarithm of
- * y^3, of which the bits tell enough. Within 1.2 units, and within 0.7 where x is no subnormal number.
+ * y^3, of which the bits tell enough. Within 1.2 units, and within 0.75 where x is no subnormal number.
  */
 #include "vector_x86_math.h"
 
