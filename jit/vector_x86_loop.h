@@ -59,6 +59,8 @@ bool machine_fetches_long(const struct machine *machine);
 void machine_place_fetched(struct machine *machine);
 /* What its next vectors but some are loaded from and stored to. */
 void machine_fetch_ahead(struct machine *machine);
+/* Whether the tensor of the stream is used at two places or more. */
+bool machine_loads_around(const struct vector_loop *loop, int number);
 /* Whether what is being built stores past the caches. */
 bool machine_stores_past(const struct machine *machine);
 /* The loop for more than caches hold. */

@@ -15,7 +15,7 @@
  * an iteration that is left.
  *
  * Zen 5, 2026-11-26: beside stores past the caches a vector that lies across two lines takes several times as
- * long (five points of 8000 x 1000: 3.0 ms; by lines 0.95, which is what a copy takes). Without such stores
+ * long (five points of 8000 x 1000: 3.0 ms; by lines 1.0, which is what a copy takes). Without such stores
  * it hardly matters.
  */
 #include "vector_x86_loop.h"
@@ -98,17 +98,6 @@ static bool find_window(const struct machine *machine, int number, struct window
     return window->count > 0;
 }
 
-/* Whether the tensor is loaded at two places or more. */
-static bool has_neighbours(const struct vector_loop *loop, int number)
-{
-    const struct vector_stream *streams = loop->streams.items;
-    for (int k = 0; k < loop->streams.count; k++)
-        if (streams[k].is_loaded && streams[k].access->buffer == streams[number].access->buffer &&
-            (k != number || streams[k].low < streams[k].high))
-            return true;
-    return false;
-}
-
 static void keep_window(struct machine *machine, struct window *window)
 {
     enum vector_type lanes = window->size == 4 ? VECTOR_I32 : VECTOR_I64;
@@ -133,7 +122,7 @@ void machine_plan_realigned(struct machine *machine)
         return;
     for (int k = 0; k < loop->streams.count && plan->count < MOST_WINDOWS; k++) {
         struct window *window = &plan->windows[plan->count];
-        if (!has_neighbours(loop, k) || !find_window(machine, k, window))
+        if (!machine_loads_around(loop, k) || !find_window(machine, k, window))
             continue;
         kept += window->count + window->lines - 1;
         plan->count++;
