@@ -118,6 +118,38 @@ static int remainder_of(const struct real *real, const struct division *division
     return division->known > 0 ? result : real_with_sign(real, real_magnitude(real, result), b);
 }
 
+/* The least float that is not below 1 / number. */
+static double reciprocal_above(const struct real *real, double number)
+{
+    double r = reciprocal(real, number);
+    if (fma(r, number, -1) >= 0)
+        return r;
+    return real->wide ? nextafter(r, INFINITY) : (double)nextafterf((float)r, INFINITY);
+}
+
+/* Whether few lanes have to be looked at twice. With r = 1 / b (1 + e) and e not above half a unit, the
+ * quotient of a multiple of b rounds to its n. Else it is one less for many below 0, which are to be expected
+ * where b is whole: numbers that count something. */
+static bool is_quick(const struct real *real, double number)
+{
+    double half = real->wide ? 0x1p-54 : 0x1p-25;
+    return number > 0 && machine_is_avx512(real->machine) &&
+           (number != floor(number) || fma(reciprocal_above(real, number), number, -1) <= half);
+}
+
+/* a - n b, with n the whole number below a r. Is it not below 0, and below b, it is what is asked for,
+ * whatever n is: multiples of the last place of the lesser of a and b below b are floats, and the rest is
+ * exact; of an a from -b to below 0, where n is -1, adding b rounds once. No multiple of b above 0 has a
+ * quotient below its n. Other lanes are looked at again. */
+static int quick_remainder(const struct real *real, int a, int b)
+{
+    int r = real_number(real, reciprocal_above(real, known_number(real, b)));
+    int rest = real_floor(real, real_multiply(real, a, r));
+    machine_into(real->machine, real->wide ? X86_VFNMADD213PD : X86_VFNMADD213PS, real->bits, rest, b, a, 0);
+    struct machine_rarity rarity = {RARITY_REST, .x = a, .y = b, .size = rest, .result = rest};
+    return machine_rare(real->machine, OP_MOD, real->type, 0, rarity);
+}
+
 static int quotient_of(const struct real *real, const struct division *division, int b)
 {
     int less = real_subtract(real, division->whole, real_number(real, 1));
@@ -133,11 +165,15 @@ int real_modulo(const struct real *real, enum operation operation, int a, int b)
         return rest_of_digits(real, a, -exponent);
     if (is_power && operation == OP_FLOORDIV && exponent <= 0)
         return floor_of_product(real, a, exponent);
+    if (!is_power && operation == OP_MOD && is_quick(real, known_number(real, b)))
+        return quick_remainder(real, a, b);
     struct division division = divide(real, a, b);
     if (is_power && operation == OP_MOD && exponent > 0)
         return remainder_of(real, &division, b);
-    struct machine_rarity rarity = {
-        .x = a, .y = b, .size = size_of(real, &division, b), .is_quotient = machine_is_avx512(real->machine)};
+    struct machine_rarity rarity = {.kind = machine_is_avx512(real->machine) ? RARITY_QUOTIENT : RARITY_SIZE,
+                                    .x = a,
+                                    .y = b,
+                                    .size = size_of(real, &division, b)};
     rarity.result = operation == OP_MOD ? remainder_of(real, &division, b) : quotient_of(real, &division, b);
     return machine_rare(real->machine, operation, real->type, real->wide ? 0x1p51 : 0x1p22, rarity);
 }

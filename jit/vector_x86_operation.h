@@ -126,12 +126,18 @@ int machine_estimated_root(struct machine *machine, int x, bool of_size);
 
 enum { MACHINE_GATE = 4 /* vectors at most that are looked at together for rare lanes */ };
 
+/* What tells the rare lanes of a vector. */
+enum rarity {
+    RARITY_SIZE,     /* a size that has no sign, above the limit */
+    RARITY_QUOTIENT, /* with AVX-512: one that comes of arithmetic, whose sign does not count */
+    RARITY_REST      /* with AVX-512: the result itself, a remainder, which is not from 0 to below y */
+};
+
 /* The arguments of a function, y being -1 where there is one, by what they are told to be rare, and what
- * there is in place of the function's result. `is_quotient`, with AVX-512: the size comes of arithmetic and
- * may have a sign, which does not count. */
+ * there is in place of the function's result. */
 struct machine_rarity {
+    enum rarity kind;
     int x, y, size, result;
-    bool is_quotient;
 };
 
 /* Code out of line, where a function of vectors is called for those lanes of some vectors whose size is above
@@ -140,11 +146,12 @@ struct machine_rare {
     int label, back, line; /* where it begins, and where it goes on */
     const void *function;
     struct machine_rarity vectors[MACHINE_GATE]; /* with the machine's registers */
-    int count, bound, bits;
+    int count, bound, mask, bits;                /* `mask`: what the test found */
     bool wide;
 };
 
-/* The result, which is the function's in those lanes whose size is above the limit. */
+/* The result, which is the function's in those lanes whose size is above the limit, or that are rare
+ * otherwise. */
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
                  struct machine_rarity rarity);
 /* Tests before the calls of the section, one for neighbours. */

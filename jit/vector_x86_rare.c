@@ -10,7 +10,8 @@
  */
 #include "vector_x86_operation.h"
 
-enum { ABOVE = 30 /* and ordered */, MAGNITUDE = 11 /* of vrangeps: the greater one, a number before nan */ };
+enum { ABOVE = 30 /* and ordered */, NOT_BELOW = 5, NOT_BELOW_NUMBER = 21 /* or not ordered */, NEAREST = 8 };
+enum { MAGNITUDE = 11 /* of vrangeps: the greater one, a number before nan */ };
 
 /* What a function may change, besides vectors and masks. */
 static const int changed[] = {X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11};
@@ -49,7 +50,8 @@ int machine_rare(struct machine *machine, enum operation operation, enum vector_
         return machine_refuse(machine);
     item.rarities = arena_array(machine->arena, struct machine_rarity, 1);
     *item.rarities = rarity;
-    set_arguments(machine, &item, machine_float(machine, type, limit));
+    set_arguments(machine, &item,
+                  rarity.kind == RARITY_REST ? rarity.y : machine_float(machine, type, limit));
     list_push(machine->arena, machine->section, item);
     return rarity.result;
 }
@@ -84,11 +86,24 @@ static int greatest(struct machine *machine, const struct machine_item *item, in
                    greatest(machine, item, first + count / 2, count - count / 2));
 }
 
+/* Without a sign, as which what is below 0 comes last, and nan. */
+static int greatest_rest(struct machine *machine, const struct machine_item *item, int first, int count)
+{
+    if (count == 1)
+        return item->rarities[first].result;
+    return machine_rvm(machine, item->wide ? X86_VPMAXUQ : X86_VPMAXUD, item->instruction.bits,
+                       greatest_rest(machine, item, first, count / 2),
+                       greatest_rest(machine, item, first + count / 2, count - count / 2));
+}
+
 /* The lanes in which some vector has a rare one. */
 static int rare_lanes(struct machine *machine, const struct machine_item *item, int bound)
 {
     int lanes = -1;
-    if (item->rarities->is_quotient) {
+    if (item->rarities->kind == RARITY_REST)
+        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, item->instruction.bits,
+                            greatest_rest(machine, item, 0, item->vectors), bound, NOT_BELOW);
+    if (item->rarities->kind == RARITY_QUOTIENT) {
         int size = greatest(machine, item, 0, item->vectors);
         return above(machine, item, item->vectors > 1 ? size : greater(machine, item, size, size), bound);
     }
@@ -99,14 +114,18 @@ static int rare_lanes(struct machine *machine, const struct machine_item *item, 
     return lanes;
 }
 
-/* How many items from here on are of one function and go through one test. */
+static bool have_one_test(const struct machine_item *a, const struct machine_item *b)
+{
+    return b->kind == MACHINE_RARE && a->function == b->function && a->rarities->kind == b->rarities->kind &&
+           a->arguments[a->count - 1] == b->arguments[b->count - 1];
+}
+
+/* How many items from here on go through one test. */
 static int neighbours(const machine_section *section, int first)
 {
-    const struct machine_item *items = section->items;
     int count = 1;
     while (count < MACHINE_GATE && first + count < section->count &&
-           items[first + count].kind == MACHINE_RARE &&
-           items[first + count].function == items[first].function)
+           have_one_test(&section->items[first], &section->items[first + count]))
         count++;
     return count;
 }
@@ -159,6 +178,7 @@ void machine_rare_jump(struct machine *machine, const struct machine_item *item,
         rare.vectors[k].result = *registers++;
     }
     rare.bound = registers[0];
+    rare.mask = registers[1];
     machine->labels += 2;
     machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
                                                    .bits = is_avx512 ? 128 : 256,
@@ -210,27 +230,121 @@ static void restore(struct machine *machine, const struct saved *saved)
         in_frame(machine, X86_MOV, changed[k], saved->general + 8 * k);
 }
 
-enum { SIZE, BOUND, MASK /* registers, once all are saved */ };
+/* ---- a second look at remainders ------------------------------------------------------------ */
+
+/* The registers of one. `at` and `over` are spare, as is the mask: of the lanes that still are rare. */
+struct look {
+    int x, y, result, at, over, mask;
+};
+
+static void look_emit(struct machine *machine, const struct machine_rare *rare, enum x86_form single,
+                      enum x86_form wide, struct x86_instruction instruction)
+{
+    instruction.form = rare->wide ? wide : single;
+    instruction.bits = rare->bits;
+    machine_emit(machine, instruction);
+}
+
+/* What was taken to be below x / y may be a whole number less where x is a multiple of y, below 0 or close
+ * above. From the whole number nearest to the rounded quotient the rest is less than y to either side, and so
+ * exact, or the quotient is too large: vector_x86_modulo.c. */
+static void look_again(struct machine *machine, const struct machine_rare *rare, struct look look)
+{
+    look_emit(machine, rare, X86_VDIVPS, X86_VDIVPD,
+              (struct x86_instruction){.reg = look.at, .vvvv = look.x, .rm = look.y});
+    look_emit(machine, rare, X86_VRNDSCALEPS, X86_VRNDSCALEPD,
+              (struct x86_instruction){.reg = look.at, .rm = look.at, .immediate = NEAREST});
+    look_emit(machine, rare, X86_VFNMADD213PS, X86_VFNMADD213PD,
+              (struct x86_instruction){.reg = look.at, .vvvv = look.y, .rm = look.x});
+    look_emit(machine, rare, X86_VADDPS, X86_VADDPD,
+              (struct x86_instruction){.reg = look.over, .vvvv = look.at, .rm = look.y});
+    look_emit(machine, rare, X86_VPMINUD, X86_VPMINUQ,
+              (struct x86_instruction){.reg = look.result, .vvvv = look.at, .rm = look.over});
+    look_emit(
+        machine, rare, X86_VRANGEPS, X86_VRANGEPD,
+        (struct x86_instruction){.reg = look.at, .vvvv = look.at, .rm = look.at, .immediate = MAGNITUDE});
+    look_emit(machine, rare, X86_VCMPPS_MASK, X86_VCMPPD_MASK,
+              (struct x86_instruction){
+                  .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER});
+}
+
+/* One that no vector of these is in; `other` neither. */
+static int spare_register(const struct machine_rare *rare, int other)
+{
+    for (int spare = MACHINE_VECTORS - 1;; spare--) {
+        bool is_taken = spare == other;
+        for (int k = 0; k < rare->count; k++)
+            is_taken |= spare == rare->vectors[k].x || spare == rare->vectors[k].y ||
+                        spare == rare->vectors[k].result;
+        if (!is_taken)
+            return spare;
+    }
+}
+
+/* Goes on where the test was if no lane is rare any more. All but the results is as it was then. */
+static void look_at_all(struct machine *machine, const struct saved *saved, const struct machine_rare *rare)
+{
+    int still = machine->labels++, at = spare_register(rare, -1), over = spare_register(rare, at);
+    in_frame(machine, X86_VMOVUPS_STORE, at, saved->vectors + 64 * at);
+    in_frame(machine, X86_VMOVUPS_STORE, over, saved->vectors + 64 * over);
+    for (int k = 0; k < rare->count; k++) {
+        const struct machine_rarity *vector = &rare->vectors[k];
+        look_again(machine, rare, (struct look){vector->x, vector->y, vector->result, at, over, rare->mask});
+        machine_emit(machine, (struct x86_instruction){
+                                  .form = X86_KORTESTW, .bits = 128, .reg = rare->mask, .rm = rare->mask});
+        machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = still});
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        in_frame(machine, X86_VMOVUPS_LOAD, at, saved->vectors + 64 * at);
+        in_frame(machine, X86_VMOVUPS_LOAD, over, saved->vectors + 64 * over);
+        if (pass == 0) {
+            machine_emit_jump(machine, X86_JMP, rare->back);
+            machine_emit_label(machine, still);
+        }
+    }
+}
+
+/* ---- which lanes ------------------------------------------------------------------------------ */
+
+enum { FIRST, SECOND, MASK, THIRD, FOURTH, FIFTH /* registers, once all are saved */ };
+
+static void look_at_saved(struct machine *machine, const struct saved *saved, const struct machine_rare *rare,
+                          const struct machine_rarity *vector)
+{
+    in_frame(machine, X86_VMOVUPS_LOAD, FIRST, saved->vectors + 64 * vector->x);
+    in_frame(machine, X86_VMOVUPS_LOAD, SECOND, saved->vectors + 64 * vector->y);
+    look_again(machine, rare, (struct look){FIRST, SECOND, THIRD, FOURTH, FIFTH, MASK});
+    in_frame(machine, X86_VMOVUPS_STORE, THIRD, saved->vectors + 64 * vector->result);
+}
+
+static void compare_saved(struct machine *machine, const struct saved *saved, const struct machine_rare *rare,
+                          const struct machine_rarity *vector)
+{
+    in_frame(machine, X86_VMOVUPS_LOAD, FIRST, saved->vectors + 64 * vector->size);
+    in_frame(machine, X86_VMOVUPS_LOAD, SECOND, saved->vectors + 64 * rare->bound);
+    if (vector->kind == RARITY_QUOTIENT)
+        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VRANGEPD : X86_VRANGEPS,
+                                                       .bits = rare->bits,
+                                                       .reg = FIRST,
+                                                       .vvvv = FIRST,
+                                                       .rm = FIRST,
+                                                       .immediate = MAGNITUDE});
+    machine_emit(machine, (struct x86_instruction){.form = comparison(machine, rare->wide),
+                                                   .bits = rare->bits,
+                                                   .reg = MASK,
+                                                   .vvvv = FIRST,
+                                                   .rm = SECOND,
+                                                   .immediate = ABOVE});
+}
 
 /* Which lanes are rare: as bits in rcx, and as a mask in its place of the frame. */
 static void find_lanes(struct machine *machine, const struct saved *saved, const struct machine_rare *rare,
                        const struct machine_rarity *vector)
 {
-    in_frame(machine, X86_VMOVUPS_LOAD, SIZE, saved->vectors + 64 * vector->size);
-    in_frame(machine, X86_VMOVUPS_LOAD, BOUND, saved->vectors + 64 * rare->bound);
-    if (vector->is_quotient)
-        machine_emit(machine, (struct x86_instruction){.form = rare->wide ? X86_VRANGEPD : X86_VRANGEPS,
-                                                       .bits = rare->bits,
-                                                       .reg = SIZE,
-                                                       .vvvv = SIZE,
-                                                       .rm = SIZE,
-                                                       .immediate = MAGNITUDE});
-    machine_emit(machine, (struct x86_instruction){.form = comparison(machine, rare->wide),
-                                                   .bits = rare->bits,
-                                                   .reg = MASK,
-                                                   .vvvv = SIZE,
-                                                   .rm = BOUND,
-                                                   .immediate = ABOVE});
+    if (vector->kind == RARITY_REST)
+        look_at_saved(machine, saved, rare, vector);
+    else
+        compare_saved(machine, saved, rare, vector);
     if (machine_is_avx512(machine)) {
         machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_FROM, .reg = X86_RCX, .rm = MASK});
         in_frame(machine, X86_MOV_STORE, X86_RCX, saved->mask);
@@ -289,6 +403,8 @@ static void place_one(struct machine *machine, const struct saved *saved, const 
 {
     int first = machine->body.count;
     machine_emit_label(machine, rare->label);
+    if (rare->vectors->kind == RARITY_REST)
+        look_at_all(machine, saved, rare);
     save(machine, saved);
     for (int k = 0; k < rare->count; k++) {
         int next = machine->labels++;

@@ -35,6 +35,9 @@ static const char *const operations[] = {"a[i] % b[i]",
                                          "a[i] % g",
                                          "a[i] // g",
                                          "a[i] % 6.0",
+                                         "a[i] % 7.3",
+                                         "a[i] % 49.0",
+                                         "(a[i] % 6.0) * 2 + a[i] % 7.3",
                                          "a[i] % 0.25",
                                          "a[i] // 0.1",
                                          "a[i] % -3.0",
@@ -68,9 +71,11 @@ static double near_multiple(akg_dtype dtype, double b)
 
 static void fill(akg_dtype dtype, akg_tensor *a, akg_tensor *b)
 {
+    static const double known[] = {6, 7.3, 49};
     for (int64_t k = 0; k < COUNT; k++) {
         double divisor = dtype == AKG_FLOAT64 ? uniform() * 10 : (double)(float)(uniform() * 10);
-        double dividend = k % 4 ? near_multiple(dtype, k % 3 ? divisor : 6) : (uniform() - 0.5) * 100;
+        double dividend =
+            k % 4 ? near_multiple(dtype, k % 3 ? divisor : known[k / 3 % 3]) : (uniform() - 0.5) * 100;
         if (k < SPECIAL * SPECIAL) {
             dividend = special[k % SPECIAL];
             divisor = special[k / SPECIAL];
