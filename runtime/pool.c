@@ -71,8 +71,10 @@ static struct {
     pthread_mutex_t lock;            /* of what follows, and around sleep */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
-    int count;      /* threads that were started */
-    unsigned wakes; /* how often they were woken */
+    atomic_int processor; /* of the last caller that woke workers */
+    int count;            /* threads that were started */
+    cpu_set_t allowed;    /* where those that were started last may run; none: it is not known */
+    unsigned wakes;       /* how often they were woken */
     bool ends;
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -284,6 +286,17 @@ static void watch(bool (*is_over)(unsigned), unsigned seen, int threads)
 
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
+/* Where a thread may run, and where of that the one that asks does not; false: nowhere, or it is not known.
+ */
+static bool other_processors(int here, cpu_set_t *all, cpu_set_t *others)
+{
+    if (here < 0 || sched_getaffinity(0, sizeof *all, all) != 0)
+        return false;
+    *others = *all;
+    CPU_CLR((size_t)here, others);
+    return CPU_COUNT(others) > 0;
+}
+
 /* Joins the job of that number, if it is still open, and says how many threads it has: 0, it is not. The
  * caller closes it first and looks then who is inside; this is the other way round. */
 static int worker_join(int thread, unsigned number)
@@ -323,6 +336,19 @@ static bool worker_sleep(unsigned seen, unsigned *wakes)
     return !ends;
 }
 
+/* To another processor, if this is the one of the caller: there it would run when the caller's time is over,
+ * to find nothing left to do, and be woken there for the next job. A system that sees the caller alone at
+ * work, for it mostly is, lets that be for long where processors share no cache. */
+static void worker_leave_caller(void)
+{
+    cpu_set_t all, others;
+    int here = sched_getcpu();
+
+    if (here == atomic_load(&pool.processor) && other_processors(here, &all, &others) &&
+        sched_setaffinity(0, sizeof others, &others) == 0)
+        sched_setaffinity(0, sizeof all, &all); /* from now on the system may do as it likes */
+}
+
 /* One that was woken for a job that ended before it was there looks out for the next one, too: such jobs come
  * one right behind the other. */
 static void *worker(void *number_of_thread)
@@ -330,7 +356,13 @@ static void *worker(void *number_of_thread)
     int thread = (int)(intptr_t)number_of_thread, threads;
     unsigned seen = 0, wakes = 0, number;
 
+    pthread_mutex_lock(&pool.lock);
+    cpu_set_t allowed = pool.allowed;
+    pthread_mutex_unlock(&pool.lock);
+    if (CPU_COUNT(&allowed))
+        sched_setaffinity(0, sizeof allowed, &allowed);
     while (worker_sleep(seen, &wakes)) {
+        worker_leave_caller();
         atomic_fetch_add(&pool.awake, 1);
         if (thread < (threads = akg_threads()))
             watch(is_new_job, seen, threads);
@@ -371,20 +403,27 @@ __attribute__((destructor)) static void pool_end(void)
         room_empty(&pool.rooms[k], 0);
 }
 
-/* Under the lock. Fewer than are wanted will do. */
+/* Under the lock. Fewer than are wanted will do. They start where the caller is not. */
 static void pool_grow(int count)
 {
     static bool registered;
     sigset_t all, before;
+    pthread_attr_t start;
+    cpu_set_t others;
 
     if (!registered)
         pthread_atfork(NULL, NULL, pool_forget);
     registered = true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+    pthread_attr_init(&start);
+    CPU_ZERO(&pool.allowed);
+    if (other_processors(atomic_load(&pool.processor), &pool.allowed, &others))
+        pthread_attr_setaffinity_np(&start, sizeof others, &others);
     while (pool.count < count &&
-           pthread_create(&pool.threads[pool.count], NULL, worker, (void *)(intptr_t)(pool.count + 1)) == 0)
+           pthread_create(&pool.threads[pool.count], &start, worker, (void *)(intptr_t)(pool.count + 1)) == 0)
         pool.count++;
+    pthread_attr_destroy(&start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -392,6 +431,7 @@ static void pool_grow(int count)
 
 static void pool_wake(const struct job *job)
 {
+    atomic_store(&pool.processor, sched_getcpu());
     pthread_mutex_lock(&pool.lock);
     if (pool.count < job->threads - 1)
         pool_grow(job->threads - 1);

@@ -22,6 +22,7 @@ enum {
     /* runs: of so many, the first ones are shared, then some are not, and all up to here are timed, and later
      * one of so many */
     CYCLE = 256,
+    FIRST_CYCLE = 32, /* what was measured first may be of memory that was used for the first time */
     SHARED = 8,
     ALONE = 2,
     TIMED = 16,
@@ -62,6 +63,19 @@ static void set(atomic_uint *number, unsigned value)
     atomic_store_explicit(number, value, memory_order_relaxed);
 }
 
+/* Of how many runs the last one so far is, of one cycle: the first ones are shorter, each twice as long as
+ * all before. */
+static unsigned phase_of(unsigned runs)
+{
+    unsigned first = FIRST_CYCLE;
+
+    if (runs < FIRST_CYCLE || runs >= CYCLE)
+        return runs % CYCLE;
+    while (runs >= 2 * first)
+        first *= 2;
+    return runs - first;
+}
+
 double pool_rate_expect(jit_part *part, double operations)
 {
     const struct place *place = place_of(part);
@@ -82,7 +96,7 @@ struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds)
         atomic_store_explicit(&place->part, part, memory_order_relaxed);
     }
     /* two threads may count one: no run waits for that */
-    unsigned runs = get(&place->runs), phase = runs % CYCLE;
+    unsigned runs = get(&place->runs), phase = phase_of(runs);
     set(&place->runs, runs + 1);
     unsigned alone = get(&place->alone), shared = get(&place->shared);
     bool is_better = !alone || !shared || (double)shared < 0.9 * alone;
@@ -100,7 +114,7 @@ void pool_rate_learn(jit_part *part, bool is_shared, double operations, double n
 
     rate = rate < least ? least : rate > MOST ? MOST : rate;
     if (before) /* the lower the sooner: whatever else ran only made it longer */
-        rate = rate < before ? (rate + before) / 2 : before + (rate - before) / 8;
+        rate = rate < before ? (3 * rate + before) / 4 : before + (rate - before) / 8;
     if (atomic_load_explicit(&place->part, memory_order_relaxed) == part)
         set(number, (unsigned)rate);
 }
