@@ -247,6 +247,8 @@ enum { PIECES = 5 }; /* 16 lanes are 8, 4, 2, 1 and whole ones */
 struct sections {
     machine_section setup, main[MACHINE_PARTIALS], last[MACHINE_PARTIALS], tail, result;
     int last_count;
+    machine_section first[MACHINE_PARTIALS];
+    bool has_first; /* the main loop's first round is another one */
     machine_section full[MACHINE_PARTIALS];
     bool has_full; /* the last vectors also as those of which no lane is left out */
     machine_section pieces[PIECES];
@@ -411,6 +413,7 @@ static void build_loops(struct machine *machine, struct sections *sections)
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
         machine_build_step(machine, &sections->main[k], k, k * machine->lanes, false);
+    sections->has_first = !sections->has_slim && machine_build_first(machine, sections->first);
     machine->is_long = sections->has_long = machine_has_quotients(machine);
     machine->is_far = machine_fetches_long(machine);
     for (int k = 0; k < machine->steps && machine->is_long; k++)
@@ -601,6 +604,13 @@ static void place_loops(struct machine *machine, struct sections *sections)
         last = machine->labels++, done = machine->labels++;
     machine_emit_by(machine, X86_SUB_BY, machine->count, round);
     machine_emit_jump(machine, X86_JL, rest);
+    if (sections->has_first) {
+        for (int k = 0; k < machine->steps; k++)
+            machine_allocate(machine, &sections->first[k]);
+        machine_emit_by(machine, X86_ADD_BY, machine->index, round);
+        machine_emit_by(machine, X86_SUB_BY, machine->count, round);
+        machine_emit_jump(machine, X86_JL, rest);
+    }
     machine_emit_label(machine, head);
     for (int k = 0; k < machine->steps; k++)
         machine_allocate(machine, &sections->main[k]);

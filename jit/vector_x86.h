@@ -170,6 +170,7 @@ struct machine {
     struct machine_realigned *realigned; /* loads out of whole lines of memory; NULL: there are none */
     bool is_long;                        /* what is being built is the main loop for many iterations */
     bool is_far;                         /* it is the one for more than caches hold */
+    bool is_row;                         /* all of it is run once for each iteration of a band */
     bool is_short;                       /* it is one vector (vector_x86_short.c) */
     int short_bits;                      /* of such a vector, of the widest lanes */
     bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */

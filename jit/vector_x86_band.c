@@ -79,6 +79,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .loop = loop,
                              .options = machine->options,
                              .calls = machine->calls,
+                             .is_row = true,
                              .short_bits = code->short_bits,
                              .shared = machine->shared};
     bool good = is_short(code, loop) ? machine_build_short(part)

@@ -114,6 +114,11 @@ void machine_build_few(struct machine *machine, struct machine_few *few);
 /* The iterations; of such as are not known with the results behind them. */
 void machine_place_few(struct machine *machine, struct machine_few *few);
 
+/* ---- vector_x86_first.c ---- */
+
+/* The first round of the main loop of a row that adds up; false: there is none. */
+bool machine_build_first(struct machine *machine, machine_section *sections);
+
 /* ---- vector_x86_short.c ---- */
 
 /* What the short parts of a band have in common: from before the first iteration to
