@@ -71,7 +71,7 @@ void machine_emit_label(struct machine *machine, int label)
 /* The condition and the end of the loop as one mask; 0: all lanes. */
 static int mask_of(struct machine *machine, const int *registers, int mask, bool is_last)
 {
-    int tail = is_last ? machine_keep(machine, KEPT_TAIL, VECTOR_MASK, 0, 0) : 0;
+    int tail = is_last ? machine_keep(machine, KEPT_TAIL, VECTOR_MASK, machine->short_at, 0) : 0;
     if (mask < 0)
         return tail;
     return tail ? machine_and(machine, registers[mask], tail) : registers[mask];

@@ -123,6 +123,8 @@ struct machine_nan {
 /* Registers that are left for each of the short parts of a band (vector_x86_short.c); what is passed comes
  * behind them. */
 enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5, MACHINE_PASSED = 2 };
+/* Where they are several vectors each, of which nothing is passed. */
+enum { MACHINE_SEVERAL = 4, MACHINE_OWN_OF_SEVERAL = 20 };
 
 struct machine_change;
 struct machine_realigned;
@@ -173,6 +175,8 @@ struct machine {
     bool is_row;                         /* all of it is run once for each iteration of a band */
     bool is_short;                       /* it is one vector (vector_x86_short.c) */
     int short_bits;                      /* of such a vector, of the widest lanes */
+    int short_count;                     /* vectors of a short part; 0: it is not short */
+    int short_at;                        /* that one of them which is being built */
     bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
     bool refused;
 };
@@ -185,7 +189,9 @@ static inline bool machine_is_avx512(const struct machine *machine)
 /* How many registers there are for vectors, and for masks. */
 static inline int machine_vectors(const struct machine *machine)
 {
-    return machine->shared ? MACHINE_OWN_VECTORS : machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
+    if (machine->shared)
+        return machine->short_count > 1 ? MACHINE_OWN_OF_SEVERAL : MACHINE_OWN_VECTORS;
+    return machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
 }
 
 static inline int machine_masks(const struct machine *machine)

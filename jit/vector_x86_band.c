@@ -15,7 +15,8 @@
 struct band_code {
     struct machine *machine; /* of the whole function */
     const struct vector_loop *loop;
-    int short_bits; /* loops that may be one vector of so many are; 0: they are loops */
+    int short_bits;  /* loops that may be a few vectors of so many are; 0: they are loops */
+    int short_count; /* vectors of each */
 };
 
 static void slot(struct machine *machine, enum x86_form form, int number)
@@ -81,6 +82,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .calls = machine->calls,
                              .is_row = true,
                              .short_bits = code->short_bits,
+                             .short_count = code->short_count,
                              .shared = machine->shared};
     bool good = is_short(code, loop) ? machine_build_short(part)
                 : loop->is_serial    ? machine_build_serial(part)
@@ -222,17 +224,20 @@ static void build_body(struct band_code *code, struct machine *const *parts)
 
 /* All iterations, with slots in registers; NULL where the target lacks something. */
 static struct machine *build_iterations(struct arena *arena, const struct vector_loop *loop,
-                                        const struct vector_options *options, int short_bits)
+                                        const struct vector_options *options, int short_bits, int short_count)
 {
     struct machine *machine = arena_new(arena, struct machine);
     struct machine **parts = arena_array(arena, struct machine *, loop->band->parts.count);
-    struct band_code code = {machine, loop, short_bits};
+    struct band_code code = {machine, loop, short_bits, short_count};
     *machine =
         (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls, .lanes = 1};
+    machine->short_count = short_count;
     machine_choose_slots(machine);
     if (may_share(&code)) {
         machine->shared = arena_new(arena, struct machine_shared);
         machine->shared->band = loop;
+    } else if (short_count > 1) {
+        return NULL;
     }
     for (int k = 0; k < loop->band->parts.count; k++) {
         parts[k] = build_part(&code, loop->band->parts.items[k].loop);
@@ -291,17 +296,19 @@ static bool has_short(const struct machine *machine)
     return found;
 }
 
-/* Goes to the label where one of the loops is none, or more than a vector of so many bits. */
-static void test_counts(struct machine *machine, int bits, int otherwise)
+/* Goes to the label where one of the loops is none, or no more than one vector of so many bits where there
+ * are several, or more than all of them. */
+static void test_counts(struct machine *machine, int bits, int count, int otherwise)
 {
     for (int k = 0; k < machine->loop->band->parts.count; k++) {
         const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
         if (!machine_may_be_short(machine->loop, part))
             continue;
+        int lanes = machine_short_lanes(bits, part), least = count > 1 ? lanes + 1 : 1;
         slot(machine, X86_MOV, part->count);
-        machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine_short_lanes(bits, part));
-        machine_emit_jump(machine, X86_JAE, otherwise); /* without a sign: of 0 too */
+        machine_emit_by(machine, X86_SUB_BY, X86_RAX, least);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, count * lanes - least + 1);
+        machine_emit_jump(machine, X86_JAE, otherwise); /* without a sign: of fewer too */
     }
 }
 
@@ -314,11 +321,14 @@ static void tidy(struct machine *machine)
     machine_hoist_constants(machine);
 }
 
-/* The code for loops that are one vector of so many bits, which goes to the end then. */
-static void append_short(struct machine *all, int bits, const struct machine *brief, int end)
+/* The code for loops that are so many vectors, which goes to the end then. */
+static void append_short(struct machine *all, int bits, int count, struct machine *brief, int end)
 {
     int longer = all->labels++;
-    test_counts(all, bits, longer);
+    if (!brief)
+        return;
+    tidy(brief);
+    test_counts(all, bits, count, longer);
     append(all, brief);
     machine_emit_jump(all, X86_JMP, end);
     machine_emit_label(all, longer);
@@ -328,26 +338,28 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
     enum { HALF = 256, WHOLE = 512, FEW = 128 /* instructions: more take their time to make */ };
-    struct machine *machine = build_iterations(arena, loop, options, 0);
+    struct machine *machine = build_iterations(arena, loop, options, 0, 0), *half = NULL, *several = NULL;
     if (!machine)
         return false;
-    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, WHOLE) : NULL;
-    struct machine *half =
-        brief && brief->body.count <= FEW ? build_iterations(arena, loop, options, HALF) : NULL;
-    tidy(brief ? brief : machine);
+    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
+    if (brief && brief->body.count <= FEW) {
+        half = build_iterations(arena, loop, options, HALF, 1);
+        if (!machine_hands_on(loop))
+            several = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
+    }
     if (brief) {
         struct machine *all = arena_new(arena, struct machine);
         *all = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
         machine_choose_slots(all);
         int end = all->labels++;
-        if (half) {
-            tidy(half);
-            append_short(all, HALF, half, end);
-        }
-        append_short(all, WHOLE, brief, end);
+        append_short(all, HALF, 1, half, end);
+        append_short(all, WHOLE, 1, brief, end);
+        append_short(all, WHOLE, MACHINE_SEVERAL, several, end);
         append(all, machine);
         machine_emit_label(all, end);
         machine = all;
+    } else {
+        tidy(machine);
     }
     machine_assemble(machine, listing);
     return !machine->refused;

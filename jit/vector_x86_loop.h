@@ -121,6 +121,10 @@ bool machine_build_first(struct machine *machine, machine_section *sections);
 
 /* ---- vector_x86_short.c ---- */
 
+struct machine_count {
+    int slot, before;
+};
+
 /* What the short parts of a band have in common: from before the first iteration to
  * behind the last constants, in vector registers from the last one down, and which lanes there are, in masks;
  * within an iteration what was stored and is loaded again.
@@ -128,7 +132,8 @@ bool machine_build_first(struct machine *machine, machine_section *sections);
 struct machine_shared {
     const struct vector_loop *band;
     LIST(struct machine_kept) constants;
-    LIST(int) counts; /* of each mask, the slot of the iterations */
+    /* of each mask: the slot of the iterations, and how many of them are in vectors before */
+    LIST(struct machine_count) counts;
     struct {
         const struct vector_loop *part;
         const struct vector_value *store; /* NULL: nothing is passed */
@@ -138,7 +143,9 @@ struct machine_shared {
 /* Whether the part of a band can be had as one vector, where it has so many iterations at most. */
 bool machine_may_be_short(const struct vector_loop *band, const struct vector_loop *part);
 int machine_short_lanes(int bits, const struct vector_loop *part);
-/* Its body. */
+/* Whether parts hand to others what they store, as one vector. */
+bool machine_hands_on(const struct vector_loop *band);
+/* Its body: `short_count` vectors of `short_bits` for the widest lanes. */
 bool machine_build_short(struct machine *machine);
 /* Before the first iteration: what the parts share. */
 void machine_emit_shared(struct machine *machine);

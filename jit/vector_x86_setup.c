@@ -312,10 +312,24 @@ static void setup_partial(struct machine *machine, const struct machine_kept *ke
                                                            : machine_identity(row->operation, row->dtype));
 }
 
+/* Likewise, of what is beside them. */
+static const struct machine_kept *same_beside(const struct machine *machine, const struct machine_kept *kept)
+{
+    for (const struct machine_kept *other = machine->kept.items; other < kept; other++)
+        if (other->kind == KEPT_BESIDE && other->type == kept->type && other->bits == kept->bits &&
+            other->number / MACHINE_PARTIALS == kept->number / MACHINE_PARTIALS)
+            return other;
+    return NULL;
+}
+
 static void setup_beside(struct machine *machine, const struct machine_kept *kept)
 {
     int number = kept->number / MACHINE_PARTIALS;
-    if (machine_begins_with_start(machine, number))
+    const struct machine_kept *same = same_beside(machine, kept);
+    if (same)
+        machine_into(machine, X86_VMOVAPS, machine_bits(machine, kept->type), kept->virtual_register, 0,
+                     same->virtual_register, 0);
+    else if (machine_begins_with_start(machine, number))
         spread_memory(machine, kept->virtual_register, kept->type,
                       machine_slot(machine, machine->loop->accumulators.items[number].slot), 0);
     else

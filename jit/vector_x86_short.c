@@ -8,7 +8,8 @@
  * the same to the bit. For AVX-512 alone: masks cost AVX2 more than they save.
  *
  * Where half a vector is enough, half of one it is: less is put together at its end, and what a mask leaves
- * out of a store is less for loads behind it to wait for.
+ * out of a store is less for loads behind it to wait for. Where one is not enough, but a few are, it is
+ * these, of which all but the first have a mask, if no part loads what another has stored.
  */
 #include "pass.h"
 #include "vector_x86_loop.h"
@@ -41,6 +42,26 @@ int machine_short_lanes(int bits, const struct vector_loop *part)
 
 /* ---- what parts share ---------------------------------------------------------------------------- */
 
+static bool stays(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+static bool is_same_range(const struct ir_stmt *one, const struct ir_stmt *other)
+{
+    return one->step == other->step && ir_expr_equal(one->low, other->low) &&
+           ir_expr_equal(one->high, other->high) && ir_expr_walk(one->low, stays, NULL) &&
+           ir_expr_walk(one->high, stays, NULL);
+}
+
+/* Whether both slots of the band hold as many iterations. */
+static bool is_same_count(const struct vector_loop *band, int one, int other)
+{
+    const struct vector_argument *arguments = band->arguments.items;
+    return one == other || is_same_range(arguments[one].loop, arguments[other].loop);
+}
+
 /* The register of a constant, or -1: there are none left. */
 static int register_of_constant(struct machine *machine, const struct machine_kept *kept)
 {
@@ -49,23 +70,25 @@ static int register_of_constant(struct machine *machine, const struct machine_ke
     for (int k = 0; k < shared->constants.count; k++, next--)
         if (shared->constants.items[k].type == kept->type && shared->constants.items[k].bits == kept->bits)
             return next;
-    if (next < MACHINE_OWN_VECTORS + MACHINE_PASSED)
+    if (next < machine_vectors(machine) + (machine->short_count > 1 ? 0 : MACHINE_PASSED))
         return -1;
     list_push(machine->arena, &shared->constants, *kept);
     return next;
 }
 
-/* That of the mask of as many lanes as the part has iterations; likewise. */
-static int register_of_tail(struct machine *machine)
+/* That of the mask of the lanes that a vector of the part has; likewise. */
+static int register_of_tail(struct machine *machine, int vector)
 {
     struct machine_shared *shared = machine->shared;
+    struct machine_count wanted = {machine->loop->count, vector * machine->lanes};
     int next = MACHINE_MASKS - 1;
     for (int k = 0; k < shared->counts.count; k++, next--)
-        if (shared->counts.items[k] == machine->loop->count)
+        if (shared->counts.items[k].before == wanted.before &&
+            is_same_count(shared->band, shared->counts.items[k].slot, wanted.slot))
             return next;
     if (next < MACHINE_OWN_MASKS)
         return -1;
-    list_push(machine->arena, &shared->counts, machine->loop->count);
+    list_push(machine->arena, &shared->counts, wanted);
     return next;
 }
 
@@ -75,7 +98,7 @@ static void share(struct machine *machine)
         struct machine_kept *kept = &machine->kept.items[k];
         int reg = kept->kind == KEPT_CONSTANT && kept->type != VECTOR_MASK
                       ? register_of_constant(machine, kept)
-                  : kept->kind == KEPT_TAIL   ? register_of_tail(machine)
+                  : kept->kind == KEPT_TAIL   ? register_of_tail(machine, kept->number)
                   : kept->kind == KEPT_PASSED ? MACHINE_OWN_VECTORS + kept->number
                                               : -1;
         kept->is_shared = reg >= 0;
@@ -103,12 +126,14 @@ void machine_emit_shared(struct machine *machine)
                      (struct x86_instruction){.form = X86_MOV,
                                               .reg = X86_RCX,
                                               .has_memory = true,
-                                              .memory = machine_slot(machine, shared->counts.items[k])});
+                                              .memory = machine_slot(machine, shared->counts.items[k].slot)});
         machine_emit(machine,
                      (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = -1});
         machine_emit(machine,
                      (struct x86_instruction){
                          .form = X86_BZHI, .bits = 128, .reg = X86_RAX, .rm = X86_RAX, .vvvv = X86_RCX});
+        if (shared->counts.items[k].before) /* as many ones are no more than 64 */
+            machine_emit_by(machine, X86_SAR_BY, X86_RAX, shared->counts.items[k].before);
         machine_emit(machine,
                      (struct x86_instruction){
                          .form = X86_KMOVW_TO, .bits = 128, .reg = MACHINE_MASKS - 1 - k, .rm = X86_RAX});
@@ -116,12 +141,6 @@ void machine_emit_shared(struct machine *machine)
 }
 
 /* ---- what one part hands to another -------------------------------------------------------------------- */
-
-static bool stays(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE);
-}
 
 /* Whether both loops, over the same range, come to the same element in the same iteration. */
 static bool is_same_index(const struct ir_stmt *one, struct ir_expr *a, const struct ir_stmt *other,
@@ -131,13 +150,6 @@ static bool is_same_index(const struct ir_stmt *one, struct ir_expr *a, const st
         return b->kind == IR_SYMBOL && b->symbol == other->symbol;
     return ir_expr_equal(a, b) && ir_expr_walk(a, stays, NULL) && !pass_mentions(a, one->symbol) &&
            !pass_mentions(b, other->symbol);
-}
-
-static bool is_same_range(const struct ir_stmt *one, const struct ir_stmt *other)
-{
-    return one->step == other->step && ir_expr_equal(one->low, other->low) &&
-           ir_expr_equal(one->high, other->high) && ir_expr_walk(one->low, stays, NULL) &&
-           ir_expr_walk(one->high, stays, NULL);
 }
 
 static const struct vector_stream *stream_of(const struct vector_loop *part, const struct vector_value *value)
@@ -188,6 +200,18 @@ static bool is_loaded_again(const struct vector_loop *band, const struct vector_
     return false;
 }
 
+bool machine_hands_on(const struct vector_loop *band)
+{
+    for (int k = 0; k < band->band->parts.count; k++) {
+        const struct vector_loop *part = band->band->parts.items[k].loop;
+        for (int v = 0; v < part->values.count; v++)
+            if (part->values.items[v].kind == VECTOR_STORE &&
+                is_loaded_again(band, part, &part->values.items[v]))
+                return true;
+    }
+    return false;
+}
+
 static void forget(struct machine_shared *shared, const struct ir_buffer *buffer)
 {
     for (int k = 0; k < MACHINE_PASSED; k++) {
@@ -207,7 +231,7 @@ void machine_pass_nothing(struct machine_shared *shared, const struct vector_loo
 int machine_passed(struct machine *machine, const struct vector_value *load)
 {
     const struct machine_shared *shared = machine->shared;
-    for (int k = 0; k < MACHINE_PASSED; k++)
+    for (int k = 0; k < MACHINE_PASSED && machine->short_count == 1; k++)
         if (shared->passed[k].store &&
             is_of_store(machine->loop, load, shared->passed[k].part, shared->passed[k].store))
             return machine_keep(machine, KEPT_PASSED, load->type, k, 0);
@@ -227,6 +251,8 @@ void machine_pass(struct machine *machine, const struct vector_value *store, int
 {
     struct machine_shared *shared = machine->shared;
     int place = 0;
+    if (machine->short_count > 1)
+        return;
     forget(shared, stream_of(machine->loop, store)->access->buffer);
     while (place < MACHINE_PASSED && is_taken(machine, place))
         place++;
@@ -252,60 +278,80 @@ static bool counts(const struct vector_loop *loop)
     return false;
 }
 
-static bool is_tail_shared(const struct machine *machine)
+/* Of one vector the mask may be made for the part alone. */
+static bool has_own_tail(const struct machine *machine)
 {
     for (int k = 0; k < machine->kept.count; k++)
-        if (machine->kept.items[k].kind == KEPT_TAIL)
-            return machine->kept.items[k].is_shared;
-    return true; /* nobody asks for it */
+        if (machine->kept.items[k].kind == KEPT_TAIL && !machine->kept.items[k].is_shared)
+            return true;
+    return false;
+}
+
+struct short_sections {
+    machine_section setup, tail, body[MACHINE_SEVERAL], result;
+};
+
+/* Each vector adds to the partial result that the main loop of as many iterations has for it. */
+static void build_bodies(struct machine *machine, struct short_sections *sections)
+{
+    int count = machine->short_count;
+    for (int k = 0; k < count; k++) {
+        machine->short_at = k;
+        machine_build_step(machine, &sections->body[k], k % machine->steps, k * machine->lanes,
+                           count == 1 || k > 0);
+    }
+    machine->short_at = 0;
 }
 
 /* False where it takes more registers than there are: then the way through memory takes longer than a loop.
  */
-static bool build_sections(struct machine *machine, machine_section *setup, machine_section *body,
-                           machine_section *result)
+static bool build_sections(struct machine *machine, struct short_sections *sections)
 {
     int own = 0;
-    machine_build_step(machine, body, 0, 0, true);
-    machine->section = result;
+    build_bodies(machine, sections);
+    machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         machine_build_result(machine, k);
     share(machine);
-    int of_body = machine_pressure(machine, body), of_result = machine_pressure(machine, result);
-    int most = of_body > of_result ? of_body : of_result;
+    int most = machine_pressure(machine, &sections->result);
+    for (int k = 0; k < machine->short_count; k++) {
+        int pressure = machine_pressure(machine, &sections->body[k]);
+        most = pressure > most ? pressure : most;
+    }
     for (int k = 0; k < machine->kept.count; k++)
         own += machine->kept.items[k].type != VECTOR_MASK && !machine->kept.items[k].is_shared;
     machine_pin(machine, machine_vectors(machine) - most);
-    machine_build_setup(machine, setup);
+    machine_build_setup(machine, &sections->setup);
     return own + most < machine_vectors(machine) && !machine->refused;
 }
 
 bool machine_build_short(struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    machine_section setup = {.count = 0}, tail = {.count = 0}, body = {.count = 0}, result = {.count = 0};
+    struct short_sections sections = {.setup = {.count = 0}};
     machine->stop = -1;
     machine->lanes = machine_short_lanes(machine->short_bits, loop);
-    machine->steps = 1;
+    machine->steps = machine->short_count == 1 ? 1 : machine_steps(machine);
     machine->is_short = true;
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);
     if (!counts(loop))
         machine->index = X86_NONE;
-    if (!build_sections(machine, &setup, &body, &result))
+    if (!build_sections(machine, &sections) || (machine->short_count > 1 && has_own_tail(machine)))
         return false;
-    machine_allocate(machine, &setup);
+    machine_allocate(machine, &sections.setup);
     if (machine->index != X86_NONE)
         machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
-    if (!is_tail_shared(machine)) {
+    if (has_own_tail(machine)) {
         machine_emit(machine, (struct x86_instruction){.form = X86_MOV,
                                                        .reg = machine->count,
                                                        .has_memory = true,
                                                        .memory = machine_slot(machine, loop->count)});
-        machine_tail(machine, &tail);
-        machine_allocate(machine, &tail);
+        machine_tail(machine, &sections.tail);
+        machine_allocate(machine, &sections.tail);
     }
-    machine_allocate(machine, &body);
-    machine_allocate(machine, &result);
+    for (int k = 0; k < machine->short_count; k++)
+        machine_allocate(machine, &sections.body[k]);
+    machine_allocate(machine, &sections.result);
     return !machine->refused;
 }
