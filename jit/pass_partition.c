@@ -11,7 +11,8 @@
  * nothing of the loop goes inside of it. A condition on the variable of a loop inside as well, an innermost
  * one or a window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for the last of
  * its values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is
- * cut where it does.
+ * cut where it does. One with a loop inside is cut at a place that differs from row to row only where its
+ * iterations use what others store: else it is one nest with the rows, under a condition.
  */
 #include "pass_partition.h"
 
@@ -130,12 +131,37 @@ static bool is_of_one_end(const struct cutter *cutter, const struct question *qu
            (partition_are_equal(&first, &cutter->low) || partition_are_equal(&last, &cutter->high));
 }
 
-/* Whether the places are worth a cut although they differ from row to row. */
+/* Whether the element is stored in some iteration of the loop, but by no store of this element. */
+static bool is_stored_elsewhere(const struct ir_stmt *block, const struct ir_access *load, bool *is_own)
+{
+    bool is_stored = false;
+
+    for (; block; block = block->next) {
+        if (block->kind == IR_STORE && block->access.buffer == load->buffer) {
+            is_stored = true;
+            *is_own |= ir_access_equal(&block->access, load);
+        }
+        is_stored |= is_stored_elsewhere(block->body, load, is_own);
+        is_stored |= is_stored_elsewhere(block->otherwise, load, is_own);
+    }
+    return is_stored;
+}
+
+static bool find_tie(struct ir_expr *expr, void *loop)
+{
+    bool is_own = false;
+
+    return expr->kind != IR_LOAD ||
+           !is_stored_elsewhere(((const struct ir_stmt *)loop)->body, &expr->access, &is_own) || is_own;
+}
+
+/* Whether the places are worth a cut although they differ from row to row. Rows and columns around a loop may
+ * be one nest, with a condition for each element, but not where the iterations are one behind the other. */
 static bool may_differ(const struct cutter *cutter, const struct ir_expr *expr,
                        const struct question *question)
 {
     if (question->kind != QUESTION_EQUAL)
-        return !cutter->has_loop;
+        return !cutter->has_loop || cutter->is_tied;
     return is_of_one_end(cutter, question) || (question->is_not && expr == cutter->only);
 }
 
@@ -389,6 +415,7 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
         !ir_block_walk(loop->body, see_content, &content) || pass_block_may_stop(loop->body))
         return false;
     cutter->has_loop = content.has_loop;
+    cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
     if (!find_all_places(cutter, loop))
         return false;
     sort_places(cutter);

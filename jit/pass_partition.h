@@ -58,6 +58,7 @@ struct cutter {
     int part;         /* that is looked at: from cut part - 1 to cut part */
     bool decides;     /* a condition that needs no cut */
     bool has_loop;    /* in it */
+    bool is_tied;     /* iterations use what others store */
     bool looks_ahead; /* at what is asked where the questions inside have been answered */
 };
 
