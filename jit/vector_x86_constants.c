@@ -12,10 +12,11 @@
 
 struct hoisting {
     struct machine *machine;
-    machine_registers *at;   /* by label what is read from there on */
-    machine_registers *live; /* by instruction what is read from it on */
-    int *places;             /* of labels */
-    int *first, *last;       /* by label: the jumps to it; first above last: there are none */
+    machine_registers *at;      /* by label what is read from there on */
+    machine_registers *live;    /* by instruction what is read from it on */
+    machine_registers *written; /* and what it may leave otherwise */
+    int *places;                /* of labels */
+    int *first, *last;          /* by label: the jumps to it; first above last: there are none */
     unsigned free_vectors;
     machine_code hoisted;
 };
@@ -72,6 +73,7 @@ static void examine(struct hoisting *hoisting)
     machine_registers live = machine_live_at_end(machine), used = 0;
     hoisting->at = machine_find_live(machine, live);
     hoisting->live = arena_array(machine->arena, machine_registers, machine->body.count + 1);
+    hoisting->written = arena_array(machine->arena, machine_registers, machine->body.count + 1);
     hoisting->places = arena_array(machine->arena, int, machine->labels + 1);
     hoisting->first = arena_array(machine->arena, int, machine->labels + 1);
     hoisting->last = arena_array(machine->arena, int, machine->labels + 1);
@@ -88,7 +90,7 @@ static void examine(struct hoisting *hoisting)
             hoisting->places[instruction->label] = k;
             continue;
         }
-        used |= machine_written(instruction);
+        used |= hoisting->written[k] = machine_written(instruction);
         if (!machine_is_jump(instruction))
             continue;
         hoisting->first[instruction->label] = k;
@@ -110,7 +112,7 @@ static int find_reach(const struct hoisting *hoisting, int at)
     for (int k = at + 1; k < hoisting->machine->body.count; k++) {
         bool is_live = hoisting->live[k] & reg;
         end = is_live ? k : end;
-        if (items[k].form != X86_NO_FORM && (machine_written(&items[k]) & reg))
+        if (hoisting->written[k] & reg)
             return is_live ? -1 : end;
     }
     return end;

@@ -170,20 +170,25 @@ static bool is_copy(const struct x86_instruction *instruction)
 
 /* ---- the original in the place of the copy ------------------------------------------------------------- */
 
-/* By register what it is a copy of, and how many bits of it. */
+/* By register what it is a copy of, and how many bits of it; `concerned`: all copies and originals, and
+ * perhaps what was one. */
 struct copies {
     int of[REGISTERS], bits[REGISTERS];
+    machine_registers concerned;
 };
 
 static void forget_all(struct copies *copies)
 {
     for (int k = 0; k < REGISTERS; k++)
         copies->of[k] = NOWHERE;
+    copies->concerned = 0;
 }
 
 static void forget(struct copies *copies, machine_registers gone)
 {
-    for (int k = 0; k < REGISTERS && gone; k++)
+    if (!(gone & copies->concerned))
+        return;
+    for (int k = 0; k < REGISTERS; k++)
         if (gone >> k & 1 || (copies->of[k] >= 0 && gone >> copies->of[k] & 1))
             copies->of[k] = NOWHERE;
 }
@@ -258,6 +263,7 @@ static void follow(struct machine *machine, const bool *is_reached)
         if (to != from) {
             copies.of[to] = from;
             copies.bits[to] = instruction->bits;
+            copies.concerned |= (machine_registers)1 << to | (machine_registers)1 << from;
         }
     }
 }
@@ -281,18 +287,39 @@ machine_registers machine_live_before(const struct x86_instruction *instruction,
     return (live & ~replaced(instruction)) | read_by(instruction);
 }
 
+/* Of an instruction what machine_live_before asks of it, found out once: rounds are several. */
+struct effect {
+    machine_registers read, kept; /* `kept`: registers that it leaves, or reads, or whose value it changes */
+    int label;                    /* where it is or jumps to; -1: neither */
+    bool is_place;
+};
+
+static struct effect effect_of(const struct x86_instruction *instruction)
+{
+    if (instruction->form == X86_NO_FORM)
+        return (struct effect){0, ~(machine_registers)0, instruction->label, true};
+    if (machine_is_jump(instruction))
+        return (struct effect){0, instruction->form == X86_JMP ? 0 : ~(machine_registers)0,
+                               instruction->label, false};
+    return (struct effect){read_by(instruction), ~replaced(instruction), -1, false};
+}
+
 /* By label what is read from there on. */
 machine_registers *machine_find_live(struct machine *machine, machine_registers end)
 {
     machine_registers *at = arena_array(machine->arena, machine_registers, machine->labels + 1);
+    struct effect *effects = arena_array(machine->arena, struct effect, machine->body.count + 1);
+    for (int k = 0; k < machine->body.count; k++)
+        effects[k] = effect_of(&machine->body.items[k]);
     for (bool again = true; again;) {
         machine_registers live = end;
         again = false;
         for (int k = machine->body.count - 1; k >= 0; k--) {
-            const struct x86_instruction *instruction = &machine->body.items[k];
-            machine_registers known = instruction->form == X86_NO_FORM ? at[instruction->label] : 0;
-            live = machine_live_before(instruction, live, at);
-            again |= instruction->form == X86_NO_FORM && live != known;
+            const struct effect *effect = &effects[k];
+            live = (live & effect->kept) | effect->read | (effect->label >= 0 ? at[effect->label] : 0);
+            again |= effect->is_place && live != at[effect->label];
+            if (effect->is_place)
+                at[effect->label] = live;
         }
     }
     return at;
