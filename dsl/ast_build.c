@@ -182,8 +182,9 @@ struct ast_expr *build_integer(struct parser *p, const struct token *token)
     errno = 0;
     value = strtoull(digits, &end, base);
     if (errno == ERANGE)
-        diagnostic_add(p->diagnostics, MSG_NUMBER_TOO_LARGE, token->span,
-                       arena_copy(p->arena, token->text, (size_t)token->length));
+        diagnostic_note(diagnostic_add(p->diagnostics, MSG_NUMBER_TOO_LARGE, token->span,
+                                       arena_copy(p->arena, token->text, (size_t)token->length)),
+                        "help: up to 18446744073709551615; as a float it may be any size, as in 1e20");
     expr->is_large = value > INT64_MAX;
     expr->integer = (int64_t)value;
     return expr;

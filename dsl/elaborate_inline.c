@@ -317,6 +317,13 @@ bool elaborate_arguments(struct elaborator *e, const struct ast_expr *call, stru
     return true;
 }
 
+void elaborate_refuse_copies(struct elaborator *e, struct span span)
+{
+    diagnostic_note(
+        elaborate_error(e, MSG_UNROLL_LIMIT, span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED)),
+        "help: a loop over range runs; const_range, tuples and calls are copied each time");
+}
+
 /* False after a message: the copy would be one too many. */
 static bool elaborate_may_inline(struct elaborator *e, const struct ast_function *callee, struct span span)
 {
@@ -326,7 +333,7 @@ static bool elaborate_may_inline(struct elaborator *e, const struct ast_function
     }
     e->errors += callee->unresolved;
     if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
-        elaborate_error(e, MSG_UNROLL_LIMIT, span, arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+        elaborate_refuse_copies(e, span);
         return false;
     }
     if (e->frame->depth >= ELABORATE_MAX_CALLS) {

@@ -202,6 +202,9 @@ static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
     } else if (place && !type_is_variable(to) &&
                (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from))) {
         diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name, elaborate_source(e, place));
+    } else if (place && !(type_allowed(&e->types, to) & ~TYPES_FLOAT) && !type_is_variable(from)) {
+        diagnostic_note(message, "help: write T.dtype(%s), T being a tensor whose dtype the float has",
+                        elaborate_source(e, place));
     } else if (typed_place && !type_is_variable(from)) {
         diagnostic_note(message, "help: write %s(%s)", dtype_table[from].name,
                         elaborate_source(e, typed_place));

@@ -245,6 +245,8 @@ bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
+/* The message that copies of bodies are too many. */
+void elaborate_refuse_copies(struct elaborator *e, struct span span);
 /* A copy of the callee's body in place of the call. */
 struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
                               const struct arguments *arguments);

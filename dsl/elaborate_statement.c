@@ -346,8 +346,7 @@ static void elaborate_unrolled(struct elaborator *e, const struct ast_stmt *stmt
 {
     if (++e->unrolled > ELABORATE_MAX_UNROLLED) {
         if (e->unrolled == ELABORATE_MAX_UNROLLED + 1)
-            elaborate_error(e, MSG_UNROLL_LIMIT, stmt->span,
-                            arena_format(e->arena, "%d", ELABORATE_MAX_UNROLLED));
+            elaborate_refuse_copies(e, stmt->span);
         return;
     }
     elaborate_bind_loop(e, stmt->target, value);

@@ -371,8 +371,13 @@ static bool run_refuse_alias(struct call_run *run, int written, int other)
     const struct ir_buffer *const *buffers =
         (const struct ir_buffer *const *)run->instance->kernel->buffers.items;
 
-    diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, buffers[written]->span, buffers[written]->name,
-                   buffers[other]->name);
+    char names[500]; /* the end of longer ones is left out */
+
+    if (written == other)
+        snprintf(names, sizeof names, "elements of '%s'", buffers[written]->name);
+    else
+        snprintf(names, sizeof names, "'%s' and '%s'", buffers[written]->name, buffers[other]->name);
+    diagnostic_add(call_list(run->messages), MSG_CALL_ALIAS, buffers[written]->span, names);
     return false;
 }
 
