@@ -338,14 +338,17 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
     enum { HALF = 256, WHOLE = 512, FEW = 128 /* instructions: more take their time to make */ };
-    struct machine *machine = build_iterations(arena, loop, options, 0, 0), *half = NULL, *several = NULL;
+    struct machine *machine = build_iterations(arena, loop, options, 0, 0);
+    struct machine *half = NULL, *two = NULL, *four = NULL;
     if (!machine)
         return false;
     struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
     if (brief && brief->body.count <= FEW) {
         half = build_iterations(arena, loop, options, HALF, 1);
-        if (!machine_hands_on(loop))
-            several = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
+        if (!machine_hands_on(loop)) {
+            two = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL / 2);
+            four = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
+        }
     }
     if (brief) {
         struct machine *all = arena_new(arena, struct machine);
@@ -354,7 +357,8 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
         int end = all->labels++;
         append_short(all, HALF, 1, half, end);
         append_short(all, WHOLE, 1, brief, end);
-        append_short(all, WHOLE, MACHINE_SEVERAL, several, end);
+        append_short(all, WHOLE, MACHINE_SEVERAL / 2, two, end);
+        append_short(all, WHOLE, MACHINE_SEVERAL, four, end);
         append(all, machine);
         machine_emit_label(all, end);
         machine = all;
