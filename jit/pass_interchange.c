@@ -483,7 +483,8 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
 
 struct interchanger {
     struct pass *pass;
-    const struct ir_stmt *inside; /* loops of the nest that was looked at last */
+    const struct ir_stmt
+        *innermost; /* up to here loops are of the nest that was looked at last; NULL: none */
     bool changed;
 };
 
@@ -494,14 +495,15 @@ static bool visit(struct ir_stmt *stmt, void *context)
 
     if (stmt->kind != IR_FOR)
         return true;
-    if (stmt == interchanger->inside) {
-        interchanger->inside = stmt->body;
+    if (interchanger->innermost) {
+        if (stmt == interchanger->innermost)
+            interchanger->innermost = NULL;
         return true;
     }
     find_nest(stmt, &nest);
     if (nest.depth > 1 && interchange_nest(interchanger->pass, &nest))
         interchanger->changed = true;
-    interchanger->inside = nest.depth ? stmt->body : NULL;
+    interchanger->innermost = nest.depth > 1 ? nest.loops[nest.depth - 1] : NULL;
     return true;
 }
 

@@ -295,6 +295,7 @@ static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
     int loops = know_inner_loops(cutter->partition, loop->body);
     if (ends)
         ir_block_expressions(loop->body, find_places, cutter);
+    cutter->first_meeting = cutter->found_count;
     if (ends && !cutter->has_loop)
         find_meetings(cutter, loop->body, loop->body);
     cutter->partition->count = loops;
@@ -405,6 +406,21 @@ static bool see_content(struct ir_stmt *stmt, void *context)
     return ++content->statements <= LARGEST && content->is_plain;
 }
 
+/* What is found of meetings is for loops that are no vector loops else: the places from one on are left where
+ * iterations do not depend on each other anyway. */
+static void drop_meetings(struct cutter *cutter, struct ir_stmt *loop)
+{
+    const struct partition *partition = cutter->partition;
+    /* with all loops around: their ranges may keep what is stored apart from what is used */
+    const struct ir_stmt *outermost = partition->count ? partition->loops[0] : loop;
+
+    if (cutter->found_count == cutter->first_meeting)
+        return;
+    const struct dependences *dependences = pass_dependences(partition->pass, (struct ir_stmt *)outermost);
+    if (dependences && dependence_loop_is_parallel(dependences, loop)->verdict == DEPENDENCE_PARALLEL)
+        cutter->found_count = cutter->first_meeting;
+}
+
 static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
 {
     struct content content = {.statements = 0};
@@ -418,6 +434,7 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
     cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
     if (!find_all_places(cutter, loop))
         return false;
+    drop_meetings(cutter, loop);
     sort_places(cutter);
     if (!choose_cuts(cutter) || !(cutter->count > 0 || cutter->decides) || !pays(cutter, loop) ||
         cutter->count * content.statements > cutter->partition->left)

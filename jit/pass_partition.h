@@ -55,11 +55,12 @@ struct cutter {
     const struct ir_symbol *variable;
     struct place low, high, found[PARTITION_FOUND], cuts[PARTITION_CUTS];
     int found_count, count;
-    int part;         /* that is looked at: from cut part - 1 to cut part */
-    bool decides;     /* a condition that needs no cut */
-    bool has_loop;    /* in it */
-    bool is_tied;     /* iterations use what others store */
-    bool looks_ahead; /* at what is asked where the questions inside have been answered */
+    int part;          /* that is looked at: from cut part - 1 to cut part */
+    bool decides;      /* a condition that needs no cut */
+    bool has_loop;     /* in it */
+    bool is_tied;      /* iterations use what others store */
+    int first_meeting; /* of the places found: where what is stored is used */
+    bool looks_ahead;  /* at what is asked where the questions inside have been answered */
 };
 
 /* ---- pass_partition_place.c: places, and what is known of them ------------------------------------- */
