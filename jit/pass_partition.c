@@ -428,7 +428,7 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
     if (loop->step != 1 || partition_has_few_iterations(cutter->partition, loop) ||
         !partition_bound(cutter->partition, loop->low, &cutter->low) ||
         !partition_end(cutter->partition, loop, &cutter->high) || cutter->low.is_far ||
-        !ir_block_walk(loop->body, see_content, &content) || pass_block_may_stop(loop->body))
+        !ir_block_walk(loop->body, see_content, &content))
         return false;
     cutter->has_loop = content.has_loop;
     cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
