@@ -3,16 +3,16 @@
  * each of which they are known: `for j in 0, M: y[j] = x[j - 1] if j > 0 else x[M - 1]` is a loop from 0 to 1
  * and one from there on.
  *
- * Consumes loops of step 1 that neither stop nor are left, outer ones first. A condition is a comparison of
- * the loop's variable with what is the same in all iterations, in an if, a choice, or as what min, max and %
- * of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut
- * the loop. What order they are in need not be known: no part ends before it begins, and no condition is
- * taken for known but where that follows; else it stays in that part. A part whose body is an if that asks
- * nothing of the loop goes inside of it. A condition on the variable of a loop inside as well, an innermost
- * one or a window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for the last of
- * its values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is
- * cut where it does. One with a loop inside is cut at a place that differs from row to row only where its
- * iterations use what others store: else it is one nest with the rows, under a condition.
+ * Consumes loops of step 1 or -1 that are not left before their end, outer ones first. A condition is a
+ * comparison of the loop's variable with what is the same in all iterations, in an if, a choice, or as what
+ * min, max and % of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into
+ * an order, cut the loop. What order they are in need not be known: no part ends before it begins, and no
+ * condition is taken for known but where that follows; else it stays in that part. A part whose body is an if
+ * that asks nothing of the loop goes inside of it. A condition on the variable of a loop inside as well, an
+ * innermost one or a window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for
+ * the last of its values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] +
+ * d[k, j])`, is cut where it does. One with a loop inside is cut at a place that differs from row to row only
+ * where its iterations use what others store: else it is one nest with the rows, under a condition.
  */
 #include "pass_partition.h"
 
@@ -494,6 +494,16 @@ static bool has_choice(const struct ir_stmt *loop)
            ir_expr_walk(choice->value, is_steady, loop->symbol);
 }
 
+/* Gives the loop the other direction: the same iterations from the last to the first. */
+static void turn(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_expr *low = loop->low, *one = ir_integer(pass->kernel, AKG_INT64, loop->step);
+
+    loop->low = ir_operation(pass->kernel, OP_SUB, loop->high, one, NULL);
+    loop->high = ir_operation(pass->kernel, OP_SUB, low, pass_copy(pass, one), NULL);
+    loop->step = -loop->step;
+}
+
 /* Puts what is known into a part, while `whole` has the bounds of the loop that it is of; then the part has
  * its own. */
 static void settle_part(struct cutter *cutter, struct ir_stmt *part, const struct ir_stmt *whole,
@@ -509,6 +519,8 @@ static void settle_part(struct cutter *cutter, struct ir_stmt *part, const struc
     partition_forget_least(cutter->partition, dim, before);
     part->low = low;
     part->high = high;
+    if (cutter->is_downward)
+        turn(cutter->partition->pass, part);
     if (has_choice(part))
         pass_hoist_choice(cutter->partition->pass, part);
 }
@@ -524,10 +536,19 @@ static struct ir_expr *name_end(struct pass *pass, struct ir_stmt ***place, stru
     return ir_symbol_use(pass->kernel, let->symbol);
 }
 
+/* Appends a part, or puts it before the others of a loop that goes downwards. */
+static void add_part(const struct cutter *cutter, struct ir_stmt **parts, struct ir_stmt *part)
+{
+    while (!cutter->is_downward && *parts)
+        parts = &(*parts)->next;
+    part->next = *parts;
+    *parts = part;
+}
+
 static void cut_loop(struct cutter *cutter, struct ir_stmt **place)
 {
     struct pass *pass = cutter->partition->pass;
-    struct ir_stmt *loop = *place, *next = loop->next, *first = NULL, **last = &first;
+    struct ir_stmt *loop = *place, *next = loop->next, *parts = NULL;
     struct ir_expr *from = loop->low, *end;
 
     loop->next = NULL;
@@ -536,13 +557,14 @@ static void cut_loop(struct cutter *cutter, struct ir_stmt **place)
         end = name_end(pass, &place, end_of(cutter, cutter->part, loop, from));
         settle_part(cutter, part, loop, from, end);
         from = pass_copy(pass, end);
-        *last = part;
-        last = &part->next;
+        add_part(cutter, &parts, part);
     }
     settle_part(cutter, loop, loop, from, loop->high);
-    *last = loop;
-    loop->next = next;
-    *place = first;
+    add_part(cutter, &parts, loop);
+    *place = parts;
+    while (parts->next)
+        parts = parts->next;
+    parts->next = next;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------- */
@@ -577,12 +599,23 @@ static void partition_part(struct partition *partition, struct ir_stmt *stmt, in
 /* Gives the place behind. */
 static struct ir_stmt **partition_loop(struct partition *partition, struct ir_stmt **place, int depth)
 {
-    struct ir_stmt *loop = *place, *next = loop->next;
-    struct cutter cutter = {.partition = partition, .variable = loop->symbol};
+    struct ir_stmt *loop = *place, *next = loop->next, **first = place;
+    struct ir_expr *low = loop->low, *high = loop->high;
+    struct cutter cutter = {
+        .partition = partition, .variable = loop->symbol, .is_downward = loop->step == -1};
 
+    if (cutter.is_downward)
+        turn(partition->pass, loop);
+    place = partition_name_elements(partition, place);
     if (has_parts(&cutter, loop)) {
         cut_loop(&cutter, place);
         partition->changed = true;
+    } else {
+        partition_put_back(partition, first, loop);
+        place = first;
+        loop->low = low;
+        loop->high = high;
+        loop->step = cutter.is_downward ? -1 : loop->step;
     }
     for (; *place != next; place = &(*place)->next)
         partition_part(partition, *place, depth);

@@ -57,11 +57,20 @@ struct cutter {
     int found_count, count;
     int part;          /* that is looked at: from cut part - 1 to cut part */
     bool decides;      /* a condition that needs no cut */
+    bool is_downward;  /* it is looked at from its last iteration to its first */
     bool has_loop;     /* in it */
     bool is_tied;      /* iterations use what others store */
     int first_meeting; /* of the places found: where what is stored is used */
     bool looks_ahead;  /* at what is asked where the questions inside have been answered */
 };
+
+/* ---- pass_partition_name.c: what is compared with ------------------------------------------------------ */
+
+/* Gives names, in front of the loop, to elements that its variable is compared with; the place of the loop.
+ */
+struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_stmt **place);
+/* Takes the names from `first` to the loop away again. */
+void partition_put_back(struct partition *partition, struct ir_stmt **first, struct ir_stmt *loop);
 
 /* ---- pass_partition_place.c: places, and what is known of them ------------------------------------- */
 

@@ -257,6 +257,14 @@ bool vouch_is_of_call(const struct ir_stmt *loop)
     return pass_is_of_call(loop->low) && pass_is_of_call(loop->high);
 }
 
+/* From where the loop begins to where it ends, in its direction. */
+static struct ir_expr *span_of(struct voucher *voucher, const struct ir_stmt *loop)
+{
+    struct ir_expr *low = pass_copy(voucher->pass, loop->low), *high = pass_copy(voucher->pass, loop->high);
+    return loop->step > 0 ? vouch_operation(voucher, OP_SUB, high, low)
+                          : vouch_operation(voucher, OP_SUB, low, high);
+}
+
 /* The loop, whose bounds the call says, has fewer iterations than the limit. */
 static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop, long long limit)
 {
@@ -265,9 +273,9 @@ static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop,
     if (low->kind == IR_INTEGER && high->kind == IR_INTEGER && low->integer > -limit / 2 &&
         low->integer < limit / 2 && high->integer < limit / 2 && high->integer > -limit / 2)
         return;
-    struct ir_expr *distance = vouch_operation(voucher, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
-    struct ir_expr *few = vouch_operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, distance),
-                                          ir_integer(pass->kernel, AKG_UINT64, limit));
+    struct ir_expr *few =
+        vouch_operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, span_of(voucher, loop)),
+                        ir_integer(pass->kernel, AKG_UINT64, limit));
     for (int k = 0; k < voucher->brief.count; k++)
         if (ir_expr_equal(voucher->brief.items[k], few))
             return;
@@ -278,7 +286,7 @@ static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop,
 static bool tests_each(const struct ir_stmt *loop)
 {
     return block_mentions(loop->body, loop->symbol) &&
-           !(loop->step == 1 && is_linear_block(loop->body, loop->symbol));
+           !((loop->step == 1 || loop->step == -1) && is_linear_block(loop->body, loop->symbol));
 }
 
 /* The first and the last iteration are close enough for all between them to be so. */
@@ -295,10 +303,8 @@ static void test_distance(struct voucher *voucher, const struct ir_stmt *loop, s
         ask_for_brevity(voucher, loop, VOUCH_SPAN);
         return;
     }
-    struct pass *pass = voucher->pass;
-    struct ir_expr *distance =
-        vouch_operation(voucher, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
-    append_index(voucher, out, distance, ir_integer(pass->kernel, AKG_INT64, VOUCH_SPAN));
+    append_index(voucher, out, span_of(voucher, loop),
+                 ir_integer(voucher->pass->kernel, AKG_INT64, VOUCH_SPAN));
 }
 
 /* Whether all is under what the call says. */
@@ -363,12 +369,13 @@ static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, str
         append(out, inner);
     } else if (!tests_each(loop)) {
         struct ir_expr *last = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
-                                               ir_integer(voucher->pass->kernel, AKG_INT64, 1));
+                                               ir_integer(voucher->pass->kernel, AKG_INT64, loop->step));
         struct block both = begin_block();
-        append_end(voucher, &both, loop, loop->low, OP_MAX);
-        append_end(voucher, &both, loop, last, OP_MIN);
+        append_end(voucher, &both, loop, loop->low, loop->step > 0 ? OP_MAX : OP_MIN);
+        append_end(voucher, &both, loop, last, loop->step > 0 ? OP_MIN : OP_MAX);
         test_distance(voucher, loop, &both);
-        vouch_count_range(voucher, stmt, loop, &both);
+        if (loop->step > 0)
+            vouch_count_range(voucher, stmt, loop, &both);
         append(out, vouch_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
     } else {
         append(out, loop);
@@ -383,7 +390,7 @@ static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, cons
     bool is_range = !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
     bool is_passed = !is_range && vouch_is_of_call(loop);
     if (!is_passed) {
-        voucher->range = is_range && loop->step == 1 ? loop->symbol : NULL;
+        voucher->range = is_range && (loop->step == 1 || loop->step == -1) ? loop->symbol : NULL;
         voucher->range_context = context;
     }
     voucher->is_measured = voucher->is_measured_inside = false;
@@ -421,6 +428,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     loop->body = inner.first;
     if (!inner.first || voucher->refused)
         return;
+    voucher->refused |= tests_each(loop) && loop->step < 0; /* not seen to pay */
     if (tests_each(loop) && vouch_is_of_call(stmt))
         ask_for_brevity(voucher, stmt,
                         voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);

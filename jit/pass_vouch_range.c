@@ -54,7 +54,7 @@ bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, stru
     struct ir_kernel *kernel = voucher->pass->kernel;
     const struct bound *range = range_of(voucher, stmt->symbol);
     struct ir_stmt *choice = range && vouch_is_choice_of_call(loop->body) ? loop->body : NULL;
-    if (!range || !is_flat(choice ? choice->body : loop->body, loop->symbol))
+    if (!range || loop->step != 1 || !is_flat(choice ? choice->body : loop->body, loop->symbol))
         return false;
     if (choice)
         loop->body = choice->body;
