@@ -234,9 +234,21 @@ static struct vector_loop *build_band(struct planning *planning, const struct ir
 }
 
 /* Whether nothing else is needed of the loop. */
+/* Whether a loop inside is a vector loop if C finds, each time, that it looks ahead: which a band cannot ask.
+ */
+static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *stmt)
+{
+    for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
+        const struct vector_loop *loop = inner->kind == IR_FOR ? build_part(planning, inner, false) : NULL;
+        if (loop && !loop->is_serial && !loop->stops && loop->reaches.count)
+            return true;
+    }
+    return false;
+}
+
 static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
 {
-    for (int serially = 0; serially < 2; serially++) {
+    for (int serially = 0; serially < 2 && !(serially && has_vectors_alone(planning, stmt)); serially++) {
         struct vector_loop *band = build_band(planning, stmt, serially);
         if (add_loop(planning, band))
             return is_for_all_strides(band);
