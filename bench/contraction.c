@@ -179,9 +179,16 @@ static void find_function(void *library, const char *name, void *function, size_
 
 static void find_tools(void)
 {
+    const char *core = getenv("AKG_OPENBLAS_CORE");
+    /* what a machine sets for all its programs may be for the least of its processors */
+    unsetenv("OPENBLAS_L2_SIZE");
     /* a version older than the processor takes it for one of twenty years ago */
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    if (core)
+        setenv("OPENBLAS_CORETYPE", core, 1);
+    else if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+        setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
+    else
+        unsetenv("OPENBLAS_CORETYPE");
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);
     void (*set_threads)(int) = NULL;
     if (library) {
