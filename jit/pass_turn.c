@@ -1,0 +1,510 @@
+/*
+ * pass_turn.c: tensors that nests use again and again, whose elements do not lie side by side along the
+ * columns, are turned before:
+ *
+ *     for l: for c: { var s = 0; for k: s = s + x[l + k, c] * w[c, k]; y[l, c] = s }
+ *
+ * becomes, where there are enough rows for what the copy takes, which is decided at run time (else the nest
+ * stays as it was),
+ *
+ *     for k: for c: turned[k, c] = w[c, k]
+ *     for l: for c: { var s = 0; for k: s = s + x[l + k, c] * turned[k, c]; y[l, c] = s }
+ *
+ * so that the columns become lanes of vectors; else each element would be fetched by itself, for each row
+ * anew. The copy has all elements of the tensor with its axes in another order, and loads keep their indices:
+ * so all that is loaded is there, whatever conditions and bounds stand around the load, and the copy can be
+ * made wherever nothing that uses it stores to the tensor.
+ *
+ * Consumes the outermost loops that hold nothing but loops, conditions, scalars and stores, and in them loops
+ * over columns around others (a window, say), along which all that is stored lies and what is loaded does or
+ * is across: the column is an index of its own, but not the last one. Something must lie along the columns
+ * and move with the loops inside, or there must be two loops one in the other: else it is a product, which
+ * pass_tile.c knows. Comes before the passes that cut and write out loops, which see the copy as if it were
+ * the program's.
+ */
+#include "pass.h"
+#include "vector.h"
+
+enum {
+    MOST = 4,             /* copies for one statement, and loops over columns in it */
+    MOST_STATEMENTS = 48, /* in what then stands twice */
+    DEEPEST = 16
+};
+
+struct turned {
+    struct ir_buffer *from, *copy;
+    int axis; /* the one that becomes the last */
+};
+
+struct turning {
+    struct pass *pass;
+    const struct ir_stmt *around; /* what is to use the copies */
+    const struct ir_stmt
+        *loops[DEEPEST]; /* around what is looked at, outermost first; with a note: columns */
+    int depth;
+    struct turned copies[MOST];
+    int count;
+    bool is_too_much;
+    struct ir_expr *pays; /* NULL: nothing was found */
+};
+
+/* ---- how elements lie ------------------------------------------------------------------------------ */
+
+/* The axis whose index is the column, perhaps with something added, where no other one has to do with it; -1:
+ * there is none. */
+static int axis_of(const struct ir_access *access, const struct ir_symbol *column)
+{
+    struct pass_affine affine;
+    int found = -1;
+    for (int k = 0; k < access->buffer->rank; k++) {
+        if (!pass_mentions(access->indices[k], column))
+            continue;
+        if (found >= 0 || !pass_affine_of(access->indices[k], &affine) ||
+            pass_affine_coefficient(&affine, column) != 1)
+            return -1;
+        found = k;
+    }
+    return found;
+}
+
+static bool is_along(const struct ir_access *access, const struct ir_symbol *column)
+{
+    return access->buffer->rank > 0 && axis_of(access, column) == access->buffer->rank - 1;
+}
+
+/* Whether a copy can be in its place, and is wanted. */
+static bool is_across(const struct turning *turning, struct ir_access *access, const struct ir_symbol *column)
+{
+    int axis = axis_of(access, column);
+    return axis >= 0 && axis < access->buffer->rank - 1 && !pass_access_may_stop(access) &&
+           !ir_block_stores_to(turning->around->body, access->buffer);
+}
+
+/* ---- loops over columns ---------------------------------------------------------------------------- */
+
+struct view {
+    const struct turning *turning;
+    const struct ir_stmt *columns;
+    const struct ir_access *access; /* that is being looked at */
+    int along, across, stores;
+    bool fails;
+};
+
+static bool does_not_move(struct ir_stmt *stmt, void *context)
+{
+    const struct view *view = context;
+    return stmt->kind != IR_FOR || !pass_access_mentions(view->access, stmt->symbol);
+}
+
+static bool view_load(struct ir_expr *expr, void *context)
+{
+    struct view *view = context;
+    const struct ir_symbol *column = view->columns->symbol;
+    if (expr->kind != IR_LOAD || !pass_access_mentions(&expr->access, column))
+        return true;
+    view->access = &expr->access;
+    if (is_across(view->turning, &expr->access, column))
+        view->across++;
+    else if (!is_along(&expr->access, column))
+        view->fails = true;
+    else
+        view->along += !ir_block_walk(view->columns->body, does_not_move, view);
+    return !view->fails;
+}
+
+static bool holds_no_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR || !pass_has_loop(stmt->body);
+}
+
+static bool view_store(struct ir_stmt *stmt, void *context)
+{
+    struct view *view = context;
+    if (stmt->kind == IR_STORE) {
+        view->stores++;
+        view->fails |= !is_along(&stmt->access, view->columns->symbol);
+    }
+    return !view->fails;
+}
+
+static struct view view_of(const struct turning *turning, const struct ir_stmt *columns)
+{
+    struct view view = {.turning = turning, .columns = columns};
+    view.fails = columns->step != 1;
+    if (ir_block_walk(columns->body, view_store, &view))
+        ir_block_expressions(columns->body, view_load, &view);
+    return view;
+}
+
+/* Whether the columns are lanes where copies are turned, and only there. With nothing along them and one loop
+ * inside it is a product. */
+static bool wants_copies(const struct turning *turning, const struct ir_stmt *columns)
+{
+    if (!pass_has_loop(columns->body))
+        return false;
+    struct view view = view_of(turning, columns);
+    return !view.fails && view.stores && view.across &&
+           (view.along || !ir_block_walk(columns->body, holds_no_loop, NULL));
+}
+
+/* ---- what there is without copies -------------------------------------------------------------------- */
+
+static bool is_innermost(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_FOR && !pass_has_loop(stmt->body);
+}
+
+static bool stays_or_lies_along(struct ir_expr *expr, void *symbol)
+{
+    return expr->kind != IR_LOAD || !pass_access_mentions(&expr->access, symbol) ||
+           is_along(&expr->access, symbol);
+}
+
+static bool is_no_other_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return !is_innermost(stmt) || ir_block_expressions(stmt->body, stays_or_lies_along, stmt->symbol);
+}
+
+static bool is_no_long_loop(struct ir_stmt *stmt, void *context)
+{
+    enum { SHORT = 16 };
+    (void)context;
+    return !is_innermost(stmt) || (vector_known_extent(stmt) && vector_known_extent(stmt) <= SHORT);
+}
+
+/* Whether lanes may as well be what the innermost loops go over. */
+static bool are_dots(const struct ir_stmt *columns)
+{
+    return ir_block_walk(columns->body, is_no_other_loop, NULL);
+}
+
+/* How often each element must be used that a copy of it pays. Zen 5, 2026-11-27: a sum of 256 products along
+ * what lies side by side takes as long with eight rows as with the copy. Where loops are written out,
+ * neighbours are loaded together, which four rows of four weights make up for. Else elements are fetched one
+ * by one, which takes longer than to turn them (1.4 us, and 0.15, for one row of four weights of 256
+ * columns). */
+static int times_used(const struct turning *turning, const struct ir_stmt *columns)
+{
+    if (are_dots(columns))
+        return 8;
+    return view_of(turning, columns).along && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
+}
+
+/* ---- whether it pays --------------------------------------------------------------------------------- */
+
+static struct ir_expr *apply(const struct turning *turning, enum operation operation, struct ir_expr *a,
+                             struct ir_expr *b)
+{
+    return ir_operation(turning->pass->kernel, operation, a, b, NULL);
+}
+
+static struct ir_expr *number(const struct turning *turning, int64_t value)
+{
+    return ir_integer(turning->pass->kernel, AKG_INT64, value);
+}
+
+static struct ir_expr *extent(const struct turning *turning, const struct ir_stmt *loop)
+{
+    return apply(turning, OP_SUB, pass_copy(turning->pass, loop->high), pass_copy(turning->pass, loop->low));
+}
+
+/* How often the loops around come to what they hold, as far as that is known. */
+static struct ir_expr *iterations(const struct turning *turning)
+{
+    struct ir_expr *product = number(turning, 1);
+    for (int k = 0; k < turning->depth; k++) {
+        const struct ir_stmt *loop = turning->loops[k];
+        if (loop->step == 1 && pass_is_of_call(loop->low) && pass_is_of_call(loop->high))
+            product = apply(turning, OP_MUL, product, extent(turning, loop));
+    }
+    return product;
+}
+
+static struct ir_expr *elements(const struct turning *turning, const struct ir_buffer *buffer)
+{
+    struct ir_expr *product = number(turning, 1);
+    for (int k = 0; k < buffer->rank; k++)
+        product = apply(turning, OP_MUL, product, pass_copy(turning->pass, buffer->shape[k]));
+    return product;
+}
+
+/* ---- what is turned ---------------------------------------------------------------------------------- */
+
+static const struct turned *find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis)
+{
+    for (int k = 0; k < turning->count; k++)
+        if (turning->copies[k].from == buffer && turning->copies[k].axis == axis)
+            return &turning->copies[k];
+    return NULL;
+}
+
+/* Whether a copy for these columns pays; of products that are summed along what lies side by side, with fewer
+ * columns than lanes it does not. */
+static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt *columns,
+                            const struct ir_buffer *buffer)
+{
+    enum { FEW = 8 };
+    struct ir_expr *least =
+        apply(turning, OP_MUL, elements(turning, buffer), number(turning, times_used(turning, columns)));
+    struct ir_expr *enough = apply(turning, OP_GE, iterations(turning), least);
+    if (!are_dots(columns))
+        return enough;
+    return apply(turning, OP_AND, enough,
+                 apply(turning, OP_GE, extent(turning, columns), number(turning, FEW)));
+}
+
+static void add_copy(struct turning *turning, const struct ir_stmt *columns, struct ir_access *access)
+{
+    int axis = axis_of(access, columns->symbol);
+    if (find_copy(turning, access->buffer, axis))
+        return;
+    if (turning->count == MOST) {
+        turning->is_too_much = true;
+        return;
+    }
+    turning->copies[turning->count++] = (struct turned){.from = access->buffer, .axis = axis};
+    struct ir_expr *here = pays(turning, columns, access->buffer);
+    if (!turning->pays)
+        turning->pays = here;
+    else if (!ir_expr_equal(turning->pays, here))
+        turning->pays = apply(turning, OP_AND, turning->pays, here);
+}
+
+static bool look_at_load(struct ir_expr *expr, void *context)
+{
+    struct turning *turning = context;
+    for (int k = 0; expr->kind == IR_LOAD && k < turning->depth; k++) {
+        const struct ir_stmt *loop = turning->loops[k];
+        if (loop->note && is_across(turning, &expr->access, loop->symbol))
+            add_copy(turning, loop, &expr->access);
+    }
+    return true;
+}
+
+static void look_at(struct turning *turning, struct ir_stmt *block)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        ir_stmt_expressions(stmt, look_at_load, turning);
+        if (stmt->kind != IR_FOR) {
+            look_at(turning, stmt->body);
+            look_at(turning, stmt->otherwise);
+            continue;
+        }
+        if (turning->depth == DEEPEST) {
+            turning->is_too_much = true;
+            return;
+        }
+        stmt->note = wants_copies(turning, stmt) ? turning : NULL;
+        turning->loops[turning->depth++] = stmt;
+        look_at(turning, stmt->body);
+        turning->depth--;
+    }
+}
+
+/* ---- the change -------------------------------------------------------------------------------------- */
+
+struct uses {
+    struct turning *turning;
+    const struct ir_stmt *columns;
+};
+
+/* What there is for each axis of the tensor, in the order of the copy's axes. */
+static void put_last(const struct turned *turned, struct ir_expr *const *from, struct ir_expr **to)
+{
+    for (int k = 0; k < turned->from->rank; k++)
+        if (k != turned->axis)
+            *to++ = from[k];
+    *to = from[turned->axis];
+}
+
+static struct ir_expr *load_copy(const struct turning *turning, const struct turned *turned,
+                                 struct ir_expr *const *from, struct span span)
+{
+    struct ir_expr *indices[AKG_MAX_RANK], *load;
+    put_last(turned, from, indices);
+    load = ir_load(turning->pass->kernel, turned->copy, indices);
+    for (int k = 0; k < turned->from->rank; k++)
+        load->access.checks[k] = IR_CHECK_PROVED;
+    load->span = span;
+    return load;
+}
+
+static struct ir_expr *use_copies(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    const struct uses *uses = context;
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = use_copies(pass, expr->operands[k], context);
+    if (expr->kind != IR_LOAD)
+        return expr;
+    for (int k = 0; k < expr->access.buffer->rank; k++)
+        expr->access.indices[k] = use_copies(pass, expr->access.indices[k], context);
+    if (!is_across(uses->turning, &expr->access, uses->columns->symbol))
+        return expr;
+    const struct turned *turned =
+        find_copy(uses->turning, expr->access.buffer, axis_of(&expr->access, uses->columns->symbol));
+    return turned ? load_copy(uses->turning, turned, expr->access.indices, expr->span) : expr;
+}
+
+static bool use_copies_in(struct ir_stmt *stmt, void *context)
+{
+    const struct uses *uses = context;
+    pass_rewrite(uses->turning->pass, stmt, use_copies, context);
+    return true;
+}
+
+static bool use_copies_below(struct ir_stmt *stmt, void *context)
+{
+    struct uses uses = {context, stmt};
+    if (stmt->note)
+        ir_block_walk(stmt->body, use_copies_in, &uses);
+    stmt->note = NULL;
+    return true;
+}
+
+static struct ir_stmt *loop_over(const struct turning *turning, struct ir_expr *index, struct ir_expr *extent,
+                                 struct ir_stmt *body)
+{
+    struct ir_stmt *loop = ir_stmt_new(turning->pass->kernel, IR_FOR, turning->around->span);
+    loop->symbol = index->symbol;
+    loop->low = number(turning, 0);
+    loop->high = pass_copy(turning->pass, extent);
+    loop->step = 1;
+    loop->body = body;
+    return loop;
+}
+
+/* The loops that fill the copy, those over what lies side by side in it inside. */
+static struct ir_stmt *fill_copy(const struct turning *turning, const struct turned *turned)
+{
+    struct ir_kernel *kernel = turning->pass->kernel;
+    struct ir_expr *from[AKG_MAX_RANK], *extents[AKG_MAX_RANK];
+    int rank = turned->from->rank;
+    for (int k = 0; k < rank; k++)
+        from[k] = ir_symbol_use(kernel, ir_symbol_new(kernel, IR_SYMBOL_LOOP, "at", AKG_INT64));
+    struct ir_stmt *fill = ir_stmt_new(kernel, IR_STORE, turning->around->span);
+    fill->access = load_copy(turning, turned, from, fill->span)->access;
+    fill->value = ir_load(kernel, turned->from, from);
+    for (int k = 0; k < rank; k++) {
+        fill->value->access.indices[k] = pass_copy(turning->pass, from[k]);
+        fill->value->access.checks[k] = IR_CHECK_PROVED;
+    }
+    put_last(turned, turned->from->shape, extents);
+    struct ir_expr **indices = fill->access.indices;
+    for (int k = rank - 1; k >= 0; k--)
+        fill = loop_over(turning, indices[k], extents[k], fill);
+    return fill;
+}
+
+/* The memory of the copy, which is none where it is not made, and what fills it. */
+static struct ir_stmt *make_copy(const struct turning *turning, struct turned *turned)
+{
+    struct pass *pass = turning->pass;
+    const struct ir_buffer *from = turned->from;
+    struct ir_buffer *copy = ir_buffer_new(pass->kernel, "turned", IR_TEMPORARY, from->dtype, from->rank);
+    copy->span = turning->around->span;
+    put_last(turned, from->shape, copy->shape);
+    for (int k = 0; k < from->rank; k++)
+        copy->shape[k] = pass_copy(pass, copy->shape[k]);
+    copy->shape[0] = ir_operation(pass->kernel, OP_SELECT, pass_copy(pass, turning->pays), copy->shape[0],
+                                  number(turning, 0));
+    turned->copy = copy;
+    struct ir_stmt *allocate = ir_stmt_new(pass->kernel, IR_ALLOCATE, copy->span);
+    allocate->access.buffer = copy;
+    allocate->next = fill_copy(turning, turned);
+    return allocate;
+}
+
+/* `if it pays: the copies and what uses them, else: what was there` */
+static struct ir_stmt *choose(const struct turning *turning, struct ir_stmt *turned, struct ir_stmt *plain)
+{
+    struct ir_stmt *choice = ir_stmt_new(turning->pass->kernel, IR_IF, plain->span);
+    choice->value = turning->pays;
+    choice->body = turned;
+    choice->otherwise = plain;
+    choice->deferred = true;
+    return choice;
+}
+
+/* In the place of the statement. */
+static void turn(struct turning *turning, struct ir_stmt *stmt)
+{
+    struct pass *pass = turning->pass;
+    struct ir_stmt *next = stmt->next, *moved = ir_stmt_new(pass->kernel, stmt->kind, stmt->span);
+    struct ir_stmt *first = NULL, **end = &first;
+    stmt->next = NULL;
+    *moved = *stmt;
+    turning->around = moved;
+    struct ir_stmt *plain = turning->pays->kind == IR_INTEGER ? NULL : pass_copy_block(pass, moved);
+    for (int k = 0; k < turning->count; k++) {
+        *end = make_copy(turning, &turning->copies[k]);
+        end = &(*end)->next->next;
+    }
+    *end = moved;
+    ir_block_walk(moved, use_copies_below, turning);
+    if (plain)
+        first = choose(turning, first, plain);
+    *(plain ? &first->next : &moved->next) = next;
+    *stmt = *first;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------- */
+
+static bool is_simple(struct ir_stmt *stmt, void *statements)
+{
+    return ++*(int *)statements <= MOST_STATEMENTS &&
+           (stmt->kind == IR_FOR || stmt->kind == IR_IF || stmt->kind == IR_LET ||
+            stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN || stmt->kind == IR_STORE);
+}
+
+static bool forget(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    stmt->note = NULL;
+    return true;
+}
+
+static bool is_false(const struct ir_expr *condition)
+{
+    return condition->kind == IR_INTEGER && !condition->integer;
+}
+
+static bool try_loop(struct pass *pass, struct ir_stmt *loop)
+{
+    struct turning turning = {.pass = pass, .around = loop};
+    struct ir_stmt *next = loop->next;
+    int statements = 0;
+    loop->next = NULL;
+    bool changes = pass_has_loop(loop->body) && ir_block_walk(loop, is_simple, &statements);
+    if (changes) {
+        look_at(&turning, loop);
+        changes = turning.pays && !turning.is_too_much && !is_false(turning.pays);
+    }
+    if (!changes)
+        ir_block_walk(loop, forget, NULL);
+    loop->next = next;
+    if (changes)
+        turn(&turning, loop);
+    return changes;
+}
+
+/* Loops of which nothing comes are looked into: what they hold may not be simple everywhere. */
+static bool turn_block(struct pass *pass, struct ir_stmt *block, int depth)
+{
+    bool changed = false;
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && try_loop(pass, stmt)) {
+            changed = true;
+            continue;
+        }
+        changed |= turn_block(pass, stmt->body, depth + 1);
+        changed |= turn_block(pass, stmt->otherwise, depth + 1);
+    }
+    return changed;
+}
+
+bool pass_turn(struct pass *pass)
+{
+    return turn_block(pass, pass->kernel->body, 0);
+}
