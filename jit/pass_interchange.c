@@ -20,6 +20,7 @@
 enum {
     NEST = DEPENDENCE_LOOPS,
     SHAPES = 8,
+    LOADS = 16,    /* among which neighbours are found */
     FEW = 4,       /* elements that far apart lie in one another's vectors */
     STRIDED = 8,   /* the cost of a load whose elements lie further apart; 1: side by side */
     SCATTERED = 9, /* of such a store: twice what it takes to gather them, but less than several loads */
@@ -31,6 +32,8 @@ struct nest {
     int depth;
     int cost[NEST]; /* of all accesses and calls of the body, were that loop the innermost */
     int apart;      /* of all accesses, were none of elements side by side */
+    const struct ir_access *loads[LOADS]; /* the first ones */
+    int count;
 };
 
 /* The loop and those that are the whole body of one another. */
@@ -108,10 +111,33 @@ static void add_call(struct nest *nest, struct ir_expr *call)
             nest->cost[k] += CALLED;
 }
 
+/* Whether the element lies a few beside the other one. */
+static bool is_near(const struct ir_access *a, const struct ir_access *b)
+{
+    int last = a->buffer->rank - 1;
+    struct pass_affine x, y;
+    for (int k = 0; k < last; k++)
+        if (!ir_expr_equal(a->indices[k], b->indices[k]))
+            return false;
+    return last >= 0 && pass_affine_of(a->indices[last], &x) && pass_affine_of(b->indices[last], &y) &&
+           pass_affine_add(&x, -1, &y) && !x.count && x.constant > -FEW && x.constant < FEW;
+}
+
+/* Elements a few apart are loaded together, also where the next iteration's lie elsewhere. */
+static void add_load(struct nest *nest, const struct ir_access *access)
+{
+    int k = 0;
+    while (k < nest->count && (nest->loads[k]->buffer != access->buffer || !is_near(nest->loads[k], access)))
+        k++;
+    add_cost(nest, access, k < nest->count ? 1 : STRIDED);
+    if (k == nest->count && k < LOADS)
+        nest->loads[nest->count++] = access;
+}
+
 static bool add_expression(struct ir_expr *expr, void *nest)
 {
     if (expr->kind == IR_LOAD)
-        add_cost(nest, &expr->access, STRIDED);
+        add_load(nest, &expr->access);
     else if (expr->kind == IR_OPERATION && dtype_is_float(expr->dtype) && vector_is_call(expr->operation))
         add_call(nest, expr);
     return true;
@@ -463,7 +489,7 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
     unsigned backwards;
     int best = nest->depth - 1;
 
-    nest->apart = 0;
+    nest->apart = nest->count = 0;
     for (int k = 0; k < nest->depth; k++)
         nest->cost[k] = 0;
     ir_block_walk(nest->loops[nest->depth - 1]->body, add_stmt, nest);

@@ -86,7 +86,8 @@ struct view {
     const struct turning *turning;
     const struct ir_stmt *columns;
     const struct ir_access *access; /* that is being looked at */
-    int along, across, stores;
+    int along, across, stores;      /* along: that move with the loops inside */
+    int others;                     /* loads that do, but not with the columns */
     bool fails;
 };
 
@@ -100,15 +101,18 @@ static bool view_load(struct ir_expr *expr, void *context)
 {
     struct view *view = context;
     const struct ir_symbol *column = view->columns->symbol;
-    if (expr->kind != IR_LOAD || !pass_access_mentions(&expr->access, column))
+    if (expr->kind != IR_LOAD)
         return true;
     view->access = &expr->access;
-    if (is_across(view->turning, &expr->access, column))
+    bool moves = !ir_block_walk(view->columns->body, does_not_move, view);
+    if (!pass_access_mentions(&expr->access, column))
+        view->others += moves;
+    else if (is_across(view->turning, &expr->access, column))
         view->across++;
     else if (!is_along(&expr->access, column))
         view->fails = true;
     else
-        view->along += !ir_block_walk(view->columns->body, does_not_move, view);
+        view->along += moves;
     return !view->fails;
 }
 
@@ -137,15 +141,12 @@ static struct view view_of(const struct turning *turning, const struct ir_stmt *
     return view;
 }
 
-/* Whether the columns are lanes where copies are turned, and only there. With nothing along them and one loop
- * inside it is a product. */
+/* Whether the columns are lanes where copies are turned, and only there. */
 static bool wants_copies(const struct turning *turning, const struct ir_stmt *columns)
 {
-    if (!pass_has_loop(columns->body))
-        return false;
     struct view view = view_of(turning, columns);
-    return !view.fails && view.stores && view.across &&
-           (view.along || !ir_block_walk(columns->body, holds_no_loop, NULL));
+    bool is_product = view.others && !view.along && ir_block_walk(columns->body, holds_no_loop, NULL);
+    return !view.fails && view.stores && view.across && !is_product;
 }
 
 /* ---- what there is without copies -------------------------------------------------------------------- */
@@ -177,19 +178,20 @@ static bool is_no_long_loop(struct ir_stmt *stmt, void *context)
 /* Whether lanes may as well be what the innermost loops go over. */
 static bool are_dots(const struct ir_stmt *columns)
 {
-    return ir_block_walk(columns->body, is_no_other_loop, NULL);
+    return pass_has_loop(columns->body) && ir_block_walk(columns->body, is_no_other_loop, NULL);
 }
 
 /* How often each element must be used that a copy of it pays. Zen 5, 2026-11-27: a sum of 256 products along
- * what lies side by side takes as long with eight rows as with the copy. Where loops are written out,
- * neighbours are loaded together, which four rows of four weights make up for. Else elements are fetched one
- * by one, which takes longer than to turn them (1.4 us, and 0.15, for one row of four weights of 256
- * columns). */
+ * what lies side by side takes as long with eight rows as with the copy. Where loops are written out, or
+ * there are none, neighbours are loaded together, which four rows of four weights make up for. Else elements
+ * are fetched one by one, which takes longer than to turn them (1.4 us, and 0.15, for one row of four weights
+ * of 256 columns). */
 static int times_used(const struct turning *turning, const struct ir_stmt *columns)
 {
     if (are_dots(columns))
         return 8;
-    return view_of(turning, columns).along && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
+    bool is_written_out = view_of(turning, columns).along || !pass_has_loop(columns->body);
+    return is_written_out && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
 }
 
 /* ---- whether it pays --------------------------------------------------------------------------------- */
@@ -272,12 +274,24 @@ static void add_copy(struct turning *turning, const struct ir_stmt *columns, str
         turning->pays = apply(turning, OP_AND, turning->pays, here);
 }
 
+/* Whether iterations of a loop around the columns share the element; where others lie along the columns it
+ * is as well to turn what is used once. */
+static bool is_used_again(const struct turning *turning, const struct ir_stmt *columns,
+                          const struct ir_access *access)
+{
+    for (int k = 0; turning->loops[k] != columns; k++)
+        if (!pass_access_mentions(access, turning->loops[k]->symbol))
+            return true;
+    return view_of(turning, columns).along;
+}
+
 static bool look_at_load(struct ir_expr *expr, void *context)
 {
     struct turning *turning = context;
     for (int k = 0; expr->kind == IR_LOAD && k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
-        if (loop->note && is_across(turning, &expr->access, loop->symbol))
+        if (loop->note && is_across(turning, &expr->access, loop->symbol) &&
+            is_used_again(turning, loop, &expr->access))
             add_copy(turning, loop, &expr->access);
     }
     return true;
@@ -476,7 +490,7 @@ static bool try_loop(struct pass *pass, struct ir_stmt *loop)
     struct ir_stmt *next = loop->next;
     int statements = 0;
     loop->next = NULL;
-    bool changes = pass_has_loop(loop->body) && ir_block_walk(loop, is_simple, &statements);
+    bool changes = ir_block_walk(loop, is_simple, &statements);
     if (changes) {
         look_at(&turning, loop);
         changes = turning.pays && !turning.is_too_much && !is_false(turning.pays);
