@@ -15,12 +15,13 @@
  * so all that is loaded is there, whatever conditions and bounds stand around the load, and the copy can be
  * made wherever nothing that uses it stores to the tensor.
  *
+ * Likewise sums of what lies along the columns that are stored across, `y[c, k] = s`, are stored into a
+ * copy, which begins as the tensor was, and turned behind.
+ *
  * Consumes the outermost loops that hold nothing but loops, conditions, scalars and stores, and in them loops
- * over columns around others (a window, say), along which all that is stored lies and what is loaded does or
- * is across: the column is an index of its own, but not the last one. Something must lie along the columns
- * and move with the loops inside, or there must be two loops one in the other: else it is a product, which
- * pass_tile.c knows. Comes before the passes that cut and write out loops, which see the copy as if it were
- * the program's.
+ * over columns, along which all that is stored lies and what is loaded does or is across: the column is an
+ * index of its own, but not the last one. Products of matrices are left to pass_tile.c. Comes before the
+ * passes that arrange, cut and write out loops, which see the copy as if it were the program's.
  */
 #include "pass.h"
 #include "vector.h"
@@ -33,7 +34,8 @@ enum {
 
 struct turned {
     struct ir_buffer *from, *copy;
-    int axis; /* the one that becomes the last */
+    int axis;       /* the one that becomes the last */
+    bool is_stored; /* the copy is stored to, and then the tensor */
 };
 
 struct turning {
@@ -42,6 +44,7 @@ struct turning {
     const struct ir_stmt
         *loops[DEEPEST]; /* around what is looked at, outermost first; with a note: columns */
     int depth;
+    bool for_stores; /* that is what is looked for */
     struct turned copies[MOST];
     int count;
     bool is_too_much;
@@ -78,6 +81,22 @@ static bool is_across(const struct turning *turning, struct ir_access *access, c
     int axis = axis_of(access, column);
     return axis >= 0 && axis < access->buffer->rank - 1 && !pass_access_may_stop(access) &&
            !ir_block_stores_to(turning->around->body, access->buffer);
+}
+
+static const struct turned *find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis)
+{
+    for (int k = 0; k < turning->count; k++)
+        if (turning->copies[k].from == buffer && turning->copies[k].axis == axis)
+            return &turning->copies[k];
+    return NULL;
+}
+
+static const struct turned *find_stored(const struct turning *turning, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < turning->count; k++)
+        if (turning->copies[k].from == buffer && turning->copies[k].is_stored)
+            return &turning->copies[k];
+    return NULL;
 }
 
 /* ---- loops over columns ---------------------------------------------------------------------------- */
@@ -122,12 +141,20 @@ static bool holds_no_loop(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || !pass_has_loop(stmt->body);
 }
 
+/* What will be the last axis, of a tensor that is stored to. */
+static int last_axis(const struct turning *turning, const struct ir_access *access)
+{
+    const struct turned *turned = find_stored(turning, access->buffer);
+    return turned ? turned->axis : access->buffer->rank - 1;
+}
+
 static bool view_store(struct ir_stmt *stmt, void *context)
 {
     struct view *view = context;
     if (stmt->kind == IR_STORE) {
         view->stores++;
-        view->fails |= !is_along(&stmt->access, view->columns->symbol);
+        view->fails |=
+            axis_of(&stmt->access, view->columns->symbol) != last_axis(view->turning, &stmt->access);
     }
     return !view->fails;
 }
@@ -194,6 +221,102 @@ static int times_used(const struct turning *turning, const struct ir_stmt *colum
     return is_written_out && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
 }
 
+/* ---- stores across ----------------------------------------------------------------------------------- */
+
+struct sums {
+    const struct ir_stmt *columns;
+    const struct ir_access *store;
+    const struct ir_stmt *depths; /* a loop that the store is behind, with which a load moves */
+    int loops;                    /* such loops */
+    int along, others;            /* loads that move with one, along the columns, and not with them */
+    bool fails;
+};
+
+static bool is_like_store(const struct sums *sums, struct ir_access *access)
+{
+    return access->buffer == sums->store->buffer && !pass_access_may_stop(access) &&
+           axis_of(access, sums->columns->symbol) == axis_of(sums->store, sums->columns->symbol);
+}
+
+struct summed {
+    struct sums *sums;
+    const struct ir_access *load;
+};
+
+static bool is_not_summed(struct ir_stmt *stmt, void *context)
+{
+    const struct summed *summed = context;
+    if (stmt->kind != IR_FOR || !pass_access_mentions(summed->load, stmt->symbol) ||
+        pass_access_mentions(summed->sums->store, stmt->symbol))
+        return true;
+    summed->sums->depths = stmt;
+    return false;
+}
+
+static bool sums_load(struct ir_expr *expr, void *context)
+{
+    struct sums *sums = context;
+    struct summed summed = {sums, &expr->access};
+    if (expr->kind != IR_LOAD)
+        return true;
+    if (!pass_access_mentions(&expr->access, sums->columns->symbol))
+        sums->others += !ir_block_walk(sums->columns->body, is_not_summed, &summed);
+    else if (is_along(&expr->access, sums->columns->symbol))
+        sums->along += !ir_block_walk(sums->columns->body, is_not_summed, &summed);
+    else
+        sums->fails |= !is_like_store(sums, &expr->access);
+    return !sums->fails;
+}
+
+static bool count_depths(struct ir_stmt *stmt, void *context)
+{
+    struct sums *sums = context;
+    sums->loops += stmt->kind == IR_FOR && !pass_access_mentions(sums->store, stmt->symbol);
+    return true;
+}
+
+static bool sums_store(struct ir_stmt *stmt, void *sums)
+{
+    return stmt->kind != IR_STORE || is_like_store(sums, &stmt->access);
+}
+
+/* Not so for a loop along which all lies as it is. */
+static bool has_no_columns(struct ir_stmt *stmt, void *context)
+{
+    const struct sums *sums = context;
+    return stmt->kind != IR_FOR || !is_along(sums->store, stmt->symbol) ||
+           !ir_block_expressions(sums->columns->body, stays_or_lies_along, stmt->symbol);
+}
+
+static bool load_goes_on(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer || !pass_access_may_stop(&expr->access);
+}
+
+static bool store_goes_on(struct ir_stmt *stmt, void *buffer)
+{
+    return stmt->kind != IR_STORE || stmt->access.buffer != buffer || !pass_access_may_stop(&stmt->access);
+}
+
+/* The loop of sums of what lies along the columns that are stored across; NULL: they are not. */
+static const struct ir_stmt *depths_of_store(const struct turning *turning, const struct ir_stmt *columns,
+                                             const struct ir_access *store)
+{
+    struct sums sums = {.columns = columns, .store = store};
+    struct ir_stmt *around = (struct ir_stmt *)turning->around;
+    int axis = axis_of(store, columns->symbol);
+    if (axis < 0 || axis == store->buffer->rank - 1 || columns->step != 1 ||
+        !ir_block_walk(columns->body, sums_store, &sums) ||
+        !ir_block_expressions(columns->body, sums_load, &sums) ||
+        !ir_block_walk(around, has_no_columns, &sums) ||
+        !ir_block_walk(around, store_goes_on, store->buffer) ||
+        !ir_block_expressions(around, load_goes_on, store->buffer))
+        return NULL;
+    ir_block_walk(columns->body, count_depths, &sums);
+    bool is_product = sums.others && sums.loops == 1;
+    return sums.along && !is_product ? sums.depths : NULL;
+}
+
 /* ---- whether it pays --------------------------------------------------------------------------------- */
 
 static struct ir_expr *apply(const struct turning *turning, enum operation operation, struct ir_expr *a,
@@ -212,13 +335,18 @@ static struct ir_expr *extent(const struct turning *turning, const struct ir_stm
     return apply(turning, OP_SUB, pass_copy(turning->pass, loop->high), pass_copy(turning->pass, loop->low));
 }
 
+static bool is_counted(const struct ir_stmt *loop)
+{
+    return loop->step == 1 && pass_is_of_call(loop->low) && pass_is_of_call(loop->high);
+}
+
 /* How often the loops around come to what they hold, as far as that is known. */
 static struct ir_expr *iterations(const struct turning *turning)
 {
     struct ir_expr *product = number(turning, 1);
     for (int k = 0; k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
-        if (loop->step == 1 && pass_is_of_call(loop->low) && pass_is_of_call(loop->high))
+        if (is_counted(loop))
             product = apply(turning, OP_MUL, product, extent(turning, loop));
     }
     return product;
@@ -234,52 +362,39 @@ static struct ir_expr *elements(const struct turning *turning, const struct ir_b
 
 /* ---- what is turned ---------------------------------------------------------------------------------- */
 
-static const struct turned *find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis)
-{
-    for (int k = 0; k < turning->count; k++)
-        if (turning->copies[k].from == buffer && turning->copies[k].axis == axis)
-            return &turning->copies[k];
-    return NULL;
-}
-
-/* Whether a copy for these columns pays; of products that are summed along what lies side by side, with fewer
- * columns than lanes it does not. */
+/* Whether a copy for these columns pays, of which each element is to be used so many times; `wide`: with
+ * fewer columns than lanes it does not. */
 static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt *columns,
-                            const struct ir_buffer *buffer)
+                            const struct ir_buffer *buffer, int times, bool wide)
 {
     enum { FEW = 8 };
-    struct ir_expr *least =
-        apply(turning, OP_MUL, elements(turning, buffer), number(turning, times_used(turning, columns)));
+    struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), number(turning, times));
     struct ir_expr *enough = apply(turning, OP_GE, iterations(turning), least);
-    if (!are_dots(columns))
+    if (!wide)
         return enough;
     return apply(turning, OP_AND, enough,
                  apply(turning, OP_GE, extent(turning, columns), number(turning, FEW)));
 }
 
-static void add_copy(struct turning *turning, const struct ir_stmt *columns, struct ir_access *access)
+static void add_copy(struct turning *turning, struct turned turned, struct ir_expr *pays)
 {
-    int axis = axis_of(access, columns->symbol);
-    if (find_copy(turning, access->buffer, axis))
-        return;
     if (turning->count == MOST) {
         turning->is_too_much = true;
         return;
     }
-    turning->copies[turning->count++] = (struct turned){.from = access->buffer, .axis = axis};
-    struct ir_expr *here = pays(turning, columns, access->buffer);
+    turning->copies[turning->count++] = turned;
     if (!turning->pays)
-        turning->pays = here;
-    else if (!ir_expr_equal(turning->pays, here))
-        turning->pays = apply(turning, OP_AND, turning->pays, here);
+        turning->pays = pays;
+    else if (!ir_expr_equal(turning->pays, pays))
+        turning->pays = apply(turning, OP_AND, turning->pays, pays);
 }
 
-/* Whether iterations of a loop around the columns share the element; where others lie along the columns it
- * is as well to turn what is used once. */
+/* Whether iterations of a loop around it share the element; where others lie along the columns it is as well
+ * to turn what is used once. */
 static bool is_used_again(const struct turning *turning, const struct ir_stmt *columns,
                           const struct ir_access *access)
 {
-    for (int k = 0; turning->loops[k] != columns; k++)
+    for (int k = 0; k < turning->depth; k++)
         if (!pass_access_mentions(access, turning->loops[k]->symbol))
             return true;
     return view_of(turning, columns).along;
@@ -291,16 +406,42 @@ static bool look_at_load(struct ir_expr *expr, void *context)
     for (int k = 0; expr->kind == IR_LOAD && k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
         if (loop->note && is_across(turning, &expr->access, loop->symbol) &&
+            !find_copy(turning, expr->access.buffer, axis_of(&expr->access, loop->symbol)) &&
             is_used_again(turning, loop, &expr->access))
-            add_copy(turning, loop, &expr->access);
+            add_copy(
+                turning,
+                (struct turned){.from = expr->access.buffer, .axis = axis_of(&expr->access, loop->symbol)},
+                pays(turning, loop, expr->access.buffer, times_used(turning, loop), are_dots(loop)));
     }
     return true;
+}
+
+/* Each element is turned twice, for which sums of eight make up, and of who knows how many. */
+static void look_at_store(struct turning *turning, struct ir_stmt *stmt)
+{
+    enum { TIMES = 8 };
+    for (int k = 0; stmt->kind == IR_STORE && k < turning->depth; k++) {
+        const struct ir_stmt *loop = turning->loops[k];
+        struct ir_buffer *buffer = stmt->access.buffer;
+        const struct ir_stmt *depths =
+            find_stored(turning, buffer) ? NULL : depths_of_store(turning, loop, &stmt->access);
+        if (!depths || turning->depth == DEEPEST)
+            continue;
+        turning->loops[turning->depth++] = depths;
+        struct turned turned = {
+            .from = buffer, .axis = axis_of(&stmt->access, loop->symbol), .is_stored = true};
+        add_copy(turning, turned, pays(turning, loop, buffer, is_counted(depths) ? TIMES : 1, true));
+        turning->depth--;
+    }
 }
 
 static void look_at(struct turning *turning, struct ir_stmt *block)
 {
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        ir_stmt_expressions(stmt, look_at_load, turning);
+        if (turning->for_stores)
+            look_at_store(turning, stmt);
+        else
+            ir_stmt_expressions(stmt, look_at_load, turning);
         if (stmt->kind != IR_FOR) {
             look_at(turning, stmt->body);
             look_at(turning, stmt->otherwise);
@@ -310,7 +451,7 @@ static void look_at(struct turning *turning, struct ir_stmt *block)
             turning->is_too_much = true;
             return;
         }
-        stmt->note = wants_copies(turning, stmt) ? turning : NULL;
+        stmt->note = !turning->for_stores && wants_copies(turning, stmt) ? turning : NULL;
         turning->loops[turning->depth++] = stmt;
         look_at(turning, stmt->body);
         turning->depth--;
@@ -321,7 +462,7 @@ static void look_at(struct turning *turning, struct ir_stmt *block)
 
 struct uses {
     struct turning *turning;
-    const struct ir_stmt *columns;
+    const struct ir_stmt *columns; /* NULL: what is stored to is used elsewhere, too */
 };
 
 /* What there is for each axis of the tensor, in the order of the copy's axes. */
@@ -345,6 +486,17 @@ static struct ir_expr *load_copy(const struct turning *turning, const struct tur
     return load;
 }
 
+/* NULL: the access is to the tensor. */
+static const struct turned *copy_of(const struct uses *uses, struct ir_access *access)
+{
+    const struct turned *stored = find_stored(uses->turning, access->buffer);
+    if (stored)
+        return stored;
+    if (!uses->columns || !is_across(uses->turning, access, uses->columns->symbol))
+        return NULL;
+    return find_copy(uses->turning, access->buffer, axis_of(access, uses->columns->symbol));
+}
+
 static struct ir_expr *use_copies(struct pass *pass, struct ir_expr *expr, void *context)
 {
     const struct uses *uses = context;
@@ -354,10 +506,7 @@ static struct ir_expr *use_copies(struct pass *pass, struct ir_expr *expr, void 
         return expr;
     for (int k = 0; k < expr->access.buffer->rank; k++)
         expr->access.indices[k] = use_copies(pass, expr->access.indices[k], context);
-    if (!is_across(uses->turning, &expr->access, uses->columns->symbol))
-        return expr;
-    const struct turned *turned =
-        find_copy(uses->turning, expr->access.buffer, axis_of(&expr->access, uses->columns->symbol));
+    const struct turned *turned = copy_of(uses, &expr->access);
     return turned ? load_copy(uses->turning, turned, expr->access.indices, expr->span) : expr;
 }
 
@@ -365,6 +514,9 @@ static bool use_copies_in(struct ir_stmt *stmt, void *context)
 {
     const struct uses *uses = context;
     pass_rewrite(uses->turning->pass, stmt, use_copies, context);
+    const struct turned *turned = stmt->kind == IR_STORE ? copy_of(uses, &stmt->access) : NULL;
+    if (turned)
+        stmt->access = load_copy(uses->turning, turned, stmt->access.indices, stmt->span)->access;
     return true;
 }
 
@@ -389,25 +541,31 @@ static struct ir_stmt *loop_over(const struct turning *turning, struct ir_expr *
     return loop;
 }
 
-/* The loops that fill the copy, those over what lies side by side in it inside. */
-static struct ir_stmt *fill_copy(const struct turning *turning, const struct turned *turned)
+/* Loops that fill the copy from the tensor, or the tensor from it: those over what lies side by side in what
+ * is filled inside. */
+static struct ir_stmt *move_elements(const struct turning *turning, const struct turned *turned, bool back)
 {
     struct ir_kernel *kernel = turning->pass->kernel;
-    struct ir_expr *from[AKG_MAX_RANK], *extents[AKG_MAX_RANK];
+    struct ir_expr *at[AKG_MAX_RANK] = {NULL}, *indices[AKG_MAX_RANK], *extents[AKG_MAX_RANK];
     int rank = turned->from->rank;
     for (int k = 0; k < rank; k++)
-        from[k] = ir_symbol_use(kernel, ir_symbol_new(kernel, IR_SYMBOL_LOOP, "at", AKG_INT64));
+        at[k] = ir_symbol_use(kernel, ir_symbol_new(kernel, IR_SYMBOL_LOOP, "at", AKG_INT64));
+    struct ir_expr *of_copy = load_copy(turning, turned, at, turning->around->span);
+    for (int k = 0; k < rank; k++)
+        indices[k] = pass_copy(turning->pass, at[k]);
+    struct ir_expr *of_tensor = ir_load(kernel, turned->from, indices);
+    for (int k = 0; k < rank; k++)
+        of_tensor->access.checks[k] = IR_CHECK_PROVED;
     struct ir_stmt *fill = ir_stmt_new(kernel, IR_STORE, turning->around->span);
-    fill->access = load_copy(turning, turned, from, fill->span)->access;
-    fill->value = ir_load(kernel, turned->from, from);
-    for (int k = 0; k < rank; k++) {
-        fill->value->access.indices[k] = pass_copy(turning->pass, from[k]);
-        fill->value->access.checks[k] = IR_CHECK_PROVED;
-    }
-    put_last(turned, turned->from->shape, extents);
-    struct ir_expr **indices = fill->access.indices;
+    fill->access = back ? of_tensor->access : of_copy->access;
+    fill->value = back ? of_copy : of_tensor;
+    for (int k = 0; k < rank; k++)
+        extents[k] = turned->from->shape[k];
+    if (!back)
+        put_last(turned, turned->from->shape, extents);
+    struct ir_expr **filled = fill->access.indices;
     for (int k = rank - 1; k >= 0; k--)
-        fill = loop_over(turning, indices[k], extents[k], fill);
+        fill = loop_over(turning, filled[k], extents[k], fill);
     return fill;
 }
 
@@ -426,7 +584,7 @@ static struct ir_stmt *make_copy(const struct turning *turning, struct turned *t
     turned->copy = copy;
     struct ir_stmt *allocate = ir_stmt_new(pass->kernel, IR_ALLOCATE, copy->span);
     allocate->access.buffer = copy;
-    allocate->next = fill_copy(turning, turned);
+    allocate->next = move_elements(turning, turned, false);
     return allocate;
 }
 
@@ -457,9 +615,17 @@ static void turn(struct turning *turning, struct ir_stmt *stmt)
     }
     *end = moved;
     ir_block_walk(moved, use_copies_below, turning);
+    ir_block_walk(moved, use_copies_in, &(struct uses){turning, NULL});
+    end = &moved->next;
+    for (int k = 0; k < turning->count; k++) {
+        if (!turning->copies[k].is_stored)
+            continue;
+        *end = move_elements(turning, &turning->copies[k], true);
+        end = &(*end)->next;
+    }
     if (plain)
         first = choose(turning, first, plain);
-    *(plain ? &first->next : &moved->next) = next;
+    *(plain ? &first->next : end) = next;
     *stmt = *first;
 }
 
@@ -492,6 +658,9 @@ static bool try_loop(struct pass *pass, struct ir_stmt *loop)
     loop->next = NULL;
     bool changes = ir_block_walk(loop, is_simple, &statements);
     if (changes) {
+        turning.for_stores = true;
+        look_at(&turning, loop);
+        turning.for_stores = false;
         look_at(&turning, loop);
         changes = turning.pays && !turning.is_too_much && !is_false(turning.pays);
     }
