@@ -105,15 +105,37 @@ struct view {
     const struct turning *turning;
     const struct ir_stmt *columns;
     const struct ir_access *access; /* that is being looked at */
-    int along, across, stores;      /* along: that move with the loops inside */
-    int others;                     /* loads that do, but not with the columns */
+    int along, others; /* loads that move with the loops inside: with the columns, too, and not with them */
+    int across, once;  /* of elements that several iterations use, and one alone */
+    int stores;
     bool fails;
 };
+
+static bool is_elsewhere(struct ir_expr *expr, void *access)
+{
+    return expr->kind != IR_LOAD || &expr->access != access;
+}
+
+static bool does_move(struct ir_stmt *stmt, void *context)
+{
+    const struct view *view = context;
+    return stmt->kind != IR_FOR || pass_access_mentions(view->access, stmt->symbol) ||
+           ir_block_expressions(stmt->body, is_elsewhere, (void *)view->access);
+}
 
 static bool does_not_move(struct ir_stmt *stmt, void *context)
 {
     const struct view *view = context;
     return stmt->kind != IR_FOR || !pass_access_mentions(view->access, stmt->symbol);
+}
+
+/* Whether iterations of a loop around the load share the element, other than those of the columns. */
+static bool is_used_again(const struct view *view)
+{
+    for (int k = 0; k < view->turning->depth && view->turning->loops[k] != view->columns; k++)
+        if (!pass_access_mentions(view->access, view->turning->loops[k]->symbol))
+            return true;
+    return !ir_block_walk(view->columns->body, does_move, (void *)view);
 }
 
 static bool view_load(struct ir_expr *expr, void *context)
@@ -126,12 +148,12 @@ static bool view_load(struct ir_expr *expr, void *context)
     bool moves = !ir_block_walk(view->columns->body, does_not_move, view);
     if (!pass_access_mentions(&expr->access, column))
         view->others += moves;
-    else if (is_across(view->turning, &expr->access, column))
-        view->across++;
-    else if (!is_along(&expr->access, column))
-        view->fails = true;
-    else
+    else if (is_along(&expr->access, column))
         view->along += moves;
+    else if (is_across(view->turning, &expr->access, column))
+        *(is_used_again(view) ? &view->across : &view->once) += 1;
+    else
+        view->fails = true;
     return !view->fails;
 }
 
@@ -168,12 +190,15 @@ static struct view view_of(const struct turning *turning, const struct ir_stmt *
     return view;
 }
 
-/* Whether the columns are lanes where copies are turned, and only there. */
+/* Whether the columns are lanes where copies are turned, and only there. What is used once is as well turned,
+ * too, where others lie along the columns. */
 static bool wants_copies(const struct turning *turning, const struct ir_stmt *columns)
 {
     struct view view = view_of(turning, columns);
     bool is_product = view.others && !view.along && ir_block_walk(columns->body, holds_no_loop, NULL);
-    return !view.fails && view.stores && view.across && !is_product;
+    return !view.fails && view.stores && !is_product &&
+           (view.along ? view.across || view.once : view.across && !view.once) &&
+           pass_is_parallel(turning->pass, (struct ir_stmt *)columns);
 }
 
 /* ---- what there is without copies -------------------------------------------------------------------- */
@@ -314,7 +339,9 @@ static const struct ir_stmt *depths_of_store(const struct turning *turning, cons
         return NULL;
     ir_block_walk(columns->body, count_depths, &sums);
     bool is_product = sums.others && sums.loops == 1;
-    return sums.along && !is_product ? sums.depths : NULL;
+    return sums.along && !is_product && pass_is_parallel(turning->pass, (struct ir_stmt *)columns)
+               ? sums.depths
+               : NULL;
 }
 
 /* ---- whether it pays --------------------------------------------------------------------------------- */
@@ -389,25 +416,13 @@ static void add_copy(struct turning *turning, struct turned turned, struct ir_ex
         turning->pays = apply(turning, OP_AND, turning->pays, pays);
 }
 
-/* Whether iterations of a loop around it share the element; where others lie along the columns it is as well
- * to turn what is used once. */
-static bool is_used_again(const struct turning *turning, const struct ir_stmt *columns,
-                          const struct ir_access *access)
-{
-    for (int k = 0; k < turning->depth; k++)
-        if (!pass_access_mentions(access, turning->loops[k]->symbol))
-            return true;
-    return view_of(turning, columns).along;
-}
-
 static bool look_at_load(struct ir_expr *expr, void *context)
 {
     struct turning *turning = context;
     for (int k = 0; expr->kind == IR_LOAD && k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
         if (loop->note && is_across(turning, &expr->access, loop->symbol) &&
-            !find_copy(turning, expr->access.buffer, axis_of(&expr->access, loop->symbol)) &&
-            is_used_again(turning, loop, &expr->access))
+            !find_copy(turning, expr->access.buffer, axis_of(&expr->access, loop->symbol)))
             add_copy(
                 turning,
                 (struct turned){.from = expr->access.buffer, .axis = axis_of(&expr->access, loop->symbol)},
