@@ -190,14 +190,12 @@ static struct view view_of(const struct turning *turning, const struct ir_stmt *
     return view;
 }
 
-/* Whether the columns are lanes where copies are turned, and only there. What is used once is as well turned,
- * too, where others lie along the columns. */
+/* Whether the columns are lanes where copies are turned, and only there. */
 static bool wants_copies(const struct turning *turning, const struct ir_stmt *columns)
 {
     struct view view = view_of(turning, columns);
     bool is_product = view.others && !view.along && ir_block_walk(columns->body, holds_no_loop, NULL);
-    return !view.fails && view.stores && !is_product &&
-           (view.along ? view.across || view.once : view.across && !view.once) &&
+    return !view.fails && view.stores && !is_product && view.across && !view.once &&
            pass_is_parallel(turning->pass, (struct ir_stmt *)columns);
 }
 
@@ -234,16 +232,17 @@ static bool are_dots(const struct ir_stmt *columns)
 }
 
 /* How often each element must be used that a copy of it pays. Zen 5, 2026-11-27: a sum of 256 products along
- * what lies side by side takes as long with eight rows as with the copy. Where loops are written out, or
- * there are none, neighbours are loaded together, which four rows of four weights make up for. Else elements
- * are fetched one by one, which takes longer than to turn them (1.4 us, and 0.15, for one row of four weights
- * of 256 columns). */
+ * what lies side by side takes as long with eight rows as with the copy. Where loops are written out,
+ * neighbours are loaded together, which four rows of four weights make up for, and where there are none,
+ * sixteen. Else elements are fetched one by one, which takes longer than to turn them (1.4 us, and 0.15, for
+ * one row of four weights of 256 columns). */
 static int times_used(const struct turning *turning, const struct ir_stmt *columns)
 {
+    if (!pass_has_loop(columns->body))
+        return 16;
     if (are_dots(columns))
         return 8;
-    bool is_written_out = view_of(turning, columns).along || !pass_has_loop(columns->body);
-    return is_written_out && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
+    return view_of(turning, columns).along && ir_block_walk(columns->body, is_no_long_loop, NULL) ? 4 : 1;
 }
 
 /* ---- stores across ----------------------------------------------------------------------------------- */
@@ -389,17 +388,14 @@ static struct ir_expr *elements(const struct turning *turning, const struct ir_b
 
 /* ---- what is turned ---------------------------------------------------------------------------------- */
 
-/* Whether a copy for these columns pays, of which each element is to be used so many times; `wide`: with
- * fewer columns than lanes it does not. */
+/* Whether a copy for these columns pays, of which each element is to be used so many times. With fewer
+ * columns than lanes it does not. */
 static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt *columns,
-                            const struct ir_buffer *buffer, int times, bool wide)
+                            const struct ir_buffer *buffer, int times)
 {
     enum { FEW = 8 };
     struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), number(turning, times));
-    struct ir_expr *enough = apply(turning, OP_GE, iterations(turning), least);
-    if (!wide)
-        return enough;
-    return apply(turning, OP_AND, enough,
+    return apply(turning, OP_AND, apply(turning, OP_GE, iterations(turning), least),
                  apply(turning, OP_GE, extent(turning, columns), number(turning, FEW)));
 }
 
@@ -426,7 +422,7 @@ static bool look_at_load(struct ir_expr *expr, void *context)
             add_copy(
                 turning,
                 (struct turned){.from = expr->access.buffer, .axis = axis_of(&expr->access, loop->symbol)},
-                pays(turning, loop, expr->access.buffer, times_used(turning, loop), are_dots(loop)));
+                pays(turning, loop, expr->access.buffer, times_used(turning, loop)));
     }
     return true;
 }
@@ -445,7 +441,7 @@ static void look_at_store(struct turning *turning, struct ir_stmt *stmt)
         turning->loops[turning->depth++] = depths;
         struct turned turned = {
             .from = buffer, .axis = axis_of(&stmt->access, loop->symbol), .is_stored = true};
-        add_copy(turning, turned, pays(turning, loop, buffer, is_counted(depths) ? TIMES : 1, true));
+        add_copy(turning, turned, pays(turning, loop, buffer, is_counted(depths) ? TIMES : 1));
         turning->depth--;
     }
 }
