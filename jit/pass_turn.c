@@ -322,7 +322,8 @@ static bool store_goes_on(struct ir_stmt *stmt, void *buffer)
     return stmt->kind != IR_STORE || stmt->access.buffer != buffer || !pass_access_may_stop(&stmt->access);
 }
 
-/* The loop of sums of what lies along the columns that are stored across; NULL: they are not. */
+/* The loop of sums of what lies along the columns that are stored across; NULL: they are not. Not into what
+ * the caller has: elements that the program leaves alone would be stored as they were. */
 static const struct ir_stmt *depths_of_store(const struct turning *turning, const struct ir_stmt *columns,
                                              const struct ir_access *store)
 {
@@ -330,7 +331,7 @@ static const struct ir_stmt *depths_of_store(const struct turning *turning, cons
     struct ir_stmt *around = (struct ir_stmt *)turning->around;
     int axis = axis_of(store, columns->symbol);
     if (axis < 0 || axis == store->buffer->rank - 1 || columns->step != 1 ||
-        !ir_block_walk(columns->body, sums_store, &sums) ||
+        store->buffer->role == IR_INOUT || !ir_block_walk(columns->body, sums_store, &sums) ||
         !ir_block_expressions(columns->body, sums_load, &sums) ||
         !ir_block_walk(around, has_no_columns, &sums) ||
         !ir_block_walk(around, store_goes_on, store->buffer) ||
