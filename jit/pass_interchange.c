@@ -322,11 +322,19 @@ struct shape {
     unsigned alone, absent;
 };
 
-static bool has_only_loops(const struct pass_affine *affine)
+static bool is_other_loop(struct ir_stmt *stmt, void *variable)
 {
+    return stmt->kind != IR_FOR || stmt->symbol != variable;
+}
+
+/* Whether the sum is the same all through an iteration of the nest: nothing in it changes within its body. */
+static bool is_of_iteration(const struct nest *nest, const struct pass_affine *affine)
+{
+    struct ir_stmt *body = nest->loops[nest->depth - 1]->body;
     for (int k = 0; k < affine->count; k++)
         if (affine->terms[k].symbol->kind == IR_SYMBOL_LET ||
-            affine->terms[k].symbol->kind == IR_SYMBOL_VARIABLE)
+            affine->terms[k].symbol->kind == IR_SYMBOL_VARIABLE ||
+            !ir_block_walk(body, is_other_loop, (void *)affine->terms[k].symbol))
             return false;
     return true;
 }
@@ -337,7 +345,7 @@ static bool find_shape(const struct nest *nest, const struct ir_access *access, 
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         struct pass_affine affine;
         unsigned mentioned = 0;
-        if (!pass_affine_of(access->indices[axis], &affine) || !has_only_loops(&affine))
+        if (!pass_affine_of(access->indices[axis], &affine) || !is_of_iteration(nest, &affine))
             return false;
         for (int k = 0; k < nest->depth; k++)
             mentioned |= (unsigned)(pass_affine_coefficient(&affine, nest->loops[k]->symbol) != 0) << k;
