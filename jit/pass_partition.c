@@ -3,16 +3,17 @@
  * each of which they are known: `for j in 0, M: y[j] = x[j - 1] if j > 0 else x[M - 1]` is a loop from 0 to 1
  * and one from there on.
  *
- * Consumes loops of step 1 or -1 that are not left before their end, outer ones first. A condition is a
- * comparison of the loop's variable with what is the same in all iterations, in an if, a choice, or as what
- * min, max and % of an index ask. Each changes at a few places (pass_partition_place.c); these, brought into
- * an order, cut the loop. What order they are in need not be known: no part ends before it begins, and no
- * condition is taken for known but where that follows; else it stays in that part. A part whose body is an if
- * that asks nothing of the loop goes inside of it. A condition on the variable of a loop inside as well, an
- * innermost one or a window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for
- * the last of its values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] +
- * d[k, j])`, is cut where it does. One with a loop inside is cut at a place that differs from row to row only
- * where its iterations use what others store: else it is one nest with the rows, under a condition.
+ * Consumes loops of step 1 or -1 that are not left before their end, outer ones first; those with loops
+ * inside if nothing in them may stop, for copies of what tests are long. A condition is a comparison of the
+ * loop's variable with what is the same in all iterations, in an if, a choice, or as what min, max and % of
+ * an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut the
+ * loop. What order they are in need not be known: no part ends before it begins, and no condition is taken
+ * for known but where that follows; else it stays in that part. A part whose body is an if that asks nothing
+ * of the loop goes inside of it. A condition on the variable of a loop inside as well, an innermost one or a
+ * window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its
+ * values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut
+ * where it does. One with a loop inside is cut at a place that differs from row to row only where its
+ * iterations use what others store: else it is one nest with the rows, under a condition.
  */
 #include "pass_partition.h"
 
@@ -428,7 +429,8 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
     if (loop->step != 1 || partition_has_few_iterations(cutter->partition, loop) ||
         !partition_bound(cutter->partition, loop->low, &cutter->low) ||
         !partition_end(cutter->partition, loop, &cutter->high) || cutter->low.is_far ||
-        !ir_block_walk(loop->body, see_content, &content))
+        !ir_block_walk(loop->body, see_content, &content) ||
+        (content.has_loop && pass_block_may_stop(loop->body)))
         return false;
     cutter->has_loop = content.has_loop;
     cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
