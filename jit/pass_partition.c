@@ -432,6 +432,8 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
         !ir_block_walk(loop->body, see_content, &content) ||
         (content.has_loop && pass_block_may_stop(loop->body)))
         return false;
+    if (cutter->is_downward) /* where it begins is what the program computes */
+        cutter->high.is_after = cutter->high.is_far;
     cutter->has_loop = content.has_loop;
     cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
     if (!find_all_places(cutter, loop))
@@ -468,17 +470,44 @@ static struct ir_expr *position(const struct cutter *cutter, const struct place 
     return ir_operation(kernel, OP_MIN, at, pass_copy(pass, high), NULL);
 }
 
+/* Where part k of a loop downwards from what may be anything ends: `high`, one more than that, may have
+ * wrapped, so that it is the iteration below the place that is kept between those of the loop. */
+static struct ir_expr *end_of_far(const struct cutter *cutter, int k, const struct ir_stmt *loop,
+                                  const struct ir_expr *before)
+{
+    struct pass *pass = cutter->partition->pass;
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *one = ir_integer(kernel, AKG_INT64, 1), *below;
+    struct ir_expr *top = ir_operation(kernel, OP_SUB, pass_copy(pass, loop->high), one, NULL);
+    struct ir_expr *least = ir_operation(kernel, OP_SUB, pass_copy(pass, before), pass_copy(pass, one), NULL);
+    struct place place = cutter->cuts[k];
+
+    if (place.is_after) {
+        place.at.constant = (int64_t)((uint64_t)place.at.constant - 1);
+        below = partition_expr(pass, &place);
+    } else { /* what is below the loop may have nothing below itself */
+        below = ir_operation(kernel, OP_MAX, partition_expr(pass, &place), pass_copy(pass, loop->low), NULL);
+        below = ir_operation(kernel, OP_SUB, below, pass_copy(pass, one), NULL);
+    }
+    if (place.is_after || k > 0)
+        below = ir_operation(kernel, OP_MAX, below, least, NULL);
+    below = ir_operation(kernel, OP_MIN, below, top, NULL);
+    return ir_operation(kernel, OP_ADD, below, pass_copy(pass, one), NULL);
+}
+
 /* Where part k ends: no sooner than the one before it does. */
 static struct ir_expr *end_of(const struct cutter *cutter, int k, const struct ir_stmt *loop,
                               const struct ir_expr *before)
 {
     struct pass *pass = cutter->partition->pass;
     const struct place *cut = &cutter->cuts[k];
-    struct ir_expr *at = position(cutter, cut, loop->high);
     bool in_order = partition_is_at_most(cutter->partition, &cutter->low, cut);
 
+    if (cutter->is_downward && cutter->high.is_far)
+        return end_of_far(cutter, k, loop, before);
     for (int other = 0; other < k; other++)
         in_order = in_order && partition_is_at_most(cutter->partition, &cutter->cuts[other], cut);
+    struct ir_expr *at = position(cutter, cut, loop->high);
     return in_order ? at : ir_operation(pass->kernel, OP_MAX, at, pass_copy(pass, before), NULL);
 }
 
@@ -608,7 +637,7 @@ static struct ir_stmt **partition_loop(struct partition *partition, struct ir_st
 
     if (cutter.is_downward)
         turn(partition->pass, loop);
-    place = partition_name_elements(partition, place);
+    place = partition_name_elements(partition, place, cutter.is_downward);
     if (has_parts(&cutter, loop)) {
         cut_loop(&cutter, place);
         partition->changed = true;

@@ -66,9 +66,10 @@ struct cutter {
 
 /* ---- pass_partition_name.c: what is compared with ------------------------------------------------------ */
 
-/* Gives names, in front of the loop, to elements that its variable is compared with; the place of the loop.
- */
-struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_stmt **place);
+/* Gives names, in front of the loop, to elements that its variable is compared with; the place of the loop,
+ * which has been turned if it is downward. */
+struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_stmt **place,
+                                         bool is_downward);
 /* Takes the names from `first` to the loop away again. */
 void partition_put_back(struct partition *partition, struct ir_stmt **first, struct ir_stmt *loop);
 

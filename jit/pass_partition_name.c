@@ -94,19 +94,26 @@ static void rewrite_block(struct pass *pass, struct ir_stmt *block, pass_rewrite
     }
 }
 
-/* The element where the loop runs, else 0. */
-static struct ir_stmt *declare(struct pass *pass, const struct ir_stmt *loop, const struct ir_expr *element)
+/* The element where the loop runs, else 0. The end of one that goes down may have wrapped: it is compared
+ * with where that begins. */
+static struct ir_stmt *declare(struct pass *pass, const struct ir_stmt *loop, const struct ir_expr *element,
+                               bool is_downward)
 {
     struct ir_kernel *kernel = pass->kernel;
-    struct ir_expr *runs =
-        ir_operation(kernel, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high), NULL);
+    struct ir_expr *low = pass_copy(pass, loop->low), *high = pass_copy(pass, loop->high);
+    if (is_downward) {
+        low = ir_operation(kernel, OP_SUB, low, ir_integer(kernel, AKG_INT64, 1), NULL);
+        high = ir_operation(kernel, OP_SUB, high, ir_integer(kernel, AKG_INT64, 1), NULL);
+    }
+    struct ir_expr *runs = ir_operation(kernel, OP_LT, low, high, NULL);
     struct ir_expr *value =
         ir_operation(kernel, OP_SELECT, runs, pass_copy(pass, element), ir_integer(kernel, AKG_INT64, 0));
 
     return pass_declare(pass, IR_SYMBOL_LET, "place", value, element->span);
 }
 
-struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_stmt **place)
+struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_stmt **place,
+                                         bool is_downward)
 {
     struct ir_stmt *loop = *place;
     struct ir_expr *element;
@@ -114,7 +121,7 @@ struct ir_stmt **partition_name_elements(struct partition *partition, struct ir_
     for (struct ir_stmt *stmt = loop->step == 1 ? loop->body : NULL; stmt; stmt = stmt->next)
         while (stmt->kind == IR_IF && (element = element_of(stmt->value, loop)) != NULL) {
             struct naming naming = {pass_copy(partition->pass, element), NULL};
-            struct ir_stmt *let = declare(partition->pass, loop, element);
+            struct ir_stmt *let = declare(partition->pass, loop, element, is_downward);
             naming.name = let->symbol;
             rewrite_block(partition->pass, loop->body, put_name, &naming);
             let->next = loop;

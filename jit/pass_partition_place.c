@@ -393,6 +393,25 @@ static struct place after(const struct place *place)
     return next;
 }
 
+/* The variable by itself beside what is the same always: whatever that is, the program compares just these.
+ */
+static bool is_plain(const struct cutter *cutter, const struct pass_affine *side,
+                     const struct pass_affine *other)
+{
+    return is_bare(side, cutter->variable) && pass_affine_coefficient(other, cutter->variable) == 0;
+}
+
+/* Whether the program computes the sum without overflow in the iterations that can be come to: a loop begins
+ * near 0, unless it goes down from what may be anything. */
+static bool is_exact(const struct cutter *cutter, struct pass_affine side)
+{
+    struct pass_affine self = {.count = 1, .terms = {{cutter->variable, 1}}};
+    int64_t factor = pass_affine_coefficient(&side, cutter->variable);
+
+    return (factor == 0 || !cutter->is_downward || !cutter->high.is_far) &&
+           pass_affine_add(&side, -factor, &self) && partition_is_near(cutter->partition, &side);
+}
+
 /* left < right: it holds before or after one place. */
 static bool ask_less(const struct cutter *cutter, const struct pass_affine *left,
                      const struct pass_affine *right, bool is_not, struct question *question)
@@ -401,7 +420,8 @@ static bool ask_less(const struct cutter *cutter, const struct pass_affine *left
     struct place zero;
 
     if (!zero_of(cutter, left, right, &sign, &zero) ||
-        (zero.is_far && !is_bare(left, cutter->variable) && !is_bare(right, cutter->variable)))
+        (!is_plain(cutter, left, right) && !is_plain(cutter, right, left) &&
+         !(is_exact(cutter, *left) && is_exact(cutter, *right))))
         return false;
     *question = (struct question){
         .kind = QUESTION_SIDE, .from = sign > 0 ? zero : after(&zero), .is_not = is_not != (sign > 0)};
