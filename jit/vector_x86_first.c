@@ -50,6 +50,8 @@ static bool is_partial(const struct machine *machine, int reg)
 /* What is added goes where the sum went; false: that is no instruction which adds. */
 static bool set_instead(struct x86_instruction *instruction)
 {
+    if (instruction->mask || instruction->broadcast)
+        return false;
     switch (instruction->form) {
     case X86_VADDPS:
     case X86_VADDPD:

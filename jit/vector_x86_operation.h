@@ -140,8 +140,8 @@ struct machine_rarity {
     int x, y, size, result;
 };
 
-/* Code out of line, where a function of vectors is called for those lanes of some vectors whose size is above
- * the bound. */
+/* Code out of line, where a function of vectors is called for the rare lanes of some vectors: those whose
+ * size is above the bound, or whose rest is none by it, looked at again. */
 struct machine_rare {
     int label, back, line; /* where it begins, and where it goes on */
     const void *function;

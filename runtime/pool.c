@@ -338,7 +338,8 @@ static bool worker_sleep(unsigned seen, unsigned *wakes)
 
 /* To another processor, if this is the one of the caller: there it would run when the caller's time is over,
  * to find nothing left to do, and be woken there for the next job. A system that sees the caller alone at
- * work, for it mostly is, lets that be for long where processors share no cache. */
+ * work, for it mostly is, lets that be for long where processors share no cache. A mask that somebody else
+ * sets for the worker in between is lost. */
 static void worker_leave_caller(void)
 {
     cpu_set_t all, others;
@@ -403,6 +404,16 @@ __attribute__((destructor)) static void pool_end(void)
         room_empty(&pool.rooms[k], 0);
 }
 
+/* Anywhere, if the processors asked for are no longer there. */
+static bool start_worker(const pthread_attr_t *start)
+{
+    pthread_t *thread = &pool.threads[pool.count];
+    void *number = (void *)(intptr_t)(pool.count + 1);
+
+    return pthread_create(thread, start, worker, number) == 0 ||
+           pthread_create(thread, NULL, worker, number) == 0;
+}
+
 /* Under the lock. Fewer than are wanted will do. They start where the caller is not. */
 static void pool_grow(int count)
 {
@@ -420,8 +431,7 @@ static void pool_grow(int count)
     CPU_ZERO(&pool.allowed);
     if (other_processors(atomic_load(&pool.processor), &pool.allowed, &others))
         pthread_attr_setaffinity_np(&start, sizeof others, &others);
-    while (pool.count < count &&
-           pthread_create(&pool.threads[pool.count], &start, worker, (void *)(intptr_t)(pool.count + 1)) == 0)
+    while (pool.count < count && start_worker(&start))
         pool.count++;
     pthread_attr_destroy(&start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -63,8 +63,8 @@ static void set(atomic_uint *number, unsigned value)
     atomic_store_explicit(number, value, memory_order_relaxed);
 }
 
-/* Of how many runs the last one so far is, of one cycle: the first ones are shorter, each but the first as long
- * as all before. */
+/* Of how many runs the last one so far is, of one cycle: the first ones are shorter, each but the first as
+ * long as all before. */
 static unsigned phase_of(unsigned runs)
 {
     unsigned first = FIRST_CYCLE;
