@@ -44,9 +44,9 @@
 const struct pass_tiles *pass_usual_tiles(enum x86_target target)
 {
     enum { HUGE_BYTES = 4 << 20, LINES = 8, RUN = 2048 };
-    static const struct pass_tiles wide = {.rows = 112,
+    static const struct pass_tiles wide = {.rows = 56,
                                            .columns = 64,
-                                           .depths = 512,
+                                           .depths = 1024,
                                            .large = 480000,
                                            .apart = 300000,
                                            .few = 48,
