@@ -390,13 +390,16 @@ static struct ir_expr *elements(const struct turning *turning, const struct ir_b
 /* ---- what is turned ---------------------------------------------------------------------------------- */
 
 /* Whether a copy for these columns pays, of which each element is to be used so many times. With fewer
- * columns than lanes it does not. */
+ * columns than lanes it does not; how many there are must be known before the nest for that. */
 static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt *columns,
                             const struct ir_buffer *buffer, int times)
 {
     enum { FEW = 8 };
     struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), number(turning, times));
-    return apply(turning, OP_AND, apply(turning, OP_GE, iterations(turning), least),
+    struct ir_expr *is_used = apply(turning, OP_GE, iterations(turning), least);
+    if (!is_counted(columns))
+        return is_used;
+    return apply(turning, OP_AND, is_used,
                  apply(turning, OP_GE, extent(turning, columns), number(turning, FEW)));
 }
 
