@@ -431,16 +431,37 @@ void points_turn_back(struct points *points, const int *operands)
     v[3] = mix(points, X86_VUNPCKHPD, high[0], high[1]);
 }
 
-static void store_part(const struct points *points, int vector, int part, int mask, struct x86_memory memory)
+static void store_part(const struct points *points, int vector, int part, struct x86_memory memory)
 {
     machine_add(points->machine, (struct x86_instruction){.form = points->size == 8 ? X86_VEXTRACTF64X2_STORE
                                                                                     : X86_VEXTRACTF32X4_STORE,
                                                           .bits = points->bits,
                                                           .reg = points->vectors[vector],
-                                                          .mask = mask,
                                                           .has_memory = true,
                                                           .memory = memory,
                                                           .immediate = part});
+}
+
+/* The first elements of a part, half of it or, 0 being no mask, those of the mask. Behind them memory may
+ * end, and an extraction under a mask touches what the mask leaves out. */
+static void store_some_of_part(const struct points *points, int vector, int part, int mask,
+                               struct x86_memory memory)
+{
+    int from = points->vectors[vector];
+    if (part) {
+        from = machine_new_vector(points->machine, 128);
+        machine_add(points->machine, (struct x86_instruction){.form = X86_VEXTRACTF32X4,
+                                                              .bits = points->bits,
+                                                              .reg = points->vectors[vector],
+                                                              .rm = from,
+                                                              .immediate = part});
+    }
+    machine_add(points->machine, (struct x86_instruction){.form = mask ? X86_VMOVUPS_STORE : X86_VMOVSD_STORE,
+                                                          .bits = 128,
+                                                          .reg = from,
+                                                          .mask = mask,
+                                                          .has_memory = true,
+                                                          .memory = memory});
 }
 
 static void store_rows(struct points *points)
@@ -449,19 +470,23 @@ static void store_rows(struct points *points)
     int odd = points->span % elements; /* of the last part: elements, or 0 for all */
 
     keep_step(points);
-    if (odd) {
+    if (odd > elements / 2) {
         points->span = odd;
         points_make_masks(points);
         mask = points->masks[0];
     }
     struct x86_memory memory = points_first(points);
     for (int row = 0; row < points->machine->lanes; row++) {
-        store_part(points, row % count, row / count, points->halves ? 0 : mask, memory);
+        struct x86_memory last = memory;
         if (points->halves) {
-            struct x86_memory behind = memory;
-            behind.displacement += 16;
-            store_part(points, 2 + row % count, row / count, mask, behind);
+            store_part(points, row % count, row / count, memory);
+            last.displacement += 16;
         }
+        int vector = points->halves ? 2 + row % count : row % count;
+        if (odd)
+            store_some_of_part(points, vector, row / count, mask, last);
+        else
+            store_part(points, vector, row / count, last);
         next_row(points, &memory);
     }
 }
