@@ -7,7 +7,8 @@
  * in turn, on one thread, on the same data; prints the median of each in GF/s, and the ratios (above 1, akg
  * is faster). Asserts only that the results agree. Run by `make bench`; words of the command line choose
  * cases by the beginning of their names. The instant tier alone is measured. OpenBLAS and gcc are looked for
- * when it runs, and left out where they are not there.
+ * when it runs, and left out where they are not there; AKG_OPENBLAS_CORE names the processor whose code it
+ * runs.
  */
 #include <dlfcn.h>
 #include <math.h>

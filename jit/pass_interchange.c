@@ -517,8 +517,7 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
 
 struct interchanger {
     struct pass *pass;
-    const struct ir_stmt
-        *innermost; /* up to here loops are of the nest that was looked at last; NULL: none */
+    const struct ir_stmt *innermost; /* up to here it has been looked at; NULL: nothing further inside has */
     bool changed;
 };
 

@@ -428,7 +428,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     loop->body = inner.first;
     if (!inner.first || voucher->refused)
         return;
-    voucher->refused |= tests_each(loop) && loop->step < 0; /* not seen to pay */
+    voucher->refused |= tests_each(loop) && loop->step < 0; /* a knapsack of two dimensions: 17 us, and 42 */
     if (tests_each(loop) && vouch_is_of_call(stmt))
         ask_for_brevity(voucher, stmt,
                         voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);

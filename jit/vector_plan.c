@@ -233,7 +233,6 @@ static struct vector_loop *build_band(struct planning *planning, const struct ir
     return loops.count ? vector_band_build(arena, stmt, loops.items, planning->options) : NULL;
 }
 
-/* Whether nothing else is needed of the loop. */
 /* Whether a loop inside is a vector loop if C finds, each time, that it looks ahead: which a band cannot ask.
  */
 static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *stmt)
@@ -246,6 +245,7 @@ static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *s
     return false;
 }
 
+/* Whether nothing else is needed of the loop. */
 static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
 {
     for (int serially = 0; serially < 2 && !(serially && has_vectors_alone(planning, stmt)); serially++) {

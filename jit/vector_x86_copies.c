@@ -289,7 +289,7 @@ machine_registers machine_live_before(const struct x86_instruction *instruction,
 
 /* Of an instruction what machine_live_before asks of it, found out once: rounds are several. */
 struct effect {
-    machine_registers read, kept; /* `kept`: registers that it leaves, or reads, or whose value it changes */
+    machine_registers read, kept; /* `kept`: what is read behind it may be what was there before it */
     int label;                    /* where it is or jumps to; -1: neither */
     bool is_place;
 };
