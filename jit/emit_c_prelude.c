@@ -132,6 +132,7 @@ static const char structs[] =
     "        const union akg_scalar *kept, const long long *own);\n"
     "    int (*reach)(const struct akg_frame *frame, int number);\n"
     "    void *deferred;\n"
+    "    long long threads;\n"
     "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 

@@ -7,9 +7,10 @@
  * a vector loop stands there itself for when it is short, and so does, for compilers, a loop inside others.
  * What the body uses of the variables around it is handed over by value.
  *
- * A loop over tiles of a product, each of them a nest over rows, is one over the blocks of rows of all tiles,
- * for there may be fewer tiles than threads. Blocks of one tile that a part has next to each other are one
- * nest.
+ * A loop over strips of rows is shared by rows, where each thread has enough of them: then each has its own
+ * copies of them. Else what is inside it is shared. A loop over tiles of a product, each of them a nest over
+ * rows, is one over the blocks of rows of all tiles, for there may be fewer tiles than threads. Blocks of one
+ * tile that a part has next to each other are one nest.
  *
  * A loop that accumulates is cut into stretches. How many there are hangs on its extents alone, so that the
  * result is the same for any number of threads. Each has variables of its own, which start from what changes
@@ -26,9 +27,13 @@
  * a loop. */
 enum { STRETCH_WORK = 200000, MOST_STRETCHES = 256 };
 
+/* Of a thread: from so many on strips stay whole. */
+enum { MANY_STRIPS = 4 };
+
 struct splitting {
     struct emitter *emitter;
     const struct ir_stmt *loop;
+    const struct ir_stmt *end;           /* of each of its strips; NULL: it goes on by iterations */
     bool *inside;                        /* by slot: declared in the loop */
     bool *seen;                          /* by slot: in `kept` */
     LIST(const struct ir_symbol *) kept; /* what the body needs of the outside */
@@ -153,8 +158,11 @@ static const char *grain_of(struct splitting *splitting, struct emit_value low, 
     const struct vector_plan *plan = emitter->options->plan;
     const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
     int number = vector_plan_find(plan, splitting->loop), usual = split_grain(splitting->loop);
-    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
 
+    if (splitting->end)
+        return arena_format(&emitter->arena, "%s - %s < %lld * frame->threads ? 14 : %lld", to, from,
+                            MANY_STRIPS * (long long)splitting->loop->step, (long long)splitting->loop->step);
+    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
     if (nest && nest->loops[VECTOR_COLUMNS] == splitting->loop)
         return arena_format(&emitter->arena, "%s - %s < 256 ? 16 : 64", to, from);
     if (nest && !vector_is_rows(nest))
@@ -213,10 +221,12 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     if (count)
         emit_line(emitter, "union akg_scalar %s[%d];", kept, count);
     emit_kept(splitting, kept, 0);
-    const char *own = emit_own(splitting, name);
+    const char *own = emit_own(splitting, name), *work = work_of(splitting, low, high);
+    if (splitting->end)
+        work = arena_format(&emitter->arena, "%s / %lld", work, (long long)splitting->loop->step);
     emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :", name,
-              low.text, high.text, (long long)splitting->loop->step, grain_of(splitting, low, high),
-              work_of(splitting, low, high), kept, own);
+              low.text, high.text, splitting->end ? 1 : (long long)splitting->loop->step,
+              grain_of(splitting, low, high), work, kept, own);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;
@@ -516,12 +526,53 @@ static void emit_call_of_tiles(struct splitting *splitting, const struct ir_stmt
     emit_line(emitter, "}");
 }
 
+/* ---- strips ----------------------------------------------------------------------------------- */
+
+/* As emit_loop, with the end of the last strip where the part ends. */
+static void emit_strips(struct splitting *splitting)
+{
+    struct emitter *emitter = splitting->emitter;
+    const struct ir_stmt *loop = splitting->loop, *end = splitting->end;
+    const char *name = emitter->symbols[loop->symbol->slot].name;
+    struct emit_symbol *entry = &emitter->symbols[end->symbol->slot];
+    struct emit_value low, high, value = emit_index(emitter, end->value);
+
+    emit_bounds(emitter, loop, &low, &high);
+    entry->bits = value.bits;
+    entry->nonnegative = value.nonnegative;
+    emit_for_line(emitter, loop, emit_name("from_"), emit_name("to_"));
+    emitter->indent++;
+    emit_line(emitter, "const long long %s = to_ - %s < %lld ? to_ : %s + %lld;", entry->name, name,
+              (long long)loop->step, name, (long long)loop->step);
+    emit_line(emitter, "%c%d", EMIT_PENDING, end->symbol->slot);
+    emit_enter_loop(emitter, loop);
+    emit_block(emitter, end->next);
+    emit_leave_loop(emitter);
+    emitter->indent--;
+    emit_line(emitter, "}");
+}
+
+/* Each thread has as much to do with the copies of its own rows, which other loops of these rows find where
+ * it left them, as it has to wait for others inside; with few rows it uses all of the other factor for few.
+ */
+static void emit_choice_of_strips(struct splitting *splitting, const char *name, struct emit_value low,
+                                  struct emit_value high)
+{
+    enum { LEAST_ROWS = 28 }; /* of a thread */
+    struct emitter *emitter = splitting->emitter;
+    const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
+
+    emit_choice(splitting, name,
+                arena_format(&emitter->arena, "%s - %s >= %d * frame->threads", to, from, LEAST_ROWS), low,
+                high);
+}
+
 /* ---- all -------------------------------------------------------------------------------- */
 
 bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_value low,
                 struct emit_value high)
 {
-    struct splitting splitting = {.emitter = emitter, .loop = stmt};
+    struct splitting splitting = {.emitter = emitter, .loop = stmt, .end = split_end_of_strips(stmt)};
     struct emit_words words = emitter->words;
     int indent = emitter->indent;
     bool accumulates = !split_is_closed(stmt);
@@ -541,6 +592,8 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
         emit_stretches(&splitting);
     else if (rows)
         emit_tiles(&splitting, rows);
+    else if (splitting.end)
+        emit_strips(&splitting);
     else
         emit_loop(emitter, stmt, emit_name("from_"), emit_name("to_"));
     int first = accumulates ? KEPT_ACCUMULATORS + stmt->reductions.count : 0;
@@ -555,6 +608,8 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
         emit_call_of_stretches(&splitting, name, low, high);
     else if (rows)
         emit_call_of_tiles(&splitting, rows, name, high);
+    else if (splitting.end && has_shared(&splitting))
+        emit_choice_of_strips(&splitting, name, low, high);
     else if ((number >= 0 && !emitter->options->plan->loops.items[number]->flow) ||
              (emitter->options->hosted && emitter->around))
         emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);

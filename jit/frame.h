@@ -53,6 +53,7 @@ struct jit_frame {
      * is no code for it. NULL: there is none for any. */
     int (*reach)(const struct jit_frame *frame, int number);
     struct deferred *deferred; /* what `reach` knows of */
+    int64_t threads;           /* how many may share a loop, where there is `split` */
 };
 
 /* 0, or 1 with the trap filled. */

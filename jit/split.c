@@ -105,6 +105,39 @@ bool split_only_accumulates(const struct dependences *dependences, const struct 
            !split_has_own(loop) && ir_block_walk(loop->body, keeps_or_accumulates, &accumulating);
 }
 
+int64_t split_unit(int64_t grain)
+{
+    return grain < 2 ? 1 : grain % 16 == 0 ? grain : 2;
+}
+
+static bool is_symbol(const struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
+}
+
+/* In which order passes leave operands is theirs. */
+static bool is_end_of_strip(const struct ir_expr *end, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < 2 && end->kind == IR_OPERATION && end->operation == OP_MIN; k++) {
+        const struct ir_expr *next = end->operands[1 - k];
+        if (ir_expr_equal(end->operands[k], loop->high) && next->kind == IR_OPERATION &&
+            next->operation == OP_ADD && is_symbol(next->operands[0], loop->symbol) &&
+            next->operands[1]->kind == IR_INTEGER && next->operands[1]->integer == loop->step)
+            return true;
+    }
+    return false;
+}
+
+const struct ir_stmt *split_end_of_strips(const struct ir_stmt *loop)
+{
+    const struct ir_stmt *first = loop->body;
+
+    return loop->independent && loop->step > 1 && first && first->kind == IR_LET &&
+                   is_end_of_strip(first->value, loop)
+               ? first
+               : NULL;
+}
+
 /* Loops inside one another, counted as far as the limit. */
 static int loops_inside(const struct ir_stmt *first, int limit)
 {

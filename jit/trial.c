@@ -204,7 +204,8 @@ static struct trial_run run_side(struct trial *trial, int side, jit_entry entry,
                               .trap = &run.trap,
                               .split = run_part,
                               .reach = trial->deferred->count ? deferred_reach : NULL,
-                              .deferred = trial->deferred};
+                              .deferred = trial->deferred,
+                              .threads = 1};
     bool restores = is_in_place(trial);
     struct timespec start, end;
     for (int k = 0; k < trial->kernel->buffers.count; k++) {

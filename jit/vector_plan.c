@@ -436,7 +436,7 @@ static bool accumulates_tiles(const struct ir_stmt *loop)
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
 {
     if (loop->independent && loop->step != 1 && split_has_own(loop))
-        return false; /* over tiles of a product, of which there are few: threads share those inside */
+        return split_end_of_strips(loop) != NULL;
     if (accumulates_tiles(loop))
         return false;
     if (split_is_closed(loop))

@@ -504,7 +504,8 @@ akg_status call_run_execute(struct call_run *run)
                               .trap = &trap,
                               .split = pool_split,
                               .reach = run->instance->deferred.count ? deferred_reach : NULL,
-                              .deferred = (struct deferred *)&run->instance->deferred};
+                              .deferred = (struct deferred *)&run->instance->deferred,
+                              .threads = akg_threads()};
     akg_status status = AKG_OK;
     int stopped = 0;
 

@@ -30,12 +30,13 @@ enum { MOST_THREADS = 256 };
 
 /* Nanoseconds. To wake a thread takes several thousand; one that is awake still is there within some hundred.
  */
-static const double WORTH_WAKING = 7000, WORTH_SHARING = 1500, WORTH_A_PIECE = 700;
+static const double WORTH_WAKING = 7000, WORTH_SHARING = 1000, WORTH_A_PIECE = 4000;
 
 /* Of the job, what a thread has not taken: its first grain in the upper half, the one behind its last in the
- * lower. Each has a cache line of its own. */
+ * lower. Each has a cache line of its own. All grains but the last of a stretch are whole. */
 struct stretch {
     _Alignas(64) atomic_ullong rest;
+    int64_t first, low; /* of all of it: the number of its first grain, and of that one's first iteration */
 };
 
 struct job {
@@ -44,8 +45,8 @@ struct job {
     const union jit_scalar *kept;
     const struct jit_own *own;
     int64_t low, high, step, grain; /* grain: iterations */
-    int64_t grains;                 /* pieces are whole grains, but for the last one */
-    int64_t least;                  /* grains of the smallest piece */
+    int64_t iterations, grains;
+    int64_t least; /* grains of the smallest piece */
     int threads;
     atomic_llong failed;  /* the first grain of the first piece that stopped; `grains`: none did */
     pthread_mutex_t lock; /* of what follows, and of changes of `failed` */
@@ -59,16 +60,16 @@ struct room {
 };
 
 static struct {
-    pthread_mutex_t busy; /* held by the caller whose job it is */
-    struct stretch stretches[MOST_THREADS];
-    struct room rooms[MOST_THREADS]; /* a worker uses its own alone */
-    struct job *job;                 /* of the number, while that is odd */
-    atomic_uint number;              /* odd: a job is open, even: none is */
-    _Alignas(64) atomic_int inside;  /* workers in it */
-    atomic_int awake;                /* workers that look out for the next one */
-    atomic_int asleep;               /* workers that do not */
-    atomic_bool waits;               /* the caller is asleep until nobody is inside */
-    pthread_mutex_t lock;            /* of what follows, and around sleep */
+    pthread_mutex_t busy;                       /* held by the caller whose job it is */
+    struct stretch stretches[MOST_THREADS + 1]; /* the last one is empty */
+    struct room rooms[MOST_THREADS];            /* a worker uses its own alone */
+    struct job *job;                            /* of the number, while that is odd */
+    atomic_uint number;                         /* odd: a job is open, even: none is */
+    _Alignas(64) atomic_int inside;             /* workers in it */
+    atomic_int awake;                           /* workers that look out for the next one */
+    atomic_int asleep;                          /* workers that do not */
+    atomic_bool waits;                          /* the caller is asleep until nobody is inside */
+    pthread_mutex_t lock;                       /* of what follows, and around sleep */
     pthread_cond_t wake, left;
     pthread_t threads[MOST_THREADS];
     atomic_int processor; /* of the last caller that woke workers */
@@ -92,13 +93,33 @@ static unsigned long long stretch_of(int64_t first, int64_t end)
     return (unsigned long long)first << 32 | (unsigned long long)end;
 }
 
-static void stretches_lay_out(const struct job *job)
+/* Where a stretch begins: all are as long, to what stays together (split.h). */
+static int64_t stretch_low(const struct job *job, int thread)
 {
-    for (int k = 0; k < job->threads; k++)
-        atomic_store_explicit(
-            &pool.stretches[k].rest,
-            stretch_of(job->grains * k / job->threads, job->grains * (k + 1) / job->threads),
-            memory_order_relaxed);
+    int64_t unit = split_unit(job->grain), units = job->iterations / unit;
+    int64_t each = units / job->threads, rest = units % job->threads;
+
+    return thread == job->threads ? job->iterations : (each * thread + rest * thread / job->threads) * unit;
+}
+
+/* What is left over goes to the last grain where these are units, since short loops of vectors may be
+ * computed in another way (quotients, vector_x86_divide.c). */
+static void stretches_lay_out(struct job *job)
+{
+    bool are_units = split_unit(job->grain) == job->grain;
+    int64_t grains = 0, low = 0;
+
+    for (int k = 0; k <= job->threads; k++) {
+        int64_t next = k < job->threads ? stretch_low(job, k + 1) : low;
+        int64_t count = (next - low + (are_units ? 0 : job->grain - 1)) / job->grain;
+        pool.stretches[k].first = grains;
+        pool.stretches[k].low = low;
+        atomic_store_explicit(&pool.stretches[k].rest, stretch_of(grains, grains + count),
+                              memory_order_relaxed);
+        grains += count;
+        low = next;
+    }
+    job->grains = grains;
 }
 
 /* Takes a piece of a stretch, half of what is left if that is not too small: its first ones, or its last. */
@@ -121,14 +142,34 @@ static int64_t stretch_take(struct stretch *stretch, int64_t least, bool from_en
     return count;
 }
 
-/* The next piece for a thread. */
-static int64_t job_take(const struct job *job, int thread, int64_t *first)
+/* The next piece for a thread, of whichever stretch. */
+static int64_t job_take(const struct job *job, int thread, int64_t *first, const struct stretch **stretch)
 {
-    int64_t count = stretch_take(&pool.stretches[thread], job->least, false, first);
+    int64_t count = 0;
 
-    for (int k = 1; count == 0 && k < job->threads; k++)
-        count = stretch_take(&pool.stretches[(thread + k) % job->threads], job->least, true, first);
+    for (int k = 0; count == 0 && k < job->threads; k++) {
+        struct stretch *next = &pool.stretches[(thread + k) % job->threads];
+        count = stretch_take(next, job->least, k > 0, first);
+        *stretch = next;
+    }
     return count;
+}
+
+/* In unsigned numbers, for low and high may be further apart than the largest signed one. */
+static int64_t iteration(const struct job *job, int64_t number)
+{
+    return (int64_t)((uint64_t)job->low + (uint64_t)number * (uint64_t)job->step);
+}
+
+static int job_run(const struct job *job, const struct jit_frame *frame, const struct stretch *stretch,
+                   int64_t first, int64_t count)
+{
+    int64_t from = stretch->low + (first - stretch->first) * job->grain, to = from + count * job->grain;
+
+    if (first + count == stretch[1].first)
+        to = stretch[1].low;
+    return job->part(frame, iteration(job, from), to < job->iterations ? iteration(job, to) : job->high,
+                     job->kept);
 }
 
 static void job_fail(struct job *job, int64_t first, const struct jit_trap *trap)
@@ -202,6 +243,7 @@ static void job_work(struct job *job, int thread)
 {
     struct jit_trap trap;
     struct jit_frame frame = *job->frame;
+    const struct stretch *stretch;
     int64_t first, count;
 
     frame.trap = &trap;
@@ -209,15 +251,10 @@ static void job_work(struct job *job, int thread)
     if (job->own && thread > 0 &&
         !(frame.data = own_lay_out(&pool.rooms[thread], job->own, job->frame->data)))
         return; /* the others do it all */
-    while ((count = job_take(job, thread, &first)) > 0) {
+    while ((count = job_take(job, thread, &first, &stretch)) > 0) {
         if (first > atomic_load_explicit(&job->failed, memory_order_relaxed))
             continue; /* only what comes before the one that stopped can change what is told */
-        /* in unsigned numbers, for low and high may be further apart than the largest signed one */
-        int64_t from = (int64_t)((uint64_t)job->low + (uint64_t)(first * job->grain) * (uint64_t)job->step);
-        int64_t to = job->high;
-        if (first + count < job->grains)
-            to = (int64_t)((uint64_t)from + (uint64_t)(count * job->grain) * (uint64_t)job->step);
-        if (job->part(&frame, from, to, job->kept))
+        if (job_run(job, &frame, stretch, first, count))
             job_fail(job, first, &trap);
     }
 }
@@ -452,7 +489,6 @@ static void pool_wake(const struct job *job)
 
 static void pool_share(struct job *job)
 {
-    stretches_lay_out(job);
     pool.job = job;
     atomic_fetch_add(&pool.number, 1);
     if (pool.count < job->threads - 1 || atomic_load(&pool.asleep))
@@ -517,14 +553,6 @@ static bool is_worth_sharing(double expected)
     return times >= ENOUGH;
 }
 
-/* What is left over is a grain of its own; of vectors it goes to the last one, since short loops of these may
- * be computed in another way (quotients, vector_x86_divide.c). */
-static int64_t count_grains(uint64_t iterations, int64_t grain)
-{
-    return (int64_t)(grain >= SPLIT_GRAIN_VECTORS ? iterations / (uint64_t)grain
-                                                  : (iterations - 1) / (uint64_t)grain + 1);
-}
-
 int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                int grain, double work, const union jit_scalar *kept, const struct jit_own *own)
 {
@@ -546,12 +574,14 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.grain = grain;
     while (iterations / (uint64_t)job.grain >= MOST_GRAINS)
         job.grain *= 2;
-    job.grains = count_grains(iterations, job.grain);
+    job.iterations = (int64_t)iterations;
+    uint64_t least = (uint64_t)(job.grain + split_unit(job.grain)); /* for two grains */
     double operations = work * (double)iterations, expected = pool_rate_expect(part, operations);
     struct pool_rate_run run = pool_rate_next(part, expected);
-    if (iterations <= (uint64_t)grain || iterations > INT64_MAX || job.grains < 2 || !run.is_shared ||
-        !is_worth_sharing(expected) || (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
+    if (iterations < least || iterations > INT64_MAX || !run.is_shared || !is_worth_sharing(expected) ||
+        (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
         return run_alone(frame, part, low, high, kept, operations, run.is_timed);
+    stretches_lay_out(&job);
     job.least = 1 + (int64_t)(WORTH_A_PIECE / expected * (double)job.grains);
     atomic_init(&job.failed, job.grains);
     int stopped = run_shared(&job, operations, run.is_timed);

@@ -8,13 +8,16 @@
  * Whether threads help is measured as well: where processors share a core, or lines of a cache take long from
  * one to the other (those of virtual machines do, for minutes at a time: a product of 6 us took 17), a short
  * loop is faster alone. Each loop runs both ways at first and every so often, some times in a row shared, so
- * that the threads are awake, and in between the better way. What is long enough is always shared.
+ * that the threads are awake, and in between the better way, shared unless that is clearly slower: a virtual
+ * machine may have put two processors on halves of one core, and moves them apart when both are at work. What
+ * is long enough is always shared.
  *
  * What is kept is small and forgets: loops that share a place in the table, and code that comes to lie where
  * other code was, start over. Only who computes what hangs on it, never a result.
  */
 #include "pool_rate.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
 enum {
@@ -37,6 +40,9 @@ enum {
 /* Nanoseconds: what takes one thread longer is always shared, and so it is where it is known of several only,
  * which may be the slower way. */
 static const double LONG = 100000, LONG_SHARED = 1000000;
+
+/* How much longer it may take shared. */
+static const double SLOWER = 1.15;
 
 /* Rates are femtoseconds of an operation, by the clock; 0: not known. */
 struct place {
@@ -99,10 +105,22 @@ struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds)
     unsigned runs = get(&place->runs), phase = phase_of(runs);
     set(&place->runs, runs + 1);
     unsigned alone = get(&place->alone), shared = get(&place->shared);
-    bool is_better = !alone || !shared || (double)shared < 0.9 * alone;
+    bool is_good = !alone || !shared || (double)shared < SLOWER * alone;
     return (struct pool_rate_run){.is_shared = nanoseconds >= (alone ? LONG : LONG_SHARED) ||
-                                               phase < SHARED || (phase >= SHARED + ALONE && is_better),
+                                               phase < SHARED || (phase >= SHARED + ALONE && is_good),
                                   .is_timed = phase < TIMED || runs % NOW_AND_THEN == 0};
+}
+
+/* The lower the sooner: whatever else ran only made it longer. */
+static double alone_rate(double rate, double before)
+{
+    return rate < before ? (3 * rate + before) / 4 : before + (rate - before) / 8;
+}
+
+/* That of several is what it mostly is: at times the others come too late to do harm. */
+static double shared_rate(double rate, double before)
+{
+    return rate < before ? (rate + before) / 2 : before + (fmin(rate, 4 * before) - before) / 4;
 }
 
 void pool_rate_learn(jit_part *part, bool is_shared, double operations, double nanoseconds)
@@ -113,8 +131,8 @@ void pool_rate_learn(jit_part *part, bool is_shared, double operations, double n
     unsigned before = get(number);
 
     rate = rate < least ? least : rate > MOST ? MOST : rate;
-    if (before) /* the lower the sooner: whatever else ran only made it longer */
-        rate = rate < before ? (3 * rate + before) / 4 : before + (rate - before) / 8;
+    if (before)
+        rate = is_shared ? shared_rate(rate, before) : alone_rate(rate, before);
     if (atomic_load_explicit(&place->part, memory_order_relaxed) == part)
         set(number, (unsigned)rate);
 }

@@ -491,7 +491,8 @@ akg_status fused_step_run(struct bound_graph *bound, const struct bound_step *st
                               .strides = run->strides,
                               .scalars = run->scalars,
                               .trap = &trap,
-                              .split = pool_split};
+                              .split = pool_split,
+                              .threads = akg_threads()};
 
     for (int i = 0; i < run->buffer_count; i++) {
         const struct fused_buffer *buffer = &run->buffers[i];

@@ -20,6 +20,11 @@
 enum { LEAST_SAMPLES = 11, MOST_REPEATS = 1 << 20, MOST_IN_PLACE = 128 };
 static const double sample_seconds = 200e-6, narrow = 0.02;
 
+/* Of each contestant, however narrow what was measured is: what a system, or a machine that is itself one of
+ * several on another, moves elsewhere, it moves after some milliseconds. Two threads that began on halves of
+ * one core took as long as one for 6 ms, and half of that later. */
+static const double warm_seconds = 0.02, least_seconds = 0.04;
+
 static double now(void)
 {
     struct timespec moment;
@@ -68,10 +73,10 @@ static bool sample(struct contestant *contestant, double *seconds, struct proble
     return good;
 }
 
-/* Runs it more and more often until one sample is long enough. */
-static bool warm_up(struct contestant *contestant, struct problem *problem)
+/* Runs it more and more often until one sample is long enough, and for a while. */
+static bool warm_up(struct contestant *contestant, double while_seconds, struct problem *problem)
 {
-    double seconds;
+    double seconds, end = now() + while_seconds;
     contestant->repeats = 1;
     if (!sample(contestant, &seconds, problem)) /* pages are touched, code is fetched */
         return false;
@@ -79,9 +84,10 @@ static bool warm_up(struct contestant *contestant, struct problem *problem)
     for (;;) {
         if (!sample(contestant, &seconds, problem))
             return false;
-        if (seconds * (double)contestant->repeats >= sample_seconds || contestant->repeats >= most)
+        bool is_long = seconds * (double)contestant->repeats >= sample_seconds || contestant->repeats >= most;
+        if (is_long && now() >= end)
             return true;
-        contestant->repeats *= 2;
+        contestant->repeats *= is_long ? 1 : 2;
     }
 }
 
@@ -142,10 +148,10 @@ bool measure_all(struct contestant *contestants, int count, double seconds, stru
         return false;
     for (int k = 0; k < count; k++) {
         contestants[k].count = 0;
-        if (!warm_up(&contestants[k], problem))
+        if (!warm_up(&contestants[k], fmin(warm_seconds, seconds), problem))
             return false;
     }
-    double end = now() + seconds * count;
+    double end = now() + seconds * count, least = now() + fmin(least_seconds, seconds) * count;
     for (int round = 0; round < STATISTICS_MOST && !done && good; round++) {
         for (int i = 0; i < count && good; i++) {
             struct contestant *contestant = &contestants[(i + round) % count];
@@ -161,7 +167,7 @@ bool measure_all(struct contestant *contestants, int count, double seconds, stru
                 contestants[k].spread = statistics_spread(contestants[k].samples, contestants[k].count);
         if (on_terminal && contestants[0].spread.median > 0)
             show_progress(contestants, count);
-        done = late || ((round + 1) % 8 == 0 && is_done(contestants, count));
+        done = late || ((round + 1) % 8 == 0 && now() >= least && is_done(contestants, count));
     }
     if (on_terminal)
         fprintf(stderr, "\r%70s\r", "");

@@ -282,7 +282,8 @@ int pair_run_side(struct jit_pair *pair, int side)
                               .strides = strides,
                               .scalars = pair->scalars,
                               .trap = &pair->traps[side],
-                              .split = pair_split};
+                              .split = pair_split,
+                              .threads = pair->dims[0] % 2 ? 1000 : 1}; /* both ways to share strips */
     memset(&pair->traps[side], 0, sizeof pair->traps[side]);
     return side == 0 ? pair->code.entry(&frame) : interpreter_run(pair->kernel, &frame);
 }

@@ -129,6 +129,7 @@ static void test_layout(void)
         " out[13] = (long long)&((struct akg_frame *)0)->split;\n"
         " out[14] = (long long)&((struct akg_frame *)0)->reach;\n"
         " out[15] = (long long)&((struct akg_frame *)0)->deferred;\n"
+        " out[16] = (long long)&((struct akg_frame *)0)->threads;\n"
         " out[6] = (long long)&((struct akg_trap *)0)->site;\n out[7] = (long long)&((struct akg_trap "
         "*)0)->axis;\n"
         " out[8] = (long long)&((struct akg_trap *)0)->index;\n"
@@ -150,10 +151,11 @@ static void test_layout(void)
                                sizeof(union jit_scalar),
                                offsetof(struct jit_frame, split),
                                offsetof(struct jit_frame, reach),
-                               offsetof(struct jit_frame, deferred)};
+                               offsetof(struct jit_frame, deferred),
+                               offsetof(struct jit_frame, threads)};
     struct jit_pair pair;
     struct backend_code code;
-    int64_t out[16] = {0};
+    int64_t out[17] = {0};
     void *data[] = {out};
     struct jit_frame frame = {.data = data};
     pair_init(&pair);
@@ -162,7 +164,7 @@ static void test_layout(void)
     text_string(&pair.text, probe);
     if (CHECK(backend_tcc_compile(pair.text.data, "probe", NULL, &code, pair.diagnostics) == AKG_OK))
         code.entry(&frame);
-    for (int k = 0; k < 16; k++)
+    for (int k = 0; k < 17; k++)
         CHECK_INT(out[k], expected[k]);
     backend_tcc_free(&code);
     pair_free(&pair);

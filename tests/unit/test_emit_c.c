@@ -666,8 +666,51 @@ static void test_inner_split(void)
     pair_free(&pair);
 }
 
+/* A loop over strips is shared by rows where each thread has enough of them, and what is inside it else. One
+ * that uses its bound for something else is none. */
+static void test_strips(void)
+{
+    static const char *const ends[] = {"min(M, (top + 8))", "min((top + 8), M)", "min(M, (top + 9))"};
+    const struct vector_options none = {.target = X86_TARGET_NONE};
+    for (int k = 0; k < 3; k++) {
+        char source[800];
+        struct jit_pair pair;
+        struct text text, complaint;
+        struct vector_plan plan;
+        const struct emit_c_options options = {.entry = "akg_kernel", .plan = &plan};
+        pair_init(&pair);
+        text_init(&text);
+        text_init(&complaint);
+        snprintf(source, sizeof source,
+                 "kernel k {\n input a: float32[M, N]\n output y: float32[M, N]\n"
+                 " temporary t: float32[9, N]\n parameters a\n results y\n body {\n"
+                 " for top = 0 to M step 8 independent {\n let end: int64 = %s\n allocate t\n"
+                 " for i = top to min(end, (top + 8)) step 1 independent {\n"
+                 " for j = 0 to N step 1 independent {\n t[(i - top), j] = exp(a[i, j])\n }\n }\n"
+                 " for p = top to min(end, (top + 8)) step 1 independent {\n"
+                 " for q = 0 to N step 1 independent {\n y[p, q] = (t[(p - top), q] + 1.0:float32)\n"
+                 " }\n }\n }\n }\n}\n",
+                 ends[k]);
+        CHECK(pair_read(&pair, source));
+        sites_number(pair.kernel, &pair.sites);
+        if (CHECK(vector_plan_make(&plan, pair.kernel, &none, false))) {
+            bool are_strips = k < 2;
+            CHECK(emit_c(&text, pair.kernel, &options, &complaint));
+            CHECK(text.data &&
+                  !!strstr(text.data, "const long long end = to_ - top < 8 ? to_ : top + 8;") == are_strips);
+            CHECK(text.data &&
+                  !!strstr(text.data, "if (frame->split && M - 0 >= 28 * frame->threads) {") == are_strips);
+            vector_plan_free(&plan);
+        }
+        text_free(&text);
+        text_free(&complaint);
+        pair_free(&pair);
+    }
+}
+
 int main(void)
 {
+    test_strips();
     test_operations();
     test_statements();
     test_names();

@@ -132,6 +132,41 @@ static void spin(long nanoseconds)
     while ((moment.tv_sec - start.tv_sec) * 1000000000 + moment.tv_nsec - start.tv_nsec < nanoseconds);
 }
 
+static atomic_bool starts[ITERATIONS];
+
+static int note_start(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
+{
+    (void)frame, (void)kept, (void)to;
+    atomic_store(&starts[from], true);
+    spin(20000); /* what takes no time is not shared */
+    return 0;
+}
+
+/* Threads get as many rows each, whatever stays together of them, and pieces are whole grains of a share. */
+static void test_even(void)
+{
+    static const struct {
+        int64_t iterations;
+        int threads, grain;
+        int64_t begin; /* of the last share */
+    } cases[] = {{128, 2, 14, 64},   {57, 2, 14, 28}, {256, 3, 56, 170}, {512, 2, 256, 256},
+                 {900, 2, 256, 256}, {129, 2, 1, 64}, {400, 2, 64, 192}};
+    struct jit_trap trap;
+    struct jit_frame frame = {.trap = &trap};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        int64_t iterations = cases[k].iterations, begin = cases[k].begin;
+        akg_set_threads(cases[k].threads);
+        for (int i = 0; i < ITERATIONS; i++)
+            atomic_store(&starts[i], false);
+        CHECK_INT(pool_split(&frame, note_start, 0, iterations, 1, cases[k].grain, 1e6, NULL, NULL), 0);
+        CHECK(atomic_load(&starts[begin]));
+        int wrong = 0;
+        for (int64_t i = begin; i < ITERATIONS; i++)
+            wrong += atomic_load(&starts[i]) && (i >= iterations || (i - begin) % cases[k].grain);
+        CHECK_INT(wrong, 0);
+    }
+}
+
 /* By the clock, so that the pool measures what it is told: longer than what threads that are awake may share,
  * and shorter than what they are woken for. */
 static int note_awake(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
@@ -444,7 +479,7 @@ static void test_same_bits(void)
             akg_tensor *one[2], *many[2];
             akg_set_threads(1);
             CHECK(run(kernels[k], x, one, NULL) == AKG_OK);
-            for (int threads = 2; threads <= 5; threads++) {
+            for (int threads = 2; threads <= 6; threads++) { /* six have too few rows each for strips */
                 akg_set_threads(threads);
                 if (!CHECK(run(kernels[k], x, many, NULL) == AKG_OK) || !CHECK(api_same(one[0], many[0])) ||
                     !CHECK(!one[1] || api_same(one[1], many[1])))
@@ -637,6 +672,7 @@ int main(void)
     test_folded(&source, true);
     test_split();
     test_shortest();
+    test_even();
     test_quotients();
     test_awake();
     test_slower();

@@ -44,7 +44,8 @@ static bool dot_of(akg_dtype dtype, enum x86_target target, int64_t count, doubl
                                   .strides = strides,
                                   .scalars = pair.scalars,
                                   .trap = &pair.traps[0],
-                                  .split = pair_split};
+                                  .split = pair_split,
+                                  .threads = 2};
         status = pair.code.entry(&frame);
         *result = dtype_to_double(dtype, dtype_load(dtype, data[2]));
         static const double units[AKG_DTYPE_COUNT] = {[AKG_FLOAT16] = 0x1p-10,
