@@ -207,7 +207,7 @@ static void build_kept(struct machine *machine, machine_section *section, int fr
 {
     machine->section = section;
     for (int k = from; k < to; k++)
-        if (!machine->kept.items[k].is_shared)
+        if (!machine->kept.items[k].is_shared && !machine->kept.items[k].is_set)
             machine_setup_kept(machine, &machine->kept.items[k]);
 }
 

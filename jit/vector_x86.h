@@ -112,6 +112,7 @@ struct machine_kept {
     uint64_t bits;
     int virtual_register;
     bool is_shared; /* struct machine_shared has it, too */
+    bool is_set;    /* by the first code that uses it: there is nothing before */
 };
 
 /* Whether there was nan among what an accumulator was of (vector_x86_extreme.c). */

@@ -135,7 +135,7 @@ int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type 
         if (kept->kind == kind && kept->type == type && kept->number == number && kept->bits == bits)
             return kept->virtual_register;
     }
-    struct machine_kept kept = {kind, type, number, bits, 0, false};
+    struct machine_kept kept = {kind, type, number, bits, 0, false, false};
     kept.virtual_register =
         type == VECTOR_MASK
             ? machine_new_mask(machine)

@@ -4,7 +4,8 @@
  * Consumes the instructions of a band, each part of which loads its constants before it begins: into
  * registers that another part has for other things. Produces the same with these loads before the loops, as
  * far as there are registers that nothing uses. Of short rows, an exponential loads as many constants as it
- * has operations.
+ * has operations. What is one number that only becomes one in every lane, as what each row of maxima begins
+ * with, is that from the start: copies of registers take no time.
  */
 #include "vector_x86_loop.h"
 
@@ -136,6 +137,46 @@ static int find_end(const struct hoisting *hoisting, int at)
     return end;
 }
 
+static bool is_number_load(const struct x86_instruction *instruction)
+{
+    return instruction->form == X86_VMOVSS_LOAD || instruction->form == X86_VMOVSD_LOAD;
+}
+
+static enum x86_form broadcast_of(const struct x86_instruction *load)
+{
+    return load->form == X86_VMOVSS_LOAD ? X86_VBROADCASTSS : X86_VBROADCASTSD;
+}
+
+/* Whether the instruction needs no more of the register than every lane of it as its first one. */
+static bool takes_number(const struct x86_instruction *instruction, const struct x86_instruction *load)
+{
+    enum x86_form store = load->form == X86_VMOVSS_LOAD ? X86_VMOVSS_STORE : X86_VMOVSD_STORE;
+    struct x86_instruction other = *instruction;
+    if (instruction->form == broadcast_of(load) && !instruction->has_memory && !instruction->mask)
+        return true;
+    if (instruction->form == store && instruction->has_memory)
+        return true;
+    return rename_vector(&other, load->reg, -1) && other.reg == instruction->reg &&
+           other.vvvv == instruction->vvvv && other.rm == instruction->rm &&
+           other.fourth == instruction->fourth && other.memory.index == instruction->memory.index;
+}
+
+/* The number, just hoisted, in every lane of its register, where nothing but that is made of it. */
+static void spread(struct hoisting *hoisting, struct x86_instruction *load, int from, int to)
+{
+    struct x86_instruction *items = hoisting->machine->body.items;
+    if (!is_number_load(load))
+        return;
+    for (int k = from; k <= to; k++)
+        if (!takes_number(&items[k], load))
+            return;
+    for (int k = from; k <= to; k++)
+        if (items[k].form == broadcast_of(load) && !items[k].has_memory && items[k].rm == load->reg)
+            items[k].form = X86_VMOVAPS;
+    load->form = broadcast_of(load);
+    load->bits = machine_is_avx512(hoisting->machine) ? 512 : 256;
+}
+
 /* The constant at a place into a register of its own, which it has from before the loops on. */
 static bool hoist(struct hoisting *hoisting, int at)
 {
@@ -153,6 +194,7 @@ static bool hoist(struct hoisting *hoisting, int at)
         rename_vector(&items[k], from, to);
     hoisting->free_vectors &= ~(1u << to);
     list_push(hoisting->machine->arena, &hoisting->hoisted, items[at]);
+    spread(hoisting, &hoisting->hoisted.items[hoisting->hoisted.count - 1], at + 1, end);
     return true;
 }
 

@@ -365,13 +365,30 @@ static int first_of_same(const struct machine *machine, int number)
     return number;
 }
 
-/* A vector beside it, which begins with `start` in each lane. */
+/* A vector beside it, which begins with `start` in each lane. Straight code of few vectors has one for all.
+ */
 static int beside(struct machine *machine, enum vector_type type, int number, int step, uint64_t start)
 {
+    step = machine->is_short && machine_is_avx512(machine) ? 0 : step;
     return machine_keep(machine, KEPT_BESIDE, type, number * MACHINE_PARTIALS + step, start);
 }
 
 /* ---- AVX-512 ------------------------------------------------------------------------------------ */
+
+/* Whether the vector may be the partial result: it is the first of that, all its lanes are there, and another
+ * partial result has what was there before all. */
+static bool is_first(const struct machine *machine, int number, int step, int mask)
+{
+    return machine_begins_with_start(machine, number) && !mask && machine->short_count > 1 &&
+           machine->short_at == step && step < machine->steps && machine->steps > 1;
+}
+
+static void begin_with(struct machine *machine, int bits, int partial, int operand)
+{
+    for (int k = 0; k < machine->kept.count; k++)
+        machine->kept.items[k].is_set |= machine->kept.items[k].virtual_register == partial;
+    machine_into(machine, X86_VMOVAPS, bits, partial, 0, operand, 0);
+}
 
 static void accumulate_beside(struct machine *machine, int number, int step, int operand, int mask)
 {
@@ -379,7 +396,10 @@ static void accumulate_beside(struct machine *machine, int number, int step, int
     const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), partial = partial_of(machine, number, step);
-    put_ranged(machine, row->operation, row->type, bits, partial, partial, operand, mask);
+    if (is_first(machine, number, step, mask))
+        begin_with(machine, bits, partial, operand);
+    else
+        put_ranged(machine, row->operation, row->type, bits, partial, partial, operand, mask);
     if (first_of_same(machine, number) != number)
         return;
     int table = machine_constant(machine, wide ? VECTOR_I64 : VECTOR_I32, NAN_ALONE);
@@ -395,7 +415,7 @@ static int any_nan(struct machine *machine, const struct vector_accumulator *row
     bool wide = vector_type_is_wide(row->type);
     int bits = machine_bits(machine, row->type), result = machine_new_vector(machine, 128);
     int nan = beside(machine, row->type, number, 0, 0);
-    for (int k = 1; k < machine->steps; k++)
+    for (int k = 1; k < machine->steps && !machine->is_short; k++)
         nan = machine_rvm(machine, wide ? X86_VORPD : X86_VORPS, bits, nan,
                           beside(machine, row->type, number, k, 0));
     int mask = machine_compare_floats(machine, row->type, nan, nan, UNORDERED);

@@ -288,8 +288,8 @@ static const struct machine_kept *same_start(const struct machine *machine, cons
 {
     const struct vector_accumulator *rows = machine->loop->accumulators.items, *row = &rows[kept->number];
     for (const struct machine_kept *other = machine->kept.items; other < kept; other++)
-        if (other->kind == KEPT_PARTIAL && other->type == kept->type && row->role == VECTOR_REDUCED &&
-            rows[other->number].role == VECTOR_REDUCED &&
+        if (other->kind == KEPT_PARTIAL && !other->is_set && other->type == kept->type &&
+            row->role == VECTOR_REDUCED && rows[other->number].role == VECTOR_REDUCED &&
             machine_identity(rows[other->number].operation, rows[other->number].dtype) ==
                 machine_identity(row->operation, row->dtype))
             return other;

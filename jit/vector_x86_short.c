@@ -331,7 +331,9 @@ bool machine_build_short(struct machine *machine)
     struct short_sections sections = {.setup = {.count = 0}};
     machine->stop = -1;
     machine->lanes = machine_short_lanes(machine->short_bits, loop);
-    machine->steps = machine->short_count == 1 ? 1 : machine_steps(machine);
+    machine->steps = machine_steps(machine);
+    if (machine->steps > machine->short_count) /* the others would combine what changes nothing */
+        machine->steps = machine->short_count;
     machine->is_short = true;
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);

@@ -41,6 +41,10 @@ static const struct form {
      "            for j in range(C):\n                s = max(s, a[n, i, j])\n"
      "            y[n, i, 0] = s if s == s else cast(9, a.dtype)\n",
      true},
+    {"    for n in range(N):\n        for i in range(R):\n            s = cast(-2, a.dtype)\n"
+     "            for j in range(C):\n                s = max(s, a[n, i, j])\n"
+     "            y[n, i, 0] = s if s == s else cast(9, a.dtype)\n",
+     true},
     {"    t = zero(a.dtype)\n    for n in range(N):\n        for i in range(R):\n"
      "            s = cast(1, a.dtype)\n            for j in range(C):\n"
      "                if a[n, i, j] > 0:\n                    s += b[n, i, j]\n"
