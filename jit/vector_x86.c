@@ -260,6 +260,7 @@ struct sections {
     bool has_long; /* a main loop for many iterations */
     struct machine_far far;
     bool has_far; /* a main loop for more than caches hold */
+    struct machine_aligned aligned;
     struct machine_slim slim;
     bool has_slim; /* loops over lanes of fewer bits come first */
     struct machine_choices choices;
@@ -377,6 +378,8 @@ static int most_pressure(struct machine *machine, const struct sections *section
         int pressure = machine_pressure(machine, &sections->last[k]);
         most = pressure > most ? pressure : most;
     }
+    int pressure_of_first = machine_pressure(machine, &sections->aligned.vector);
+    most = pressure_of_first > most ? pressure_of_first : most;
     for (int k = 0; k < sections->slim.steps; k++) {
         int pressure = machine_pressure(machine, &sections->slim.round[k]);
         most = pressure > most ? pressure : most;
@@ -422,6 +425,8 @@ static void build_loops(struct machine *machine, struct sections *sections)
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     if (machine->is_far)
         build_far(machine, &sections->far);
+    if (!sections->has_slim)
+        machine_build_aligned(machine, &sections->aligned);
     for (int k = 0; k < sections->last_count; k++)
         machine_build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
@@ -656,6 +661,8 @@ static void place_many(struct machine *machine, struct sections *sections, int e
         machine_place_slim(machine, &sections->slim, may_repeat(machine));
     if (sections->has_far)
         machine_place_far(machine, &sections->far);
+    if (sections->aligned.store)
+        machine_place_aligned(machine, &sections->aligned);
     if (sections->has_long)
         place_long(machine, sections);
     place_loops(machine, sections);

@@ -326,8 +326,7 @@ void machine_place_fetched(struct machine *machine)
 
 /* ---- past the caches ------------------------------------------------------------------------------ */
 
-/* rax: the address of what the value is stored to. */
-static void emit_place(struct machine *machine, const struct vector_value *value)
+void machine_emit_place(struct machine *machine, const struct vector_value *value)
 {
     int size = dtype_table[value->dtype].size;
     machine_emit(machine, (struct x86_instruction){.form = X86_LEA,
@@ -341,7 +340,7 @@ static void emit_place(struct machine *machine, const struct vector_value *value
 static void place_first(struct machine *machine, const struct vector_value *value, machine_section *first)
 {
     int size = dtype_table[value->dtype].size, aligned = machine->labels++;
-    emit_place(machine, value);
+    machine_emit_place(machine, value);
     machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
     machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * size - 1);
     machine_emit_jump(machine, X86_JE, aligned);
@@ -393,7 +392,7 @@ static void place_past(struct machine *machine, struct machine_far *far)
         if (is_first)
             place_first(machine, value, &far->first);
         is_first = false;
-        emit_place(machine, value);
+        machine_emit_place(machine, value);
         machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * dtype_table[value->dtype].size - 1);
         machine_emit_jump(machine, X86_JNE, done);
     }

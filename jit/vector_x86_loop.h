@@ -73,6 +73,8 @@ struct machine_far {
 
 /* Whole rounds of it, where there is so much; what is left goes to the main loop. */
 void machine_place_far(struct machine *machine, struct machine_far *far);
+/* rax: the address of what the value is stored to, which is at hand. */
+void machine_emit_place(struct machine *machine, const struct vector_value *value);
 /* Behind the last row of a loop over rows: what was stored past the caches is there for other processors. */
 void machine_place_fence(struct machine *machine, const struct vector_loop *loop);
 /* Whole rounds, of which there is at least one, as long as `ahead` iterations are left behind; `done`: the
@@ -92,6 +94,18 @@ void machine_leave_realigned(struct machine *machine, machine_section *section);
 int machine_load_realigned(struct machine *machine, const struct vector_value *value);
 /* Behind the last load of a vector: the next one begins a line further on. */
 void machine_advance_realigned(struct machine *machine);
+
+/* ---- vector_x86_align.c ---- */
+
+/* The vector before the first line that is stored whole. */
+struct machine_aligned {
+    const struct vector_value *store; /* whose lines these are; NULL: there is no such vector */
+    machine_section tail, vector;
+};
+
+void machine_build_aligned(struct machine *machine, struct machine_aligned *aligned);
+/* Where no iteration is done, or few are left. */
+void machine_place_aligned(struct machine *machine, struct machine_aligned *aligned);
 
 /* ---- vector_x86_few.c ---- */
 
