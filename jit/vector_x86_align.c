@@ -42,6 +42,44 @@ static bool counts_vectors(const struct vector_loop *loop)
     return false;
 }
 
+static bool have_same_rows(const struct ir_buffer *a, const struct ir_buffer *b)
+{
+    if (a->rank < 2 || b->rank < 2)
+        return a->rank == b->rank;
+    return ir_expr_equal(a->shape[a->rank - 1], b->shape[b->rank - 1]);
+}
+
+/* Whether the element lies where the stored one does in lines of memory, and so all along; or surely does
+ * not: 1, or -1. Tensors begin with a line; of neighbours in rows as long one may be where lines begin, now
+ * or then.
+ */
+static int lies_likewise(const struct vector_loop *loop, const struct vector_value *store,
+                         const struct vector_value *value)
+{
+    const struct ir_access *a = loop->streams.items[store->stream].access,
+                           *b = loop->streams.items[value->stream].access;
+    bool is_alike = a->buffer->rank && b->buffer->rank && have_same_rows(a->buffer, b->buffer);
+    bool is_in_same_column = is_alike && store->offset == value->offset &&
+                             ir_expr_equal(a->indices[a->buffer->rank - 1], b->indices[b->buffer->rank - 1]);
+    return is_in_same_column ? 1 : is_alike && a->buffer->rank > 1 ? 0 : -1;
+}
+
+/* What is there for all rows, as the mean of each column, lies whole in lines as it is, and would be loaded
+ * from across their ends. */
+static bool is_worth_it(const struct vector_loop *loop, const struct vector_value *store)
+{
+    int likewise = 2, otherwise = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value == store || (value->kind != VECTOR_STORE && value->kind != VECTOR_LOAD))
+            continue;
+        int lies = lies_likewise(loop, store, value), weight = value->kind == VECTOR_STORE ? 2 : 1;
+        likewise += lies > 0 ? weight : 0;
+        otherwise += lies < 0 ? weight : 0;
+    }
+    return likewise > 2 * otherwise;
+}
+
 static bool is_possible(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
@@ -54,6 +92,8 @@ static bool is_possible(const struct machine *machine)
 void machine_build_aligned(struct machine *machine, struct machine_aligned *aligned)
 {
     aligned->store = is_possible(machine) ? find_store(machine) : NULL;
+    if (aligned->store && !is_worth_it(machine->loop, aligned->store))
+        aligned->store = NULL;
     if (!aligned->store)
         return;
     machine_build_step(machine, &aligned->vector, 0, 0, true);
