@@ -317,6 +317,8 @@ bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *exp
 /* Calls visit for every statement of the block and of the blocks inside, in the order of the text; stops
  * early when it returns false, and says so. Chains of else-ifs take no stack. */
 bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, void *context), void *context);
+/* Loops inside one another, counted as far as the limit. */
+int ir_block_depth(const struct ir_stmt *block, int limit);
 /* ir_expr_walk over every expression of the block and of the blocks inside. */
 bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
                           void *context);

@@ -144,3 +144,17 @@ bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b)
     }
     return false;
 }
+
+int ir_block_depth(const struct ir_stmt *block, int limit)
+{
+    int most = 0;
+
+    for (const struct ir_stmt *stmt = block; stmt && most < limit; stmt = stmt->next) {
+        int own = stmt->kind == IR_FOR || stmt->kind == IR_WHILE,
+            body = ir_block_depth(stmt->body, limit - own);
+        int otherwise = ir_block_depth(stmt->otherwise, limit);
+        most = own + body > most ? own + body : most;
+        most = otherwise > most ? otherwise : most;
+    }
+    return most;
+}

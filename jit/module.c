@@ -218,6 +218,17 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
         kernel->default_kernel = result.kernel;
 }
 
+/* A product with one column is a sum along each row, one image of a batch has no loop around it, and a window
+ * of one element none at all: which axes have one element is compiled in where loops are so deep. But strict
+ * sums are as fast as they can be among others, those of other columns if need be. */
+static void module_ask_units(struct akg_kernel *kernel)
+{
+    enum { DEEP = 3 };
+
+    if (!kernel->module->vectors.strict && ir_block_depth(kernel->general_kernel->body, DEEP) == DEEP)
+        atomic_store(&kernel->needs_units, true);
+}
+
 static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diagnostics)
 {
     struct arena *arena = &kernel->module->arena;
@@ -247,6 +258,7 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     kernel->general_kernel = kernel->general_result.kernel;
     if (!kernel->general_kernel)
         return;
+    module_ask_units(kernel);
     module_check_defaults(kernel, arguments, diagnostics);
     module_specialise_without(kernel, arguments, diagnostics);
 }

@@ -138,27 +138,12 @@ const struct ir_stmt *split_end_of_strips(const struct ir_stmt *loop)
                : NULL;
 }
 
-/* Loops inside one another, counted as far as the limit. */
-static int loops_inside(const struct ir_stmt *first, int limit)
-{
-    int most = 0;
-
-    for (const struct ir_stmt *stmt = first; stmt && most < limit; stmt = stmt->next) {
-        int own = stmt->kind == IR_FOR || stmt->kind == IR_WHILE,
-            body = loops_inside(stmt->body, limit - own);
-        int otherwise = loops_inside(stmt->otherwise, limit);
-        most = own + body > most ? own + body : most;
-        most = otherwise > most ? otherwise : most;
-    }
-    return most;
-}
-
 /* What is in vectors goes on in whole vectors: no target has more lanes than this, unrolled. The loop around
  * blocks of registers goes on in whole blocks; one around such loops, over panels or images, piece by piece.
  */
 int split_grain(const struct ir_stmt *loop)
 {
-    int depth = loops_inside(loop->body, 3);
+    int depth = ir_block_depth(loop->body, 3);
 
     return depth == 0 ? SPLIT_GRAIN_VECTORS : depth < 3 ? 14 : 1;
 }

@@ -115,14 +115,26 @@ static bool message_symbol_visit(struct ir_expr *expr, void *context)
     return true;
 }
 
-static void message_note_symbols(struct diagnostic_entry *entry, struct ir_expr *condition,
+/* An axis of one element may be compiled in, and is no symbol then. */
+static void message_append_unit(struct text *text, const struct ir_precondition *precondition)
+{
+    const struct ir_buffer *buffer = precondition->buffer;
+
+    if (buffer && (buffer->role == IR_INPUT || buffer->role == IR_INOUT) && precondition->index &&
+        buffer->shape[precondition->axis]->kind == IR_INTEGER)
+        text_format(text, "%s%s.shape[%d] = %lld", text->length ? ", " : "", buffer->name, precondition->axis,
+                    (long long)buffer->shape[precondition->axis]->integer);
+}
+
+static void message_note_symbols(struct diagnostic_entry *entry, const struct ir_precondition *precondition,
                                  const int64_t *dims, const union jit_scalar *scalars)
 {
     struct text text;
     struct message_symbols symbols = {.text = &text, .dims = dims, .scalars = scalars};
 
     text_init(&text);
-    ir_expr_walk(condition, message_symbol_visit, &symbols);
+    ir_expr_walk(precondition->condition, message_symbol_visit, &symbols);
+    message_append_unit(&text, precondition);
     if (text.data && text.length)
         diagnostic_note(entry, "note: %s", text.data);
     text_free(&text);
@@ -147,8 +159,8 @@ static void message_note_index(struct diagnostic_entry *entry, const struct ir_p
 
     if (before_end)
         snprintf(place, sizeof place, ", %lld before the end,", (long long)before_end);
-    diagnostic_note(entry, "note: index %lld%s would be reached on axis %d, which has %lld elements",
-                    (long long)index, place, precondition->axis, (long long)extent);
+    diagnostic_note(entry, "note: index %lld%s would be reached on axis %d, which has %lld element%s",
+                    (long long)index, place, precondition->axis, (long long)extent, extent == 1 ? "" : "s");
 }
 
 /* Proofs are of numbers that do not wrap: where one would, nothing is known of what the kernel does. */
@@ -160,7 +172,7 @@ static void message_refuse_overflow(akg_diagnostics *diagnostics, const struct i
                        precondition->buffer ? precondition->buffer->name : "a tensor");
 
     diagnostic_note(entry, "note: a number on the way does not fit in an int64, or a divisor is 0");
-    message_note_symbols(entry, precondition->condition, dims, scalars);
+    message_note_symbols(entry, precondition, dims, scalars);
     diagnostic_note(entry, "help: nothing was computed; hand in smaller numbers");
 }
 
@@ -174,7 +186,7 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
     (void)instance;
     if (precondition->kind == IR_PRECONDITION_ASSERT) {
         entry = diagnostic_add(diagnostics, MSG_CALL_ASSERT, precondition->span, precondition->message);
-        message_note_symbols(entry, precondition->condition, dims, scalars);
+        message_note_symbols(entry, precondition, dims, scalars);
         return;
     }
     if (!message_evaluate(precondition->condition, dims, scalars, &index) ||
@@ -187,7 +199,7 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
     if (message_evaluate(precondition->index, dims, scalars, &index) &&
         message_evaluate(precondition->extent, dims, scalars, &extent))
         message_note_index(entry, precondition, index, extent);
-    message_note_symbols(entry, precondition->condition, dims, scalars);
+    message_note_symbols(entry, precondition, dims, scalars);
     diagnostic_note(entry, "help: nothing was computed; hand in tensors whose shapes agree");
 }
 
@@ -228,7 +240,7 @@ void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *i
 {
     const struct jit_site *site;
     struct diagnostic_entry *entry = NULL;
-    char index[32], axis[32], extent[32];
+    char index[32], axis[32], extent[40];
 
     if (trap->site < 1 || trap->site > instance->sites.rows.count) {
         diagnostic_add(diagnostics, MSG_MEMORY, (struct span){0});
@@ -242,7 +254,8 @@ void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *i
         else
             snprintf(index, sizeof index, "%lld", (long long)trap->index);
         snprintf(axis, sizeof axis, "%lld", (long long)trap->axis);
-        snprintf(extent, sizeof extent, "%lld", (long long)trap->extent);
+        snprintf(extent, sizeof extent, "%lld element%s", (long long)trap->extent,
+                 trap->extent == 1 ? "" : "s");
         entry =
             diagnostic_add(diagnostics, MSG_CALL_INDEX, site->span, index, axis, site->buffer->name, extent);
         break;
