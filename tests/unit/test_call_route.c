@@ -70,6 +70,14 @@ static const char text[] = "def affine(x, scale=2.0, shift=1, negate=False):\n"
                            "        y[p] = a[p] * b[p]\n"
                            "    return y\n"
                            "\n"
+                           "def product(a, b):\n"
+                           "    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n"
+                           "    for m in range(a.shape[0]):\n"
+                           "        for n in range(b.shape[1]):\n"
+                           "            for k in range(a.shape[1]):\n"
+                           "                c[m, n] += a[m, k] * b[k, n]\n"
+                           "    return c\n"
+                           "\n"
                            "def square_of(a, b):\n"
                            "    c = multiply(a, b)\n"
                            "    return multiply(c, c)\n";
@@ -239,10 +247,23 @@ static void draw_multiply(struct call *call)
         add(call, api_real(NULL, 2));
 }
 
+/* Extents of one are compiled in, of whichever axes; rows of b are too few at times. */
+static void draw_product(struct call *call)
+{
+    akg_dtype dtype = draw_dtype(call);
+    int64_t depth = 1 + draw(call, 3), a[2] = {1 + draw(call, 2), depth},
+            b[2] = {draw(call, 6) ? depth : 1, 1 + draw(call, 3)};
+
+    call->kernel = "product";
+    add(call, api_tensor(NULL, draw_tensor(call, dtype, 2, a)));
+    add(call, api_tensor(NULL, draw_tensor(call, dtype, 2, b)));
+}
+
 static void draw_call(struct call *call, uint64_t seed)
 {
-    static void (*const kinds[])(struct call * call) = {draw_affine, draw_pick, draw_first,  draw_back,
-                                                        draw_total,  draw_bump, draw_gather, draw_multiply};
+    static void (*const kinds[])(struct call * call) = {draw_affine, draw_pick,     draw_first,
+                                                        draw_back,   draw_total,    draw_bump,
+                                                        draw_gather, draw_multiply, draw_product};
 
     *call = (struct call){.state = seed * 0x9E3779B97F4A7C15u + 1};
     kinds[draw(call, API_COUNT(kinds))](call);
