@@ -12,8 +12,9 @@
  * loaded without masks: loads under one that miss the caches wait for one another (Zen 5: 4096 x 4096 in 21
  * ms, and in 6 without). Within the caches masks do no harm: 360 x 350 in 7.6 us, and in 11 without.
  *
- * Where a tensor is more than the last cache holds, and the rows that are stored begin with lines, whole
- * lines go past the caches, from two squares side by side: of what is loaded that is two lines in turn.
+ * Where a tensor is more than the last cache holds, whole lines go past the caches, from two squares side by
+ * side: of what is loaded that is two lines in turn. Where the rows that are stored begin anywhere in a line,
+ * lines are put together in the frame first.
  */
 #include "vector_x86_loop.h"
 #include "vector_x86_turn.h"
@@ -32,9 +33,15 @@ enum {
     SQUARE_STEP = X86_R12, /* bytes from square to square */
     BEYOND = X86_R13,      /* elements beyond those of a small tensor, negative if there are fewer */
     SECOND_INTO = X86_R14, /* as SQUARE_INTO, of the square beside */
+    DONE = X86_R14,        /* of the next rows, columns that are there already */
+    PLACE = X86_R14,       /* in pieces of rows */
+    ROW = X86_R13,         /* where that row goes, while BEYOND is saved */
+    NEXT = X86_RSI,        /* what the next piece is loaded from, while FROM is saved */
+    IS_FIRST = X86_R15,    /* 1: of pieces of rows it is the first, 0: another one */
     ROW_MASK = 1,
     COLUMN_MASK = 2,
-    SMALL_BYTES = 8 << 20
+    SMALL_BYTES = 8 << 20,
+    LINE = 64
 };
 
 /* ---- what it is for ------------------------------------------------------------------------------- */
@@ -181,7 +188,7 @@ static void turn(const struct turning *turning)
  * ms, and in 1.7 like this). */
 static void fetch_ahead(const struct turning *turning, enum x86_form form, int square, int count)
 {
-    enum { DISTANCE = 2048, LINE = 64, AT_ONCE = 4 };
+    enum { DISTANCE = 2048, AT_ONCE = 4 };
     struct machine *machine = turning->machine;
     int done = machine->labels++;
     for (int k = 0; k < turning->lanes; k++) {
@@ -245,6 +252,12 @@ static void shift(const struct turning *turning, int reg, int count)
                  (struct x86_instruction){.form = X86_SHL_BY, .rm = reg, .immediate = count});
 }
 
+static void constant(const struct turning *turning, int reg, int64_t number)
+{
+    machine_emit(turning->machine,
+                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = reg, .immediate = number});
+}
+
 /* The flags say whether any are left behind so many squares. */
 static void next_rows(const struct turning *turning, int squares)
 {
@@ -258,8 +271,8 @@ static void next_rows(const struct turning *turning, int squares)
 
 /* ---- past the caches -------------------------------------------------------------------------------- */
 
-/* To `others`, if there are not two whole squares, or lines of what is stored are not whole. */
-static void test_pairs(const struct turning *turning, int others)
+/* To `others`, if there are not two whole squares, or what is stored is not more than the last cache. */
+static void test_large(const struct turning *turning, int others)
 {
     struct machine *machine = turning->machine;
     int least = machine->options->stream_bytes / 2;
@@ -270,27 +283,62 @@ static void test_pairs(const struct turning *turning, int others)
     machine_emit_jump(machine, X86_JL, others);
     machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, turning->lanes);
     machine_emit_jump(machine, X86_JL, others);
+}
+
+/* To `shifted`, if rows that are stored do not begin with lines. */
+static void test_lines(const struct turning *turning, int shifted)
+{
     for (int k = 0; k < 2; k++) {
         copy(turning, AT, k ? INTO : STRIDE);
-        machine_emit_by(machine, X86_AND_BY, AT, 63);
-        machine_emit_jump(machine, X86_JNE, others);
+        machine_emit_by(turning->machine, X86_AND_BY, AT, LINE - 1);
+        machine_emit_jump(turning->machine, X86_JNE, shifted);
     }
 }
 
-/* All whole squares of the next rows. Where columns are left, the square code goes on with the first half of
- * these rows, and does the second one again. */
+/* Behind so many columns of two squares side by side. Where others are left, the square code goes on with the
+ * first half of these rows, and is told what there is of the second one. */
+static void leave_pairs(const struct turning *turning, int rows, int others)
+{
+    struct machine *machine = turning->machine;
+    move(turning, X86_MOV, DONE, 0);
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = DONE, .rm = COLUMNS_LEFT});
+    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, 0);
+    machine_emit_jump(machine, X86_JNE, others);
+    constant(turning, DONE, 0);
+    next_rows(turning, 2);
+    machine_emit_jump(machine, X86_JG, rows);
+}
+
+/* To `others` behind the columns of the rows that are there already, if any are. */
+static void skip_done(const struct turning *turning, int others)
+{
+    struct machine *machine = turning->machine;
+    int none = machine->labels++;
+    machine_emit_by(machine, X86_CMP_BY, DONE, 0);
+    machine_emit_jump(machine, X86_JE, none);
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = COLUMNS_LEFT, .rm = DONE});
+    copy(turning, AT, DONE);
+    shift(turning, AT, turning->size == 8 ? 3 : 2);
+    add(turning, SQUARE_INTO, AT);
+    machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = DONE, .rm = STEP});
+    add(turning, SQUARE_FROM, DONE);
+    constant(turning, DONE, 0);
+    machine_emit_jump(machine, X86_JMP, others);
+    machine_emit_label(machine, none);
+}
+
+/* All whole squares of the next rows. */
 static void place_pairs(const struct turning *turning, int rows, int others)
 {
     struct machine *machine = turning->machine;
     bool wide = turning->size == 8;
     int head = machine->labels++;
     enum x86_form load = wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD;
-    test_pairs(turning, others);
     machine_emit_label(machine, head);
     for (int k = 0; k < 2; k++) {
         copy(turning, AT, SQUARE_FROM);
         if (k)
-            machine_emit_by(machine, X86_ADD_BY, AT, 64);
+            machine_emit_by(machine, X86_ADD_BY, AT, LINE);
         transfer_all(turning, load, 0, 0, STEP);
         turn(turning);
         copy(turning, AT, k ? SECOND_INTO : SQUARE_INTO);
@@ -302,23 +350,191 @@ static void place_pairs(const struct turning *turning, int rows, int others)
                                                            .memory = {AT, STRIDE, 2, 0}});
     }
     add(turning, SQUARE_FROM, SQUARE_STEP);
-    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, 64);
+    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, LINE);
     machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, turning->lanes);
     machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, turning->lanes);
     machine_emit_jump(machine, X86_JGE, head);
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, 0);
-    machine_emit_jump(machine, X86_JNE, others);
-    next_rows(turning, 2);
-    machine_emit_jump(machine, X86_JG, rows);
+    leave_pairs(turning, rows, others);
+}
+
+/* ---- rows that begin anywhere in a line ---------------------------------------------------------- */
+
+/* A piece of each row is turned into the frame, behind what is left of the piece before. From there whole
+ * lines go past the caches; what lies before the first of a row, and behind the last, is stored as usual, for
+ * other threads may store the rest of that line. */
+enum { SQUARES = 2 /* of a piece */, PITCH = (1 + SQUARES) * LINE };
+
+static struct x86_instruction vector_move(enum x86_form form, int reg, int base, int index, int displacement)
+{
+    return (struct x86_instruction){
+        .form = form, .bits = 512, .reg = reg, .has_memory = true, .memory = {base, index, 1, displacement}};
+}
+
+static void turn_piece(const struct turning *turning, int buffer)
+{
+    struct machine *machine = turning->machine;
+    bool wide = turning->size == 8;
+    for (int k = 0; k < 2; k++) {
+        copy(turning, PLACE, SQUARE_FROM);
+        machine_emit_by(machine, X86_ADD_BY, PLACE, k * LINE);
+        for (int square = 0; square < SQUARES; square++) {
+            copy(turning, AT, PLACE);
+            transfer_all(turning, wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD, 0, 0, STEP);
+            turn(turning);
+            for (int row = 0; row < turning->lanes; row++)
+                machine_emit(machine,
+                             vector_move(X86_VMOVUPS_STORE, (wide ? 16 : 0) + row, X86_RSP, X86_NONE,
+                                         buffer + (k * turning->lanes + row) * PITCH + (1 + square) * LINE));
+            add(turning, PLACE, SQUARE_STEP);
+        }
+    }
+}
+
+/* AT: less than 0 by as many bytes as the row begins behind the beginning of a line. */
+static void find_shift(const struct turning *turning)
+{
+    copy(turning, AT, ROW);
+    machine_emit_by(turning->machine, X86_AND_BY, AT, LINE - 1);
+    machine_emit(turning->machine, (struct x86_instruction){.form = X86_NEG, .rm = AT});
+}
+
+/* The lanes of the line that lie before the row, or those that do not. */
+static void mask_shift(const struct turning *turning, bool before)
+{
+    struct machine *machine = turning->machine;
+    struct x86_instruction save = {.form = X86_MOV_STORE, .reg = COLUMNS_LEFT, .has_memory = true};
+    save.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, turning->saved};
+    machine_emit(machine, save);
+    copy(turning, COLUMNS_LEFT, AT);
+    machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = COLUMNS_LEFT});
+    machine_emit_by(machine, X86_SAR_BY, COLUMNS_LEFT, turning->size == 8 ? 3 : 2);
+    constant(turning, AT, -1);
+    machine_emit(machine,
+                 (struct x86_instruction){.form = X86_BZHI, .reg = AT, .vvvv = COLUMNS_LEFT, .rm = AT});
+    machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = COLUMN_MASK, .rm = AT});
+    if (!before)
+        machine_emit(machine,
+                     (struct x86_instruction){.form = X86_KNOTQ, .reg = COLUMN_MASK, .rm = COLUMN_MASK});
+    save.form = X86_MOV;
+    machine_emit(machine, save);
+    find_shift(turning);
+}
+
+static void store_part(const struct turning *turning, bool before)
+{
+    mask_shift(turning, before);
+    struct x86_instruction store =
+        vector_move(turning->size == 8 ? X86_VMOVUPD_STORE : X86_VMOVUPS_STORE, 0, ROW, AT, 0);
+    store.mask = COLUMN_MASK;
+    machine_emit(turning->machine, store);
+}
+
+/* For each of the rows of two squares what `place` appends, with PLACE at its piece in the frame and ROW
+ * where that is stored. */
+static void each_row(const struct turning *turning, int buffer, void (*place)(const struct turning *turning))
+{
+    struct machine *machine = turning->machine;
+    int head = machine->labels++;
+    struct x86_instruction end = {.form = X86_LEA, .reg = AT, .has_memory = true};
+    end.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, buffer + 2 * turning->lanes * PITCH};
+    struct x86_instruction start = end;
+    start.reg = PLACE;
+    start.memory.displacement = buffer;
+    machine_emit(machine, start);
+    copy(turning, ROW, SQUARE_INTO);
+    machine_emit_label(machine, head);
+    find_shift(turning);
+    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, 0, PLACE, AT, LINE));
+    place(turning);
+    add(turning, ROW, STRIDE);
+    machine_emit_by(machine, X86_ADD_BY, PLACE, PITCH);
+    machine_emit(machine, end);
+    machine_emit(machine, (struct x86_instruction){.form = X86_CMP, .reg = PLACE, .rm = AT});
+    machine_emit_jump(machine, X86_JL, head);
+}
+
+/* For each row two columns of the next piece: what is under way to memory leaves time for it. */
+static void fetch_next(const struct turning *turning)
+{
+    static const int places[] = {0, LINE, 2 * LINE - 1}; /* which may begin within a line */
+    for (int k = 0; k < 6; k++)
+        machine_emit(turning->machine,
+                     (struct x86_instruction){.form = X86_PREFETCH,
+                                              .has_memory = true,
+                                              .memory = {NEXT, k / 3 ? STEP : X86_NONE, 1, places[k % 3]}});
+    machine_emit(turning->machine,
+                 (struct x86_instruction){
+                     .form = X86_LEA, .reg = NEXT, .has_memory = true, .memory = {NEXT, STEP, 2, 0}});
+}
+
+/* Whole lines; the last one of the piece stays for the next. */
+static void store_lines(const struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    int first = machine->labels++, stored = machine->labels++;
+    fetch_next(turning);
+    for (int line = 1; line < SQUARES; line++)
+        machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, line, PLACE, AT, (1 + line) * LINE));
+    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, SQUARES, PLACE, X86_NONE, SQUARES * LINE));
+    machine_emit(machine, vector_move(X86_VMOVUPS_STORE, SQUARES, PLACE, X86_NONE, 0));
+    for (int line = 1; line < SQUARES; line++)
+        machine_emit(machine, vector_move(X86_VMOVNTPS, line, ROW, AT, line * LINE));
+    machine_emit_by(machine, X86_CMP_BY, IS_FIRST, 0);
+    machine_emit_jump(machine, X86_JNE, first);
+    machine_emit(machine, vector_move(X86_VMOVNTPS, 0, ROW, AT, 0));
+    machine_emit_jump(machine, X86_JMP, stored);
+    machine_emit_label(machine, first);
+    store_part(turning, false);
+    machine_emit_label(machine, stored);
+}
+
+/* What is left of the last piece. */
+static void store_rest(const struct turning *turning)
+{
+    store_part(turning, true);
+}
+
+/* To `others` where rows are short. */
+static void place_shifted(struct turning *turning, int rows, int others)
+{
+    enum { LEAST_PIECES = 4 };
+    struct machine *machine = turning->machine;
+    int piece = SQUARES * turning->lanes, head = machine->labels++;
+    int buffer = machine_frame(machine, 2 * turning->lanes * PITCH), saved[2];
+    static const int registers[] = {ROW, NEXT};
+    struct x86_instruction save = {.form = X86_MOV_STORE, .has_memory = true};
+    save.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, 0};
+    turning->saved = machine_frame(machine, 8);
+    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, LEAST_PIECES * piece);
+    machine_emit_jump(machine, X86_JL, others);
+    for (int k = 0; k < 2; k++) {
+        save.reg = registers[k];
+        save.memory.displacement = saved[k] = machine_frame(machine, 8);
+        machine_emit(machine, save);
+    }
+    constant(turning, IS_FIRST, 1);
+    machine_emit_label(machine, head);
+    turn_piece(turning, buffer);
+    for (int k = 0; k < SQUARES; k++)
+        add(turning, SQUARE_FROM, SQUARE_STEP);
+    copy(turning, NEXT, SQUARE_FROM);
+    each_row(turning, buffer, store_lines);
+    constant(turning, IS_FIRST, 0);
+    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, SQUARES * LINE);
+    machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, piece);
+    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, piece);
+    machine_emit_jump(machine, X86_JGE, head);
+    each_row(turning, buffer, store_rest);
+    save.form = X86_MOV;
+    for (int k = 0; k < 2; k++) {
+        save.reg = registers[k];
+        save.memory.displacement = saved[k];
+        machine_emit(machine, save);
+    }
+    leave_pairs(turning, rows, others);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
-
-static void constant(const struct turning *turning, int reg, int64_t number)
-{
-    machine_emit(turning->machine,
-                 (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = reg, .immediate = number});
-}
 
 static void place_start(const struct turning *turning)
 {
@@ -346,18 +562,27 @@ static void place_start(const struct turning *turning)
     machine_emit_by(machine, X86_SUB_BY, BEYOND, SMALL_BYTES / turning->size);
 }
 
-static void place_squares(const struct turning *turning)
+static void place_squares(struct turning *turning)
 {
     struct machine *machine = turning->machine;
     int rows = machine->labels++, columns = machine->labels++, done = machine->labels++;
     bool may_pass = machine->options->stream_bytes > 0;
+    if (may_pass)
+        constant(turning, DONE, 0);
     machine_emit_label(machine, rows);
     make_mask(turning, ROW_MASK, ROWS_LEFT);
     move(turning, X86_MOV, COLUMNS_LEFT, 0);
     copy(turning, SQUARE_FROM, FROM);
     copy(turning, SQUARE_INTO, INTO);
     if (may_pass) {
+        int shifted = machine->labels++;
+        skip_done(turning, columns);
+        test_large(turning, columns);
+        test_lines(turning, shifted);
         place_pairs(turning, rows, columns);
+        machine_emit_jump(machine, X86_JMP, done);
+        machine_emit_label(machine, shifted);
+        place_shifted(turning, rows, columns);
         machine_emit_jump(machine, X86_JMP, done);
     }
     machine_emit_label(machine, columns);
@@ -393,7 +618,8 @@ bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
         return true;
     }
     turning.lanes = 64 / turning.size;
-    machine->general = 1u << SQUARE_INTO | 1u << SQUARE_STEP | 1u << BEYOND | 1u << SECOND_INTO;
+    machine->general =
+        1u << SQUARE_INTO | 1u << SQUARE_STEP | 1u << BEYOND | 1u << SECOND_INTO | 1u << IS_FIRST;
     place_start(&turning);
     place_squares(&turning);
     machine_assemble(machine, listing);

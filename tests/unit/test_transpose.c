@@ -1,7 +1,9 @@
 /*
  * test_transpose.c: loops that turn what they load (jit/vector_x86_transpose.c), in every dtype that has
- * squares of its own and some that have none, of extents around those of squares. What is loaded ends where
- * a page ends behind which there is none, and so does what is stored.
+ * squares of its own and some that have none, of extents around those of squares, and of some that are more
+ * than half of the last cache, whose rows begin with lines of memory or not: lines of these go past the
+ * caches, from two threads where there are two processors. What is loaded ends where a page ends behind which
+ * there is none, and so does what is stored.
  */
 #include "api_support.h"
 #include "check.h"
@@ -23,7 +25,7 @@ static const char text[] = "def turned(x, y):\n"
                            "            y[j - 1, i] = x[i - 1, j]\n"
                            "    return y\n";
 
-enum { MOST = 70, LARGEST = MOST * MOST * 8 };
+enum { MOST = 70, LARGEST = 27 << 20 };
 
 /* Memory whose last byte is the last one that may be touched. */
 static char *make_guarded(void)
@@ -80,6 +82,27 @@ static bool is_turned(const struct turn *turn, bool part)
     return true;
 }
 
+static void check_turn(const struct turn *turn, akg_module *module, bool part)
+{
+    memset(turn->into_end - (size_t)(turn->rows * turn->columns) * turn->size, 0x5a,
+           (size_t)(turn->rows * turn->columns) * turn->size);
+    if (!CHECK(call(turn, akg_module_kernel(module, part ? "part" : "turned"))) ||
+        !CHECK(is_turned(turn, part)))
+        fprintf(stderr, "    %s, %s, %d by %d\n", part ? "part" : "turned", akg_dtype_name(turn->dtype),
+                (int)turn->rows, (int)turn->columns);
+}
+
+static void check_large(akg_module *module, char *from, char *into)
+{
+    static const int64_t narrow[][2] = {{2603, 2509}, {2608, 2510}, {2500, 2692}, {257, 26000}, {26004, 257}},
+                         wide[][2] = {{1801, 1811}, {1808, 1806}, {1812, 1800}, {13004, 250}};
+    for (size_t k = 0; k < 2 * API_COUNT(narrow); k++)
+        check_turn(&(struct turn){AKG_FLOAT32, 4, narrow[k / 2][0], narrow[k / 2][1], from, into}, module,
+                   k % 2);
+    for (size_t k = 0; k < 2 * API_COUNT(wide); k++)
+        check_turn(&(struct turn){AKG_INT64, 8, wide[k / 2][0], wide[k / 2][1], from, into}, module, k % 2);
+}
+
 int main(void)
 {
     static const struct {
@@ -98,12 +121,9 @@ int main(void)
             bool part = k % 2;
             struct turn turn = {dtypes[d].dtype,          dtypes[d].size, extents[k / 2 / EXTENTS],
                                 extents[k / 2 % EXTENTS], from,           into};
-            memset(into - LARGEST, 0x5a, LARGEST);
-            if (!CHECK(call(&turn, akg_module_kernel(module, part ? "part" : "turned"))) ||
-                !CHECK(is_turned(&turn, part)))
-                fprintf(stderr, "    %s, %s, %d by %d\n", part ? "part" : "turned",
-                        akg_dtype_name(turn.dtype), (int)turn.rows, (int)turn.columns);
+            check_turn(&turn, module, part);
         }
+    check_large(module, from, into);
     akg_module_release(module);
     return check_done();
 }
