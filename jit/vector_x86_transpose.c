@@ -327,6 +327,37 @@ static void skip_done(const struct turning *turning, int others)
     machine_emit_label(machine, none);
 }
 
+/* Two columns of two squares side by side, which may begin within a line. */
+static void fetch_two(const struct turning *turning, int at)
+{
+    static const int places[] = {0, LINE, 2 * LINE - 1}; /* which may begin within a line */
+    for (int k = 0; k < 6; k++)
+        machine_emit(turning->machine,
+                     (struct x86_instruction){.form = X86_PREFETCH,
+                                              .has_memory = true,
+                                              .memory = {at, k / 3 ? STEP : X86_NONE, 1, places[k % 3]}});
+    machine_emit(
+        turning->machine,
+        (struct x86_instruction){.form = X86_LEA, .reg = at, .has_memory = true, .memory = {at, STEP, 2, 0}});
+}
+
+/* The next two squares. Columns that lie whole pages apart, or quarters of one, would drive each other out.
+ */
+static void fetch_pair(const struct turning *turning)
+{
+    enum { NEAR = 1024 };
+    struct machine *machine = turning->machine;
+    int none = machine->labels++;
+    copy(turning, AT, STEP);
+    machine_emit_by(machine, X86_AND_BY, AT, NEAR - 1);
+    machine_emit_jump(machine, X86_JE, none);
+    copy(turning, AT, SQUARE_FROM);
+    add(turning, AT, SQUARE_STEP);
+    for (int k = 0; k < turning->lanes; k += 2)
+        fetch_two(turning, AT);
+    machine_emit_label(machine, none);
+}
+
 /* All whole squares of the next rows. */
 static void place_pairs(const struct turning *turning, int rows, int others)
 {
@@ -335,6 +366,7 @@ static void place_pairs(const struct turning *turning, int rows, int others)
     int head = machine->labels++;
     enum x86_form load = wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD;
     machine_emit_label(machine, head);
+    fetch_pair(turning);
     for (int k = 0; k < 2; k++) {
         copy(turning, AT, SQUARE_FROM);
         if (k)
@@ -453,26 +485,12 @@ static void each_row(const struct turning *turning, int buffer, void (*place)(co
     machine_emit_jump(machine, X86_JL, head);
 }
 
-/* For each row two columns of the next piece: what is under way to memory leaves time for it. */
-static void fetch_next(const struct turning *turning)
-{
-    static const int places[] = {0, LINE, 2 * LINE - 1}; /* which may begin within a line */
-    for (int k = 0; k < 6; k++)
-        machine_emit(turning->machine,
-                     (struct x86_instruction){.form = X86_PREFETCH,
-                                              .has_memory = true,
-                                              .memory = {NEXT, k / 3 ? STEP : X86_NONE, 1, places[k % 3]}});
-    machine_emit(turning->machine,
-                 (struct x86_instruction){
-                     .form = X86_LEA, .reg = NEXT, .has_memory = true, .memory = {NEXT, STEP, 2, 0}});
-}
-
 /* Whole lines; the last one of the piece stays for the next. */
 static void store_lines(const struct turning *turning)
 {
     struct machine *machine = turning->machine;
     int first = machine->labels++, stored = machine->labels++;
-    fetch_next(turning);
+    fetch_two(turning, NEXT); /* what is under way to memory leaves time for it */
     for (int line = 1; line < SQUARES; line++)
         machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, line, PLACE, AT, (1 + line) * LINE));
     machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, SQUARES, PLACE, X86_NONE, SQUARES * LINE));
