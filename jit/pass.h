@@ -92,6 +92,25 @@ bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop);
 /* Whether the bounds of loops inside one another, outermost first, are the same wherever the loops stand. */
 bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count);
 
+/* ---- pass_range.c: how large what is computed may be -------------------------------------------- */
+
+enum { PASS_RANGES = 24 };
+
+/* Loops around what is looked at. */
+struct pass_ranges {
+    struct {
+        const struct ir_symbol *symbol;
+        int bits;
+    } loops[PASS_RANGES];
+    int count;
+};
+
+/* Puts the loop there, behind those around it; false: there is no room, and its variable may be anything. */
+bool pass_ranges_know(struct pass_ranges *ranges, const struct ir_stmt *loop);
+/* How many bits the magnitude has at most, of the int64 and of all that is computed for it; more than 62: it
+ * may be anything. */
+int pass_bits_of(const struct pass_ranges *ranges, const struct ir_expr *expr);
+
 /* ---- building --------------------------------------------------------------------------------- */
 
 /* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */
@@ -139,6 +158,9 @@ bool pass_repeat_inside(struct pass *pass, struct ir_stmt *columns);
 int pass_few_elements(const struct ir_buffer *buffer);
 /* pass_scalars for the block of a loop. */
 bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);
+/* A quotient or remainder of int64 by a small constant with the multiples of that taken out, where there are
+ * some. */
+struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr);
 /* What pass simplify does, in one block. */
 void pass_simplify_block(struct pass *pass, struct ir_stmt **block);
 /* Writes out all loops of the block, if they are of a few iterations each and no more statements come of it;

@@ -79,12 +79,13 @@ static struct ir_expr *part_of(struct pass *pass, const struct pass_affine *affi
     return sum;
 }
 
-/* A quotient or remainder with the multiples taken out. */
-static struct ir_expr *simpler(struct pass *pass, struct ir_expr *expr)
+struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr)
 {
     struct pass_affine affine;
-    int64_t divisor = expr->operands[1]->integer;
     int multiples = 0;
+    if (!is_division(expr))
+        return expr;
+    int64_t divisor = expr->operands[1]->integer;
     if (!pass_affine_of(expr->operands[0], &affine) || !is_plain_sum(&affine))
         return expr;
     for (int k = 0; k < affine.count; k++)
@@ -109,7 +110,7 @@ static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *co
         return expr;
     for (int k = 0; k < expr->count; k++)
         expr->operands[k] = rewrite(pass, expr->operands[k], context);
-    struct ir_expr *result = is_division(expr) ? simpler(pass, expr) : expr;
+    struct ir_expr *result = pass_quotient(pass, expr);
     if (result != expr)
         result->span = expr->span;
     return result;
@@ -151,6 +152,29 @@ static bool find_divisor(struct ir_expr *expr, void *context)
     if (coefficient && (by_step || by_one) && search->divisor < divisor)
         search->divisor = divisor;
     return true;
+}
+
+/* Whether what would be taken apart does not wrap: loops around may begin anywhere. */
+static bool does_not_wrap(struct ir_expr *expr, void *ranges)
+{
+    enum { BITS = 62 };
+    struct pass_affine affine;
+    return !is_division(expr) || !pass_affine_of(expr->operands[0], &affine) || !is_plain_sum(&affine) ||
+           pass_bits_of(ranges, expr->operands[0]) <= BITS;
+}
+
+static bool nothing_wraps(struct pass_ranges *ranges, struct ir_stmt *block, int depth)
+{
+    enum { DEEPEST = 100 };
+    bool wraps = depth > DEEPEST;
+    for (struct ir_stmt *stmt = block; stmt && !wraps; stmt = stmt->next) {
+        wraps = !ir_stmt_expressions(stmt, does_not_wrap, ranges);
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(ranges, stmt);
+        wraps = wraps || !nothing_wraps(ranges, stmt->body, depth + 1);
+        ranges->count -= is_known;
+        wraps = wraps || !nothing_wraps(ranges, stmt->otherwise, depth + 1);
+    }
+    return !wraps;
 }
 
 static bool can_be_copied(struct ir_stmt *stmt, void *context)
@@ -273,7 +297,7 @@ static struct ir_stmt *by_multiples(struct pass *pass, struct ir_stmt *old, int6
 
 /* ---- the walk ------------------------------------------------------------------------------------------ */
 
-static bool part(struct pass *pass, struct ir_stmt **place)
+static bool part(struct pass *pass, struct pass_ranges *ranges, struct ir_stmt **place)
 {
     struct ir_stmt *loop = *place, *next = loop->next, *first;
     int statements = 0;
@@ -285,6 +309,10 @@ static bool part(struct pass *pass, struct ir_stmt **place)
     struct search search = {.variable = loop->symbol, .step = loop->step};
     ir_block_expressions(loop->body, find_divisor, &search);
     if (!search.divisor)
+        return false;
+    bool is_known = pass_ranges_know(ranges, loop), wraps = !nothing_wraps(ranges, loop->body, 0);
+    ranges->count -= is_known;
+    if (wraps)
         return false;
     if (loop->step > 1) {
         first = count_steps(pass, loop);
@@ -302,15 +330,17 @@ static bool part(struct pass *pass, struct ir_stmt **place)
 }
 
 /* Loops around others only where these are sums: what they hold is not seen to twice. */
-static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
+static bool visit_block(struct pass *pass, struct pass_ranges *ranges, struct ir_stmt **block, int depth)
 {
     enum { DEEPEST = 100 };
     bool changed = false;
     for (struct ir_stmt **place = block; *place && depth < DEEPEST;) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
-        changed |= visit_block(pass, &stmt->body, depth + 1);
-        changed |= visit_block(pass, &stmt->otherwise, depth + 1);
-        changed |= part(pass, place);
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(ranges, stmt);
+        changed |= visit_block(pass, ranges, &stmt->body, depth + 1);
+        ranges->count -= is_known;
+        changed |= visit_block(pass, ranges, &stmt->otherwise, depth + 1);
+        changed |= part(pass, ranges, place);
         while (*place != next)
             place = &(*place)->next;
     }
@@ -319,5 +349,6 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
 
 bool pass_digits(struct pass *pass)
 {
-    return visit_block(pass, &pass->kernel->body, 0);
+    struct pass_ranges ranges = {.count = 0};
+    return visit_block(pass, &ranges, &pass->kernel->body, 0);
 }
