@@ -10,7 +10,7 @@
  * three sections, and says of each value whether it differs from row to row and from column to column: what
  * does not is computed once for a rectangle of iterations, whose accumulators stay in registers while the
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
- * other along the columns (what is loaded perhaps every other one), or are the same for all of them. A while
+ * other along the columns, or every other one does, or they are the same for all of them. A while
  * goes on for all as long as its condition holds for some; those for which it does not keep what they have.
  * Where there are no rows the loops inside may store, too.
  *
@@ -402,16 +402,19 @@ static bool stream_moves(const struct vector_nest *nest, const struct vector_str
            stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
 }
 
-/* Side by side, by themselves or together with those of another store. */
-static bool lie_side_by_side(const struct vector_loop *loop, const struct vector_value *store)
+/* Side by side, by themselves or together with those of another store, or every other element; not that where
+ * rows lie side by side in vectors. */
+static bool lie_in_a_line(const struct vector_nest *nest, const struct vector_loop *loop,
+                          const struct vector_value *store)
 {
     enum { WHOLE = 4 /* bytes */ };
     const struct vector_value *other = vector_other_store(loop, store);
-    return loop->streams.items[store->stream].step == 1 ||
-           (other && dtype_table[store->dtype].size >= WHOLE && other->section == store->section);
+    int64_t step = loop->streams.items[store->stream].step;
+    return step == 1 || (step == 2 && dtype_table[store->dtype].size >= WHOLE &&
+                         (!nest->fold || (other && other->section == store->section)));
 }
 
-/* Elements that are stored differ, and lie side by side; where there are rows, something that is loaded
+/* Elements that are stored differ, and lie in a line; where there are rows, something that is loaded
  * serves several iterations.
  */
 static bool is_worthwhile(const struct vector_nest *nest, const struct vector_loop *loop)
@@ -420,7 +423,7 @@ static bool is_worthwhile(const struct vector_nest *nest, const struct vector_lo
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         const struct vector_stream *stream = value->stream < 0 ? NULL : &loop->streams.items[value->stream];
-        if (value->kind == VECTOR_STORE && (!stream_moves(nest, stream) || !lie_side_by_side(loop, value)))
+        if (value->kind == VECTOR_STORE && (!stream_moves(nest, stream) || !lie_in_a_line(nest, loop, value)))
             return false;
         reuse |= value->kind == VECTOR_LOAD && value->section == 1 &&
                  !stream_moves(nest, &loop->streams.items[value->stream]);

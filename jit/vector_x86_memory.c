@@ -345,6 +345,21 @@ void machine_pair_masks(struct machine *machine, enum vector_type type, int mask
     masks[1] = pairs.second;
 }
 
+void machine_every_other_masks(struct machine *machine, enum vector_type type, int mask, int masks[2])
+{
+    enum { FIRST = 0x55555555, SECOND = FIRST << 1 };
+    bool is_known = !mask && machine_is_avx512(machine);
+    if (is_known) {
+        uint64_t all = ((uint64_t)1 << machine->lanes) - 1;
+        masks[0] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, FIRST & all);
+        masks[1] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, (uint32_t)SECOND & all);
+        return;
+    }
+    struct machine_pairs pairs = masks_of(machine, type, all_lanes(machine, mask), false);
+    masks[0] = pairs.first;
+    masks[1] = pairs.second;
+}
+
 static bool is_pairs(const struct vector_stream *stream)
 {
     return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == 2 &&

@@ -80,6 +80,9 @@ void machine_store_lanes(struct machine *machine, const struct vector_value *val
 /* Masks of the two vectors that hold both of each two elements of the lanes in `mask`; of AVX2 for the type.
  * 0, as `mask`: none are left out. Writes the register of machine_base. */
 void machine_pair_masks(struct machine *machine, enum vector_type type, int mask, int masks[2]);
+/* Masks of two vectors in which the lanes in `mask` (0: all) are every other element, the second of which
+ * begins with the last element of the first; likewise. */
+void machine_every_other_masks(struct machine *machine, enum vector_type type, int mask, int masks[2]);
 /* The loop variable of each lane. */
 int machine_index(struct machine *machine, const struct vector_value *value);
 /* Moves the streams on that do not go by the index: after each vector. */
@@ -104,6 +107,9 @@ bool machine_is_disturbed(const struct machine *machine, const struct vector_val
  */
 void machine_store_both(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                         const int operands[2], const int masks[2]);
+/* Every other element, of 32 or 64 bits, under the masks of two vectors (machine_every_other_masks). */
+void machine_store_every_other(struct machine *machine, const struct vector_value *value,
+                               struct x86_memory memory, int operand, const int masks[2]);
 /* A store into one of two elements; false: not both are stored, and it is to be done by itself. */
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask);
 

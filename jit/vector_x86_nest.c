@@ -276,17 +276,39 @@ static int column_number(struct nest_code *code, const struct vector_value *valu
                   : first;
 }
 
+/* The other store of two elements side by side, behind the same loops; NULL. */
+static const struct vector_value *other_store(const struct nest_code *code, const struct vector_value *value)
+{
+    const struct vector_value *other = vector_other_store(code->loop, value);
+    return other && other->section == value->section ? other : NULL;
+}
+
+/* By itself. */
+static void store_alone(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
+                        int operand, int mask, int row, int column)
+{
+    struct machine *machine = code->machine;
+    int masks[2];
+    mask = mask_of(code, tile, value, mask, column);
+    if (code->nest->fold || code->loop->streams.items[value->stream].step != 2) {
+        machine_store_to(machine, value, address(code, value, row, column), operand, mask);
+        return;
+    }
+    machine_every_other_masks(machine, value->type, mask, masks);
+    machine_store_every_other(machine, value, address(code, value, row, column), operand, masks);
+}
+
 /* Where it is one of two, the latter stores both. */
 static void store_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                         int operand, int mask, int row, int column)
 {
     struct machine *machine = code->machine;
-    const struct vector_value *other = vector_other_store(code->loop, value);
-    mask = mask_of(code, tile, value, mask, column);
+    const struct vector_value *other = other_store(code, value);
     if (!other) {
-        machine_store_to(machine, value, address(code, value, row, column), operand, mask);
+        store_alone(code, tile, value, operand, mask, row, column);
         return;
     }
+    mask = mask_of(code, tile, value, mask, column);
     if (other > value)
         return;
     if (machine_is_disturbed(machine, other, value))

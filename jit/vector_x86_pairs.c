@@ -166,6 +166,21 @@ void machine_store_both(struct machine *machine, const struct vector_value *valu
     }
 }
 
+/* Each element is brought to where it lies, and to the place behind it, which the masks leave out. */
+void machine_store_every_other(struct machine *machine, const struct vector_value *value,
+                               struct x86_memory memory, int operand, const int masks[2])
+{
+    int results[2];
+    bring_in_turn(machine, value, operand, operand, results);
+    for (int k = 0; k < 2; k++) {
+        if (machine_is_avx512(machine))
+            machine_store_to(machine, value, memory, results[k], masks[k]);
+        else
+            machine_store_lanes(machine, value, memory, results[k], masks[k]);
+        memory.displacement += (machine->lanes - 1) * dtype_table[value->dtype].size;
+    }
+}
+
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     const struct vector_value *other = other_store(machine, value);

@@ -4,11 +4,12 @@
  *
  * Each kernel has one nest: rows and columns around one to three loops that accumulate by some operation,
  * over tensors in any layout, forwards, backwards or in steps, with something before them and something
- * behind (some rows hold more, so that only the columns are a nest; some of these hold a while; others store
- * in their innermost loop), or loops in any order that accumulate in the tensor itself; extents go from 0 to
- * some tiles. Each kernel runs for every target of this processor, as it is and after the passes with blocks
- * of random sizes, and these are interpreted too. Most nests must have become code for nests, and many must
- * have been cut into blocks, or the test would prove nothing.
+ * behind, stored side by side or in every other element (some rows hold more, so that only the columns are a
+ * nest; some of these hold a while; others store in their innermost loop), or loops in any order that
+ * accumulate in the tensor itself; extents go from 0 to some tiles. Each kernel runs for every target of this
+ * processor, as it is and after the passes with blocks of random sizes, and these are interpreted too. Most
+ * nests must have become code for nests, and many must have been cut into blocks, or the test would prove
+ * nothing.
  *
  * Arguments: first seed and number of kernels (default 1 and 150).
  */
@@ -206,10 +207,14 @@ static void nest(struct generator *g)
         text_string(&g->text, "}\n");
     if (draw(g, 3) == 0)
         text_string(&g->text, "acc = (acc + y[j])\n");
-    text_string(&g->text, ONE_OF(g, "c[i, j] = acc @1:1\n", "c[i, j] = max(acc, xi) @1:1\n",
-                                 "c[i, j] = ((acc * x[i]) + y[j]) @1:1\n",
-                                 "c[i, j] = acc @1:1\nd[i, j] = (acc - z[i, j]) @1:1\n",
-                                 "if (acc > y[j]) {\nc[i, j] = acc @1:1\n}\n"));
+    text_string(&g->text,
+                ONE_OF(g, "c[i, j] = acc @1:1\n", "c[i, j] = max(acc, xi) @1:1\n",
+                       "c[i, j] = ((acc * x[i]) + y[j]) @1:1\n",
+                       "c[i, j] = acc @1:1\nd[i, j] = (acc - z[i, j]) @1:1\n", "v[i, (2 * j)] = acc @1:1\n",
+                       "v[i, ((2 * j) + 1)] = (acc + v[i, (2 * j)]) @1:1\n",
+                       "if (acc > y[j]) {\nv[i, (j * 2)] = acc @1:1\n}\n",
+                       "v[i, (2 * j)] = acc @1:1\nv[i, ((2 * j) + 1)] = (acc - z[i, j]) @1:1\n",
+                       "if (acc > y[j]) {\nc[i, j] = acc @1:1\n}\n"));
     text_string(&g->text, "}\n}\n");
 }
 
@@ -269,12 +274,12 @@ static void kernel_text(struct generator *g)
         " input a: %s[50, 50]\n input at: %s[50, 50]\n input b: %s[50, 80]\n input as: %s[50, 50] strided\n"
         " input bs: %s[50, 80] strided\n input x: %s[50]\n input y: %s[80]\n input s: %s[50]\n"
         " input z: %s[50, 80]\n input a4: %s[50, 50, 3, 2]\n input b4: %s[50, 3, 2, 80]\n"
-        " input w: %s[60, 90]\n inout c: %s[50, 80]\n inout f: %s[50, 80]\n output d: %s[50, 80] clear\n"
+        " input w: %s[60, 90]\n inout c: %s[50, 80]\n inout f: %s[50, 80]\n inout v: %s[50, 160]\n output d: "
+        "%s[50, 80] clear\n"
         " output e: %s[50] clear\n",
-        name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name);
-    text_string(
-        &g->text,
-        " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c, f\n results c, d, e, f\n body {\n");
+        name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name);
+    text_string(&g->text, " parameters shape, a, at, b, as, bs, x, y, s, z, a4, b4, w, c, f, v\n results c, "
+                          "d, e, f, v\n body {\n");
     unsigned kind = draw(g, 8);
     if (kind > 2)
         nest(g);
