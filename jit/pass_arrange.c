@@ -5,8 +5,8 @@
  *     for b: for o: for y: for x { var s = 0; for c, p, q: s = s + in[b, c, y + p, x + q] * w[o, c, p, q];
  * ... }
  *
- * becomes for b: for y: for o: for x. Back ends keep a rectangle of the two in registers. The loops must be
- * parallel with bounds of their own, and nothing may stop.
+ * becomes for b: for y: for o: for x. Back ends keep a rectangle of the two in registers. Stores may go to
+ * every other element of a row. The loops must be parallel with bounds of their own, and nothing may stop.
  */
 #include "pass.h"
 
@@ -57,12 +57,28 @@ static bool count_load(struct ir_expr *expr, void *context)
     return true;
 }
 
+/* Whether the variable goes along a row, over each element or, as nests may, over every other one. */
+static bool goes_along(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    enum { WHOLE = 4 /* bytes */ };
+    int last = access->buffer->rank - 1;
+    struct pass_affine affine;
+
+    if (pass_is_unit(access, variable))
+        return true;
+    for (int axis = 0; axis < last; axis++)
+        if (pass_mentions(access->indices[axis], variable))
+            return false;
+    return last >= 0 && dtype_table[access->buffer->dtype].size >= WHOLE &&
+           pass_affine_of(access->indices[last], &affine) && pass_affine_coefficient(&affine, variable) == 2;
+}
+
 static bool count_store(struct ir_stmt *stmt, void *context)
 {
     struct uses *uses = context;
 
     uses->stores += stmt->kind == IR_STORE;
-    uses->units += stmt->kind == IR_STORE && pass_is_unit(&stmt->access, uses->columns);
+    uses->units += stmt->kind == IR_STORE && goes_along(&stmt->access, uses->columns);
     return true;
 }
 
