@@ -1,0 +1,496 @@
+/*
+ * pass_phases.c: loops of which a congruence leaves out most iterations go through the others alone.
+ *
+ *     for i in 0, N: for p in 0, K: if (i - p) % 2 == 0: ... x[(i - p) // 2]
+ *
+ * becomes, where the iterations over i may run in any order, one nest for each remainder of i:
+ *
+ *     for a in 0, (N + 1) // 2: for b in 0, (K + 1) // 2: ... x[a - b]             i = 2 a,     p = 2 b
+ *     for a in 0, N // 2: for b in 0, K // 2: ... x[a - b]                         i = 2 a + 1, p = 2 b + 1
+ *
+ * so that a transposed convolution, which asks such a thing of each axis, is as many convolutions as the step
+ * has phases. Consumes loops of step 1 from a constant on, in which nothing may stop, for messages tell their
+ * variables: a *thin* loop holds nothing but an if with that condition, perhaps in further loops and ifs. The
+ * order of its iterations stays. A sum is taken apart only where ranges say that it stays far inside of
+ * int64. Loops around are parted only where all that the congruence hangs on is a multiple of the divisor
+ * then.
+ */
+#include "pass.h"
+
+enum {
+    MOST_DIVISOR = 8,
+    NESTED = 16,
+    STATEMENTS = 120, /* of all copies of a nest, */
+    MOST = 240,       /* and what all of a kernel have more than it had */
+    COPIES = 16,
+    DEEPEST = 100,
+    FACTOR = 1 << 20,
+    BITS = 60 /* of what is computed with */
+};
+
+struct phases {
+    struct pass *pass;
+    struct pass_ranges around; /* of the loops around what is looked at */
+    int left;                  /* statements */
+    bool changed;
+};
+
+/* `sum % divisor == rest` */
+struct congruence {
+    const struct ir_expr *expr; /* the comparison */
+    const struct ir_expr *dividend;
+    struct ir_stmt *choice; /* the if that asks it */
+    struct pass_affine sum;
+    int64_t divisor, rest;
+};
+
+static struct ir_expr *number(struct phases *phases, int64_t value)
+{
+    return ir_integer(phases->pass->kernel, AKG_INT64, value);
+}
+
+static struct ir_expr *combine(struct phases *phases, enum operation operation, struct ir_expr *a,
+                               struct ir_expr *b)
+{
+    return ir_operation(phases->pass->kernel, operation, a, b, NULL);
+}
+
+/* ---- congruences ---------------------------------------------------------------------------------- */
+
+static bool is_remainder(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && expr->operation == OP_MOD && expr->dtype == AKG_INT64 &&
+           expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer >= 2 &&
+           expr->operands[1]->integer <= MOST_DIVISOR;
+}
+
+/* `is_not`: whether the opposite holds where the if is entered. */
+static bool read_congruence(const struct ir_expr *expr, bool is_not, struct congruence *congruence)
+{
+    if (expr->kind != IR_OPERATION || (expr->operation != OP_EQ && expr->operation != OP_NE))
+        return false;
+    bool is_equal = (expr->operation == OP_EQ) != is_not, is_second = is_remainder(expr->operands[1]);
+    const struct ir_expr *remainder = expr->operands[is_second], *rest = expr->operands[!is_second];
+    if (!is_remainder(remainder) || rest->kind != IR_INTEGER ||
+        !pass_affine_of(remainder->operands[0], &congruence->sum))
+        return false;
+    congruence->expr = expr;
+    congruence->dividend = remainder->operands[0];
+    congruence->divisor = remainder->operands[1]->integer;
+    congruence->rest = is_equal ? rest->integer : 1 - rest->integer;
+    return (is_equal || congruence->divisor == 2) && congruence->rest >= 0 &&
+           congruence->rest < congruence->divisor;
+}
+
+static bool are_coprime(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a == 1 || a == -1;
+}
+
+struct search {
+    const struct phases *phases;
+    const struct ir_stmt *loop;
+    struct ir_stmt *choice; /* in it, and in loops that are not known */
+    int skipped;            /* that are not the one that is looked for */
+    struct congruence found;
+};
+
+/* Whether it holds for one of as many iterations of the loop as the divisor says, and what it hangs on
+ * besides is known outside of the loops inside. */
+static bool is_found(const struct search *search)
+{
+    const struct congruence *found = &search->found;
+
+    return pass_bits_of(&search->phases->around, found->dividend) <= BITS &&
+           are_coprime(pass_affine_coefficient(&found->sum, search->loop->symbol), found->divisor);
+}
+
+static bool find_among(struct search *search, const struct ir_expr *expr, bool is_not)
+{
+    if (expr->kind != IR_OPERATION)
+        return false;
+    if (expr->operation == OP_NOT)
+        return find_among(search, expr->operands[0], !is_not);
+    if (expr->operation == (is_not ? OP_OR : OP_AND))
+        return find_among(search, expr->operands[0], is_not) || find_among(search, expr->operands[1], is_not);
+    search->found.choice = search->choice;
+    return read_congruence(expr, is_not, &search->found) && is_found(search) && search->skipped-- == 0;
+}
+
+/* The only statement of a block but for scalars before it; NULL: there are others. */
+static struct ir_stmt *only_statement(struct ir_stmt *block)
+{
+    while (block && block->kind == IR_LET)
+        block = block->next;
+    return block && !block->next ? block : NULL;
+}
+
+static bool may_be_counted(const struct ir_stmt *loop)
+{
+    return loop->kind == IR_FOR && loop->step == 1 && !loop->hint && loop->low->kind == IR_INTEGER &&
+           loop->low->integer <= FACTOR && loop->low->integer >= -FACTOR;
+}
+
+/* Whether the loop is thin: what it holds stands under a congruence that its variable decides. Finds the one
+ * behind `skipped` others. */
+static bool find_congruence(struct phases *phases, const struct ir_stmt *loop, int skipped,
+                            struct congruence *found)
+{
+    struct search search = {.phases = phases, .loop = loop, .skipped = skipped};
+    bool is_found = false;
+
+    if (!may_be_counted(loop) || !pass_is_pure(loop->high) ||
+        pass_bits_of(&phases->around, loop->high) > BITS || !pass_ranges_know(&phases->around, loop))
+        return false;
+    for (struct ir_stmt *stmt = loop->body; (stmt = only_statement(stmt)) && !is_found; stmt = stmt->body) {
+        if (stmt->kind != IR_FOR && (stmt->kind != IR_IF || stmt->otherwise))
+            break;
+        search.choice = stmt;
+        is_found = stmt->kind == IR_IF && find_among(&search, stmt->value, false);
+    }
+    phases->around.count--;
+    if (is_found)
+        *found = search.found;
+    return is_found;
+}
+
+/* ---- another variable ----------------------------------------------------------------------------- */
+
+/* Puts what the notes of symbols say in their place, and takes quotients apart. */
+static struct ir_expr *put_notes(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    struct phases *phases = context;
+    struct ir_expr *operands[3] = {NULL, NULL, NULL}, *simpler = NULL;
+
+    if (expr->kind == IR_SYMBOL && expr->symbol->note) {
+        struct ir_expr *value = pass_copy(pass, expr->symbol->note);
+        value->span = expr->span;
+        return value;
+    }
+    if (expr->kind == IR_LOAD)
+        for (int k = 0; k < expr->access.buffer->rank; k++)
+            expr->access.indices[k] = put_notes(pass, expr->access.indices[k], context);
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    for (int k = 0; k < expr->count; k++)
+        operands[k] = expr->operands[k] = put_notes(pass, expr->operands[k], context);
+    bool divides = expr->operation == OP_FLOORDIV || expr->operation == OP_MOD;
+    if (divides && pass_bits_of(&phases->around, expr) <= BITS)
+        simpler = pass_quotient(pass, expr);
+    if (!simpler || simpler == expr)
+        simpler = ir_fold(pass->kernel, expr->operation, operands);
+    if (simpler && !simpler->span.line)
+        simpler->span = expr->span;
+    return simpler ? simpler : expr;
+}
+
+static void rewrite_block(struct phases *phases, struct ir_stmt *block, int depth)
+{
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        pass_rewrite(phases->pass, stmt, put_notes, phases);
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
+        rewrite_block(phases, stmt->body, depth + 1);
+        phases->around.count -= is_known;
+        rewrite_block(phases, stmt->otherwise, depth + 1);
+    }
+}
+
+/* The loop counts those of its iterations that begin with `first` and go on by `step`. The note of its old
+ * variable, which it gives, is what that is. */
+static struct ir_symbol *count_anew(struct phases *phases, struct ir_stmt *loop, int64_t first, int64_t step)
+{
+    struct ir_symbol *old = loop->symbol;
+    struct ir_symbol *counter = ir_symbol_new(phases->pass->kernel, IR_SYMBOL_LOOP, old->name, AKG_INT64);
+    struct ir_expr *above = combine(phases, OP_ADD, loop->high, number(phases, step - 1 - first));
+
+    counter->label = old->label ? old->label : old->name;
+    counter->span = old->span;
+    loop->symbol = counter;
+    loop->low = number(phases, 0);
+    loop->high = combine(phases, OP_FLOORDIV, above, number(phases, step));
+    struct ir_expr *product =
+        combine(phases, OP_MUL, ir_symbol_use(phases->pass->kernel, counter), number(phases, step));
+    old->note = combine(phases, OP_ADD, product, number(phases, first));
+    return old;
+}
+
+/* ---- thin loops ------------------------------------------------------------------------------------- */
+
+/* The condition without what always holds; NULL: nothing is left. */
+static struct ir_expr *without(struct phases *phases, struct ir_expr *expr, const struct ir_expr *part)
+{
+    if (expr == part)
+        return NULL;
+    if (expr->kind != IR_OPERATION ||
+        (expr->operation != OP_NOT && expr->operation != OP_AND && expr->operation != OP_OR))
+        return expr;
+    struct ir_expr *a = without(phases, expr->operands[0], part);
+    struct ir_expr *b = expr->count > 1 ? without(phases, expr->operands[1], part) : a;
+    if (!a || !b)
+        return expr->operation == OP_NOT ? NULL : a ? a : b;
+    expr->operands[0] = a;
+    if (expr->count > 1)
+        expr->operands[1] = b;
+    return expr;
+}
+
+static void drop(struct phases *phases, const struct congruence *congruence)
+{
+    struct ir_stmt *choice = congruence->choice;
+    struct ir_expr *left = without(phases, choice->value, congruence->expr);
+
+    pass_set_value(choice, left ? left : ir_integer(phases->pass->kernel, AKG_BOOL, true));
+}
+
+/* The first value of the loop's variable for which the congruence holds; false: it hangs on others. */
+static bool find_first(const struct ir_stmt *loop, const struct congruence *congruence, int64_t *first)
+{
+    const struct pass_affine *sum = &congruence->sum;
+    int64_t low = loop->low->integer, divisor = congruence->divisor;
+    int64_t by = pass_affine_coefficient(sum, loop->symbol) % divisor, constant = sum->constant % divisor;
+
+    for (int k = 0; k < sum->count; k++)
+        if (sum->terms[k].symbol != loop->symbol && sum->terms[k].coefficient % divisor != 0)
+            return false;
+    for (*first = low; *first < low + divisor; ++*first)
+        if (((by * *first + constant) % divisor + divisor) % divisor == congruence->rest)
+            break;
+    return true;
+}
+
+static bool thin_out(struct phases *phases, struct ir_stmt *loop)
+{
+    struct congruence congruence;
+    int64_t first = 0;
+    int count = 0;
+
+    while (find_congruence(phases, loop, count, &congruence) && !find_first(loop, &congruence, &first))
+        count++;
+    if (!find_congruence(phases, loop, count, &congruence) || pass_jumps(loop->body) ||
+        pass_block_may_stop(loop->body))
+        return false;
+    drop(phases, &congruence);
+    struct ir_symbol *old = count_anew(phases, loop, first, congruence.divisor);
+    bool is_known = pass_ranges_know(&phases->around, loop);
+    rewrite_block(phases, loop->body, 0);
+    phases->around.count -= is_known;
+    old->note = NULL;
+    phases->changed = true;
+    return true;
+}
+
+static void thin_out_block(struct phases *phases, struct ir_stmt *block, int depth)
+{
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        while (stmt->kind == IR_FOR && thin_out(phases, stmt))
+            continue;
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
+        thin_out_block(phases, stmt->body, depth + 1);
+        phases->around.count -= is_known;
+        thin_out_block(phases, stmt->otherwise, depth + 1);
+    }
+}
+
+/* ---- loops around ----------------------------------------------------------------------------------- */
+
+/* Loops one in the other, outermost first, with nothing but scalars between them, and by what each is to be
+ * parted; 0: it is not. */
+struct nest {
+    struct ir_stmt *loops[NESTED];
+    int64_t divisors[NESTED];
+    int depth, first, last; /* those that are parted, and what is between them */
+    int copies;
+};
+
+static void find_nest(struct phases *phases, struct ir_stmt *loop, struct nest *nest)
+{
+    struct congruence congruence;
+
+    *nest = (struct nest){.copies = 1};
+    while (loop && loop->kind == IR_FOR && nest->depth < NESTED &&
+           !find_congruence(phases, loop, 0, &congruence) && pass_ranges_know(&phases->around, loop)) {
+        nest->loops[nest->depth++] = loop;
+        loop = only_statement(loop->body);
+    }
+}
+
+/* Whether parting loops of the nest leaves nothing but multiples of the divisor beside the loop's variable.
+ */
+static void want_parts(struct nest *nest, const struct ir_stmt *loop, const struct congruence *congruence)
+{
+    int64_t divisors[NESTED];
+
+    for (int k = 0; k < nest->depth; k++)
+        divisors[k] = nest->divisors[k];
+    for (int k = 0; k < congruence->sum.count; k++) {
+        const struct ir_symbol *symbol = congruence->sum.terms[k].symbol;
+        int level = 0;
+        if (symbol == loop->symbol || congruence->sum.terms[k].coefficient % congruence->divisor == 0)
+            continue;
+        while (level < nest->depth && nest->loops[level]->symbol != symbol)
+            level++;
+        if (level == nest->depth || !may_be_counted(nest->loops[level]) ||
+            (divisors[level] && divisors[level] != congruence->divisor))
+            return;
+        divisors[level] = congruence->divisor;
+    }
+    for (int k = 0; k < nest->depth; k++)
+        nest->divisors[k] = divisors[k];
+}
+
+static void find_parts(struct phases *phases, struct nest *nest, struct ir_stmt *block, int depth)
+{
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        struct congruence congruence;
+        for (int k = 0; stmt->kind == IR_FOR && find_congruence(phases, stmt, k, &congruence); k++)
+            want_parts(nest, stmt, &congruence);
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
+        find_parts(phases, nest, stmt->body, depth + 1);
+        phases->around.count -= is_known;
+        find_parts(phases, nest, stmt->otherwise, depth + 1);
+    }
+}
+
+static bool can_be_copied(struct ir_stmt *stmt, void *context)
+{
+    int *left = context;
+
+    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
+           stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
+}
+
+/* Those from the first parallel one on up to the last one that is parted. */
+static bool choose_loops(struct phases *phases, struct nest *nest)
+{
+    int left, allowed;
+
+    for (int k = 0; k < nest->depth; k++) {
+        if (!nest->divisors[k])
+            continue;
+        nest->last = k;
+        nest->copies *= (int)nest->divisors[k];
+        if (nest->copies > COPIES || !pass_is_pure(nest->loops[k]->high) ||
+            pass_bits_of(&phases->around, nest->loops[k]->high) > BITS)
+            return false;
+    }
+    allowed = left = (phases->left < STATEMENTS ? phases->left : STATEMENTS) / nest->copies;
+    if (nest->copies == 1 || pass_block_may_stop(nest->loops[0]->body) ||
+        !ir_block_walk(nest->loops[0]->body, can_be_copied, &left))
+        return false;
+    const struct dependences *dependences = pass_dependences(phases->pass, nest->loops[0]);
+    for (int k = nest->last; dependences && k >= 0; k--) {
+        const struct dependence_loop *loop = dependence_loop_is_parallel(dependences, nest->loops[k]);
+        nest->first = k;
+        if (loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete)
+            continue;
+        nest->first = k + 1;
+        break;
+    }
+    for (int k = 0; k < nest->first; k++)
+        if (nest->divisors[k])
+            return false;
+    if (!dependences || nest->first > nest->last)
+        return false;
+    phases->left -= (allowed - left) * (nest->copies - 1);
+    return true;
+}
+
+/* One of the copies, with a remainder for each loop that is parted. */
+static void make_part(struct phases *phases, const struct nest *nest, struct ir_stmt *loop, int remainders)
+{
+    struct ir_symbol *parted[NESTED];
+    int count = 0, known = phases->around.count;
+    struct ir_stmt *outermost = loop;
+
+    for (int k = nest->first; k <= nest->last; k++) {
+        int64_t divisor = nest->divisors[k];
+        if (divisor) {
+            int64_t first = loop->low->integer + remainders % divisor;
+            parted[count++] = count_anew(phases, loop, first, divisor);
+            remainders /= (int)divisor;
+        }
+        loop = only_statement(loop->body);
+    }
+    struct ir_stmt *next = outermost->next;
+    outermost->next = NULL;
+    rewrite_block(phases, outermost, 0);
+    outermost->next = next;
+    while (count)
+        parted[--count]->note = NULL;
+    phases->around.count = known;
+}
+
+static void part_nest(struct phases *phases, const struct nest *nest)
+{
+    struct ir_stmt *original = nest->loops[nest->first], *next = original->next, *rest = next;
+    int remainders = 0;
+
+    original->next = NULL;
+    for (int k = 1; k < nest->copies; k++) {
+        struct ir_stmt *copy = pass_copy_block(phases->pass, original);
+        copy->next = rest;
+        rest = copy;
+    }
+    original->next = rest;
+    for (struct ir_stmt *part = original; part != next; part = part->next)
+        make_part(phases, nest, part, remainders++);
+    phases->changed = true;
+}
+
+/* Parts the loop and those in it. */
+static void visit_loop(struct phases *phases, struct ir_stmt *loop)
+{
+    struct nest nest;
+    int known = phases->around.count;
+
+    find_nest(phases, loop, &nest);
+    if (nest.depth)
+        find_parts(phases, &nest, nest.loops[nest.depth - 1]->body, 0);
+    bool parts = nest.depth && choose_loops(phases, &nest);
+    phases->around.count = known;
+    for (int k = 0; parts && k < nest.first; k++)
+        pass_ranges_know(&phases->around, nest.loops[k]);
+    if (parts)
+        part_nest(phases, &nest);
+    phases->around.count = known;
+}
+
+static void visit_block(struct phases *phases, struct ir_stmt *block, int depth)
+{
+    for (struct ir_stmt *stmt = block, *next; stmt && depth < DEEPEST; stmt = next) {
+        next = stmt->next;
+        if (stmt->kind == IR_FOR)
+            visit_loop(phases, stmt);
+        for (struct ir_stmt *part = stmt; part != next; part = part->next) {
+            bool is_known = part->kind == IR_FOR && pass_ranges_know(&phases->around, part);
+            visit_block(phases, part->body, depth + 1);
+            phases->around.count -= is_known;
+            visit_block(phases, part->otherwise, depth + 1);
+        }
+    }
+}
+
+static bool is_other(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION || (expr->operation != OP_EQ && expr->operation != OP_NE) ||
+           (!is_remainder(expr->operands[0]) && !is_remainder(expr->operands[1]));
+}
+
+bool pass_phases(struct pass *pass)
+{
+    struct phases phases = {.pass = pass, .left = MOST};
+
+    if (ir_block_expressions(pass->kernel->body, is_other, NULL))
+        return false;
+    visit_block(&phases, pass->kernel->body, 0);
+    thin_out_block(&phases, pass->kernel->body, 0);
+    if (phases.changed)
+        pass_simplify_block(pass, &pass->kernel->body);
+    return phases.changed;
+}
