@@ -41,8 +41,8 @@ struct pair {
     int64_t step, count;      /* iterations of the window */
     /* of the copy that is made: */
     int64_t rest;
-    struct ir_symbol *place,
-        *back; /* a, and b or, where it goes downwards, what is left of it; NULL: b is 0 */
+    struct ir_stmt *over;   /* a */
+    struct ir_symbol *back; /* b or, where it goes downwards, what is left of it; NULL: it is 0 */
 };
 
 struct scatter {
@@ -401,7 +401,7 @@ static struct ir_stmt *outer_loop(struct scatter *scatter, int loop)
     new = new_loop(scatter, old, number(scatter, 0),
                    combine(scatter, OP_ADD, iterations_of(scatter, old), number(scatter, count_of(pair) - 1)),
                    1);
-    pair->place = new->symbol;
+    pair->over = new;
     return new;
 }
 
@@ -430,7 +430,7 @@ static struct ir_stmt *inner_loop(struct scatter *scatter, int loop)
 static struct ir_expr *put_pair(struct scatter *scatter, struct pair *pair)
 {
     struct ir_stmt *longer = scatter->loops[pair->longer], *window = scatter->loops[pair->window];
-    struct ir_expr *at = use(scatter, pair->place), *back;
+    struct ir_expr *at = use(scatter, pair->over->symbol), *back;
     bool is_turned = pair->longer < pair->window;
     int64_t last = count_of(pair) - 1, sign = is_turned ? -1 : 1;
 
@@ -490,14 +490,111 @@ static struct ir_stmt *change(struct scatter *scatter, struct ir_symbol *symbol,
     return copy;
 }
 
-/* The conditions of the program; NULL: there are none. */
+/* ---- conditions on the place --------------------------------------------------------------------------- */
+
+/* The loop over places whose variable alone of all loops the sum goes on with; NULL. */
+static struct ir_stmt *place_in(const struct scatter *scatter, const struct pass_affine *sum)
+{
+    struct ir_stmt *loop = NULL;
+
+    if (sum->constant > FACTOR || sum->constant < -FACTOR)
+        return NULL;
+    for (int k = 0; k < sum->count; k++) {
+        const struct ir_symbol *symbol = sum->terms[k].symbol;
+        if (sum->terms[k].coefficient > FACTOR || sum->terms[k].coefficient < -FACTOR)
+            return NULL;
+        if (symbol->kind == IR_SYMBOL_DIM)
+            continue;
+        for (int n = 0; n < scatter->pair_count; n++)
+            if (!loop && scatter->pairs[n].over->symbol == symbol)
+                loop = scatter->pairs[n].over;
+        if (!loop || loop->symbol != symbol)
+            return NULL;
+    }
+    return loop;
+}
+
+/* The greater of two sums, or the lesser one. */
+static struct ir_expr *extreme(const struct scatter *scatter, enum operation operation, struct ir_expr *a,
+                               struct ir_expr *b)
+{
+    struct pass_affine difference, other;
+
+    if (!pass_affine_of(a, &difference) || !pass_affine_of(b, &other) ||
+        !pass_affine_add(&difference, -1, &other) || difference.count)
+        return combine(scatter, operation, a, b);
+    return (difference.constant > 0) == (operation == OP_MAX) ? a : b;
+}
+
+/* The loop begins or ends where the sum is no longer below 0. */
+static void put_bound(const struct scatter *scatter, struct ir_stmt *loop, struct pass_affine *sum)
+{
+    const struct pass_affine self = {.count = 1, .terms = {{loop->symbol, 1}}};
+    struct pass_affine rest = {.count = 0};
+    int64_t factor = pass_affine_coefficient(sum, loop->symbol), by = factor < 0 ? -factor : factor;
+
+    pass_affine_add(sum, -factor, &self);
+    pass_affine_add(&rest, factor < 0 ? 1 : -1, sum);
+    rest.constant += factor < 0 ? 0 : by - 1;
+    struct ir_expr *bound = written_anew(scatter, &rest);
+    if (by > 1)
+        bound = pass_quotient(scatter->pass, combine(scatter, OP_FLOORDIV, bound, number(scatter, by)));
+    if (factor < 0)
+        loop->high =
+            extreme(scatter, OP_MIN, loop->high, combine(scatter, OP_ADD, bound, number(scatter, 1)));
+    else
+        loop->low = extreme(scatter, OP_MAX, loop->low, bound);
+}
+
+static bool becomes_bound(const struct scatter *scatter, const struct ir_expr *expr, bool is_not)
+{
+    enum operation operation = expr->operation;
+    struct pass_affine sum, other;
+
+    if (operation != OP_LT && operation != OP_LE && operation != OP_GT && operation != OP_GE)
+        return false;
+    bool is_greater = (operation == OP_GT || operation == OP_GE) != is_not;
+    bool is_strict = (operation == OP_GT || operation == OP_LT) != is_not;
+    if (!pass_affine_of(expr->operands[!is_greater], &sum) ||
+        !pass_affine_of(expr->operands[is_greater], &other) || !pass_affine_add(&sum, -1, &other))
+        return false;
+    sum.constant -= is_strict;
+    struct ir_stmt *loop = place_in(scatter, &sum);
+    if (loop)
+        put_bound(scatter, loop, &sum);
+    return loop != NULL;
+}
+
+/* What is left of the condition when loops over places begin and end where it asks for that; NULL: nothing.
+ */
+static struct ir_expr *put_bounds(const struct scatter *scatter, struct ir_expr *expr, bool is_not)
+{
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    if (expr->operation == OP_NOT) {
+        struct ir_expr *left = put_bounds(scatter, expr->operands[0], !is_not);
+        expr->operands[0] = left ? left : expr->operands[0];
+        return left ? expr : NULL;
+    }
+    if (expr->operation != (is_not ? OP_OR : OP_AND))
+        return becomes_bound(scatter, expr, is_not) ? NULL : expr;
+    struct ir_expr *a = put_bounds(scatter, expr->operands[0], is_not);
+    struct ir_expr *b = put_bounds(scatter, expr->operands[1], is_not);
+    if (!a || !b)
+        return a ? a : b;
+    expr->operands[0] = a;
+    expr->operands[1] = b;
+    return expr;
+}
+
+/* The conditions of the program, but for bounds; NULL: there are none. */
 static struct ir_expr *conditions_of(struct scatter *scatter)
 {
     struct ir_expr *all = NULL;
 
     for (int k = 0; k < scatter->condition_count; k++) {
         struct ir_expr *one = pass_copy(scatter->pass, scatter->conditions[k]);
-        one = cancel(scatter->pass, one, scatter);
+        one = put_bounds(scatter, cancel(scatter->pass, one, scatter), false);
         all = both(scatter, all, one);
     }
     return all;
